@@ -1,4 +1,4 @@
-/// The `lightq` program: its command line, and the broker it can become. Layer: apps.
+/// The `lightq` program: the command line, and the broker that `lightq broker` runs. Layer: apps.
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -36,8 +36,9 @@ bool core_dumps_wanted() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!lightq::reserve_standard_streams()) return EXIT_FAILURE;  // with nowhere to say why
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is an error of the write (EFBIG)
-  if (!core_dumps_wanted()) lightq::forbid_core_dumps();  // before it holds secrets
+  // without standard streams there is nowhere to report why
+  if (!lightq::reserve_standard_streams()) return EXIT_FAILURE;
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails with EFBIG
+  if (!core_dumps_wanted()) lightq::forbid_core_dumps();  // before the process holds secrets
   return lightq::cli::run_command_line(argc, argv, broker_command());
 }

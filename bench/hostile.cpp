@@ -1,5 +1,5 @@
 /// Benchmark suite `hostile`: a producer and a consumer, alone and beside 10,000 hostile connections, in the
-/// same run. docs/benchmarks.md says how to read it. Layer: bench.
+/// same run. docs/benchmarks.md explains the results. Layer: bench.
 #include "hostile_suite.hpp"
 #include "support/broker_route.hpp"
 #include "support/suite_program.hpp"

@@ -22,8 +22,8 @@ constexpr std::size_t session_sizes[] = {100, 1024};
 constexpr std::size_t plain_bytes = 100;
 constexpr double share_wanted = 0.8;
 
-/// What a stream runs beside: nobody else, a crowd at the stream's broker, or the same crowd at a process
-/// that does the least that any server has to, so that what is left is what the crowd itself takes.
+/// The load beside a stream: none, a crowd at the stream's broker, or the same crowd at a process that does
+/// the minimum of any server. The last one measures the cost of the crowd itself.
 enum class Surrounding { nobody, crowd, crowd_elsewhere };
 constexpr Surrounding surroundings[] = {Surrounding::nobody, Surrounding::crowd,
                                         Surrounding::crowd_elsewhere};
@@ -37,7 +37,7 @@ const char* suffix_of(Surrounding surrounding) {
   return "";
 }
 
-/// One kind of stream: its name, and how its rate is found, in million messages a second.
+/// A kind of stream: its name, and the measurement of its rate in million messages per second.
 struct Stream {
   std::string name;
   std::string title;
@@ -88,7 +88,7 @@ class HostileRun {
              ends.control_uri = route_->control_uri();
              ends.server_key = route_->server_key();
              ends.topic = route_->topic();
-             ends.transport = Transport::tcp;  // as the crowd
+             ends.transport = Transport::tcp;  // like the crowd
              const auto result = run_session_stream(ends, plan, false);
              if (!result) return result.error();
              return result->stream.messages_per_second / 1e6;
@@ -111,7 +111,7 @@ class HostileRun {
     return streams;
   }
 
-  /// In each surrounding once, in another order each round. Round 0 warms up and does not count.
+  /// Measures once in each surrounding, in another order each round. Round 0 warms up and does not count.
   void measure(Stream& stream, int round) {
     for (std::size_t i = 0; i < std::size(surroundings); ++i) {
       const auto turn = (static_cast<std::size_t>(round) + i) % std::size(surroundings);
@@ -150,7 +150,7 @@ class HostileRun {
     return {};
   }
 
-  /// What a crowd has done and taken, at a moment.
+  /// The activity and cost of a crowd up to a moment.
   struct Use {
     Clock::time_point at = Clock::now();
     std::uint64_t made = 0;
@@ -164,7 +164,8 @@ class HostileRun {
     return {Clock::now(), counts.made, counts.closed, cpu ? *cpu : 0};
   }
 
-  /// At the door; or, without, at the control socket, a door of sessions, and producers' endpoint alike.
+  /// Starts a crowd that connects to the BareDoor or, if that is null, to the broker's control socket, a
+  /// session listener and a producers' endpoint.
   Result<std::unique_ptr<HostileCrowd>> gather(const BareDoor* door) {
     HostilePlan plan;
     plan.connections = options_.crowd();

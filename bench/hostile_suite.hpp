@@ -1,4 +1,4 @@
-/// Suite `hostile`: who belongs here, while thousands who do not come in masses. Layer: bench.
+/// Suite `hostile`: legitimate clients beside thousands of hostile connections. Layer: bench.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace lightq::bench {
 
 struct HostileOptions {
-  bool quick = false;  ///< shows that all works, not how fast
+  bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
   std::uint64_t connections = 0;    ///< 0: 10,000, or 1,000 if quick
   std::uint64_t rounds_wanted = 0;  ///< 0: 5, or 1 if quick
@@ -22,11 +22,11 @@ struct HostileOptions {
   [[nodiscard]] std::uint64_t crowd() const {
     return connections != 0 ? connections : quick ? 1'000 : 10'000;
   }
-  /// Of payload, in a run over sessions; over plain sockets a tenth.
+  /// The payload of a run over sessions, in bytes; a run over plain sockets sends a tenth.
   [[nodiscard]] double stream_bytes() const { return quick ? 200e6 : 4e9; }
 };
 
-/// As measure_sessions.
+/// Runs the suite. Failures are noted in the report. Progress goes to standard error.
 Report measure_hostile(const HostileOptions& options);
 
 }  // namespace lightq::bench

@@ -1,5 +1,5 @@
-/// Benchmark suite `log`: the embedded queue beside other queues, beside the bare calls it stands on, and
-/// against stated figures. docs/benchmarks.md says how to read it. Layer: bench.
+/// Benchmark suite `log`: the embedded queue beside other queues, beside the bare calls that it uses, and
+/// against stated figures. docs/benchmarks.md explains the results. Layer: bench.
 #include "log_self_check.hpp"
 #include "log_suite.hpp"
 #include "support/suite_program.hpp"

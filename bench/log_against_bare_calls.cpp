@@ -1,4 +1,4 @@
-/// Suite `log`: batches beside the bare call that writes them, reading beside a plain scan. Layer: bench.
+/// Suite `log`: batches beside the bare call that writes them, and reading beside a plain scan. Layer: bench.
 #include <algorithm>
 
 #include "log_suite.hpp"
@@ -10,10 +10,9 @@ namespace {
 constexpr std::uint64_t segment_bytes = 64 * MiB;
 constexpr std::uint64_t segments = 4;
 constexpr std::size_t packed_bytes = 64 * 1024;
-constexpr std::uint64_t burst_bytes =
-    32 * MiB;  // less than what may be un-synced before a writer has to wait
+constexpr std::uint64_t burst_bytes = 32 * MiB;  // below the unsynced bytes at which a writer must wait
 
-/// Batches of just under 64 KiB, together larger than the processor's second-level cache.
+/// Returns batches of just under 64 KiB, together larger than the processor's second-level cache.
 std::vector<std::unique_ptr<BatchBuilder>> packed_batches(std::size_t message_bytes) {
   std::vector<std::unique_ptr<BatchBuilder>> batches;
   NumberedMessages messages(message_bytes);
@@ -27,7 +26,8 @@ std::vector<std::unique_ptr<BatchBuilder>> packed_batches(std::size_t message_by
   return batches;
 }
 
-/// GB/s of `work(i)` for so many batches of so many bytes, in bursts; `between` them is not counted.
+/// Returns the GB/s of `work(i)` for batches of `batch_bytes`, in bursts. Does not measure `between`, which
+/// runs between bursts.
 template <typename Work, typename Between>
 double rate_of(std::uint64_t bytes, std::size_t batch_bytes, Work&& work, Between&& between) {
   const std::uint64_t count = bytes / batch_bytes;
@@ -52,7 +52,7 @@ struct BareCall {
   bool mapped = false;
 };
 
-/// A file that was filled by the call before it is measured: what is recycled has had a life of such calls.
+/// A file that the measured call has filled before, because a recycled file was written by such calls.
 class BareFile {
  public:
   BareFile(const std::string& path, const std::vector<std::vector<std::byte>>& batches, std::size_t first,
@@ -100,7 +100,8 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
   const Scratch scratch;
   QueueOptions options = recycling_options(segment_bytes, segments);
   options.flush = call.flush;
-  // The reference has all of its file mapped; ours that, the one that is next, and those that wait for reuse.
+  // The reference maps its whole file. Our queue maps that, the next segment and those that wait for
+  // recycling.
   options.mapped_bytes_max *= 2;
   Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
   const auto batches = packed_batches(128);
@@ -122,10 +123,10 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
           if (!call.mapped) queue.flush().value_or_throw();
         });
   };
-  // Behind a header page, as in a segment.
+  // It starts behind a header page, as in a segment.
   BareFile bare(scratch.path("reference"), copies, page_bytes, call.mapped);
   BareFile from_zero(scratch.path("from-zero"), copies, 0, call.mapped);
-  for (int i = 0; i < 2; ++i) ours();  // all segments have been used once
+  for (int i = 0; i < 2; ++i) ours();  // use every segment once
   std::vector<double> our_rates;
   std::vector<double> bare_rates;
   std::vector<double> from_zero_rates;
@@ -136,7 +137,7 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
         return bare.rate(total);
       },
       our_rates, bare_rates);
-  from_zero_rates.erase(from_zero_rates.begin());  // the warm-up's
+  from_zero_rates.erase(from_zero_rates.begin());  // the warm-up's value
   suite.add(compare("batch_append_" + call.key, call.title, "GB/s", Better::more, our_rates,
                     call.reference_name, bare_rates),
             0.8);
@@ -148,7 +149,8 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
 }  // namespace
 
 void measure_against_bare_calls(LogSuite& suite) {
-  // A limit that is never reached: the policy of those who flush, without a sync in what is measured.
+  // This limit is never reached: it selects the policy of users that flush, without a sync in the
+  // measurement.
   compare_batches(suite,
                   {"pwrite", "batches of 64 KB appended, written by pwrite", "pwrite into a recycled file",
                    FlushPolicy::every_bytes(std::uint64_t{1} << 60), false});

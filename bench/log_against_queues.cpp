@@ -8,24 +8,24 @@
 namespace lightq::bench {
 namespace {
 
-constexpr std::uint64_t run_bytes = 256 * MiB;       // what bigqueue's own settings keep mapped holds that
-constexpr std::uint64_t long_run_bytes = 768 * MiB;  // twice what stays mapped
+constexpr std::uint64_t run_bytes = 256 * MiB;       // fits into the memory that bigqueue maps by default
+constexpr std::uint64_t long_run_bytes = 768 * MiB;  // twice the size of the mapped memory
 constexpr std::uint64_t run_messages_max = 4'000'000;
 
-constexpr std::uint64_t pqueue_messages = 1000;      // in a segment, pqueue's own default
-constexpr std::uint64_t entry_head_bytes = 8;        // of an entry there: its length and checksum
-constexpr std::uint64_t record_head_bytes_max = 64;  // more than a message takes in a segment beside itself
+constexpr std::uint64_t pqueue_messages = 1000;      // per segment; pqueue's default
+constexpr std::uint64_t entry_head_bytes = 8;        // of an entry in pqueue: its length and checksum
+constexpr std::uint64_t record_head_bytes_max = 64;  // more than a message's overhead in a segment
 
-/// What both sides get: how large a segment is, how many may be mapped, and how much is appended before it is
-/// read. Bytes of a segment and segments mapped are bigqueue's own defaults.
+/// Settings of both sides: the size of a segment, the number of mapped segments, and the amount to append
+/// before reading. Segment size and mapped segments are bigqueue's defaults.
 struct Setting {
   std::uint64_t segment_bytes = 128 * MiB;
   std::uint64_t segment_messages = 0;  ///< at most; 0: as many as fit
   std::uint64_t mapped_segments = 3;
   std::uint64_t bytes = run_bytes;
   bool many_rounds = false;  ///< see LogOptions::many_rounds
-  std::string name_end;      ///< tells settings apart
-  std::string title_end;     ///< likewise
+  std::string name_end;      ///< distinguishes settings in row names
+  std::string title_end;     ///< distinguishes settings in titles
 };
 
 std::string size_text(std::size_t bytes) {
@@ -33,8 +33,8 @@ std::string size_text(std::size_t bytes) {
   return bytes >= 1024 ? std::to_string(bytes / 1024) + " KB" : std::to_string(bytes) + " B";
 }
 
-/// One queue for all rounds, so that its files are used again as in a long life: what has been dequeued goes.
-/// In the first rounds, which do not count, it makes them.
+/// One queue for all rounds, so that its files are recycled as in long use: dequeued messages are removed. It
+/// creates the files in the first rounds, which do not count.
 class OurQueue {
  public:
   OurQueue(const std::string& directory, std::size_t message_bytes, const Setting& setting)
@@ -92,27 +92,27 @@ class OurQueue {
   std::uint64_t read_ = 0;
 };
 
-/// A queue that runs in the Go driver.
+/// A queue that the Go driver runs.
 struct Reference {
   std::string key;   ///< in row names
-  std::string name;  ///< for people
+  std::string name;  ///< for readers
   std::string driver_name;
 };
 
-/// The queue itself where the driver has it, otherwise what stands for it.
+/// Returns the queue itself if the driver has it, otherwise its imitation.
 Reference reference_of(const std::string& key, const std::vector<std::string>& in_driver) {
   if (std::find(in_driver.begin(), in_driver.end(), key) != in_driver.end()) return {key, key, key};
   return {key, key + "'s steps", key + "-steps"};
 }
 
-/// Ratios that we want; 0: the row only informs.
+/// The ratios to reach; 0: the row only informs.
 struct Goals {
   double append = 0;
   double read = 0;
   double both = 0;
 };
 
-/// A value for each round.
+/// One value per round.
 struct Rounds {
   std::vector<double> append_ns;
   std::vector<double> read_ns;
@@ -130,7 +130,7 @@ struct Rounds {
 
 constexpr int rounds_to_make_files = 6;
 
-/// One size beside one queue, in turn.
+/// Compares one message size with one queue, in alternating rounds.
 void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes, const Goals& goals,
                   const Setting& setting = {}) {
   const Scratch scratch;

@@ -1,4 +1,4 @@
-/// Suite `log`: many writers that each wait for the disk, beside one. Layer: bench.
+/// Suite `log`: many writers that each wait for the disk, beside one writer. Layer: bench.
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t message_bytes = 100;
 constexpr int writers_max = 16;
 
-/// Lets `writers` threads append for so long, each waiting until its message is durable: messages a second.
+/// Lets `writers` threads append during `time`; each waits until its message is durable. Returns messages per
+/// second.
 double rate_with(Queue& queue, int writers, std::chrono::milliseconds time) {
   std::atomic<std::uint64_t> appended{0};
   std::atomic<bool> done{false};

@@ -1,4 +1,4 @@
-/// Suite `log`: whether a long life makes a queue slower. Layer: bench.
+/// Suite `log`: whether a queue becomes slower with age. Layer: bench.
 #include "log_suite.hpp"
 
 namespace lightq::bench {
@@ -9,7 +9,7 @@ constexpr std::uint64_t segment_bytes = 64 * MiB;
 constexpr std::uint64_t segments = 8;
 constexpr int queues = 3;
 
-/// Appends messages of 1 KB one by one, so many bytes: MB/s.
+/// Appends `bytes` in messages of 1 KB, one by one. Returns MB/s.
 double append_bytes(Queue& queue, NumberedMessages& messages, std::uint64_t bytes) {
   const std::uint64_t begin = now_ns();
   for (std::uint64_t i = 0; i < bytes / message_bytes; ++i) {

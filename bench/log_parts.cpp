@@ -1,4 +1,4 @@
-/// What the parts of the log cost: checksum, packing, and appending to and reading from each kind of log.
+/// Measures the parts of the log: checksum, packing, and appending to and reading from each kind of log.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -93,7 +93,7 @@ class DurableLog {
     std::filesystem::remove_all(directory_);
   }
   log::SegmentLog& log() { return *log_; }
-  /// What a disk thread would do in between.
+  /// Does the work of a disk thread.
   void upkeep() {
     log_->maintain(now);
     if (const auto job = log_->take_disk_job(now)) {
@@ -112,7 +112,7 @@ class DurableLog {
 void segment_append(benchmark::State& state) {
   auto batch = batch_of(static_cast<std::size_t>(state.range(0)), 100);
   DurableLog durable;
-  // Warm: all segments have been written once and come from the pool.
+  // Warm up: write every segment once, so that all come from the pool.
   for (std::uint64_t bytes = 0; bytes < limits::GiB; bytes += batch.size() * 64) {
     for (int i = 0; i < 64; ++i) durable.log().append(batch, now);
     durable.upkeep();

@@ -9,7 +9,7 @@ constexpr std::uint64_t segment_bytes = 64 * MiB;
 constexpr std::uint64_t segments = 4;
 constexpr auto patience = std::chrono::seconds(60);
 
-/// Appends `count` messages packed into batches of 64 KB; packing is part of it.
+/// Appends `count` messages packed into batches of 64 KB. Includes the packing.
 void append_packed(Queue& queue, BatchBuilder& batch, ByteView message, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     batch.add(message);
@@ -28,7 +28,7 @@ void append_singly(Queue& queue, ByteView message, std::uint64_t count) {
   }
 }
 
-/// Million messages a second of `work`, a value for each round after the first.
+/// Returns the rate of `work` in million messages per second, one value for each round after the first.
 std::vector<double> rates_of(const LogSuite& suite, std::uint64_t count, const std::function<void()>& work) {
   std::vector<double> rates;
   for (int round = 0; round <= suite.options().rounds(); ++round) {
@@ -48,7 +48,7 @@ void measure_unsynced(LogSuite& suite) {
   BatchBuilder batch;
   const std::uint64_t count = suite.options().amount(8'000'000);
   append_packed(queue, batch, message,
-                2 * segments * segment_bytes / message_bytes);  // all segments have been used
+                2 * segments * segment_bytes / message_bytes);  // use every segment once
   suite.add_expected("append_packed_100", "append of 100 B, flush `none`, packed into batches",
                      "million msg/s", Better::more,
                      rates_of(suite, count, [&] { append_packed(queue, batch, message, count); }), 20);
@@ -56,7 +56,7 @@ void measure_unsynced(LogSuite& suite) {
                      Better::more, rates_of(suite, count, [&] { append_singly(queue, message, count); }), 20);
 }
 
-/// Counted when the last message is durable.
+/// Measures until the last message is durable.
 void measure_durable(LogSuite& suite) {
   const Scratch scratch;
   QueueOptions options = recycling_options(segment_bytes, segments);

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::uint64_t segment_bytes = 64 * MiB;
 
-/// A queue's own segment files in mappings touched before: the same records in the same memory. Where two
-/// files happen to lie in a machine's memory makes more of a difference than what is compared here.
+/// A queue's own segment files, in mappings touched before: the same records in the same memory. The physical
+/// location of two files in memory would make a larger difference than the one to measure.
 class PlainRecords {
  public:
-  /// All segments of a queue that has `count` messages, the first of which is number 0.
+  /// Maps all segments of a queue that has `count` messages, beginning with number 0.
   PlainRecords(const std::string& directory, std::uint64_t count) {
     std::map<std::uint64_t, std::string> paths;
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -26,7 +26,7 @@ class PlainRecords {
       segments_.push_back({mapped(at->second), (after == paths.end() ? count : after->first) - at->first});
     }
   }
-  /// Walks the lengths and sums up each record's words.
+  /// Iterates over the lengths and sums each record's words.
   [[nodiscard]] std::uint64_t sum() const {
     std::uint64_t sum = 0;
     for (const Segment& segment : segments_) sum += sum_of_segment(segment);
@@ -47,7 +47,7 @@ class PlainRecords {
     return mapping;
   }
 
-  // docs/log_format.md: a page of header, then batches, each a header and records.
+  // The format is in docs/log_format.md: a page of header, then batches, each with a header and records.
   static std::uint64_t sum_of_segment(const Segment& segment) {
     std::uint64_t sum = 0;
     const std::byte* at = segment.mapping->data() + page_bytes;
@@ -80,7 +80,7 @@ void fill(Queue& queue, std::size_t message_bytes, std::uint64_t count) {
   }
 }
 
-/// What both ways of reading must come to.
+/// Returns the sum that both ways of reading must compute.
 std::uint64_t sum_of_messages(std::size_t message_bytes, std::uint64_t count) {
   NumberedMessages messages(message_bytes);
   std::uint64_t sum = 0;
@@ -101,13 +101,13 @@ std::uint64_t sum_all(QueueReader& reader, std::uint64_t count) {
   return sum;
 }
 
-/// One takes some eight milliseconds, in which others on the machine can be in the way a lot.
+/// One scan takes about eight milliseconds, which other processes on the machine can disturb considerably.
 constexpr int scans_in_a_round = 5;
 
-/// When the reader checks CRCs: a queue believes what it has written itself, and what it has checked before.
+/// When the reader verifies CRCs. A queue trusts records that it has written or verified itself.
 enum class Checks {
-  once,   ///< opened again after it was filled: all in the first round, which is the warm-up
-  always  ///< opened again before each round
+  once,   ///< reopened after filling: verifies everything in the first round, which is the warm-up
+  always  ///< reopened before each round
 };
 
 void compare_scan(LogSuite& suite, std::size_t message_bytes, Checks checks) {
@@ -154,7 +154,7 @@ void compare_scan(LogSuite& suite, std::size_t message_bytes, Checks checks) {
             once ? 0.9 : 0);
 }
 
-/// Reopened for each round, so that nothing has been verified before.
+/// Reopens the queue for each round, so that no record is verified before the measurement.
 void scan_verified(LogSuite& suite) {
   const Scratch scratch;
   constexpr std::size_t message_bytes = 100;

@@ -1,4 +1,4 @@
-/// Suite `log` tested against itself. Layer: bench.
+/// Tests suite `log` itself. Layer: bench.
 #include "log_self_check.hpp"
 
 #include <cstdio>
@@ -68,7 +68,7 @@ class SelfCheck {
     expect(!thrown_by(read).empty(), "a wrong byte in a file passed");
   }
 
-  /// Runs a shell script in the driver's place.
+  /// Runs a shell script in place of the driver.
   static Result<QueueTimes> run_script(const Scratch& scratch, const std::string& script) {
     const std::string path = scratch.path("driver");
     write_file(path, "#!/bin/sh\n" + script).value_or_throw();

@@ -1,10 +1,10 @@
-/// Shows that suite `log` notices what it must notice. Layer: bench.
+/// Checks that suite `log` detects faults. Layer: bench.
 #pragma once
 
 namespace lightq::bench {
 
-/// Runs every part on a tiny scale of its own; makes mistakes on purpose and expects to be told. Says on
-/// standard error what was not noticed; true if nothing.
+/// Runs every part on a very small scale, with deliberate faults that must be detected. Prints undetected
+/// faults on standard error. Returns true if there were none.
 bool self_check_log();
 
 }  // namespace lightq::bench

@@ -1,4 +1,4 @@
-/// What the parts of suite `log` share. Layer: bench.
+/// The common code of suite `log`. Layer: bench.
 #include "log_suite.hpp"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/// Suite `log`: what its parts share: options, a place for files, rows, checked messages. Layer: bench.
+/// The common code of suite `log`: options, directories, rows, checked messages. Layer: bench.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,22 @@ namespace lightq::bench {
 inline constexpr std::uint64_t MiB = limits::MiB;
 inline constexpr std::uint64_t GiB = limits::GiB;
 
-/// How much to measure.
+/// The amount of work.
 struct LogOptions {
   bool quick = false;
   SuiteParts parts{{"queues", "bare-calls", "scans", "rates", "tails", "group-commit", "growth"}};
-  std::string go_driver;  ///< path of lightq_bench_go; empty: rows that need it are left out
+  std::string go_driver;  ///< path of lightq_bench_go; empty: rows that need it are omitted
 
   [[nodiscard]] int rounds() const { return quick ? 2 : 5; }
-  /// Where a round is short, and one differs from the next by more than the goal leaves.
+  /// For parts with short rounds, in which one round differs from the next by more than the goal permits.
   [[nodiscard]] int many_rounds() const { return quick ? 2 : 11; }
-  /// `full`, or a good deal less when it is to be quick.
+  /// Returns `full`, or an eighth of it if `quick`.
   [[nodiscard]] std::uint64_t amount(std::uint64_t full) const { return quick ? full / 8 : full; }
 };
 
 /// Throws if a signal has asked this process to stop.
 void throw_if_stopped();
-/// A directory of its own for one queue or file, below the suite's; removed with all in it.
+/// A separate directory for one queue or file, below the suite's. Removed with its contents.
 class Scratch {
  public:
   [[nodiscard]] std::string path(const std::string& name) const {
@@ -49,19 +49,20 @@ class LogSuite {
  public:
   explicit LogSuite(LogOptions options);
   [[nodiscard]] const LogOptions& options() const { return options_; }
-  /// Runs a part if it is wanted; what it throws becomes a failure, and the next part goes on.
+  /// Runs a part if it is wanted. An exception in it becomes a failure, and the suite continues with the next
+  /// part.
   void run(const std::string& part, const std::function<void(LogSuite&)>& work);
-  /// `goal` 0: the row informs only. The floor is four fifths of the goal.
+  /// Adds a row. `goal` 0: the row only informs. The floor is 4/5 of the goal.
   void add(Row row, double goal);
-  /// A row whose reference is a stated figure.
+  /// Adds a row with a stated figure as its reference.
   void add_expected(const std::string& name, const std::string& title, const std::string& unit, Better better,
                     const std::vector<double>& ours, double expected);
   void note(std::string text) { report_.notes.push_back(std::move(text)); }
-  /// Calls `ours` and `reference` in turn, once more than `rounds` (the first is the warm-up), each round
-  /// beginning with the other one.
+  /// Calls `ours` and `reference` alternately, `rounds` + 1 times each; the first round is the warm-up. The
+  /// order changes with each round.
   static void alternate(int rounds, const std::function<void()>& ours,
                         const std::function<void()>& reference);
-  /// The same for two that give one value each: those of all rounds but the first.
+  /// Alternates two measurements of one value each, and collects the values of all rounds except the first.
   static void alternate(int rounds, const std::function<double()>& ours,
                         const std::function<double()>& reference, std::vector<double>& our_values,
                         std::vector<double>& reference_values);
@@ -72,10 +73,10 @@ class LogSuite {
   Report report_;
 };
 
-/// Touches a good deal of memory and gives it back: on a virtual machine the first touch of a page is slow.
+/// Touches `bytes` of memory and frees it: on a virtual machine the first touch of a page is slow.
 void warm_memory(std::uint64_t bytes);
 
-/// A queue with `segments` segments that drops its oldest, so that its files are used again and again.
+/// Returns options for a queue of `segments` segments that drops its oldest, so that its files are recycled.
 QueueOptions recycling_options(std::uint64_t segment_bytes, std::uint64_t segments);
 
 // The parts.

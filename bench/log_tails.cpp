@@ -1,4 +1,4 @@
-/// Suite `log`: how long the slowest appends take while segments roll all the time. Layer: bench.
+/// Suite `log`: the durations of the slowest appends while segments roll continuously. Layer: bench.
 #include <atomic>
 #include <thread>
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t segment_bytes = 4 * MiB;  // a roll each 4,096 messages:
 constexpr std::uint64_t segments = 16;
 constexpr auto sync_interval = std::chrono::milliseconds(10);
 
-/// The durations in µs of calls that are due at a fixed rate. A call that is late is made at once.
+/// Returns the durations in µs of calls that are due at a fixed rate. A late call is made immediately.
 template <typename Append>
 std::vector<double> paced(std::uint64_t count, Append&& append) {
   std::vector<double> took(count);
@@ -53,7 +53,7 @@ class PacedQueue {
   std::uint64_t next_ = 0;
 };
 
-/// The same load on a bare recycled file, with an fdatasync every so often by another thread or without.
+/// Runs the same load on a bare recycled file, with or without regular fdatasync calls by another thread.
 std::vector<double> bare_round(const RawFile& file, std::uint64_t count, bool synced) {
   std::jthread syncer;
   if (synced) {

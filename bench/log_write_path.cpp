@@ -1,5 +1,5 @@
-/// What decides how a log should write and read: bare system calls, stores and checksums on this machine's
-/// disk, one by one. Prints medians of a few rounds; judges nothing. Layer: bench.
+/// Measures bare system calls, stores and checksums on this machine's disk, one by one. The results decide
+/// how a log should write and read. Prints medians of a few rounds, without a verdict. Layer: bench.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -115,8 +115,8 @@ volatile std::uint32_t crc_sink;
 
 enum class Checksum { none, each_record, each_64k };
 
-/// Packs `source`'s messages with their lengths; the checksum runs over what was just written, or is taken of
-/// 64 KiB at once when they are full.
+/// Packs the messages of `source` with their lengths. The checksum covers each record after it was written,
+/// or 64 KiB at a time.
 void append_records(std::byte* to, Checksum checksum) {
   std::uint32_t crc = 0;
   std::size_t unchecked = 0;
@@ -296,7 +296,7 @@ void measure_syncs(Kind kind, const std::string& words) {
   }
 }
 
-/// 1 KiB appends, 100,000 a second, with an fdatasync by another thread every 10 ms.
+/// Appends 1 KiB 100,000 times a second, while another thread calls fdatasync every 10 ms.
 void measure_tail(bool mapped) {
   const auto file = make_file(Kind::recycled);
   const RawMapping mapping(file->fd(), file_bytes, read_write);

@@ -1,5 +1,5 @@
 /// Benchmark suite `plain`: LightQ for plain ZeroMQ clients, beside libzmq without a broker and zmq_proxy, in
-/// the same run. docs/benchmarks.md says how to read it. Layer: bench.
+/// the same run. docs/benchmarks.md explains the results. Layer: bench.
 #include "plain_measure.hpp"
 #include "plain_report.hpp"
 #include "plain_self_check.hpp"

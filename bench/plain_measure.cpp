@@ -11,11 +11,12 @@
 namespace lightq::bench {
 namespace {
 
-constexpr int default_high_water_messages = 1'000;  // libzmq's own
+constexpr int default_high_water_messages = 1'000;  // libzmq's default
 constexpr double calibration_bytes = 40e6;
 
-// Small enough that segments are recycled from the second round on, large enough that no consumer of these
-// runs falls behind it (retention may pass a slow consumer; the check would notice).
+// Small enough that segments are recycled from the second round on, and large enough that no consumer falls
+// behind it. Otherwise retention would remove messages that the consumer has not received, and the check
+// would report them.
 constexpr std::uint64_t file_retention_bytes = 256ull << 20;
 constexpr std::uint64_t file_segment_bytes = 64ull << 20;
 
@@ -82,7 +83,7 @@ class PlainRun {
     run_rounds(load, plan, options_.latency_rounds());
   }
 
-  /// Chooses the ways of this load and makes them ready. False if none is left.
+  /// Selects and prepares the routes for this load. Returns false if none is left.
   template <typename Wanted>
   bool prepare_all(const Load& load, Wanted wanted) {
     chosen_.clear();
@@ -100,7 +101,8 @@ class PlainRun {
     return !chosen_.empty();
   }
 
-  /// How many messages take run_seconds through the reference; 0 when the reference does not work.
+  /// Returns the number of messages that take run_seconds through the reference; 0 if the reference does not
+  /// work.
   std::uint64_t calibrate(StreamPlan plan) {
     plan.message_count =
         static_cast<std::uint64_t>(calibration_bytes / static_cast<double>(plan.message_bytes));
@@ -116,8 +118,8 @@ class PlainRun {
     return 0;
   }
 
-  /// Round 0 warms up and does not count. Each round begins with another way, so that none is always the one
-  /// that runs after the machine's rest, or after the heaviest neighbour.
+  /// Round 0 warms up and does not count. Each round begins with another route, so that no route always runs
+  /// after an idle phase or after the heaviest load.
   void run_rounds(const Load& load, const StreamPlan& plan, int rounds) {
     for (int round = 0; round <= rounds; ++round) {
       for (std::size_t turn = 0; turn < chosen_.size(); ++turn) {
@@ -196,7 +198,7 @@ class PlainRun {
 
   const PlainOptions& options_;
   std::vector<Way> ways_;
-  std::vector<Way*> chosen_;  // the ways of the load being measured
+  std::vector<Way*> chosen_;  // the routes for the current load
   Measurements measured_;
 };
 

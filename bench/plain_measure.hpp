@@ -1,4 +1,4 @@
-/// Suite `plain`: which ways are measured, in which rounds, and what came out. Layer: bench.
+/// Suite `plain`: the routes and rounds to measure, and the results. Layer: bench.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace lightq::bench {
 
-/// How much to measure.
+/// The amount of work.
 struct PlainOptions {
   bool quick = false;
-  bool references_only = false;  ///< leave LightQ out
+  bool references_only = false;  ///< omit LightQ
   std::string broker_binary;
 
   [[nodiscard]] int rounds() const { return quick ? 2 : 5; }
@@ -21,17 +21,17 @@ struct PlainOptions {
   [[nodiscard]] double run_seconds() const { return quick ? 0.5 : 1.75; }
 };
 
-/// The ways, by the keys used in Measurements.
+/// The routes, by the keys used in Measurements.
 namespace way {
 inline constexpr const char* direct = "direct";
-inline constexpr const char* proxy = "proxy";             ///< zmq_proxy at libzmq's default high-water mark
-inline constexpr const char* proxy_deep = "proxy-10000";  ///< zmq_proxy at the clients' high-water mark
+inline constexpr const char* proxy = "proxy";             ///< zmq_proxy with libzmq's default high-water mark
+inline constexpr const char* proxy_deep = "proxy-10000";  ///< zmq_proxy with the clients' high-water mark
 inline constexpr const char* queue = "queue";
 inline constexpr const char* file = "file";
 inline constexpr const char* file_keeping = "file-keeping";  ///< `file` without retention
 }  // namespace way
 
-/// What is sent: a size, and a rate for latency (0: flat out, for throughput).
+/// A message size, and a rate for latency (0: as fast as possible, for throughput).
 struct Load {
   std::size_t message_bytes = 0;
   double messages_per_second = 0;
@@ -41,7 +41,7 @@ struct Load {
 std::vector<Load> throughput_loads();
 std::vector<Load> latency_loads();
 
-/// One value per round, warm-up left out.
+/// One value per round, without the warm-up.
 struct Series {
   std::vector<double> messages_per_second;
   std::vector<double> latency_p50_us;
@@ -50,15 +50,16 @@ struct Series {
 };
 
 struct Measurements {
-  std::map<std::pair<std::string, Load>, Series> series;  ///< by way and load; only ways that never failed
-  std::map<std::string, double> peak_mebibytes;           ///< of the process in between, by way
+  /// By route and load. Contains only routes that never failed.
+  std::map<std::pair<std::string, Load>, Series> series;
+  std::map<std::string, double> peak_mebibytes;  ///< of the process in between, by route
   std::vector<std::string> failures;
-  /// The series, or nothing where it could not be measured.
+  /// Returns the series; null if it could not be measured.
   [[nodiscard]] const Series* find(const std::string& way_key, const Load& load) const;
 };
 
-/// Starts what is needed, runs every load in alternating rounds, and stops everything again. A way that fails
-/// is noted and not tried again. Progress goes to standard error.
+/// Starts the processes, runs every load in alternating rounds, and stops everything. A route that fails is
+/// noted and not tried again. Progress goes to standard error.
 Measurements measure_plain(const PlainOptions& options);
 
 }  // namespace lightq::bench

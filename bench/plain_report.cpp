@@ -1,4 +1,4 @@
-/// Goals and floors of suite `plain`, and its tables. Layer: bench.
+/// Goals, floors and tables of suite `plain`. Layer: bench.
 #include "plain_report.hpp"
 
 #include <optional>
@@ -26,7 +26,7 @@ std::string name_of(const std::string& way_key) {
   return "LightQ `file`, everything kept";
 }
 
-/// For row names: `file_keeping`.
+/// Returns the route's name in row names, such as `file_keeping`.
 std::string word_of(std::string way_key) {
   for (char& c : way_key) c = c == '-' ? '_' : c;
   return way_key;
@@ -111,7 +111,7 @@ class PlainReport {
     }
   }
 
-  /// The proxy that did better with this load; it is the one LightQ is judged against.
+  /// Returns the proxy that was better for this load. LightQ is compared with it.
   [[nodiscard]] const char* better_proxy(const Load& load) const {
     const Series* shallow = measured_.find(way::proxy, load);
     const Series* deep = measured_.find(way::proxy_deep, load);

@@ -1,4 +1,4 @@
-/// Suite `plain`: from measurements to rows with goals and floors. Layer: bench.
+/// Suite `plain`: turns measurements into rows with goals and floors. Layer: bench.
 #pragma once
 
 #include "plain_measure.hpp"
@@ -6,7 +6,7 @@
 
 namespace lightq::bench {
 
-/// Rows for every comparison whose two sides were measured; tables of all that was measured.
+/// Returns rows for every comparison with two measured sides, and tables of all measurements.
 Report report_plain(const Measurements& measured, const PlainOptions& options);
 
 }  // namespace lightq::bench

@@ -1,4 +1,4 @@
-/// The benchmark tested against itself. Layer: bench.
+/// Tests the benchmark itself. Layer: bench.
 #include "plain_self_check.hpp"
 
 #include <sys/wait.h>
@@ -86,7 +86,7 @@ class SelfCheck {
   void gives_up_when_nobody_is_there() {
     StreamPlan plan = short_plan(Sabotage::none);
     plan.time_max = std::chrono::milliseconds(200);
-    // Port 9 is the discard service: nobody listens, connects are retried until the time is over.
+    // No process listens on port 9 (discard), so connecting is retried until the time is over.
     expect_fault("a route without a broker", {"tcp://127.0.0.1:9", "tcp://127.0.0.1:9"}, plan, "timed out");
   }
 

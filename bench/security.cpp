@@ -1,5 +1,5 @@
-/// Benchmark suite `security`: the same streams with tickets and without, encrypted and in clear, in the same
-/// run. docs/benchmarks.md says how to read it. Layer: bench.
+/// Benchmark suite `security`: the same streams with and without tickets, encrypted and unencrypted, in the
+/// same run. docs/benchmarks.md explains the results. Layer: bench.
 #include "security_suite.hpp"
 #include "support/broker_route.hpp"
 #include "support/suite_program.hpp"

@@ -1,4 +1,4 @@
-/// Suite `security`: what is measured in which rounds, and what came out. Layer: bench.
+/// Suite `security`: the measurements, their rounds and results. Layer: bench.
 #include "security_suite.hpp"
 
 #include <cstdio>
@@ -27,9 +27,9 @@ constexpr int logins_again = 10'000;
 constexpr double login_us_allowed = 50;
 constexpr std::uint64_t file_retention_bytes = 256ull << 20;
 constexpr std::uint64_t file_segment_bytes = 64ull << 20;
-constexpr double sessions_factor = 6;  // messages of a session's run, of one over plain sockets
+constexpr double sessions_factor = 6;  // messages per session run, relative to a plain run
 
-/// A way to be measured once a round: its values go by its name.
+/// A measurement that runs once per round. Its values are stored under its name.
 struct Step {
   std::string name;
   std::function<Result<double>()> measure;
@@ -80,14 +80,14 @@ class SecurityRun {
     clear_ = route("clear", nlohmann::json::object(), {});
     encrypted_ = route("encrypted", nlohmann::json::object(), {"--encrypt"});
     if (!clear_ || !encrypted_) return false;
-    // Of the same broker: two that are alike may differ by more than a ticket costs.
+    // Both use the same broker: two equal brokers may differ by more than the cost of a ticket.
     open_ = clear_->beside({{"broker_type", "queue"}, {"open", true}});
     const auto prepared = open_->prepare("open");
     if (!prepared) note_failure(prepared.error().text());
     return prepared.ok();
   }
 
-  // --- What is measured ---
+  // --- Measurements ---
 
   void plain(std::size_t size) {
     StreamPlan plan = plan_of(size, 1);
@@ -131,7 +131,7 @@ class SecurityRun {
     return result->messages_per_second / 1e6;
   }
 
-  /// Nothing in between: the consumer binds, and has a key of its own.
+  /// Returns the ends of a direct connection: the consumer binds and has its own key.
   static StreamEnds both_with_keys() {
     StreamEnds ends;
     ends.consumer_keys = StreamKeys::generate("");
@@ -146,13 +146,13 @@ class SecurityRun {
     ends.server_key = route.server_key();
     ends.topic = route.topic();
     ends.connection = connection;
-    ends.transport = Transport::tcp;  // which is encrypted or not
+    ends.transport = Transport::tcp;  // the wire that is encrypted or not
     const auto result = run_session_stream(ends, plan, false);
     if (!result) return result.error();
     return result->stream.messages_per_second / 1e6;
   }
 
-  /// Durable topics whose segments are recycled, as in suite `sessions`.
+  /// Measures durable topics with recycled segments, as in suite `sessions`.
   void at_rest() {
     const TempDir directory;
     const std::string keys = (directory.path() / "storage.keys").string();
@@ -184,7 +184,7 @@ class SecurityRun {
     }
   }
 
-  /// 32 random bytes as the broker reads them, for its owner alone.
+  /// Writes 32 random bytes in the broker's key format, readable only by their owner.
   static Result<void> write_key(const std::string& path) {
     std::random_device random;
     std::ostringstream text;
@@ -221,7 +221,7 @@ class SecurityRun {
                        }}});
   }
 
-  // --- How ---
+  // --- Execution ---
 
   [[nodiscard]] StreamPlan plan_of(std::size_t size, double factor) const {
     StreamPlan plan;
@@ -256,7 +256,7 @@ class SecurityRun {
     std::fprintf(stderr, "FAILED: %s\n", text.c_str());
   }
 
-  // --- What came out ---
+  // --- Report ---
 
   void make_report() {
     report_.notes.push_back(

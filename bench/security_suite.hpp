@@ -1,4 +1,4 @@
-/// Suite `security`: what tickets, encryption and sealed files cost. Layer: bench.
+/// Suite `security`: the cost of tickets, encryption and encryption at rest. Layer: bench.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,22 @@
 namespace lightq::bench {
 
 struct SecurityOptions {
-  bool quick = false;  ///< shows that all works, not how fast
+  bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
   SuiteParts parts{{"tickets", "curve", "tls", "connects", "logins", "at-rest"}};
 
-  std::uint64_t rounds_given = 0;  ///< 0: as many as usual
+  std::uint64_t rounds_given = 0;  ///< 0: the default number
 
   [[nodiscard]] int rounds() const {
     return rounds_given > 0 ? static_cast<int>(std::min<std::uint64_t>(rounds_given, 1'000)) : quick ? 2 : 7;
   }
-  /// Of payload, in a run over plain sockets in clear; over sessions six times that.
+  /// The payload of a run over unencrypted plain sockets, in bytes; a run over sessions sends six times as
+  /// much.
   [[nodiscard]] double plain_bytes() const { return quick ? 60e6 : 600e6; }
   [[nodiscard]] int connects() const { return quick ? 20 : 200; }
 };
 
-/// As measure_sessions.
+/// Runs the suite. Failures are noted in the report. Progress goes to standard error.
 Report measure_security(const SecurityOptions& options);
 
 }  // namespace lightq::bench

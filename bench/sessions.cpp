@@ -1,5 +1,5 @@
-/// Benchmark suite `sessions`: LightQ's sessions, beside a bare TCP connection, libzmq and a relay of bytes,
-/// in the same run. docs/benchmarks.md says how to read it. Layer: bench.
+/// Benchmark suite `sessions`: LightQ's sessions beside a bare TCP connection, libzmq and a relay of bytes,
+/// in the same run. docs/benchmarks.md explains the results. Layer: bench.
 #include "sessions_suite.hpp"
 #include "support/broker_route.hpp"
 #include "support/suite_program.hpp"

@@ -1,4 +1,4 @@
-/// Suite `sessions`: what is measured in which rounds, and what came out. Layer: bench.
+/// Suite `sessions`: the measurements, their rounds and results. Layer: bench.
 #include "sessions_suite.hpp"
 
 #include <algorithm>
@@ -23,24 +23,24 @@ namespace {
 
 constexpr std::size_t sizes[] = {100, 256, 512, 1024};
 constexpr int subscribers = 16;
-constexpr int crowd = 10;  // producers, and as many consumers
+constexpr int crowd = 10;  // number of producers, and of consumers
 constexpr std::size_t fan_topics = 1'000;
 constexpr std::uint64_t fan_ring_bytes = 1ull << 20;
 constexpr double single_messages_per_second = 10'000;
 constexpr double mebibyte = 1 << 20;
-// What the broker may have resident beside rings and mapped files: in all, and of each connection.
+// Permitted resident memory of the broker besides rings and mapped files: in total, and per connection.
 constexpr double memory_allowed = 32 * mebibyte;
 constexpr double connection_memory_allowed = 64 * 1024;
-constexpr double ring_bytes = 64 * mebibyte;  // a topic's own choice
+constexpr double ring_bytes = 64 * mebibyte;  // a topic's default
 constexpr std::uint64_t file_retention_bytes = 256ull << 20;
 constexpr std::uint64_t file_segment_bytes = 64ull << 20;
-constexpr int proxy_high_water_messages = 1'000;  // libzmq's own
-constexpr std::size_t smallest = 100;             // where libzmq's cost of each message is most of all
+constexpr int proxy_high_water_messages = 1'000;  // libzmq's default
+constexpr std::size_t smallest = 100;             // where libzmq's cost per message dominates
 
-/// What is measured: its name, and values by round.
+/// The values of each measurement by round.
 using Samples = std::map<std::string, std::vector<double>>;
 
-/// A way to be measured once a round; it adds to the samples.
+/// A measurement that runs once per round and adds to the samples.
 struct Step {
   std::string name;
   std::function<Result<void>()> run;
@@ -102,7 +102,7 @@ class SessionsRun {
     return true;
   }
 
-  // --- What is measured ---
+  // --- Measurements ---
 
   void throughput(std::size_t size) {
     StreamPlan plan;
@@ -219,7 +219,8 @@ class SessionsRun {
                                {"queue", [=, this] { return session("single", *queue_, plan, {}); }}});
   }
 
-  /// A group of a durable topic that has no consumer stays behind while a subscriber keeps up.
+  /// Measures a durable topic of which one group, without consumers, stays behind while a subscriber keeps
+  /// up.
   void lag() {
     StreamPlan plan;
     plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 2 / 1024);
@@ -234,9 +235,9 @@ class SessionsRun {
            {{"file", [=, this] { return session("lag", *file_, plan, {.subscribers = 1}); }}});
   }
 
-  // --- How ---
+  // --- Execution ---
 
-  /// The wire of libzmq is slower: as many seconds, not as many bytes.
+  /// Returns a plan with a fifth of the messages: libzmq's wire is slower, and runs should take equal time.
   [[nodiscard]] static StreamPlan fewer(StreamPlan plan) {
     plan.message_count /= 5;
     return plan;
@@ -326,7 +327,7 @@ class SessionsRun {
     std::fprintf(stderr, "FAILED: %s\n", text.c_str());
   }
 
-  // --- What came out ---
+  // --- Report ---
 
   void make_report() {
     report_.notes.push_back("`./scripts/bench sessions" + std::string(options_.quick ? " --quick" : "") +
@@ -418,7 +419,7 @@ class SessionsRun {
         goal, floor);
   }
 
-  /// Goal and floor say how many times the reference's latency is allowed.
+  /// Adds a row against a reference. Goal and floor are the permitted multiples of the reference's latency.
   void beside(const std::string& ours, const std::string& reference, const std::string& reference_name,
               double goal, double floor) {
     const auto mine = samples_.find(ours);
@@ -429,7 +430,7 @@ class SessionsRun {
         goal > 0 ? 1 / goal : 0, floor > 0 ? 1 / floor : 0);
   }
 
-  /// Against a figure that is allowed; 0: it only informs.
+  /// Adds a row against a permitted figure. `goal` 0: the row only informs.
   void bound(const std::string& name, const std::string& title, const std::string& unit, double goal,
              double floor) {
     const auto mine = samples_.find(name);
@@ -462,7 +463,7 @@ class SessionsRun {
         1, 1);
   }
 
-  /// Beside what is allowed: a ring, so much for each connection, and so much in all.
+  /// Adds a row against the permitted memory: the ring, a part per connection, and a total.
   void memory(const std::string& of, int connections, double ring, const std::string& title) {
     const double allowed = ring + memory_allowed + connections * connection_memory_allowed;
     bound(of + "_memory", "broker's own resident memory, " + title, "MiB", allowed / mebibyte,

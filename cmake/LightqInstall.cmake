@@ -1,5 +1,5 @@
-# What `cmake --install` puts where. The client is headers only, so its package lies in the architecture-independent
-# directory and its version file ignores the word size.
+# Rules for `cmake --install`. The client consists of headers only, so its package is in the architecture-independent
+# directory, and its version file ignores the word size.
 include(CMakePackageConfigHelpers)
 set(LIGHTQ_PACKAGE_DIR ${CMAKE_INSTALL_DATADIR}/cmake/lightq)
 set(LIGHTQ_PC_DIR ${CMAKE_INSTALL_DATADIR}/pkgconfig)

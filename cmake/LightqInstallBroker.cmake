@@ -1,6 +1,6 @@
-# The broker to embed: static libraries and the few headers that its own header needs, in a package of its own below
-# the architecture's library directory. find_package(lightq COMPONENTS broker) finds it. It needs the packages of the
-# client and of the log.
+# Installs the embeddable broker: static libraries and the few headers that its own header needs. It is a separate
+# package below the architecture's library directory. find_package(lightq COMPONENTS broker) finds it. It needs the
+# packages of the client and of the log.
 set(LIGHTQ_BROKER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-broker)
 set_target_properties(lightq_broker PROPERTIES EXPORT_NAME broker)
 

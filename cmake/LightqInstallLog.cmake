@@ -1,5 +1,5 @@
-# The embedded queue: one static library and the few headers that <lightq/queue.hpp> includes, in a package of its own
-# below the architecture's library directory. It needs a threads library and nothing else. find_package(lightq
+# Installs the embedded queue: one static library and the few headers that <lightq/queue.hpp> includes. It is a
+# separate package below the architecture's library directory, and needs only a threads library. find_package(lightq
 # COMPONENTS log) finds it, and so does pkg-config (lightq-log).
 set(LIGHTQ_LOG_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-log)
 set(LIGHTQ_LOG_PC_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -15,7 +15,7 @@ endforeach()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lightq-log-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/lightq-log-config.cmake ${PROJECT_BINARY_DIR}/lightq-log-config-version.cmake
         DESTINATION ${LIGHTQ_LOG_PACKAGE_DIR} COMPONENT log)
-# The package that names the components, for who installs this one alone.
+# The package that names the components, for installations of this one alone.
 install(FILES ${PROJECT_BINARY_DIR}/lightq-config.cmake ${PROJECT_BINARY_DIR}/lightq-config-version.cmake
         DESTINATION ${LIGHTQ_PACKAGE_DIR} COMPONENT log)
 

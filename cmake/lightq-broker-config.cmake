@@ -1,4 +1,4 @@
-# Not to be asked for by itself: find_package(lightq COMPONENTS broker) makes lightq::client and lightq::log first.
+# Internal: find_package(lightq COMPONENTS broker) includes this after defining lightq::client and lightq::log.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(spdlog)

@@ -1,4 +1,4 @@
-/// A broker inside a program: starts it on a free port, sends and receives through it, stops it.
+/// Runs a broker inside a program: starts it on a free port, sends and receives through it, and stops it.
 #include <lightq/lightq.hpp>
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The broker's log lines: here only what went wrong.
+/// Prints the broker's warnings and errors only.
 class Errors final : public lightq::broker::LogSink {
  public:
   void write(lightq::broker::LogLevel level, std::string_view line) override {
@@ -21,10 +21,11 @@ class Errors final : public lightq::broker::LogSink {
   }
 };
 
-/// A fresh directory, gone at the end.
+/// A fresh directory, which the destructor removes.
 struct TempDirectory {
   TempDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();  // mkdtemp's form
+    // the form that mkdtemp needs
+    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) std::abort();
     path = name;
   }

@@ -1,4 +1,5 @@
-/// A durable queue inside a program: kill it at any time, run it again, and it goes on where it was.
+/// A durable queue inside a program. It can be killed at any time; the next run continues where this one
+/// stopped.
 #include <iostream>
 
 #include <lightq/queue.hpp>

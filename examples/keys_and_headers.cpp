@@ -1,4 +1,4 @@
-/// Messages with a key and headers, sent in compressed batches. Brings a broker of its own.
+/// Sends messages with a key and headers in compressed batches. Runs its own broker.
 #include <lightq/lightq.hpp>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-/// A broker for an example alone: in a fresh directory, on a free port. What there is to it,
-/// embedded_broker.cpp shows.
+/// Runs a broker for one example, in a fresh directory and on a free port. embedded_broker.cpp explains the
+/// steps.
 #pragma once
 
 #include <lightq/lightq.hpp>
@@ -13,7 +13,7 @@
 
 #include "broker/broker.hpp"
 
-/// The broker's log lines: here only what went wrong.
+/// Prints the broker's warnings and errors only.
 class Errors final : public lightq::broker::LogSink {
  public:
   void write(lightq::broker::LogLevel level, std::string_view line) override {
@@ -21,10 +21,11 @@ class Errors final : public lightq::broker::LogSink {
   }
 };
 
-/// A fresh directory, gone at the end.
+/// A fresh directory, which the destructor removes.
 struct TempDirectory {
   TempDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();  // mkdtemp's form
+    // the form that mkdtemp needs
+    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) std::abort();
     path = name;
   }

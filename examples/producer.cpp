@@ -1,4 +1,4 @@
-/// Sends a thousand messages to a topic, which must be there, and ends when all are stored.
+/// Sends a thousand messages to an existing topic, and ends when all are stored.
 #include <lightq/lightq.hpp>
 
 #include <string>

@@ -1,4 +1,4 @@
-/// The parts of programs that the README shows, in a program: the README's test runs it.
+/// Contains the parts of programs that docs/clients.md shows. tests/e2e/test_docs_examples.py runs it.
 #include <lightq/lightq.hpp>
 
 #include <cstddef>
@@ -47,10 +47,10 @@ int main() {
   orders.send("the first").value_or_throw();
   orders.flush(5s).value_or_throw();
   const auto first = own.receive(10s).value_or_throw();
-  send_with_key_and_headers(orders, *first);  // it has none itself
+  send_with_key_and_headers(orders, *first);  // the first message has none itself
   orders.flush(5s).value_or_throw();
   const auto second = own.receive(10s).value_or_throw();
-  send_with_key_and_headers(orders, *second);  // which this one bills
+  send_with_key_and_headers(orders, *second);  // this call bills the second message
   send_in_place(orders);
   orders.close(5s).value_or_throw();
   bill_all(client);

@@ -1,4 +1,4 @@
-# Runs PROGRAM in an empty DIRECTORY, which is gone afterwards.
+# Runs PROGRAM in an empty DIRECTORY, and removes the directory afterwards.
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})
 execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${DIRECTORY} RESULT_VARIABLE result)

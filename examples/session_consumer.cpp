@@ -1,5 +1,5 @@
-/// Two members of a group share a topic's messages: each is acknowledged when it is done with, and what was
-/// not acknowledged goes to the other member. Brings a broker of its own.
+/// Two members of a group share a topic's messages. Each message is acknowledged when it is processed;
+/// messages that the first member leaves unacknowledged go to the other one. Runs its own broker.
 #include <lightq/lightq.hpp>
 
 #include <iostream>
@@ -22,7 +22,7 @@ void produce(lightq::Client& client) {
   out.close(5s).value_or_throw();
 }
 
-/// Receives three hundred orders, bills a hundred, and goes.
+/// Receives three hundred orders, bills a hundred, and leaves.
 void bill_some(lightq::Client& client, std::set<std::string>& billed) {
   auto first = client.consumer("orders", {.group = "billing"}).value_or_throw();
   for (int i = 0; i < 300; ++i) {
@@ -32,7 +32,7 @@ void bill_some(lightq::Client& client, std::set<std::string>& billed) {
     billed.emplace(order->text());
     first.acknowledge(*order);
   }
-  first.close(5s).value_or_throw();  // the broker knows of the hundred
+  first.close(5s).value_or_throw();  // the broker has the hundred acknowledgements
 }
 
 int run(lightq::Client& client) {

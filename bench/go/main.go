@@ -1,9 +1,10 @@
-// A driver for embedded queues written in Go: lightq_bench_log runs it beside LightQ, round by round.
+// Command lightq_bench_go runs embedded queues written in Go. lightq_bench_log runs it beside LightQ, round
+// by round.
 //
-// Appends `count` messages of `size` bytes to a queue in an empty directory, then reads and checks all of them;
-// before each a tenth of that, which does not count. Prints one JSON object a line for each operation:
-// {"queue","operation","size","count","ns_per_operation","mb_per_second"}. Ends with 1 and a sentence on standard
-// error if something could not be done, or if a message came back altered.
+// It appends `count` messages of `size` bytes to a queue in an empty directory, then reads and checks all of
+// them. Before each of the two it does a tenth of that, which does not count. It prints one JSON object per
+// line for each operation: {"queue","operation","size","count","ns_per_operation","mb_per_second"}. It exits
+// with 1 and a message on standard error if an operation fails or a message was altered.
 package main
 
 import (
@@ -28,8 +29,8 @@ type result struct {
 	Megabytes   float64 `json:"mb_per_second"`
 }
 
-// messages makes the messages of a run, and knows what number i must look like: its number in the first eight bytes
-// (little-endian), then bytes that depend on their place alone.
+// messages makes the messages of a run, and checks message i: its number in the first eight bytes
+// (little-endian), then bytes that depend only on their position.
 type messages struct{ expected []byte }
 
 func newMessages(size int) messages {
@@ -45,7 +46,7 @@ func (m messages) at(number int) []byte {
 	return m.expected
 }
 
-// are compares without writing anything: a load that is larger than the store before it waits for that.
+// are compares without writing: a load that is wider than the store before it must wait for that store.
 func (m messages) are(number int, message []byte) bool {
 	return len(message) == len(m.expected) && binary.LittleEndian.Uint64(message) == uint64(number) &&
 		bytes.Equal(message[8:], m.expected[8:])

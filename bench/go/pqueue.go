@@ -2,7 +2,7 @@
 
 package main
 
-// github.com/linxGnu/pqueue itself. It measures segments by entries, and writes each entry at once.
+// The real github.com/linxGnu/pqueue. It measures segments in entries, and writes each entry immediately.
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func openPqueue(chosen settings) (queue, error) {
 
 func (q *pqueueQueue) enqueue(message []byte) error { return q.opened.Enqueue(message) }
 
-// dequeue cannot tell an empty queue from a damaged one: pqueue says "nothing" to both.
+// dequeue cannot distinguish an empty queue from a damaged one: pqueue returns "nothing" for both.
 func (q *pqueueQueue) dequeue() ([]byte, error) {
 	if !q.opened.Dequeue(&q.last) {
 		return nil, errEmpty
@@ -37,7 +37,7 @@ func (q *pqueueQueue) dequeue() ([]byte, error) {
 	return q.last, nil
 }
 
-// close puts up with files that are closed already: pqueue closes a full last segment twice.
+// close ignores files that are already closed: pqueue closes a full last segment twice.
 func (q *pqueueQueue) close() error {
 	if err := q.opened.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err

@@ -1,13 +1,13 @@
 package main
 
-// pqueueSteps stands for github.com/linxGnu/pqueue where that cannot be had: the same system calls, copies, checksums
-// and locks with Go's standard library. A segment is a new file of so many entries, begun with two writes of four
-// bytes and ended with four more; an entry goes with its length and its CRC-32 through a buffered writer that is
-// flushed, so one write(2) each; it is read through a buffer of 16 KiB and checked; a segment that has been read
-// is removed.
+// pqueueSteps imitates github.com/linxGnu/pqueue where its module is not available: the same system calls,
+// copies, checksums and locks with Go's standard library. A segment is a new file with a fixed number of
+// entries. Two writes of four bytes begin it, and one write of four bytes ends it. An entry is written with
+// its length and its CRC-32 through a buffered writer that is flushed, so it takes one write(2). It is read
+// through a buffer of 16 KiB and checked. A segment that has been read is removed.
 //
-// Kinder than pqueue: files have numbers for names where pqueue tries random ones, and one lock less is taken on each
-// side.
+// It is slightly faster than pqueue: file names are numbers, where pqueue tries random names, and each side
+// takes one lock less.
 
 import (
 	"bufio"
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	pqueueEntries     = 1000     // of a segment, where nothing else is asked for: pqueue's default
+	pqueueEntries     = 1000     // per segment, if not set: pqueue's default
 	entryHeadBytes    = 8        // length and checksum
-	entryReaderBytes  = 16 << 10 // read from a file at once
-	markBytes         = 4        // each of the two that begin a segment, and the one that ends it
-	filePermissions   = 0o600    // of all files
+	entryReaderBytes  = 16 << 10 // the size of a read from a file
+	markBytes         = 4        // each of the two marks that begin a segment, and the one that ends it
+	filePermissions   = 0o600    // for all files
 	segmentFileSuffix = ".segment"
 )
 
@@ -43,8 +43,8 @@ type pqueueSegment struct {
 
 type pqueueSteps struct {
 	directory string
-	entries   int64 // of a segment
-	made      int   // segments so far
+	entries   int64 // per segment
+	made      int   // number of segments so far
 	writeLock sync.RWMutex
 	segments  []*pqueueSegment // from the one being read to the one being written
 	readLock  sync.Mutex
@@ -121,7 +121,7 @@ func (s *pqueueSegment) beginReading() error {
 	return nil
 }
 
-// front is the segment to read from next, open; those that have been read to their end are removed.
+// front returns the segment to read from next, open. It removes segments that have been read to their end.
 func (q *pqueueSteps) front() (*pqueueSegment, error) {
 	for {
 		q.writeLock.RLock()

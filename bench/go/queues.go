@@ -8,7 +8,8 @@ import (
 	"github.com/grandecola/bigqueue"
 )
 
-// queue is what the driver asks of an embedded queue. The slice that dequeue returns is valid until the next call.
+// queue is the driver's interface to an embedded queue. The slice that dequeue returns is valid until the
+// next call.
 type queue interface {
 	enqueue(message []byte) error
 	dequeue() ([]byte, error)
@@ -17,14 +18,14 @@ type queue interface {
 
 var errEmpty = errors.New("the queue is empty")
 
-// settings are the ones that the queues have in common.
+// settings are common to all queues.
 type settings struct {
 	directory       string
 	segmentBytes    int
-	segmentMessages int // for queues that measure segments so; 0: as many as they like
+	segmentMessages int // for queues that measure segments in messages; 0: their default
 	mappedSegments  int
-	flushMessages   int64         // 0: not by number
-	flushInterval   time.Duration // 0: not by time
+	flushMessages   int64         // 0: no flush by number
+	flushInterval   time.Duration // 0: no flush by time
 }
 
 func (chosen settings) entriesOf(byDefault int) int {
@@ -34,8 +35,8 @@ func (chosen settings) entriesOf(byDefault int) int {
 	return byDefault
 }
 
-// openers holds the queues by name. Files with a build tag add "pqueue" (tag pqueue) and "satellite" (tag satellite),
-// whose modules go.mod does not name, because they cannot be had everywhere.
+// openers contains the queues by name. Files with a build tag add "pqueue" (tag pqueue) and "satellite" (tag
+// satellite). go.mod does not name their modules, because they are not available everywhere.
 var openers = map[string]func(settings) (queue, error){
 	"bigqueue":        openBigqueue,
 	"pqueue-steps":    openPqueueSteps,

@@ -2,9 +2,9 @@
 
 package main
 
-// The mmap queue of Apache SkyWalking Satellite itself. It takes events: a message goes as the bytes of a trace
-// segment, the plainest that there are. Where it keeps its files depends on the working directory alone, so that is
-// changed for as long as the queue is open.
+// The real mmap queue of Apache SkyWalking Satellite. It stores events: a message is stored as the bytes of a
+// trace segment, the simplest kind of event. The location of its files depends only on the working directory,
+// so that is changed while the queue is open.
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 
 const (
 	neverMilliseconds = 24 * 3600 * 1000
-	eventHeadBytes    = 1024 // at most, beside the message
+	eventHeadBytes    = 1024 // at most, besides the message
 )
 
 type satelliteQueue struct {

@@ -1,14 +1,15 @@
 package main
 
-// satelliteSteps stands for the mmap queue of Apache SkyWalking Satellite where that cannot be had: the same system
-// calls, copies, locks and hand-overs, with the mapped files of the module that it uses too. A message is encoded into
-// new memory and copied into segments, behind its length and across their ends; positions are in a mapped page. Where
-// more segments are mapped than allowed, the writer waits for the swapper, a goroutine, which syncs and unmaps all
-// but the two in use. To be read they are mapped again, and the swapper unmaps what has been read; a message is copied
-// into new memory, then decoded into new memory.
+// satelliteSteps imitates the mmap queue of Apache SkyWalking Satellite where its module is not available. It
+// makes the same system calls, copies, locks and hand-overs, with the mapped files of the module that
+// Satellite uses. A message is encoded into new memory and copied into segments, after its length and across
+// their ends. Positions are in a mapped page. If more segments are mapped than allowed, the writer waits for
+// the swapper, a goroutine that syncs and unmaps all but the two in use. Segments are mapped again for
+// reading, and the swapper unmaps those that have been read. A message is copied into new memory, then
+// decoded into new memory.
 //
-// Kinder than Satellite: for encoding and decoding only the copies into new memory that they cannot do without, and no
-// number of the place given back as text; and fewer paths are made absolute.
+// It is slightly faster than Satellite: encoding and decoding are only the copies into new memory that they
+// require. No position is returned as text, and fewer paths are made absolute.
 
 import (
 	"context"
@@ -24,16 +25,16 @@ import (
 )
 
 const (
-	satelliteSegments   = 2000 // in a queue; Satellite's default
+	satelliteSegments   = 2000 // per queue; Satellite's default
 	mappedSegmentsMin   = 4    // Satellite allows no fewer
 	lengthBytes         = 8    // before each message
-	positionsBytes      = 80   // of the file that holds them
-	writePosition       = 0    // in that file: a segment's number, then a place in it
+	positionsBytes      = 80   // the size of the file with the positions
+	writePosition       = 0    // in that file: a segment's number, then a position in it
 	readPosition        = 16
-	satellitePermission = 0o744 // of its files
+	satellitePermission = 0o744 // for its files
 )
 
-// place is where the next message is written or read.
+// place is the position at which the next message is written or read.
 type place struct{ segment, at int64 }
 
 type satelliteSegment struct {
@@ -105,7 +106,7 @@ func (q *satelliteSteps) setPosition(which int64, to place) {
 	q.positions.WriteUint64At(uint64(to.at), which+8)
 }
 
-// swap is the goroutine that unmaps. It ends with the first error that nobody was waiting for.
+// swap is the goroutine that unmaps. When it stops it sends the errors that no caller has received.
 func (q *satelliteSteps) swap(until context.Context) {
 	var err error
 	for {
@@ -143,10 +144,10 @@ func (q *satelliteSteps) unmap(number int64) error {
 	file := segment.file
 	segment.file = nil
 	q.mapped.Add(-1)
-	return errors.Join(file.Flush(syscall.MS_SYNC), file.Unmap()) // Flush does nothing where nothing was written
+	return errors.Join(file.Flush(syscall.MS_SYNC), file.Unmap()) // Flush does nothing if nothing was written
 }
 
-// hold gives a segment mapped and locked; the caller unlocks it.
+// hold returns a segment mapped and locked; the caller unlocks it.
 func (q *satelliteSteps) hold(number int64) (*satelliteSegment, error) {
 	if q.mapped.Load() >= q.mappedMax {
 		q.wantRoom <- struct{}{}
@@ -170,7 +171,7 @@ func (q *satelliteSteps) hold(number int64) (*satelliteSegment, error) {
 	return segment, nil
 }
 
-// with does work on the segment of a place and returns the place behind it.
+// with runs work on the segment of a position and returns the position after it.
 func (q *satelliteSteps) with(from place, work func(*mmap.File, int64) (int, error)) (place, error) {
 	segment, err := q.hold(from.segment)
 	if err != nil {
@@ -195,7 +196,7 @@ func (q *satelliteSteps) withLength(from place, work func(*mmap.File, int64)) (p
 	})
 }
 
-// withBytes does work on one stretch of bytes in each segment that they reach.
+// withBytes runs work on one range of bytes in each segment that they span.
 func (q *satelliteSteps) withBytes(from place, bytes []byte,
 	work func(*mmap.File, []byte, int64) (int, error)) (place, error) {
 	for done := 0; done < len(bytes); {

@@ -18,7 +18,7 @@ constexpr auto stay_max = std::chrono::seconds(5);
 constexpr std::size_t bytes_heard_max = 16;
 constexpr int backlog = 4'096;
 
-/// The process's side. Ends by being killed.
+/// The code of the process. Runs until it is killed.
 class Doorkeeper {
  public:
   explicit Doorkeeper(int listener) : listener_(listener), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -82,7 +82,7 @@ class Doorkeeper {
   Descriptor epoll_;
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, Guest> guests_;
-  std::deque<Stay> stays_;  // in order of their ends
+  std::deque<Stay> stays_;  // ordered by end
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// A process that does with strangers the least that any server has to. Layer: bench support.
+/// A process that does with unauthenticated peers the minimum that any server must do. Layer: bench support.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace lightq::bench {
 
-/// Takes every connection, says nothing, and closes who has said all of 16 bytes, who has gone, and who has
-/// been there for five seconds. What a crowd costs a machine with it, it costs beside any server. Killed and
-/// reaped by the destructor.
+/// Accepts every connection and sends nothing. Closes a connection after 16 received bytes, when its peer
+/// disconnects, or after five seconds. The cost of a crowd beside this process is the cost beside any server.
+/// The destructor kills and reaps the process.
 class BareDoor {
  public:
-  /// Listens on a port of 127.0.0.1 that was free. Fork rules as of ChildProcess.
+  /// Listens on a free port of 127.0.0.1. Fork rules: as of ChildProcess.
   static Result<BareDoor> open();
 
   [[nodiscard]] const std::string& uri() const { return uri_; }

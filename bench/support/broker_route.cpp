@@ -44,7 +44,7 @@ BrokerProcess::~BrokerProcess() {
   if (!process_) return;
   process_->signal(SIGTERM);
   process_->wait_until(Clock::now() + stop_time_max);
-  process_->kill();  // before the data directory goes
+  process_->kill();  // before the data directory is removed
 }
 
 Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& binary,

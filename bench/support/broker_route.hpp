@@ -1,4 +1,4 @@
-/// LightQ: a topic of a broker process, reached as any ZeroMQ program would. Layer: bench support.
+/// A topic of a LightQ broker process, reached as any ZeroMQ program would. Layer: bench support.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace lightq::bench {
 
-/// The real broker binary on a control port of the system's choice, with a data directory of its own.
+/// The broker binary in a process, with a free control port and a temporary data directory.
 class BrokerProcess {
  public:
-  /// Starts it and waits until DATA_DIR/broker.json names its control socket. Error: it did not come up; the
-  /// end of its log is in the message.
+  /// Starts the broker and waits until DATA_DIR/broker.json names its control socket. Error: it did not
+  /// start; the message contains the end of its log.
   static Result<std::unique_ptr<BrokerProcess>> start(const std::string& binary,
                                                       const std::vector<std::string>& flags = {});
   BrokerProcess(const BrokerProcess&) = delete;
   BrokerProcess& operator=(const BrokerProcess&) = delete;
-  /// Stops it as an operator would, by force after 5 s.
+  /// Stops the broker with SIGTERM, and kills it after 5 s.
   ~BrokerProcess();
 
   [[nodiscard]] pid_t id() const { return process_->id(); }
@@ -40,21 +40,22 @@ class BrokerProcess {
   std::optional<ControlClient> control_;
 };
 
-/// `lightq` in the build directory: a bench program lies in it, or in its `bench/`.
+/// Returns the path of `lightq` in the build directory. A bench program is in that directory or in its
+/// `bench/`.
 std::string broker_beside(const char* program);
 
-/// Who the topics below belong to.
+/// The own user of the topics below.
 inline constexpr const char* bench_user = "bench";
 inline constexpr const char* bench_password = "bench-only";
 
-/// A topic of such a broker, made anew by each `prepare`; producer and consumer join anew for each run.
+/// A topic of such a broker. Each `prepare` creates it again; producer and consumer join for each run.
 class BrokerRoute : public Route {
  public:
-  /// `topic_settings`: the create_topic fields beyond names and passwords, `broker_type` at least.
+  /// `topic_settings`: the fields of create_topic other than names and passwords, at least `broker_type`.
   static Result<std::unique_ptr<BrokerRoute>> start(const std::string& binary, nlohmann::json topic_settings,
                                                     const std::vector<std::string>& flags = {});
 
-  /// Other topics of the same broker.
+  /// Returns a route over other topics of the same broker.
   [[nodiscard]] std::unique_ptr<BrokerRoute> beside(nlohmann::json topic_settings) const;
 
   Result<void> prepare(const std::string& label) override;
@@ -65,10 +66,10 @@ class BrokerRoute : public Route {
   [[nodiscard]] const std::string& control_uri() const { return broker_->control().uri(); }
   /// Empty: the broker does not encrypt.
   [[nodiscard]] const std::string& server_key() const { return broker_->control().server_key(); }
-  /// Where the topic's producers connect, over TCP. `delivery`: session or plain.
+  /// Returns the TCP address for the topic's producers. `delivery`: session or plain.
   Result<std::string> address_of(const std::string& delivery);
-  /// So many topics more, with the same settings, joined by a producer and a consumer at their Unix socket.
-  /// Once.
+  /// Creates `topics` more topics with the same settings, joined by a producer and a consumer over the Unix
+  /// socket. Call it once.
   Result<TopicFan> make_fan(std::size_t topics);
 
  private:

@@ -1,4 +1,4 @@
-/// Children through fork, pidfd and PR_SET_PDEATHSIG. Layer: bench support.
+/// Child processes with fork, pidfd and PR_SET_PDEATHSIG. Layer: bench support.
 #include "support/child_process.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ void note_signal(int number) {
 
 constexpr int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/// First steps of every child: it dies with its parent, also when the parent died before this line.
+/// Prepares a child: it dies with its parent, even if the parent died before this call.
 void settle_in_child(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
@@ -142,7 +142,8 @@ Result<void> wait_for_all(std::vector<ChildProcess>& children, const std::vector
     if (Clock::now() >= deadline) return end_all("timed out");
     for (std::size_t i = 0; i < children.size(); ++i) {
       if (ended[i]) continue;
-      // A short slice, so that the other child's bad end is seen soon; a child that ends wakes us at once.
+      // Wait briefly, so that another child's failure is noticed soon. A child that ends wakes us
+      // immediately.
       const auto end =
           children[i].wait_until(std::min(deadline, Clock::now() + std::chrono::milliseconds(50)));
       if (!end) continue;
@@ -155,7 +156,7 @@ Result<void> wait_for_all(std::vector<ChildProcess>& children, const std::vector
 
 void stop_on_signals() {
   struct sigaction action{};
-  action.sa_handler = note_signal;  // no SA_RESTART: a wait must notice
+  action.sa_handler = note_signal;  // no SA_RESTART: a wait must end
   for (const int number : stop_signals) ::sigaction(number, &action, nullptr);
 }
 

@@ -13,7 +13,7 @@
 
 namespace lightq::bench {
 
-/// How a child ended: its exit status, or the signal that ended it.
+/// The end of a child: its exit status, or the signal that ended it.
 struct ChildEnd {
   int exit_status = 0;
   int signal = 0;
@@ -21,13 +21,14 @@ struct ChildEnd {
   [[nodiscard]] std::string text() const;
 };
 
-/// Killed and reaped by the destructor; killed by the kernel if this process dies first. Start children from
-/// a single-threaded process without ZeroMQ contexts: they are forked. Move-only, one thread.
+/// The destructor kills and reaps the child; the kernel kills it if this process dies first. Children are
+/// forked, so start them from a single-threaded process without ZeroMQ contexts. Move-only, one thread.
 class ChildProcess {
  public:
-  /// Forks a child that runs `role` and exits with its result. An exception in `role` is printed, status 1.
+  /// Forks a child that runs `role` and exits with its result. Prints an exception of `role` and exits with
+  /// status 1.
   static Result<ChildProcess> start(const std::function<int()>& role);
-  /// Runs a program with more environment; its standard output and error go to `log_path`.
+  /// Runs a program with additional environment variables. Its standard output and error go to `log_path`.
   static Result<ChildProcess> execute(const std::vector<std::string>& command,
                                       const std::vector<std::pair<std::string, std::string>>& environment,
                                       const std::string& log_path);
@@ -37,11 +38,12 @@ class ChildProcess {
   ~ChildProcess();
 
   [[nodiscard]] pid_t id() const { return id_; }
-  /// How it ended, or nothing if it still runs at `deadline` (or a signal asked this process to stop).
+  /// Returns the child's end; nothing if it still runs at `deadline`, or if a signal asked this process to
+  /// stop.
   std::optional<ChildEnd> wait_until(Clock::time_point deadline);
-  /// Sends a signal, if it still runs.
+  /// Sends a signal if the child still runs.
   void signal(int number);
-  /// SIGKILL, and waits for the end.
+  /// Sends SIGKILL and waits for the end.
   void kill();
 
  private:
@@ -51,15 +53,15 @@ class ChildProcess {
   std::optional<ChildEnd> end_;
 };
 
-/// Waits until all have ended well. The first that ends badly, or the deadline, ends them all with an error
-/// that names it: `names[i]` is the role of `children[i]`.
+/// Waits until all children have ended without error. The first that fails, or the deadline, ends them all
+/// with an error that names it: `names[i]` is the role of `children[i]`.
 Result<void> wait_for_all(std::vector<ChildProcess>& children, const std::vector<std::string>& names,
                           Clock::time_point deadline);
 
-/// From now on SIGINT, SIGTERM and SIGHUP end this process's waits instead of the process, so that
-/// destructors run. Children get the default behaviour back.
+/// From this call on, SIGINT, SIGTERM and SIGHUP end this process's waits instead of the process, so that
+/// destructors run. Children have the default behaviour.
 void stop_on_signals();
-/// Whether such a signal has come.
+/// Returns true if such a signal has arrived.
 bool stop_requested();
 
 }  // namespace lightq::bench

@@ -11,7 +11,7 @@
 namespace lightq::bench {
 namespace {
 
-/// In µs. Throws where nobody lets it in.
+/// Returns the time in µs. Throws if the socket is not admitted.
 double connect_once(zmq::context_t& context, const std::string& uri, const StreamTicket& ticket,
                     const StreamKeys& keys) {
   zmq::socket_t socket = client_socket(context, zmq::socket_type::push);

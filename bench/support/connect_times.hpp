@@ -1,4 +1,5 @@
-/// How long it takes to get in: from a socket's connect to the end of its handshake. Layer: bench support.
+/// Measures how long connecting takes, from a socket's connect to the end of its handshake. Layer: bench
+/// support.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace lightq::bench {
 
-/// Connects `count` PUSH sockets one after the other, each with the same ticket or keys, in a process of its
-/// own. In µs. Error: one was not let in within ten seconds.
+/// Connects `count` PUSH sockets one after the other in a separate process, each with the same ticket or
+/// keys. Returns the times in µs. Error: a socket was not admitted within ten seconds.
 Result<std::vector<double>> measure_connects(const std::string& uri, const StreamTicket& ticket,
                                              const StreamKeys& keys, int count);
 

@@ -1,4 +1,4 @@
-/// A REQ socket and a JSON document each way. Layer: bench support.
+/// Sends and receives one JSON document over a REQ socket. Layer: bench support.
 #include "support/control_client.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int reply_time_max_ms = 10'000;
 
-/// `server_key`: of a broker that encrypts; empty: it does not.
+/// `server_key`: the key of a broker that encrypts; empty: it does not encrypt.
 Result<std::string> round_trip(const std::string& uri, const std::string& server_key,
                                const std::string& request) {
   try {

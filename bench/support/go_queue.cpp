@@ -1,4 +1,4 @@
-/// Runs the Go driver and reads its lines. Layer: bench support.
+/// Runs the Go driver and parses its output. Layer: bench support.
 #include "support/go_queue.hpp"
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto time_max = std::chrono::minutes(2);
 
-/// `ended`: how the process came to its end.
+/// `ended`: the result of the process.
 Result<QueueTimes> read_times(const std::string& output, const Result<void>& ended) {
   QueueTimes times;
   std::string text;

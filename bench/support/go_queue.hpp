@@ -1,4 +1,4 @@
-/// Embedded queues written in Go, run by a driver program (bench/go) in a process of its own. Layer: bench
+/// Runs embedded queues written in Go through a driver program (bench/go) in a separate process. Layer: bench
 /// support.
 #pragma once
 
@@ -11,27 +11,29 @@
 
 namespace lightq::bench {
 
-/// One round: so many messages of one size appended, then read and checked.
+/// One round: appends messages of one size, then reads and checks them.
 struct GoQueueRun {
-  std::string queue;      ///< its name in bench/go
-  std::string directory;  ///< made if it is not there; must be empty
+  std::string queue;      ///< the queue's name in bench/go
+  std::string directory;  ///< created if missing; must be empty
   std::size_t message_bytes = 0;
   std::uint64_t messages = 0;
   std::uint64_t segment_bytes = 0;
-  std::uint64_t segment_messages = 0;  ///< for queues that measure segments so; 0: their default
+  std::uint64_t segment_messages = 0;  ///< for queues that measure segments in messages; 0: their default
   std::uint64_t mapped_segments = 0;
 };
 
-/// Nanoseconds a message.
+/// Nanoseconds per message.
 struct QueueTimes {
   double append_ns = 0;
   double read_ns = 0;
 };
 
-/// The queues that `driver` has: those whose modules could be had when it was built. Files go to `directory`.
+/// Returns the names of the driver's queues: those for which it could get the Go modules when it was built.
+/// Uses `directory` for files.
 Result<std::vector<std::string>> go_queues(const std::string& driver, const std::string& directory);
 
-/// Runs the program `driver`. Errors: what it said when it ended badly; two minutes were not enough.
+/// Runs the program `driver`. Errors: the output of a driver that failed; the driver took more than two
+/// minutes.
 Result<QueueTimes> run_go_queue(const std::string& driver, const GoQueueRun& run);
 
 }  // namespace lightq::bench

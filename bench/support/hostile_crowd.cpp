@@ -19,18 +19,18 @@ namespace lightq::bench {
 struct HostileCrowd::Shared {
   std::atomic<std::uint64_t> made = 0;
   std::atomic<std::uint64_t> closed = 0;
-  std::atomic<std::uint64_t> members_in = 0;  ///< that have connected once
+  std::atomic<std::uint64_t> members_in = 0;  ///< number that have connected once
 };
 
 namespace {
 
 constexpr auto come_again_after = std::chrono::seconds(2);
 constexpr auto slow_byte_after = std::chrono::milliseconds(100);
-/// Members act that often, and not each at a moment of its own: a process that woke for each would take the
-/// processor from those it shares the machine with more often than strangers who come from elsewhere do.
+/// The interval at which all members act together. If each woke the process separately, it would take the
+/// processor from other processes of the machine more often than a crowd on other machines does.
 constexpr useconds_t tick_us = 10'000;
 constexpr auto start_time_max = std::chrono::seconds(60);
-constexpr std::size_t starts_a_millisecond = 5;  // at first: 10,000 come as evenly as later
+constexpr std::size_t starts_a_millisecond = 5;  // initially: 10,000 connect as evenly as later
 
 enum class Manner { silent, slow, garbage, restless };
 
@@ -42,7 +42,7 @@ struct Member {
   bool was_in = false;
 };
 
-/// A moment at which a member acts; each kind of moment is in a queue of its own, so that they are in order.
+/// A time at which a member acts. Each kind of action has a separate queue, so that its entries are in order.
 struct Moment {
   Clock::time_point at;
   std::size_t member;
@@ -61,7 +61,7 @@ Result<sockaddr_in> address_of(const std::string& uri) {
   return address;
 }
 
-/// The process's side. Ends by being killed.
+/// The code of the process. Runs until it is killed.
 class Crowd {
  public:
   Crowd(std::vector<Member> members, std::atomic<std::uint64_t>& made, std::atomic<std::uint64_t>& closed,

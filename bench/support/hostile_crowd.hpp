@@ -1,4 +1,4 @@
-/// A process full of connections that mean no good: silent, slow, talking garbage, coming and going.
+/// A process with many hostile connections: silent, slow, sending garbage, or connecting and disconnecting.
 /// Layer: bench support.
 #pragma once
 
@@ -13,27 +13,30 @@
 namespace lightq::bench {
 
 struct HostilePlan {
-  std::vector<std::string> uris;  ///< tcp://HOST:PORT with a numeric IPv4 host; connections take turns
+  /// tcp://HOST:PORT with a numeric IPv4 host. The connections are spread over all.
+  std::vector<std::string> uris;
   std::size_t connections = 10'000;
 };
 
-/// A quarter of the connections each, of all addresses:
-/// - silent: say nothing;
-/// - slow: say a ZeroMQ greeting, a byte each 100 ms;
-/// - garbage: say 256 random bytes at once, and wait;
-/// - restless: connect, and go again at once.
-/// Whoever has gone, or was closed, comes again after two seconds. Killed and reaped by the destructor.
+/// Opens hostile connections, spread over all addresses; a quarter of them each is
+/// - silent: sends nothing;
+/// - slow: sends a ZeroMQ greeting, one byte per 100 ms;
+/// - garbage: sends 256 random bytes immediately, and waits;
+/// - restless: connects, and disconnects immediately.
+///
+/// A connection that has ended is made again after two seconds. The destructor kills and reaps the process.
 class HostileCrowd {
  public:
-  /// Starts it, and waits until each of its connections has been made once. Fork rules as of ChildProcess.
+  /// Starts the process, and waits until each of its connections has been made once. Fork rules: as of
+  /// ChildProcess.
   static Result<std::unique_ptr<HostileCrowd>> start(const HostilePlan& plan);
   HostileCrowd(const HostileCrowd&) = delete;
   HostileCrowd& operator=(const HostileCrowd&) = delete;
   ~HostileCrowd();
 
   struct Counts {
-    std::uint64_t made = 0;    ///< connections, so far
-    std::uint64_t closed = 0;  ///< of them, by the broker
+    std::uint64_t made = 0;    ///< number of connections made so far
+    std::uint64_t closed = 0;  ///< the number of these that the broker closed
   };
   [[nodiscard]] Counts counts() const;
   [[nodiscard]] pid_t id() const { return process_->id(); }
@@ -41,7 +44,7 @@ class HostileCrowd {
  private:
   struct Shared;
   explicit HostileCrowd(Shared* shared) : shared_(shared) {}
-  Shared* shared_;  // with the process
+  Shared* shared_;  // shared with the process
   std::optional<ChildProcess> process_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* user = "bench";
 constexpr const char* password = "a password of some length";
 
-/// Until the answer, in µs. Throws unless it is `right`.
+/// Verifies the password once and returns the time in µs. Throws unless the outcome is `right`.
 double verify(broker::EventLoop& loop, broker::Authenticator& authenticator,
               const broker::CredentialRecord& credential) {
   std::stop_source stop;

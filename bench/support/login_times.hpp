@@ -1,4 +1,4 @@
-/// How long the broker looks at credentials. Layer: bench support.
+/// Measures how long the broker takes to check credentials. Layer: bench support.
 #pragma once
 
 #include <lightq/base/result.hpp>
@@ -6,12 +6,12 @@
 namespace lightq::bench {
 
 struct LoginTimes {
-  double first_us = 0;      ///< a right password that was not seen before: until its answer
-  double again_p50_us = 0;  ///< the same again
+  double first_us = 0;      ///< time for a correct password that was not checked before
+  double again_p50_us = 0;  ///< time for a password that was checked before
   double again_p99_us = 0;
 };
 
-/// Asks the broker's authenticator itself, in a process of its own: once, and then `count` times.
+/// Calls the broker's authenticator directly in a separate process: once, and then `count` times.
 Result<LoginTimes> measure_logins(int count);
 
 }  // namespace lightq::bench

@@ -1,4 +1,4 @@
-/// Asks /proc, uname and libzmq. Layer: bench support.
+/// Reads /proc, uname and libzmq's version. Layer: bench support.
 #include "support/machine.hpp"
 
 #include <sys/utsname.h>

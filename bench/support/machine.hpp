@@ -1,13 +1,13 @@
-/// One sentence about the machine that a benchmark ran on. Layer: bench support.
+/// Describes the machine on which a benchmark ran. Layer: bench support.
 #pragma once
 
 #include <string>
 
 namespace lightq::bench {
 
-/// Processor, cores, memory, kernel, libzmq; parts that cannot be found out are left out.
+/// Returns processor, cores, memory, kernel and libzmq version. Omits parts that cannot be determined.
 std::string machine_description();
-/// Today's date, UTC, as 2026-01-31.
+/// Returns today's date, UTC, as 2026-01-31.
 std::string today();
 
 }  // namespace lightq::bench

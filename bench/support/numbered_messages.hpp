@@ -1,4 +1,4 @@
-/// Messages that tell a reader whether they are the right ones. Layer: bench support.
+/// Messages with content that a reader can verify. Layer: bench support.
 #pragma once
 
 #include <cstring>
@@ -10,13 +10,13 @@
 
 namespace lightq::bench {
 
-/// Throws `what` unless `good`: a wrong message, a missing one.
+/// Throws `what` unless `good`: for a wrong or missing message.
 inline void check(bool good, const char* what) {
   if (!good) throw std::runtime_error(what);
 }
 
-/// Number i has its number in its first eight bytes (little-endian), then bytes that depend on their place
-/// alone. The Go driver makes the same.
+/// Makes numbered messages. Message i contains its number in its first eight bytes (little-endian), then
+/// bytes that depend only on their position. The Go driver makes the same messages.
 class NumberedMessages {
  public:
   /// `bytes`: at least eight.
@@ -24,13 +24,13 @@ class NumberedMessages {
     check(bytes >= sizeof(std::uint64_t), "messages of less than eight bytes cannot carry their number");
     for (std::size_t i = 0; i < bytes; ++i) expected_[i] = static_cast<std::byte>(i * 131 + (i >> 8));
   }
-  /// Valid until the next call.
+  /// Returns a message. Valid until the next call.
   [[nodiscard]] ByteView at(std::uint64_t number) {
     std::memcpy(expected_.data(), &number, sizeof number);
     return expected_;
   }
-  /// Throws unless `message` is exactly number `number`. Nothing is written to compare it with: a load that
-  /// is larger than the store before it waits for that, which would be a good part of a fast queue's time.
+  /// Throws unless `message` is exactly message `number`. The comparison writes nothing: a load that is wider
+  /// than the store before it must wait for that store, which would take a large part of a fast queue's time.
   void check_is(std::uint64_t number, ByteView message) const {
     if (message.size() != expected_.size()) throw_altered(number);
     std::uint64_t found = 0;
@@ -47,10 +47,10 @@ class NumberedMessages {
   std::vector<std::byte> expected_;
 };
 
-/// The sum of 64-bit words and remaining bytes: touches each byte once. The same machine code for all who
-/// call it: compiled into two loops it was up to a third slower in the one or in the other. At the same place
-/// within a line in every build: elsewhere its loop was a fifth faster, or not, with each change of code
-/// before it.
+/// Returns the sum of 64-bit words and remaining bytes: reads each byte once. Not inlined, so that all
+/// callers run the same machine code: compiled into two loops, one of them was up to a third slower. Aligned
+/// to a cache line, because otherwise changes of the code before it made its loop up to a fifth faster or
+/// slower.
 [[gnu::noinline, gnu::aligned(64)]] inline std::uint64_t sum_of(ByteView bytes) {
   std::uint64_t sum = 0;
   std::size_t at = 0;

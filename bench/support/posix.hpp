@@ -1,4 +1,4 @@
-/// Small owners and errors for the operating system's calls. Layer: bench support.
+/// Owners and errors for system calls. Layer: bench support.
 #pragma once
 
 #include <unistd.h>
@@ -14,23 +14,23 @@ namespace lightq::bench {
 
 using Clock = std::chrono::steady_clock;  ///< CLOCK_MONOTONIC: comparable between processes
 
-/// An error about `what`, with the calling thread's `errno`.
+/// Returns an error about `what`, with the calling thread's `errno`.
 inline Error system_error(std::string what) {
   return Error{ErrorCode::io_error, std::move(what), errno};
 }
 
-/// An error of a measurement itself: lost, reordered or damaged messages, a process that ended badly.
+/// Returns an error of a measurement: lost, reordered or damaged messages, or a process that failed.
 inline Error failure(std::string what) {
   return Error{ErrorCode::internal, std::move(what), 0};
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
+/// Returns CLOCK_MONOTONIC in nanoseconds.
 inline std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-/// Milliseconds until `deadline`, as poll() wants them: never negative, rounded up.
+/// Returns the milliseconds until `deadline` for poll(): never negative, rounded up.
 inline int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return left > 0 ? static_cast<int>(left) : 0;

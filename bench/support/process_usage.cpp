@@ -16,7 +16,7 @@ Error unreadable(const std::string& path) {
   return Error{ErrorCode::io_error, "cannot read " + path, 0};
 }
 
-/// Of /proc/PID/status, which counts in KiB; each has to be there.
+/// Returns the sum of these lines of /proc/PID/status, which are in KiB, in bytes. All must exist.
 Result<std::uint64_t> sum_of_lines(pid_t process, const std::set<std::string>& names) {
   const std::string path = proc_path(process, "status");
   std::ifstream file(path);
@@ -41,7 +41,7 @@ Result<double> cpu_seconds_of(pid_t process) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return unreadable(path);
-  // The name in parentheses may hold anything: fields are counted from behind it, where field 3 begins.
+  // The name in parentheses may contain anything, so count fields after it. Field 3 is the first.
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return unreadable(path);
   std::istringstream fields(line.substr(name_end + 1));

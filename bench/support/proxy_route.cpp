@@ -1,4 +1,4 @@
-/// Runs zmq_proxy in a child. Layer: bench support.
+/// Runs zmq_proxy in a child process. Layer: bench support.
 #include "support/proxy_route.hpp"
 
 #include <cstring>
@@ -30,7 +30,7 @@ int run_proxy(int high_water_messages, ProxyBoard& board, SharedEvent& ready) {
   bind_anywhere(in, high_water_messages, board.producer_uri);
   bind_anywhere(out, high_water_messages, board.consumer_uri);
   ready.raise();
-  zmq::proxy(in, out);  // until the process is killed
+  zmq::proxy(in, out);  // returns only if the process is killed
   return 0;
 }
 

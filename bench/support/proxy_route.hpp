@@ -1,4 +1,4 @@
-/// The reference: libzmq's own zmq_proxy, PULL to PUSH, in a process of its own. Layer: bench support.
+/// The reference: libzmq's zmq_proxy, PULL to PUSH, in a separate process. Layer: bench support.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace lightq::bench {
 
 class ProxyRoute : public Route {
  public:
-  /// Starts the proxy with this high-water mark on both of its sockets. Error: it did not come up.
+  /// Starts the proxy with this high-water mark on both of its sockets. Error: it did not start.
   static Result<std::unique_ptr<ProxyRoute>> start(int high_water_messages);
 
   Result<void> prepare(const std::string&) override { return {}; }

@@ -1,5 +1,4 @@
-/// A file and a mapping of it by bare system calls: what a log stands on, to measure it against. Layer: bench
-/// support.
+/// A file and a mapping of it through bare system calls, as references for a log. Layer: bench support.
 #pragma once
 
 #include <fcntl.h>
@@ -17,12 +16,12 @@ namespace lightq::bench {
 
 inline constexpr std::size_t page_bytes = 4096;
 
-/// Throws what `what` with errno says, unless `good`.
+/// Throws `what` with the text of errno, unless `good`.
 inline void require(bool good, const std::string& what) {
   if (!good) Result<void>(system_error(what)).value_or_throw();
 }
 
-/// A shared mapping of a file's beginning; unmapped when destroyed.
+/// A shared mapping of the start of a file. The destructor unmaps it.
 class RawMapping {
  public:
   RawMapping(int fd, std::size_t bytes, int protection) : bytes_(bytes) {
@@ -35,7 +34,7 @@ class RawMapping {
 
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(at_); }
   [[nodiscard]] std::size_t size() const { return bytes_; }
-  /// Faults all pages in, for writing if `advice` is MADV_POPULATE_WRITE.
+  /// Faults all pages in; for writing if `advice` is MADV_POPULATE_WRITE.
   void advise(int advice) const { require(::madvise(at_, bytes_, advice) == 0, "cannot prefault"); }
 
  private:
@@ -43,7 +42,7 @@ class RawMapping {
   std::size_t bytes_ = 0;
 };
 
-/// A file with all its blocks reserved; closed and removed when destroyed.
+/// A file with all its blocks allocated. The destructor closes and removes it.
 class RawFile {
  public:
   RawFile(std::string path, std::size_t bytes) : path_(std::move(path)), bytes_(bytes) {
@@ -62,13 +61,14 @@ class RawFile {
     const ssize_t written = ::pwrite(fd(), bytes.data(), bytes.size(), static_cast<off_t>(position));
     require(written == static_cast<ssize_t>(bytes.size()), "cannot write " + path_);
   }
-  /// What a segment is after its first life: every block written, the data on disk, the pages in memory.
+  /// Puts the file into the state of a recycled segment: every block written, the data on disk, the pages in
+  /// memory.
   void write_all_of_it(std::span<const std::byte> chunk) const {
     for (std::size_t at = 0; at + chunk.size() <= bytes_; at += chunk.size()) write_at(chunk, at);
     sync();
   }
   void sync() const { require(::fdatasync(fd()) == 0, "cannot sync " + path_); }
-  /// Only of pages that are synced.
+  /// Drops the file's pages from memory. Affects only synced pages.
   void drop_from_memory() const { ::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED); }
 
  private:

@@ -1,4 +1,4 @@
-/// Turns results into text, Markdown and JSON. Layer: bench support.
+/// Formats results as text, Markdown and JSON. Layer: bench support.
 #include "support/report.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace lightq::bench {
 namespace {
 
-/// Columns of text on a terminal: UTF-8 continuation bytes take none.
+/// Returns the columns of a text on a terminal. UTF-8 continuation bytes take none.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -24,7 +24,7 @@ std::string verdict_of(const Row& row) {
   return row.ratio.median >= row.floor ? "floor holds" : "BELOW FLOOR";
 }
 
-/// The rows as a table; judged ones first, the others under a caption of their own.
+/// Returns the judged rows as a table, or the others under a separate caption.
 Table table_of(const std::vector<Row>& rows, bool judged) {
   Table table;
   table.caption = judged ? "Against the goals (ratio: higher is better)" : "For information";

@@ -1,4 +1,4 @@
-/// What a benchmark suite hands over: rows that compare LightQ with a reference, and tables for people.
+/// The results of a benchmark suite: rows that compare LightQ with a reference, and tables for readers.
 /// Layer: bench support.
 #pragma once
 
@@ -11,25 +11,26 @@
 
 namespace lightq::bench {
 
-/// LightQ against a reference, both measured in the same rounds of the same run.
+/// A comparison of LightQ with a reference, both measured in the same rounds of one run.
 struct Row {
-  std::string name;            ///< for programs, e.g. `queue_throughput_100`
-  std::string title;           ///< for people
+  std::string name;            ///< for programs, for example `queue_throughput_100`
+  std::string title;           ///< for readers
   std::string unit;            ///< of `ours` and `reference`
-  std::string reference_name;  ///< what LightQ is compared with
+  std::string reference_name;  ///< the name of the reference
   Summary ours;
   Summary reference;
-  Summary ratio;  ///< of the pairs, round by round; higher is better
+  Summary ratio;  ///< ratios of the pairs, round by round; higher is better
   int rounds = 0;
-  double goal = 0;   ///< ratio that we want; 0 for a row that only informs
-  double floor = 0;  ///< ratio that must hold on a bad day; 0 likewise
+  double goal = 0;   ///< the ratio to reach; 0 for a row that only informs
+  double floor = 0;  ///< the ratio that must hold even on a bad day; 0 for a row that only informs
   [[nodiscard]] bool judged() const { return goal > 0; }
 };
 
-/// Whether more or less of a row's unit is better; ratios are turned so that more is.
+/// States whether more or less of a row's unit is better. Ratios are computed so that higher is better.
 enum class Better { more, less };
 
-/// A row without goal and floor. `ours` and `reference` hold one value per round; pairs are taken in order.
+/// Returns a row without goal and floor. `ours` and `reference` contain one value per round; pairs are formed
+/// in order.
 Row compare(std::string name, std::string title, std::string unit, Better better,
             const std::vector<double>& ours, std::string reference_name,
             const std::vector<double>& reference);
@@ -44,25 +45,25 @@ struct Table {
 struct Report {
   std::string suite;
   bool quick = false;
-  std::vector<std::string> notes;     ///< machine, versions, what a run was; one sentence each
-  std::vector<Table> tables;          ///< what was measured
-  std::vector<Row> rows;              ///< what follows from it
-  std::vector<std::string> failures;  ///< what could not run or came out wrong
+  std::vector<std::string> notes;     ///< machine, versions, description of a run; one sentence each
+  std::vector<Table> tables;          ///< the measurements
+  std::vector<Row> rows;              ///< comparisons derived from the measurements
+  std::vector<std::string> failures;  ///< errors and wrong results
 };
 
-/// A number with a sensible count of digits: three significant ones below 100, none behind the point above.
+/// Formats a number: three significant digits below 100, no decimals from 100 on.
 std::string format_number(double value);
-/// `median (min–max)`, or the median alone where all are equal.
+/// Formats as `median (min–max)`, or the median alone if all values are equal.
 std::string format_summary(const Summary& summary);
 
-/// Plain text for a terminal.
+/// Returns plain text for a terminal.
 std::string render_text(const Report& report);
-/// GitHub Markdown, without a heading.
+/// Returns GitHub Markdown, without a heading.
 std::string render_markdown(const Report& report);
-/// An array of rows: name, ours, reference, ratio, goal, floor, then units, spreads and names.
+/// Returns an array of rows: name, ours, reference, ratio, goal, floor, then units, spreads and names.
 std::string render_json(const Report& report);
 
-/// Writes a whole file. Error: the path and why.
+/// Writes a whole file. Errors name the path and the reason.
 Result<void> write_file(const std::string& path, const std::string& text);
 
 }  // namespace lightq::bench

@@ -1,4 +1,4 @@
-/// What lies between the producer and the consumer of a benchmark. Layer: bench support.
+/// The connection between the producer and the consumer of a benchmark. Layer: bench support.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace lightq::bench {
 
-/// A way from producer to consumer: nothing, a proxy process, a topic of a broker. Processes behind it live
-/// as long as it does, over many runs, so that all are equally warm. One thread.
+/// A route from producer to consumer: direct, through a proxy process, or through a broker's topic. Its
+/// processes live as long as the route, over many runs, so that all runs find them equally warm. One thread.
 class Route {
  public:
   Route() = default;
@@ -18,17 +18,17 @@ class Route {
   Route& operator=(const Route&) = delete;
   virtual ~Route() = default;
 
-  /// Makes ready for runs of a new kind. `label` is fresh and short, of [a-z0-9-].
+  /// Prepares for runs of a new kind. `label` is new and short, of [a-z0-9-].
   virtual Result<void> prepare(const std::string& label) = 0;
-  /// Where the ends of the next run connect.
+  /// Returns the addresses for the ends of the next run.
   virtual Result<StreamEnds> open() = 0;
-  /// The run is over.
+  /// Ends a run.
   virtual Result<void> close(const StreamEnds& ends) = 0;
-  /// The process in between, if there is one.
+  /// Returns the process in between, if there is one.
   [[nodiscard]] virtual std::optional<pid_t> process() const = 0;
 };
 
-/// PUSH to PULL with nothing in between.
+/// PUSH to PULL without a process in between.
 class DirectRoute : public Route {
  public:
   Result<void> prepare(const std::string&) override { return {}; }

@@ -15,13 +15,13 @@ namespace {
 
 constexpr Timeout look_interval{50};
 
-/// What a consumer writes down.
+/// Shared memory in which a consumer records results.
 struct CrowdBoard {
   std::uint64_t first_receive_ns;
   std::uint64_t last_receive_ns;
 };
 
-constexpr std::uint64_t seen_bits = 64;  // of a word
+constexpr std::uint64_t seen_bits = 64;  // bits per word of `seen`
 
 struct CrowdRun {
   CrowdRun(const SessionEnds& session_ends, const StreamPlan& plan, int producer_count, int consumer_count)
@@ -33,9 +33,10 @@ struct CrowdRun {
         seen(boards.size() * seen_words()) {}
   [[nodiscard]] std::uint64_t total() const { return each * producers; }
   [[nodiscard]] std::size_t seen_words() const { return total() / seen_bits + 1; }
-  /// Of the consumer at `place`.
+  /// Returns the words of the consumer at `place`.
   [[nodiscard]] std::uint64_t* seen_by(std::size_t place) { return &seen[place * seen_words()]; }
-  /// Whether every message came to one consumer; whether it came to that one once, it has looked itself.
+  /// Checks that every message reached exactly one consumer; nullptr if so. Each consumer checks for
+  /// repetitions itself.
   [[nodiscard]] const char* fault() {
     for (std::size_t word = 0; word < seen_words(); ++word) {
       std::uint64_t all = 0;
@@ -53,14 +54,14 @@ struct CrowdRun {
   StreamRun stream;
   SessionEnds ends;
   const std::uint64_t producers;
-  const std::uint64_t each;  // messages of a producer, numbered from its place times this
+  const std::uint64_t each;  // messages per producer; those of producer i begin with i times this number
   SharedArray<CrowdBoard> boards;
-  SharedArray<std::uint64_t> seen;                   // a bit for each message, for each consumer
-  SharedArray<std::atomic<std::uint64_t>> taken{1};  // messages, by all consumers
+  SharedArray<std::uint64_t> seen;                   // one bit per message, for each consumer
+  SharedArray<std::atomic<std::uint64_t>> taken{1};  // messages received by all consumers
   SharedArray<std::atomic<std::size_t>> ready{1};    // processes that have opened
 };
 
-/// So that no consumer is left out.
+/// Waits until all processes have opened, so that every consumer takes part.
 void wait_for_others(CrowdRun& run, Producer& producer) {
   const Clock::time_point give_up = Clock::now() + stream_patience;
   ++run.ready[0];
@@ -141,14 +142,14 @@ class CrowdConsumer {
   CrowdBoard& board_;
   std::uint64_t* const seen_;
   std::vector<std::uint64_t> next_;  // by producer
-  std::uint64_t of_producer_ = 0;    // whose message came last
+  std::uint64_t of_producer_ = 0;    // the producer of the latest message
 };
 
 StreamResult result_of(CrowdRun& run) {
   std::uint64_t first = UINT64_MAX;
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < run.boards.size(); ++i) {
-    if (run.boards[i].first_receive_ns == 0) continue;  // others were quicker to take them all
+    if (run.boards[i].first_receive_ns == 0) continue;  // faster consumers received all messages
     first = std::min(first, run.boards[i].first_receive_ns);
     last = std::max(last, run.boards[i].last_receive_ns);
   }

@@ -17,10 +17,10 @@
 namespace lightq::bench {
 namespace {
 
-constexpr std::uint64_t confirm_sample = 64;        // messages
-constexpr std::uint64_t looks_for_ns_max = 40'000;  // shorter waits are spent looking for confirms
+constexpr std::uint64_t confirm_sample = 64;        // one of this many messages is sampled
+constexpr std::uint64_t looks_for_ns_max = 40'000;  // during shorter waits the producer polls for confirms
 
-/// What a consumer writes down.
+/// Shared memory in which a consumer records results.
 struct ConsumerBoard {
   std::uint64_t first_receive_ns;
   std::uint64_t last_receive_ns;
@@ -40,10 +40,10 @@ struct SessionRun {
   SessionEnds ends;
   bool stamped;
   SharedArray<ConsumerBoard> consumers;
-  SharedArray<std::uint64_t> latency_ns;   // at the first consumer, by sequence; if stamped
+  SharedArray<std::uint64_t> latency_ns;   // of the first consumer, by sequence; if stamped
   SharedArray<std::uint64_t> sent_ns;      // by sequence / confirm_sample; if stamped
-  SharedArray<std::uint64_t> confirm_ns;   // likewise
-  SharedArray<std::atomic<int>> ready{2};  // consumers that are open; that have seen a probe
+  SharedArray<std::uint64_t> confirm_ns;   // by sequence / confirm_sample; if stamped
+  SharedArray<std::atomic<int>> ready{2};  // consumers that are open; that have received a probe
 };
 
 class ProducerRole {
@@ -89,7 +89,7 @@ class ProducerRole {
     return false;
   }
 
-  /// The first message's number is 0 for the producer, too, but probes came before.
+  /// Records confirm times by message number. The producer's own count includes the probes sent before.
   void keep_confirm_times() {
     producer_->on_report([this](const SendReport& report) {
       const std::uint64_t now = stamp_ns();
@@ -110,7 +110,8 @@ class ProducerRole {
     producer_->send_in_place(pattern.message_bytes(), write).value_or_throw();
   }
 
-  /// Open loop: the clock says when each message is due, however long the sends before it took.
+  /// Waits until message `number` is due. Due times follow the clock (open loop), however long earlier sends
+  /// took.
   void wait_until_due(std::uint64_t number) {
     if (number == 0) ::prctl(PR_SET_TIMERSLACK, 1);
     const double interval_ns = 1e9 / stream_.plan.messages_per_second;
@@ -209,7 +210,7 @@ SessionResult result_of(SessionRun& run) {
   return result;
 }
 
-/// An exception of a role is its fault.
+/// Records an exception of a role as its fault.
 template <typename Work>
 int guarded(SessionRun& run, Work work) {
   try {

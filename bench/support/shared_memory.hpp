@@ -1,4 +1,4 @@
-/// Memory and events that a process shares with the children it forks. Layer: bench support.
+/// Memory and events that a process shares with its forked children. Layer: bench support.
 #pragma once
 
 #include <poll.h>
@@ -13,8 +13,8 @@
 
 namespace lightq::bench {
 
-/// A zeroed array of `T` that children forked later see too. `T` must be trivially destructible. Throws
-/// std::bad_alloc when there is no memory.
+/// A zeroed array of `T` that children forked later share. `T` must be trivially destructible. Throws
+/// std::bad_alloc if there is no memory.
 template <typename T>
 class SharedArray {
  public:
@@ -36,8 +36,8 @@ class SharedArray {
   T* data_ = nullptr;
 };
 
-/// A flag that one process raises, once, and others wait for. Inherited over fork. Throws std::bad_alloc when
-/// descriptors run out.
+/// A flag that one process raises once, and others wait for. Forked children inherit it. Throws
+/// std::bad_alloc if there is no descriptor.
 class SharedEvent {
  public:
   SharedEvent() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -47,7 +47,7 @@ class SharedEvent {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
   }
-  /// True once the flag is up; false when `deadline` passes first.
+  /// Returns true once the flag is raised; false if `deadline` passes first.
   [[nodiscard]] bool wait_until(Clock::time_point deadline) const {
     pollfd wanted{event_.get(), POLLIN, 0};
     return ::poll(&wanted, 1, milliseconds_until(deadline)) == 1;

@@ -1,4 +1,4 @@
-/// A clock for stamps on millions of messages a second. Layer: bench support.
+/// A clock fast enough to stamp millions of messages per second. Layer: bench support.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ namespace lightq::bench {
 namespace stamp_clock_detail {
 
 inline double as_double(std::uint64_t number) {
-  return static_cast<double>(static_cast<std::int64_t>(number));  // quicker than of an unsigned one
+  return static_cast<double>(static_cast<std::int64_t>(number));  // faster than from an unsigned number
 }
 
-/// Nanoseconds of a tick of the processor's counter; 0: the system does not take its time from
-/// it, so it may differ between processors. Made when the program starts, before any process of it is.
+/// Nanoseconds per tick of the processor's counter (TSC). 0 if the system does not take its time from the
+/// TSC, which may then differ between processors. Measured when the program starts, before it forks any
+/// process.
 inline const double ns_per_tick = [] {
   std::ifstream source("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;
   if (!(source >> name) || name != "tsc") return 0.0;
-  constexpr std::uint64_t measured_ns = 20'000'000;  // both clocks are read within some 50 ns of each other
+  constexpr std::uint64_t measured_ns = 20'000'000;  // both clocks are read within about 50 ns
   const std::uint64_t begin_ns = now_ns();
   const std::uint64_t begin = __rdtsc();
   std::uint64_t end_ns = begin_ns;
@@ -37,8 +38,8 @@ inline const double ns_per_tick = [] {
 
 }  // namespace stamp_clock_detail
 
-/// Nanoseconds since some moment that all processes of the program have in common. On the machine of
-/// docs/benchmarks.md 10 ns a call, where CLOCK_MONOTONIC takes 26.
+/// Returns nanoseconds since a moment that is the same for all processes of the program. Takes 10 ns per call
+/// on the machine of docs/benchmarks.md; CLOCK_MONOTONIC takes 26 ns.
 inline std::uint64_t stamp_ns() {
   const double scale = stamp_clock_detail::ns_per_tick;
   if (scale == 0) return now_ns();

@@ -7,14 +7,15 @@
 
 namespace lightq::bench {
 
-/// The middle of some values and how far they reach.
+/// The median of some values, and their range.
 struct Summary {
   double median = 0;
   double min = 0;
   double max = 0;
 };
 
-/// The value below which `fraction` (0…1) of the values lie, nearest rank; 0 for none. Sorts its copy.
+/// Returns the value below which `fraction` (0…1) of the values lie, nearest rank; 0 for none. Sorts its
+/// copy.
 inline double percentile(std::vector<double> values, double fraction) {
   if (values.empty()) return 0;
   const auto last = static_cast<double>(values.size() - 1);
@@ -23,7 +24,7 @@ inline double percentile(std::vector<double> values, double fraction) {
   return values[static_cast<std::size_t>(rank)];
 }
 
-/// Median (of an even number: the mean of the middle two), least and greatest; zeros for none.
+/// Returns the median (of an even number: the mean of the middle two), minimum and maximum; zeros for none.
 inline Summary summarize(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());

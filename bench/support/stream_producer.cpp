@@ -1,4 +1,4 @@
-/// The producer's end of a stream: flat out, paced, or wrong on purpose. Layer: bench support.
+/// The producer's end of a stream: at full speed, paced, or with deliberate faults. Layer: bench support.
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -38,8 +38,8 @@ class ProducerRole {
     return {run_.id, MessageKind::data, sequence, 0};
   }
 
-  /// Probes until one has come through. More than one may be needed: a broker may hand the first to a
-  /// consumer of the run before, whose end it has not noticed yet.
+  /// Sends probes until one has arrived. More than one may be needed: a broker may deliver the first to a
+  /// consumer of the previous run, before it notices that this consumer has ended.
   bool open_path() {
     const Clock::time_point give_up = Clock::now() + stream_patience;
     if (!run_.listening.wait_until(give_up)) return false;
@@ -62,7 +62,7 @@ class ProducerRole {
     if (!socket_.send(message, zmq::send_flags::none)) throw std::runtime_error("a send timed out");
   }
 
-  /// Open loop: the clock says when each message is due, however long the sends before it took.
+  /// Sends when messages are due. Due times follow the clock (open loop), however long earlier sends took.
   void send_paced() {
     ::prctl(PR_SET_TIMERSLACK, 1);
     const double interval_ns = 1e9 / run_.plan.messages_per_second;

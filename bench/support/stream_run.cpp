@@ -1,4 +1,4 @@
-/// Forks the two ends of a stream and turns what they wrote down into a result. Layer: bench support.
+/// Forks the two ends of a stream and computes the result from their records. Layer: bench support.
 #include "support/stream_run.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int linger_ms = 10'000;
 constexpr std::size_t curve_key_characters = 40;
-// A paced producer may end this much later than its clock says: relative to the plan, and for one hiccup.
+// A paced producer may end later than planned by this fraction of the plan, plus a fixed time for one hiccup.
 constexpr double lateness_max = 0.05;
 constexpr double hiccup_seconds_max = 0.2;
 
@@ -26,8 +26,8 @@ StreamResult throughput_of(StreamRun& run) {
   return result;
 }
 
-/// The paced run's part of the result; an error when the producer fell behind its clock, because then fewer
-/// messages were under way than the plan says.
+/// Adds the latencies of a paced run to the result. Returns an error if the producer fell behind its clock,
+/// because then fewer messages were under way than planned.
 Result<StreamResult> with_latency(StreamRun& run, StreamResult result) {
   const double seconds = static_cast<double>(run.seen().send_end_ns - run.seen().send_begin_ns) / 1e9;
   const double planned = static_cast<double>(run.plan.message_count) / run.plan.messages_per_second;

@@ -15,7 +15,7 @@ namespace {
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
-/// False: bad usage.
+/// Parses the command line. Returns false on bad usage.
 bool read(const SuiteArguments& known, int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];

@@ -1,4 +1,4 @@
-/// What a wire gives without a broker. Layer: bench support.
+/// The speed of a wire without a broker. Layer: bench support.
 #include "support/tcp_stream.hpp"
 
 #include <netinet/in.h>
@@ -22,14 +22,14 @@ namespace lightq::bench {
 namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;
-constexpr std::size_t batch_bytes = limits::batch_bytes_target;  // what a producer sends at a time
+constexpr std::size_t batch_bytes = limits::batch_bytes_target;  // the size of a producer's batches
 
 void demand(bool good, const char* what) {
   if (!good) throw std::runtime_error(system_error(what).text());
 }
 
-/// A listening socket, made before the fork so that nobody has to be waited for. A Unix socket gets a name
-/// without a file from the system.
+/// A listening socket. It is created before the fork, so that the other process need not wait for it. A Unix
+/// socket gets a name without a file from the system.
 class Door {
  public:
   explicit Door(RelayWire wire = RelayWire::tcp)
@@ -125,7 +125,7 @@ int send_paced(StreamRun& run, Door& door) {
   return 0;
 }
 
-/// `cpu_seconds`: what it has used, at the end.
+/// Forwards bytes until the end. `cpu_seconds`: receives the processor time that it used.
 int relay(Door& in, Door& out, double& cpu_seconds) {
   const Descriptor from = in.accept();
   const Descriptor to = out.connect();

@@ -1,4 +1,4 @@
-/// A directory that goes with its owner. Layer: bench support.
+/// A directory that is removed with its owner. Layer: bench support.
 #pragma once
 
 #include <cstdlib>
@@ -8,8 +8,8 @@
 
 namespace lightq::bench {
 
-/// Made below $TMPDIR (or the system's temporary directory), removed with all in it. Throws
-/// std::filesystem::filesystem_error when it cannot be made.
+/// Creates a directory below $TMPDIR (or the system's temporary directory). The destructor removes it with
+/// its contents. Throws std::filesystem::filesystem_error if it cannot be created.
 class TempDir {
  public:
   TempDir() {

@@ -19,7 +19,7 @@ StreamCheck::Verdict StreamCheck::refuse(const std::string& why) {
   return Verdict::fault;
 }
 
-/// Of what is not simply the next message.
+/// Checks a message that is not simply the next one.
 StreamCheck::Verdict StreamCheck::accept_other(ByteView message) {
   if (message.size() != pattern_.message_bytes()) {
     return refuse("a message of " + std::to_string(message.size()) + " bytes instead of " +

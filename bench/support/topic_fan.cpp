@@ -27,17 +27,17 @@ using session::Op;
 constexpr std::uint32_t frame_bytes_max = 1 << 20;
 constexpr std::size_t unsent_bytes_max = 256 * 1024;
 constexpr std::uint64_t unconfirmed_max = 16 * 1024;  // messages, of all topics
-constexpr std::uint64_t unacknowledged_max = 32;      // messages of a topic
+constexpr std::uint64_t unacknowledged_max = 32;      // messages of one topic
 constexpr std::size_t read_bytes = 256 * 1024;
 constexpr session::SharedSizes memory{512 * 1024, 512 * 1024};
 
-/// One session's connection, in memory that the broker shares. Throws std::runtime_error. One thread.
+/// The connection of one session, in memory shared with the broker. Throws std::runtime_error. One thread.
 class FrameLine {
  public:
   explicit FrameLine(const std::string& uri)
       : wire_(SessionSocket::connect(uri).value_or_throw()), inbox_(frame_bytes_max, read_bytes) {}
 
-  /// Says hello, and goes on in memory.
+  /// Sends hello, then switches to shared memory.
   void begin(const std::string& ticket) {
     session::Hello hello;
     hello.frame_bytes_max = frame_bytes_max;
@@ -54,7 +54,7 @@ class FrameLine {
     const auto frame = session::encode_frame(body, channel, request);
     out_.insert(out_.end(), frame.begin(), frame.end());
   }
-  /// A produce frame.
+  /// Appends a produce frame.
   void put_batch(std::uint32_t channel, ByteView batch) {
     const std::size_t at = out_.size();
     out_.resize(at + session::frame_layout::header_bytes);
@@ -64,7 +64,7 @@ class FrameLine {
   }
   [[nodiscard]] bool is_full() const { return out_.size() - sent_ >= unsent_bytes_max; }
 
-  /// Sends what it can, waits until something has come or there is room, and gives `take` every frame of it.
+  /// Sends as much as possible, waits for input or space, and calls `take` for every received frame.
   template <typename Take>
   void turn(Take take) {
     send_some();
@@ -120,8 +120,8 @@ struct FanRun {
   StreamRun stream;
 };
 
-/// Shows all tickets, then sends `open` for each topic with its place as the request; `opened` takes the
-/// answers.
+/// Presents all tickets, then sends `open` for each topic, with a request number from which its position
+/// follows. `opened` receives the replies.
 template <typename Ticket, typename Open, typename Opened>
 void open_all(FrameLine& line, const FanRun& run, Ticket ticket, Open open, Opened opened) {
   line.begin(ticket(run.fan.topics.front()));
@@ -218,9 +218,9 @@ class FanConsumer {
  private:
   struct Topic {
     std::uint32_t channel = 0;
-    std::uint64_t next = 0;          // message, in the run
-    std::uint64_t first_offset = 0;  // of the run's first
-    std::uint64_t acknowledged = 0;  // message, in the run
+    std::uint64_t next = 0;          // next message of the run
+    std::uint64_t first_offset = 0;  // offset of the run's first message
+    std::uint64_t acknowledged = 0;  // acknowledged messages of the run
   };
 
   void open() {

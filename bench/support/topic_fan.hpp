@@ -1,4 +1,4 @@
-/// Many topics over one connection: a frame of one message to each in turn. Layer: bench support.
+/// Many topics over one connection, with one message per frame, to each topic in turn. Layer: bench support.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace lightq::bench {
 struct TopicFan {
   struct Topic {
     std::string name;
-    std::string producer_ticket;  ///< as `hello` and `present` show it
+    std::string producer_ticket;  ///< the ticket for `hello` and `present`
     std::string consumer_ticket;
   };
-  std::string uri;  ///< of the Unix socket that sessions come to
+  std::string uri;  ///< the Unix socket for sessions
   std::vector<Topic> topics;
 };
 
-/// Sends the plan's messages over one session, the first to the first topic, the next to the next, and so on;
-/// another session takes and acknowledges them, both in memory that the broker shares. Each is a `produce`
-/// frame of its own, and a `deliver` frame. Every topic's messages have to come once, unharmed and in order,
-/// and to be confirmed. Written from docs/session.md, without the client library's producers: these have a
-/// connection each. Errors: as run_stream.
+/// Sends the plan's messages over one session to the topics in turn. Another session receives and
+/// acknowledges them. Both sessions use memory shared with the broker. Each message is one `produce` frame
+/// and one `deliver` frame. Checks that every topic's messages arrive once, unaltered and in order, and are
+/// confirmed. Implements docs/session.md directly, because each producer of the client library has its own
+/// connection. Errors: as run_stream.
 Result<StreamResult> run_topic_fan(const TopicFan& fan, const StreamPlan& plan);
 
 }  // namespace lightq::bench

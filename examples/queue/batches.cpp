@@ -1,4 +1,4 @@
-/// Many messages at once: appended as one batch, read without copies, kept valid by a pin.
+/// Appends many messages as one batch, reads them without copying, and keeps them valid with a pin.
 #include <iostream>
 #include <string_view>
 #include <vector>
@@ -9,9 +9,9 @@ int main() {
   auto queue = lightq::Queue::open("batches").value_or_throw();
 
   const std::vector<std::string_view> texts = {"a", "b", "c"};
-  queue.enqueue(std::span<const std::string_view>(texts)).value_or_throw();  // all or none
+  queue.enqueue(std::span<const std::string_view>(texts)).value_or_throw();  // appends all or none
 
-  lightq::BatchBuilder builder;  // packs as it goes, and is used again
+  lightq::BatchBuilder builder;  // packs messages as they are added; reusable
   for (int i = 0; i < 1000; ++i) builder.add(lightq::as_byte_view(std::to_string(i)));
   const lightq::Offset first = queue.enqueue(builder).value_or_throw();
   builder.clear();
@@ -20,7 +20,7 @@ int main() {
   std::size_t bytes = 0;
   for (const auto& message : reader.next_batch().value_or_throw()) bytes += message.payload.size();
 
-  // Views into the files, valid until the reader's next call, or as long as there is a pin of them.
+  // Views into the files. They stay valid until the reader's next call, or as long as a pin of them exists.
   const auto range = reader.range(first, first + 10).value_or_throw();
   const std::vector<lightq::QueuedMessage> ten(range.begin(), range.end());
   const lightq::Pin pin = reader.pin();

@@ -1,5 +1,5 @@
-/// How much is kept: capacity with reject, drop_oldest or block; retention by bytes, age and number;
-/// segments.
+/// Limits the stored messages: capacity with reject, drop_oldest or block; retention by bytes, age and
+/// number; segment sizes.
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -14,9 +14,9 @@ namespace {
 
 lightq::QueueOptions small_segments() {
   lightq::QueueOptions options;
-  options.segment_bytes = 64 * 1024;       // dropped, and then used again, whole
-  options.segment_messages_max = 100;      // whichever is reached first
-  options.mapped_bytes_max = 1024 * 1024;  // of address space, for reading and writing together
+  options.segment_bytes = 64 * 1024;       // dropped and reused as a whole
+  options.segment_messages_max = 100;      // a segment ends at the limit that is reached first
+  options.mapped_bytes_max = 1024 * 1024;  // of address space, for readers and the writer together
   return options;
 }
 
@@ -43,7 +43,7 @@ bool drop_oldest() {
 
 bool block() {
   auto options = small_segments();
-  options.capacity_messages = 200;  // of which a commit frees whole segments
+  options.capacity_messages = 200;  // a commit frees whole segments of it
   options.block_timeout = 10s;
   auto queue = lightq::Queue::open("blocks", options).value_or_throw();
   auto cursor = queue.cursor("consumer").value_or_throw();
@@ -58,10 +58,10 @@ bool block() {
 
 bool retain() {
   auto options = small_segments();
-  options.retention_bytes = 1024 * 1024;  // any rule lets a segment go
+  options.retention_bytes = 1024 * 1024;  // a segment is removed when one rule permits it
   options.retention_time = 24h;
   options.retention_messages = 500;
-  options.retain_uncommitted = true;  // but none passes a named cursor
+  options.retain_uncommitted = true;  // but keeps messages that a named cursor needs
   auto queue = lightq::Queue::open("retains", options).value_or_throw();
   for (int i = 0; i < 10'000; ++i) queue.enqueue("message").value_or_throw();
   queue.maintain();
@@ -69,7 +69,7 @@ bool retain() {
   return queue.next_offset().value - queue.first_offset().value < 800;
 }
 
-// Whatever the segment size: it gets a segment of its own.
+// A message may be larger than a segment: it gets a segment of its own.
 bool large() {
   auto queue = lightq::Queue::open("large", small_segments()).value_or_throw();
   const std::string text(10'000'000, 'x');

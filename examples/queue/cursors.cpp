@@ -1,4 +1,4 @@
-/// Named cursors: each reads every message, and goes on at what it has committed, also after kill -9.
+/// Named cursors: each reads every message, and continues at its last commit, even after kill -9.
 #include <iostream>
 
 #include <lightq/queue.hpp>
@@ -11,8 +11,8 @@ int main() {
   for (const char* text : {"apples", "bread", "cheese", "dates"}) queue.enqueue(text).value_or_throw();
   const Offset last{queue.next_offset().value - 1};
   {
-    auto billing = queue.cursor("billing").value_or_throw();  // new: at the oldest message kept
-    auto first = billing.next().value_or_throw();             // delivered, not yet done with
+    auto billing = queue.cursor("billing").value_or_throw();  // new: starts at the oldest message kept
+    auto first = billing.next().value_or_throw();             // delivered, not committed
     std::cout << first->text() << '\n';
     billing.commit();
 
@@ -20,7 +20,7 @@ int main() {
     std::cout << "shipping begins with " << shipping.dequeue().value_or_throw()->text() << '\n';
     shipping.rewind(Start::at(last)).value_or_throw();
 
-    auto audit = queue.cursor("audit", Start::next()).value_or_throw();  // only what is still to come
+    auto audit = queue.cursor("audit", Start::next()).value_or_throw();  // only messages appended later
     if (audit.next().value_or_throw()) return 1;
 
     const lightq::Timestamp noon = queue.peek().value_or_throw()->time;

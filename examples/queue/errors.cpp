@@ -1,4 +1,5 @@
-/// What went wrong, as values: one opener, what opening found, damage that is named and passed by.
+/// Errors as values: only one process can open a queue, recovery reports its findings, and damage is named
+/// and skipped.
 #include <iostream>
 
 #include <lightq/queue.hpp>
@@ -22,7 +23,7 @@ int main() {
     const auto message = reader.next();
     if (!message.ok()) {
       std::cerr << message.error().text() << '\n';                       // names file and position
-      if (message.error().code == lightq::ErrorCode::corrupt) continue;  // the reader stands behind it
+      if (message.error().code == lightq::ErrorCode::corrupt) continue;  // the reader is now behind it
       return 1;
     }
     if (!message->has_value()) break;

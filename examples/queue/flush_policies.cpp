@@ -1,4 +1,5 @@
-/// When messages are on disk: no rule, every n, every so many bytes, a timer, each append, and being told.
+/// Flush policies: no rule, every n messages, every n bytes, a timer, each append, and notification when
+/// durable.
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -19,7 +20,7 @@ void append_with(const std::string& name, const lightq::QueueOptions& options) {
             << " durable before anybody asks\n";
 }
 
-// Sixteen threads each wait for the disk: they share the syncs.
+// Sixteen threads wait for the disk together and share the syncs.
 void commit_as_a_group() {
   auto queue =
       lightq::Queue::open("group-commit", {.flush = FlushPolicy::every_append(), .many_writers = true})

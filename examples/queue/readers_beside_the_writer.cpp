@@ -1,4 +1,4 @@
-/// One writer and several readers, each on its own thread, without locks; waiting without polling.
+/// One writer and several readers, each on its own thread and without locks. Readers wait without polling.
 #include <atomic>
 #include <chrono>
 #include <iostream>

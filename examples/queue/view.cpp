@@ -1,4 +1,4 @@
-/// Reading a queue that somebody else writes, here or in another process; nothing on disk is changed.
+/// Reads a queue that this or another process writes, without changing anything on disk.
 #include <iostream>
 
 #include <lightq/queue.hpp>
@@ -6,7 +6,7 @@
 int main() {
   auto queue = lightq::Queue::open("viewed").value_or_throw();
   queue.enqueue("one").value_or_throw();
-  queue.flush().value_or_throw();  // completes the batch: views show complete ones
+  queue.flush().value_or_throw();  // completes the batch: views show only complete ones
 
   auto view = lightq::QueueView::open("viewed").value_or_throw();
   auto reader = view.reader().value_or_throw();

@@ -1,5 +1,5 @@
-/// A program's connection to a broker: manages topics and users, returns statistics, and makes producers and
-/// consumers. Layer: client.
+/// A program's connection to a broker. It manages topics and users, returns statistics, and makes producers,
+/// consumers and readers. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,18 @@
 
 namespace lightq::inline v1 {
 
-/// A client of one broker. Move-only. Threads may share it: requests go one after the other. Each producer or
-/// consumer that it makes belongs to one thread at a time, and may outlive the client.
+/// A client of one broker. Move-only. Threads may share it; it sends their requests one after the other. Each
+/// producer, consumer or reader that it makes belongs to one thread at a time, and may outlive the client.
 ///
 /// Every request has a deadline and returns a Result. Errors: the broker's error codes (docs/protocol.md,
-/// "Errors"), `timeout` when no answer came (the broker may have carried the request out), or `closed`. The
-/// client goes on working after timeouts and restarts of the broker; there is no need to connect again.
+/// "Errors"); `timeout` if no reply came (the broker may have carried the request out); `closed` after a
+/// fork, see below. The client stays usable after a timeout or a restart of the broker; there is no need to
+/// connect again.
 ///
-/// A child of fork() must open its own client: there every request of a client, producer, consumer or reader
-/// that its parent opened returns `closed`, and destroying them says nothing to the broker. The child's
-/// copies of their connections stay open until it ends or executes another program.
+/// A child of fork() must open its own client. In the child, every request of a client, producer, consumer or
+/// reader that the parent opened returns `closed`. Destroying these objects there sends nothing to the
+/// broker. The child's copies of their connections stay open until the child ends or executes another
+/// program.
 class Client {
  public:
   Client(Client&&) noexcept = default;
@@ -50,15 +52,18 @@ class Client {
   ~Client() = default;
 
   /// Makes a client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`), and checks
-  /// that a broker answers there. If `uri` is empty, uses the URI that discover_control_uri finds, and keeps
-  /// looking until the request timeout: the broker may be starting.
+  /// that a broker replies there. If `uri` is empty, uses the URI that discover_control_uri finds. It then
+  /// searches until the request timeout, because the broker may be starting.
   ///
-  /// Errors: timeout. io_error: nobody listens at the `uri` given or at LIGHTQ_BROKER (at once;
-  /// `system_error` is ECONNREFUSED), its network cannot be reached, or there is no such client_key_file.
-  /// invalid_argument: there is no such host or port; the URI has a user or password in it (the error does
-  /// not repeat it); a password would go to another machine in clear; other users may read admin.json or the
-  /// client's key; or the file that names the broker belongs to another user. unauthorized_access: see
-  /// ControlConnection::ask. limit_reached.
+  /// Errors:
+  /// - timeout.
+  /// - io_error: nothing listens at the given `uri` or at LIGHTQ_BROKER (reported without waiting;
+  ///   `system_error` is ECONNREFUSED), its network cannot be reached, or there is no such client_key_file.
+  /// - invalid_argument: there is no such host or port; the URI contains a user or password (the error does
+  ///   not repeat it); a password would be sent to another machine unencrypted; other users may read
+  ///   admin.json or the client's key; or the file that names the broker belongs to another user.
+  /// - unauthorized_access: see ControlConnection::ask.
+  /// - limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     using Absence = ControlConnection::Absence;
     if (!uri.empty()) return connect_within(uri, options, options.request_timeout, Absence::fails);
@@ -76,12 +81,12 @@ class Client {
         return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
     }
   }
-  /// Connects to the broker that discover_control_uri finds. Errors: as above.
+  /// Connects to the broker that discover_control_uri finds. Errors: those of the overload with a URI.
   static Result<Client> connect(ClientOptions options = {}) { return connect("", std::move(options)); }
 
   /// Creates a topic. With the administrator's credentials, the options' `user`, if given, becomes the
-  /// topic's own user. Without them, the user needs the right to manage the topic, which then has no own
-  /// user. Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
+  /// topic's own user. Without them, the options' user needs the right to manage the topic, and the topic has
+  /// no own user. Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
   Result<void> create_topic(std::string_view topic, const TopicSettings& settings = {}) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -98,7 +103,7 @@ class Client {
     return expect_ok(protocol::DeleteTopic{state_->manager(), std::move(*name)});
   }
 
-  /// Returns the topics that the administrator or the user has any right on, sorted by name.
+  /// Returns the topics on which the administrator or the user has any right, sorted by name.
   Result<std::vector<TopicListing>> list_topics() {
     auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state_->manager()});
     if (!reply) return reply.error();
@@ -115,25 +120,25 @@ class Client {
         state_->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
   }
 
-  /// Deletes a user, and ends its connections. Errors: user_not_found, unauthorized_access.
+  /// Deletes a user, and closes the user's connections. Errors: user_not_found, unauthorized_access.
   Result<void> delete_user(std::string_view user_id) {
     return expect_ok(protocol::DeleteUser{state_->manager(), std::string(user_id)});
   }
 
-  /// Gives a user rights on the topics that fit a pattern. Errors: user_not_found, limit_reached,
+  /// Grants a user rights on the topics that match a pattern. Errors: user_not_found, limit_reached,
   /// unauthorized_access.
   Result<void> grant(std::string_view user_id, protocol::TopicRight right) {
     return expect_ok(protocol::GrantRights{state_->manager(), std::string(user_id), std::move(right)});
   }
-  /// Takes rights away that were granted with the same pattern, and ends what the user has open by them.
-  /// Errors: user_not_found, invalid_request (no such rights were granted), unauthorized_access.
+  /// Revokes rights that were granted with the same pattern, and closes the connections that need these
+  /// rights. Errors: user_not_found, invalid_request (no such rights were granted), unauthorized_access.
   Result<void> revoke(std::string_view user_id, protocol::TopicRight right) {
     return expect_ok(protocol::RevokeRights{state_->manager(), std::string(user_id), std::move(right)});
   }
 
-  /// Changes a user's password, and ends what is open by the old one. The options' `user` may change its own
-  /// password; others need the administrator's credentials. This client keeps using the credentials that it
-  /// has. Errors: user_not_found, unauthorized_access.
+  /// Changes a user's password, and closes the connections that were opened with the old password. The
+  /// options' `user` may change its own password; another user's needs the administrator's credentials. This
+  /// client keeps using the credentials that it has. Errors: user_not_found, unauthorized_access.
   Result<void> set_password(std::string_view user_id, std::string_view password) {
     const bool own = options().user.user_id == user_id;
     return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own,
@@ -157,10 +162,10 @@ class Client {
     return std::move(reply->users);
   }
 
-  /// Deletes a consumer group that no consumer is connected to, so that the log no longer keeps messages for
+  /// Deletes a consumer group to which no consumer is connected, so that the log no longer keeps messages for
   /// it. Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found,
-  /// group_not_found, group_in_use; io_error or no_space: the group is deleted, but may be back after a crash
-  /// of the broker.
+  /// group_not_found, group_in_use; io_error or no_space: the group is deleted, but may exist again after a
+  /// crash of the broker.
   Result<void> delete_group(std::string_view topic, std::string_view group) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -169,20 +174,20 @@ class Client {
   }
 
   /// Pauses delivery to a group, or to all consumers of the topic if `group` is empty, until resume().
-  /// Consumers stay connected, and producers go on. A pause survives restarts of the broker, except for a
+  /// Consumers stay connected, and producers continue. A pause survives restarts of the broker, except for a
   /// group of a topic in memory. A second pause changes nothing. Errors: topic_not_found, group_not_found,
   /// not_supported (`direct`).
   Result<void> pause(std::string_view topic, std::string_view group = {}) {
     return expect_none(ask_of_group<protocol::Pause>(topic, group));
   }
-  /// Ends the pause of a group, or of the topic if `group` is empty. The two pauses are independent.
-  /// Errors: as pause().
+  /// Ends the pause of a group, or of the topic if `group` is empty. A group's pause and its topic's pause
+  /// are independent. Errors: those of pause().
   Result<void> resume(std::string_view topic, std::string_view group = {}) {
     return expect_none(ask_of_group<protocol::Resume>(topic, group));
   }
   /// Moves a group past all stored messages. If `group` is empty, moves every consumer of the topic and drops
-  /// the stored messages. Returns the number of messages skipped or dropped. Errors: as pause(), no_space,
-  /// io_error.
+  /// the stored messages. Returns the number of messages skipped or dropped. Errors: those of pause(),
+  /// no_space, io_error.
   Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {}) {
     auto reply = ask_of_group<protocol::Purge>(topic, group);
     if (!reply) return reply.error();
@@ -202,7 +207,7 @@ class Client {
     return ask_for<BrokerStats>(protocol::Stats{state_->manager(), std::nullopt, true});
   }
 
-  /// Returns success if the broker answers.
+  /// Returns success if the broker replies.
   Result<void> ping() { return expect_ok(protocol::Ping{}); }
 
   /// Returns the broker's version, as `major.minor.patch`.
@@ -213,19 +218,19 @@ class Client {
   }
 
   /// Joins the topic as a producer with confirmed messages. The producer is open when the call returns, and
-  /// joins again by itself whenever it has to connect again. `transport`: if empty, uses the broker's Unix
-  /// socket if the broker is on this machine and does not encrypt (with shared memory, except for sessions
-  /// over ZeroMQ), and TCP otherwise. Errors: topic_not_found, unauthorized_access, limit_reached,
-  /// not_supported (`flushed` for a topic in memory), invalid_argument (the options), timeout (also if the
-  /// topic's address cannot be reached from this machine).
+  /// joins again by itself whenever it has to reconnect. `transport`: if empty, uses the broker's Unix socket
+  /// if the broker is on this machine and does not encrypt, and TCP otherwise. Over the Unix socket it uses
+  /// shared memory, except for sessions over ZeroMQ. Errors: topic_not_found, unauthorized_access,
+  /// limit_reached, not_supported (`flushed` for a topic in memory), invalid_argument (the options), timeout
+  /// (also if the topic's address cannot be reached from this machine).
   Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
                             std::optional<Transport> transport = {}) {
     return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
   }
 
   /// Joins the topic as a consumer with acknowledgements. The consumer is open when the call returns, and
-  /// joins again by itself whenever it has to connect again. Errors: as producer(), not_supported (the group
-  /// has the other mode, or the broker does not support such consumers), in_use.
+  /// joins again by itself whenever it has to reconnect. Errors: those of producer(), not_supported (the
+  /// group has the other mode, or the broker does not support such consumers), in_use.
   Result<Consumer> consumer(std::string_view topic, ConsumerOptions options = {},
                             std::optional<Transport> transport = {}) {
     const bool shared = options.mode == ConsumeMode::group;
@@ -234,7 +239,7 @@ class Client {
   }
 
   /// Joins the topic to read messages by their offsets. Reading moves no consumer's position. The reader is
-  /// connected when the call returns. Errors: as consumer().
+  /// connected when the call returns. Errors: those of consumer().
   Result<Reader> reader(std::string_view topic, ReaderOptions options = {},
                         std::optional<Transport> transport = {}) {
     return open_session<Reader>(topic, protocol::JoinType::sub, std::move(options), transport);
@@ -248,7 +253,7 @@ class Client {
   }
 
   /// Joins the topic as a consumer over a plain ZeroMQ socket, which cannot acknowledge. The consumer is
-  /// connected when the call returns. Errors: as plain_producer().
+  /// connected when the call returns. Errors: those of plain_producer().
   Result<PlainConsumer> plain_consumer(std::string_view topic, const PlainConsumerOptions& options = {}) {
     const bool pull = options.mode == Mode::pull;
     return open<PlainConsumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
@@ -265,8 +270,8 @@ class Client {
     return state_->join(*name, type, transport);
   }
 
-  /// Tells the broker that an endpoint returned by join() is no longer used. Returns how many messages the
-  /// broker sent to the endpoint (0 for a producer's). Errors: endpoint_not_found.
+  /// Tells the broker that an endpoint returned by join() is no longer used. Returns the number of messages
+  /// that the broker sent to the endpoint (0 for a producer's). Errors: endpoint_not_found.
   Result<std::uint64_t> leave(std::string_view topic, const std::string& bind_uri) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -275,14 +280,14 @@ class Client {
 
   /// Returns the control URI.
   [[nodiscard]] const std::string& uri() const { return state_->connection.uri(); }
-  /// Returns the options in use, discovered credentials included.
+  /// Returns the options in use, including discovered credentials.
   [[nodiscard]] const ClientOptions& options() const { return state_->options; }
-  /// Returns true if passwords and tickets go to another machine in clear, which needs
+  /// Returns true if passwords and tickets may be sent to another machine unencrypted, which requires
   /// ClientOptions::insecure.
   [[nodiscard]] bool exposed() const { return state_->exposed; }
 
  private:
-  /// Lets a producer or consumer join and leave its topic.
+  /// Joins and leaves a topic for one plain producer or consumer.
   class Member final : public Membership {
    public:
     Member(std::shared_ptr<ClientState> state, TopicName topic, protocol::JoinType type, Transport transport)
@@ -305,10 +310,10 @@ class Client {
       : state_(std::make_shared<ClientState>(std::move(context), std::move(uri), std::move(options),
                                              std::move(identities), exposed)) {}
 
-  /// Makes a client of the broker at `uri`, and waits up to `patience` for its answer.
+  /// Makes a client of the broker at `uri`, and waits up to `patience` for its first reply.
   static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience,
                                        ControlConnection::Absence absence) {
-    if (const std::string shown = shown_uri(uri); shown != uri) {  // before its host is looked up
+    if (const std::string shown = shown_uri(uri); shown != uri) {  // before the host is looked up
       return Error{ErrorCode::invalid_argument,
                    "cannot connect to '" + shown +
                        "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
@@ -347,7 +352,7 @@ class Client {
     return made;
   }
 
-  /// Looks for credentials again: if the broker was starting, it wrote them before it answered.
+  /// Searches for credentials again: a broker that was starting wrote them before it replied.
   Result<void> settle_credentials() {
     ClientOptions& options = state_->options;
     if (options.discover_credentials) {
@@ -410,7 +415,7 @@ class Client {
                                          " ms (can this host be reached from here? see --advertise)"};
   }
 
-  /// Joins, and opens a producer, consumer or reader on a session. It joins again by itself.
+  /// Joins, and opens a producer, consumer or reader on a session. The opened object joins again by itself.
   template <typename Handle, typename Options>
   Result<Handle> open_session(std::string_view topic, protocol::JoinType type, Options options,
                               std::optional<Transport> transport) {

@@ -1,5 +1,5 @@
-/// A client's own CURVE key pair, kept in a file, by which a broker with a list of keys knows it. Layer:
-/// client.
+/// A client's own CURVE key pair, stored in a file. A broker with a list of keys identifies the client by it.
+/// Layer: client.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 namespace lightq::inline v1 {
 
-/// A key pair of CURVE as text, Z85. Move-only; the secret half is wiped at the end. One thread.
+/// A CURVE key pair as text, Z85. Move-only. Wipes the secret key when destroyed. One thread.
 struct CurveKeyTexts {
   CurveKeyTexts() = default;
   CurveKeyTexts(CurveKeyTexts&& other) noexcept
@@ -39,7 +39,7 @@ struct CurveKeyTexts {
   std::string secret_key;
 };
 
-/// A new pair. Errors: not_supported (this libzmq cannot encrypt).
+/// Makes a new key pair. Errors: not_supported (this libzmq cannot encrypt).
 inline Result<CurveKeyTexts> make_curve_keys() {
   std::array<char, curve_key_characters + 1> public_key{};
   std::array<char, curve_key_characters + 1> secret_key{};
@@ -52,14 +52,14 @@ inline Result<CurveKeyTexts> make_curve_keys() {
   return made;
 }
 
-/// The pair whose secret half is the file's first line, as `lightq key new` writes it. Errors: io_error;
-/// invalid_argument (it holds no key, or other users may read it: see private_file_fault); timeout (a pipe
-/// that says nothing); not_supported.
+/// Reads the key pair from a file. The secret key is the file's first line, as `lightq key new` writes it.
+/// Errors: io_error; invalid_argument (the file contains no key, or other users may read it: see
+/// private_file_fault); timeout (a pipe that delivers nothing); not_supported.
 inline Result<CurveKeyTexts> read_client_key(const std::string& path) {
   constexpr std::size_t line_bytes_max = 256;
   CurveKeyTexts keys;
   Result<std::string> line = read_private_line(path, "a client's secret key", line_bytes_max);
-  if (!line && curve_key_of_z85(path))  // a secret in the place of its file's name is not repeated
+  if (!line && curve_key_of_z85(path))  // a key given in place of a file name is not repeated in the error
     return Error{ErrorCode::invalid_argument,
                  "a client's key is read from a file, and what was given as its name looks like the key"};
   if (!line) return line.error();
@@ -82,7 +82,7 @@ inline Result<CurveKeyTexts> read_client_key(const std::string& path) {
 
 namespace detail {
 
-/// Writes and syncs; answers errno, 0 if all went well.
+/// Writes `text` to the new file and syncs it. Returns 0, or errno after an error.
 inline int write_new_file(int descriptor, std::string_view text) {
   if (fchmod(descriptor, 0600) != 0) return errno;
   while (!text.empty()) {
@@ -96,8 +96,8 @@ inline int write_new_file(int descriptor, std::string_view text) {
 
 }  // namespace detail
 
-/// Makes a pair, writes its secret half into a file that is not there yet (mode 0600), and answers the public
-/// half. Errors: io_error (also where there is such a file, which stays as it is); no_space; not_supported.
+/// Makes a key pair, writes its secret key to a new file (mode 0600), and returns the public key. Errors:
+/// io_error (also if the file exists already, which then stays unchanged); no_space; not_supported.
 inline Result<std::string> make_client_key(const std::string& path) {
   auto keys = make_curve_keys();
   if (!keys) return keys.error();

@@ -1,5 +1,5 @@
-/// What a client shares with its producers and consumers: how it asks the broker, and how topics are joined.
-/// Layer: client.
+/// The state that a client shares with its producers and consumers: how to send requests to the broker, and
+/// how to join topics. Layer: client.
 #pragma once
 
 #include <chrono>
@@ -25,12 +25,13 @@
 
 namespace lightq::inline v1 {
 
-/// By what a client is known, on its control connection and at data endpoints; null: nothing is encrypted.
+/// The keys of a client on its control connection and at data endpoints. Null: nothing is encrypted.
 struct ClientIdentities {
   std::shared_ptr<const CurveIdentity> control;
   std::shared_ptr<const CurveIdentity> data;
 };
-/// Errors: those of CurveIdentity.
+/// Makes the identities that the options ask for; both are null without a server key. Errors: those of
+/// CurveIdentity.
 inline Result<ClientIdentities> client_identities_of(const ClientOptions& options) {
   if (options.server_key.empty()) return ClientIdentities{};
   auto made = CurveIdentity::make(options.server_key);
@@ -41,8 +42,8 @@ inline Result<ClientIdentities> client_identities_of(const ClientOptions& option
   return ClientIdentities{std::move(*own), std::move(*made)};
 }
 
-/// What the client shares with its producers and consumers. Immutable, once the client is connected, but for
-/// the connection, which has a lock of its own.
+/// The state that a client shares with its producers and consumers. Immutable once the client is connected,
+/// except for the connection, which has its own lock. Thread: any.
 struct ClientState {
   ClientState(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
               ClientIdentities identities, bool is_exposed)
@@ -55,7 +56,8 @@ struct ClientState {
   [[nodiscard]] bool asks_as_admin() const {
     return options.user.user_id.empty() && !options.admin.user_id.empty();
   }
-  /// Who asks for what is not done with one topic: the administrator, or a user who may do it.
+  /// Returns the credentials for requests that do not concern one topic: those of the administrator, else
+  /// those of the user.
   [[nodiscard]] const Credentials& manager() const {
     return options.admin.user_id.empty() ? options.user : options.admin;
   }
@@ -70,19 +72,21 @@ struct ClientState {
       if (Result<void> kept = check_private(reply->bind_uri); !kept) return kept.error();
     return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket), identity};
   }
-  /// What is encrypted stays so: the data endpoints are the broker's, and have its key.
+  /// Checks that a join's reply names the broker's own key if this client encrypts: its data endpoints belong
+  /// to the broker. Error: internal.
   [[nodiscard]] Result<void> check_encrypted(const protocol::JoinReply& reply) const {
     if (identity == nullptr || reply.server_key == identity->server_key()) return {};
     return Error{ErrorCode::internal, "the broker at " + connection.uri() +
                                           " encrypts, but tells no key, or another one, for its endpoint " +
                                           reply.bind_uri};
   }
-  /// A ticket goes in clear to this machine alone.
+  /// Checks that a ticket for `uri` may be sent unencrypted: `uri` is on this machine, or the options say
+  /// `insecure`. Error: invalid_argument.
   [[nodiscard]] Result<void> check_private(const std::string& uri) const {
     if (options.insecure || stays_on_machine(uri)) return {};
     return exposed_error("the broker's endpoint at " + uri);
   }
-  /// What a session that may choose its transport chooses from.
+  /// Returns the choice of transports for a session.
   [[nodiscard]] TransportChoice choice(std::optional<Transport> asked_for) const {
     return {asked_for, identity == nullptr && stays_on_machine(connection.uri())};
   }
@@ -150,7 +154,7 @@ struct ClientState {
   ControlConnection connection;
   ClientOptions options;                                // final once the client is connected
   const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted
-  const bool exposed;                                   // in clear, to another machine
+  const bool exposed;                                   // requests go to another machine unencrypted
 };
 
 }  // namespace lightq::inline v1

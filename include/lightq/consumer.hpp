@@ -1,4 +1,4 @@
-/// Receives a topic's messages over a session: consumer groups, acknowledgements and redelivery.
+/// Receives a topic's messages over a session, with consumer groups, acknowledgements and redelivery.
 /// docs/session.md, "Consuming". Layer: client.
 #pragma once
 
@@ -20,43 +20,44 @@
 
 namespace lightq::inline v1 {
 
-/// A consumer of one topic on a session. Move-only; one thread at a time; no thread of its own.
+/// A consumer of one topic on a session. Move-only; one thread at a time; it has no thread of its own.
 ///
 ///     auto consumer = client.consumer("orders", {.group = "billing"}).value_or_throw();
-///     for (const Delivered& order : consumer.messages(10s)) {    // until 10 s pass without one
+///     for (const Delivered& order : consumer.messages(10s)) {    // until 10 s pass without a message
 ///       handle(order.text());
 ///       consumer.acknowledge(order);
 ///     }
-///     consumer.close(5s).value_or_throw();                       // the broker knows all of that
+///     consumer.close(5s).value_or_throw();                       // the broker has every ack
 ///
 /// Delivery is at least once: the broker delivers a message until a member of the group has acknowledged it.
-/// With Acknowledgement::automatic it is at most once. The broker redelivers a message, perhaps to another
-/// member and after later messages, when it is rejected, when it is not acknowledged in time, or when its
-/// consumer loses the connection.
+/// With Acknowledgement::automatic it is at most once. The broker redelivers a message when it is rejected,
+/// when it is not acknowledged in time, or when its consumer loses the connection. The redelivery may go to
+/// another member and may follow later messages.
 ///
-/// The consumer connects again by itself when a connection breaks or the broker restarts. A group then goes
-/// on at its own position; a consumer of mode `own` without a name goes on after the last batch that it
-/// received. Acknowledgements for messages of a lost connection are ignored: the broker redelivers these.
+/// The consumer reconnects by itself when a connection breaks or the broker restarts. A group then continues
+/// at its own position. A consumer of mode `own` without a name continues after the last batch that it
+/// received. Acknowledgements for messages of a lost connection are ignored: the broker redelivers these
+/// messages.
 ///
-/// Input and output happen inside calls only. The consumer gathers acknowledgements. It sends them when
-/// receive has waited a millisecond, when there are many, or in any call once they have waited 100 ms. poll,
-/// flush and a receive that does not wait send them at once.
+/// The consumer reads and sends inside calls only. It gathers acknowledgements. It sends them when receive
+/// has waited a millisecond, when there are many, or in any call once they have waited 100 ms. poll, flush
+/// and a receive that does not wait send them immediately.
 ///
-/// A program has `ack_timeout` for each message that it received, and more time with extend, whether or not
-/// it calls anything meanwhile. Messages that wait in the consumer do not use up their time while the program
-/// keeps calling.
+/// The program has `ack_timeout` for each message that receive returned, and more time with extend. This
+/// holds whether or not the program calls the consumer meanwhile. Messages that wait in the consumer do not
+/// use up their time while the program keeps calling.
 ///
-/// In an event loop: call poll, and then receive(0) until it returns nothing, when fd() is readable, when it
-/// is writable and wants_write() is true, and at next_timer(). Ask all three again before each wait,
+/// In an event loop, call poll, and then receive(0) until it returns nothing: when fd() is readable, when it
+/// is writable and wants_write() is true, and at next_timer(). Read all three again before each wait,
 /// next_timer() last.
 ///
-/// At most `prefetch_messages` are unacknowledged at a time; acknowledging makes room for more.
+/// At most `prefetch_messages` are unacknowledged at a time. Acknowledging lets the broker send more.
 class Consumer {
  public:
   using Messages = MessageRange<Consumer, Delivered>;
 
-  /// Makes a consumer, which connects in its first calls (see wait_open). It calls `join` in any of its calls
-  /// when it needs an address. Error: invalid_argument.
+  /// Makes a consumer, which connects in its first calls (see wait_open). Any of its calls may call `join` to
+  /// get an address. Error: invalid_argument.
   static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -67,14 +68,14 @@ class Consumer {
   }
   Consumer(Consumer&&) noexcept = default;
   Consumer& operator=(Consumer&&) noexcept = default;
-  /// Does not wait: the last acknowledgements may not reach the broker, which then redelivers those messages.
+  /// Does not wait. The last acknowledgements may not reach the broker, which then redelivers those messages.
   /// Call close() first.
   ~Consumer() = default;
 
-  // --- Receiving. Each of these calls invalidates the messages that the earlier ones returned.
+  // --- Receiving. Each of these calls invalidates the messages that earlier calls returned.
 
-  /// Returns the next message, or nothing if none came in time (0 does not wait). Errors: closed, and the
-  /// error that ended the consumer.
+  /// Returns the next message, or nothing if none arrived within `timeout` (0 does not wait). Errors: closed,
+  /// and the error that ended the consumer.
   Result<std::optional<Delivered>> receive(Timeout timeout) {
     if (is_ready()) {
       look();
@@ -85,8 +86,8 @@ class Consumer {
     }
     return std::optional(rest_->take());
   }
-  /// Returns all messages of the next batch, or those that receive has not returned yet: at least one.
-  /// Nothing and errors: as receive.
+  /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
+  /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
     if (is_ready()) {
       look();
@@ -98,13 +99,14 @@ class Consumer {
     in_hand_ = rest_->range();
     return std::exchange(rest_, std::nullopt);
   }
-  /// Returns a range for loops, see the example above. The range ends after `idle_timeout` without a message,
-  /// when `stop` is requested (noticed within 100 ms), or at an error, which its result() then returns.
+  /// Returns a range for loops; see the class's example. The range ends after `idle_timeout` without a
+  /// message, when `stop` is requested (noticed within 100 ms), or at an error. Its result() then returns
+  /// that error.
   [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {}) {
     return {*this, idle_timeout, std::move(stop)};
   }
-  /// Calls `handle(const Delivered&)` for each message and then acknowledges it, until the range of
-  /// messages() ends. Returns how many messages it handled. Errors: closed, and the error that ended the
+  /// Calls `handle(const Delivered&)` for each message and then acknowledges the message, until the range of
+  /// messages() ends. Returns the number of messages handled. Errors: closed, and the error that ended the
   /// consumer.
   template <typename Handle>
   Result<std::uint64_t> for_each(Handle&& handle, Timeout idle_timeout, std::stop_token stop = {}) {
@@ -120,11 +122,12 @@ class Consumer {
   }
 
   // --- Acknowledging. Each call may be repeated: it skips messages that are no longer in flight to this
-  // consumer (acknowledged or rejected before, too late, or delivered over a lost connection).
+  // consumer. Those were acknowledged or rejected before, are too late, or were delivered over a lost
+  // connection.
 
-  /// Acknowledges messages. Returns how many of them were in flight to this consumer, as far as it knows; the
-  /// others were acknowledged before, or will be redelivered. The broker reports later which acknowledgements
-  /// were too late because it had already redelivered the messages: see take_late.
+  /// Acknowledges messages. Returns how many of them were in flight to this consumer, as far as it knows. The
+  /// others were acknowledged before or will be redelivered. An acknowledgement is too late if the broker had
+  /// already redelivered the message; the broker reports this later, see take_late.
   std::uint64_t acknowledge(OffsetRange range) {
     const bool is_slow = was_away();
     if (is_slow) [[unlikely]]
@@ -148,20 +151,20 @@ class Consumer {
     const std::uint64_t done = acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
     return done + acknowledge(OffsetRange{not_given.end, offset});
   }
-  /// Returns, since the last call, the messages that this consumer acknowledged too late: the broker had
-  /// already given them to another consumer, or again to this one. After close() the list is complete, except
-  /// that at most 4,096 ranges are kept.
+  /// Returns the messages that this consumer acknowledged too late, since the last call. The broker had
+  /// already delivered them to another consumer, or again to this one. After close() the list is complete,
+  /// except that at most 4,096 ranges are kept.
   std::vector<OffsetRange> take_late() { return parts_->link.take_late(); }
 
-  /// Gives messages back: the broker redelivers them to any member of the group, after `delay` (at most
-  /// 49 days).
+  /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
+  /// days).
   void reject(OffsetRange range, Timeout delay = Timeout(0)) {
     parts_->link.reject(range, milliseconds(delay));
     look();
   }
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
   /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
-  /// from now. Sent at once.
+  /// from now. Sends the request immediately.
   void extend(OffsetRange range, Timeout time) {
     parts_->link.extend(range, milliseconds(time));
     parts_->link.transmit(now(), true);
@@ -171,9 +174,9 @@ class Consumer {
   // --- Position.
 
   /// Moves the position of the group, or of this consumer in mode `own`, to `to` (see From). Returns the new
-  /// offset. All messages in flight to the group's members are forgotten: nobody can acknowledge them any
-  /// more. Errors: timeout, the broker's errors, closed (the connection ended before the answer: the broker
-  /// may or may not have moved the position), the error that ended the consumer.
+  /// offset. The broker forgets all messages in flight to the group's members; they can no longer be
+  /// acknowledged. Errors: timeout, the broker's errors, closed (the connection ended before the reply: the
+  /// broker may or may not have moved the position), the error that ended the consumer.
   Result<Offset> seek(const session::Place& to, Timeout timeout) {
     const SessionTime deadline = session_deadline(now(), timeout);
     const auto may_ask = [this] { return state() == SessionState::open && !parts_->link.is_seeking(); };
@@ -187,14 +190,15 @@ class Consumer {
     return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
                                              last_error().text())};
   }
-  /// Asks the broker for no more messages until `resume`. Messages that are on their way still come.
+  /// Asks the broker for no more messages until `resume`. Messages that the broker has already sent still
+  /// arrive.
   void pause() { parts_->link.pause(true); }
   void resume() {
     parts_->link.pause(false);
     parts_->link.transmit(now(), true);
   }
-  /// Returns the offset before which everything was acknowledged when this consumer last opened the topic;
-  /// nothing if it has not opened it yet. The topic's statistics show the present position of a group.
+  /// Returns the offset before which everything was acknowledged when this consumer last opened the topic, or
+  /// nothing if it has not opened the topic yet. The topic's statistics show the present position of a group.
   [[nodiscard]] std::optional<Offset> committed() const {
     if (!opened()) return std::nullopt;
     return Offset{opened()->committed};
@@ -210,13 +214,14 @@ class Consumer {
   }
   /// Returns true if the next receive returns a message without waiting.
   [[nodiscard]] bool is_ready() const { return rest_ && !rest_->empty(); }
-  /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the consumer.
+  /// Waits until the topic is open. Errors: timeout (last_error tells the reason), the error that ended the
+  /// consumer.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
   }
   /// Sends all acknowledgements so far, and waits until the operating system has taken them. Only close()
-  /// makes sure that the broker has received them. Errors: timeout, closed (there is no connection), the
-  /// error that ended the consumer.
+  /// ensures that the broker has received them. Errors: timeout, closed (there is no connection), the error
+  /// that ended the consumer.
   Result<void> flush(Timeout timeout) {
     if (const Result<void> able = usable(); !able) return able;
     const std::uint64_t opens = stats().opens;
@@ -226,10 +231,10 @@ class Consumer {
     if (connected() && stats().opens == opens) return {};
     return lost_error();
   }
-  /// Sends all acknowledgements, waits for the broker's answer, and ends the session. Unacknowledged messages
-  /// go to other members of the group. Errors: timeout (also if messages were acknowledged too late, see
-  /// take_late), closed (the connection was lost before the answer). The consumer is closed even after an
-  /// error. A second call does nothing.
+  /// Sends all acknowledgements, waits for the broker's reply, and ends the session. The broker redelivers
+  /// unacknowledged messages to other members of the group. Errors: timeout (also if messages were
+  /// acknowledged too late, see take_late), closed (the connection was lost before the reply). The consumer
+  /// is closed even after an error. A second call does nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     rest_.reset();
@@ -250,22 +255,22 @@ class Consumer {
   [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
   [[nodiscard]] SessionState state() const { return parts_->link.state(); }
   [[nodiscard]] bool connected() const { return state() == SessionState::open; }
-  /// Returns why the last connection or attempt to connect ended.
+  /// Returns the reason why the last connection or attempt to connect ended.
   [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
   /// Returns the number of messages that this consumer received over the present connection and has neither
   /// acknowledged nor rejected.
   [[nodiscard]] std::uint64_t unacknowledged() const { return parts_->link.unacknowledged(); }
   [[nodiscard]] ConsumerStats stats() const { return parts_->link.stats(); }
-  /// Returns the broker's answer when this consumer last opened the topic: offsets, and the incarnation of
-  /// the log that they belong to; nothing if it has not opened it yet.
+  /// Returns the broker's reply when this consumer last opened the topic: offsets, and the incarnation of the
+  /// log to which they belong. Returns nothing if the consumer has not opened the topic yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return parts_->link.opened(); }
 
-  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it: do not read or write.
+  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it; do not read or write.
   /// Every call may change it.
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
   /// Returns true if poll has something to send when the descriptor becomes writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// Returns when to call poll even if the descriptor reports nothing; session_never: no such time.
+  /// Returns the time at which to call poll even if the descriptor reports nothing, or session_never.
   [[nodiscard]] SessionTime next_timer() const { return parts_->link.next_timer(now()); }
 
  private:
@@ -275,7 +280,7 @@ class Consumer {
     SessionClock clock;
     SessionConsumeLink link;
   };
-  // While calls follow each other quickly, only every 16th looks at the clock for something to send.
+  // While calls follow each other quickly, only every 16th reads the clock and checks for something to send.
   static constexpr std::uint32_t look_after_max = 16;
   static constexpr Timeout quick{5};
   static constexpr Timeout slow{100};
@@ -295,8 +300,8 @@ class Consumer {
     if (--look_after_ == 0 || at_once) [[unlikely]]
       send_what_is_due();
   }
-  /// Sends what is due. If the program has not called for 100 ms, sends everything: it may not call again for
-  /// long.
+  /// Sends everything that is due. If the program has not called for 100 ms, also sends acknowledgements that
+  /// are not due yet: the next call may be far away.
   [[gnu::noinline]] void send_what_is_due() {
     const SessionTime time = now();
     keep_what_waits(time);
@@ -319,15 +324,15 @@ class Consumer {
     link.receive(time);
     if (!had_one && link.batch()) rest_ = link.batch();
   }
-  /// Extends the time of messages that the program has not begun. These are the rest of the present batch, or
-  /// in a batch that receive_batch returned, the messages after the last acknowledgement.
+  /// Extends the time of messages that the program has not begun to process. These are the rest of the
+  /// present batch or, in a batch that receive_batch returned, the messages after the last acknowledgement.
   void keep_what_waits(SessionTime time) {
     if (is_ready()) return parts_->link.keep(rest_->range(), time);
     if (goes_on_) parts_->link.keep(in_hand_, time);
     goes_on_ = false;
   }
 
-  /// Releases the present batch and waits for the next one. Returns false if none came in time.
+  /// Releases the present batch and waits for the next one. Returns false if none arrived in time.
   [[gnu::noinline]] Result<bool> next_batch(Timeout timeout) {
     rest_.reset();
     in_hand_ = {};
@@ -363,7 +368,7 @@ class Consumer {
       wait_for_io(deadline);
     }
   }
-  /// Waits for the descriptor and timers. Waits for input only if the connection reads at present.
+  /// Waits for the descriptor and timers. Waits for input only while the connection reads.
   void wait_for_io(SessionTime until) const {
     parts_->clock.wait(fd(), parts_->link.wait_events(), std::min(until, next_timer()));
   }
@@ -389,12 +394,13 @@ class Consumer {
     return {};
   }
 
-  std::optional<DeliveredBatch> rest_;  // the messages of the link's batch that receive has not returned yet
+  std::optional<DeliveredBatch> rest_;  // messages of the link's batch that receive has not returned yet
   OffsetRange in_hand_;           // messages after the last acknowledgement of a batch from receive_batch
-  bool goes_on_ = false;          // something of in_hand_ was acknowledged since the last look
-  std::uint32_t look_after_ = 1;  // calls
+  bool goes_on_ = false;          // a message of in_hand_ was acknowledged since the last look
+  std::uint32_t look_after_ = 1;  // calls until the next look
   SessionTime looked_;
-  SessionTime look_by_ = session_never;  // the next call after this time looks, whatever look_after_ is
+  // The first call after this time looks, even if look_after_ is not 0 yet.
+  SessionTime look_by_ = session_never;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,4 +1,4 @@
-/// How a consumer on a session receives. Layer: client.
+/// Options of a consumer on a session. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace lightq::inline v1 {
 
 using session::Acknowledgement;
-/// `group`: the members of a consumer group share the topic's messages. `own`: this consumer gets every
+/// `group`: the members of a consumer group share the topic's messages. `own`: this consumer receives every
 /// message.
 using ConsumeMode = session::Mode;
 
@@ -32,59 +32,64 @@ struct From {
   }
 };
 
-/// Plain values; fill in what you need by name.
+/// Options of a consumer, as plain values. Set the needed members by name.
 struct ConsumerOptions {
   ConsumeMode mode = ConsumeMode::group;
   /// The name of the group, or of this consumer in mode `own`, by the rule of topic names. Empty in mode
   /// `group`: the topic's default group, to which plain pull consumers belong. Empty in mode `own`: the
-  /// consumer keeps its position itself; it survives restarts of the broker, but not the end of this
-  /// consumer. With a name in mode `own` the broker keeps the position, and a second consumer that opens the
-  /// same name replaces the first one.
+  /// consumer keeps its position itself. That position survives restarts of the broker, but not the end of
+  /// this consumer. With a name in mode `own` the broker keeps the position, and a second consumer that opens
+  /// the same name replaces the first one.
   std::string group = {};
-  /// Where a new group begins, or a consumer in mode `own` that has no position yet.
+  /// The position at which a new group begins, or a consumer in mode `own` that has no position yet.
   session::Place from = From::first();
-  /// The incarnation of the log that the offset in `from` belongs to, see Consumer::opened; 0: any.
+  /// The incarnation of the log to which the offset in `from` belongs, see Consumer::opened. 0: any.
   std::uint64_t incarnation = 0;
-  /// Mode `own`: the log keeps messages until this consumer has acknowledged them. Groups always do that.
+  /// Mode `own`: the log keeps messages until this consumer has acknowledged them. Groups always have this
+  /// effect.
   bool holds = false;
-  /// `automatic`: the broker counts a message as acknowledged when it sends it, so the group loses messages
-  /// that are on their way when a connection breaks. `by_consumer`: see Consumer::acknowledge.
+  /// `automatic`: the broker counts a message as acknowledged when it sends it. The group then loses the
+  /// messages that are on their way when a connection breaks. `by_consumer`: see Consumer::acknowledge.
   Acknowledgement acknowledgement = Acknowledgement::by_consumer;
-  /// The most messages, and payload bytes, that are in flight: on their way to this consumer, waiting in it,
-  /// or received and not acknowledged. (With `automatic`: not received by the program.) One larger message
-  /// is let through.
+  /// The maximum of messages, and of payload bytes, in flight: on their way to this consumer, waiting in it,
+  /// or returned to the program and not acknowledged. With `automatic`: on their way or waiting in the
+  /// consumer. One message larger than `prefetch_bytes` is delivered all the same.
   std::uint32_t prefetch_messages = 10'000;
   std::uint64_t prefetch_bytes = 1 * limits::MiB;
-  /// The broker redelivers a message that is not acknowledged within this time; 0: the broker's 30 s. The
-  /// time begins when receive or receive_batch returns the message, or up to a sixteenth of it earlier.
-  /// Messages that wait in the consumer are extended within its calls only: if the program calls nothing for
-  /// longer than this time, the broker redelivers them too.
+  /// The broker redelivers a message that is not acknowledged within this time. 0: the broker's 30 s. The
+  /// time begins when receive or receive_batch returns the message, or up to a sixteenth of it earlier. The
+  /// consumer extends messages that wait in it within its calls only. If the program makes no call for longer
+  /// than this time, the broker redelivers them too.
   Timeout ack_timeout{0};
-  /// true: the program may work on messages without calling anything. The broker does not end the session for
-  /// its silence while messages are unacknowledged and `ack_timeout` has not passed for all of them; it still
-  /// notices a lost connection. false: after a silence of twice its own heartbeat the broker ends the session
-  /// and redelivers the messages. Choose that for a program that calls often and may hang.
+  /// True: the program may process messages without calling the consumer. While messages are unacknowledged
+  /// and `ack_timeout` has not passed for all of them, the broker does not end the session because of
+  /// silence. It still notices a lost connection. false: after a silence of twice its own heartbeat the
+  /// broker ends the session and redelivers the messages. Choose false for a program that calls often and may
+  /// hang.
   bool may_be_busy = true;
-  /// The longest frame that the consumer accepts, 64 KiB to 2 GiB. A frame holds a message and a few bytes.
+  /// The longest frame that the consumer accepts, 64 KiB to 2 GiB. A frame contains a message and a few
+  /// bytes.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
-  /// What carries the session. `zmq`: ZeroMQ messages, for networks that let only these through. If the
-  /// broker encrypts, they go through a socket of the client's ZeroMQ context. If not, libzmq is not used,
-  /// and on the broker's machine they go through its Unix socket, unless Transport::tcp is asked for.
+  /// The carrier of the session. `zmq`: ZeroMQ messages, for networks that admit nothing else. If the broker
+  /// encrypts, the messages pass through a socket of the client's ZeroMQ context. If it does not, libzmq is
+  /// not used; on the broker's machine the messages then pass through its Unix socket, unless Transport::tcp
+  /// is requested.
   ConnectionType connection = ConnectionType::socket;
-  /// Over a Unix socket: use memory that the broker shares, if it has some left, which is faster than the
-  /// socket. It counts as memory of both processes.
+  /// Over a Unix socket: use memory that the broker shares, if it has some left. This is faster than the
+  /// socket. The memory counts for both processes.
   bool share_memory = true;
-  /// How often the broker sends a sign of life, 100 ms to an hour. The consumer gives the connection up after
-  /// a silence of twice that. 0: never.
+  /// The interval at which the broker sends a heartbeat, 100 ms to an hour. The consumer closes the
+  /// connection after a silence of twice that interval. 0: no heartbeats.
   Timeout heartbeat{5000};
-  /// How long connecting and opening may take before the consumer joins and tries again.
+  /// How long one attempt to connect and open may take. After that the consumer joins and tries again.
   Timeout attempt_timeout{5000};
-  /// The first and the longest pause between attempts. It doubles each time, less up to a half at random.
+  /// The first and the longest pause between attempts. The pause doubles each time, less up to a half at
+  /// random.
   Timeout backoff{50};
   Timeout backoff_max{2000};
-  /// A name for the broker's logs; at most 128 bytes.
+  /// A name that the broker's logs show; at most 128 bytes.
   std::string name = {};
-  /// For tests: the source of times; empty: the steady clock.
+  /// For tests: the source of time. Empty: the steady clock.
   SessionClock::Source clock = {};
 
   /// Returns an error if a value is out of its range. Error: invalid_argument.

@@ -35,19 +35,19 @@
 
 namespace lightq::inline v1 {
 
-/// Returns the error for a request that no broker has answered within `timeout`.
+/// Returns the error for a request to which no broker has replied within `timeout`.
 inline Error no_answer_error(const protocol::Request& request, const std::string& uri, Timeout timeout) {
   return {ErrorCode::timeout, "no answer to " + std::string(protocol::command_of(request)) +
                                   " from a broker at " + uri + " within " + std::to_string(timeout.count()) +
                                   " ms"};
 }
 
-/// One REQ socket to a broker. Replaces the socket after a request without a reply, so that a late reply is
-/// never taken for the next request's, and the connection survives a restart of the broker. Thread: any;
-/// requests of several threads go one after the other.
+/// One REQ socket to a broker. Replaces the socket after a request without a reply. So a late reply is never
+/// taken for the next request's, and the connection survives a restart of the broker. Thread: any; requests
+/// of several threads go one after the other.
 class ControlConnection {
  public:
-  /// `identity`: the keys of an encrypted connection; null: not encrypted.
+  /// `identity`: the keys of an encrypted connection. Null: not encrypted.
   ControlConnection(std::shared_ptr<zmq::context_t> context, std::string uri,
                     std::shared_ptr<const CurveIdentity> identity = nullptr)
       : context_(std::move(context)), uri_(std::move(uri)), identity_(std::move(identity)) {}
@@ -55,14 +55,20 @@ class ControlConnection {
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
-  /// What `ask` does if nobody listens at the address: wait, because a broker may be starting, or fail.
+  /// The behaviour of `ask` if nothing listens at the address: wait, because a broker may be starting, or
+  /// fail.
   enum class Absence { waits, fails };
-  /// Sends the request and waits for its reply. The timeout includes the time that other threads' requests
+  /// Sends the request and waits for its reply. `timeout` includes the time that other threads' requests
   /// take. A reply `busy` means that the broker did nothing: sends the request again until the timeout.
-  /// Errors: the broker's (its `code` and `description`), timeout (the broker may have carried the request
-  /// out), those of why_unreachable, unauthorized_access (the broker encrypts and this client does not, or
-  /// has the wrong key, or is not on the broker's list of keys), invalid_argument (not a URI), limit_reached,
-  /// io_error, closed.
+  ///
+  /// Errors:
+  /// - The broker's, with its `code` and `description`.
+  /// - timeout: the broker may have carried the request out.
+  /// - Those of why_unreachable.
+  /// - unauthorized_access: the broker encrypts and this client does not, or has the wrong key, or is not on
+  ///   the broker's list of keys.
+  /// - invalid_argument: not a URI.
+  /// - limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout,
                               Absence absence = Absence::waits) {
     constexpr Timeout shortest{20};
@@ -78,7 +84,7 @@ class ControlConnection {
     }
   }
 
-  /// Returns the broker's control URI, as it was given.
+  /// Returns the broker's control URI, as given.
   [[nodiscard]] const std::string& uri() const { return uri_; }
   /// Sends all later requests through the broker's socket in its data directory. Requires: no other thread
   /// uses this object yet.
@@ -88,10 +94,11 @@ class ControlConnection {
   }
 
  private:
-  // Whoever sends more is no broker: libzmq ends the connection, and nothing waits for so much memory.
+  // No broker sends a longer reply. libzmq closes the connection when more arrives, so this bounds its
+  // memory.
   static constexpr std::int64_t answer_bytes_max = 65 * std::int64_t{limits::MiB};
 
-  /// One request's turn on the socket. Not a timed mutex: the thread sanitizer does not know those.
+  /// One request's turn on the socket. Not a timed mutex, because the thread sanitizer does not know those.
   struct Turn {
     Turn(ControlConnection& connection, std::chrono::steady_clock::time_point deadline) : owner(connection) {
       std::unique_lock lock(owner.mutex_);
@@ -110,17 +117,17 @@ class ControlConnection {
     bool taken = false;
   };
 
-  /// `timeout`: for the error's words.
+  /// Makes one attempt of `ask`. `timeout`: only for the error's text.
   Result<protocol::Reply> ask_once(const protocol::Request& request, Timeout timeout,
                                    std::chrono::steady_clock::time_point deadline, Absence absence) {
-    // Its lock may have been another thread's when the process was forked.
+    // Another thread may have had the lock when the process was forked.
     if (!home_.is_here()) return opened_before_fork("the client");
     const Turn turn(*this, deadline);
     if (!turn.taken) return timeout_error(request, timeout);
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
       zmq::message_t message = wiped_message(protocol::to_json(request));
-      wipe_registers();  // of the password: from there it comes onto the stack again
+      wipe_registers();  // of the password, which the next calls would otherwise copy onto the stack
       wipe_stack();
       (void)socket_.send(message, zmq::send_flags::dontwait);
       Result<bool> answered = absence == Absence::fails ? look(deadline) : wait(deadline);
@@ -141,12 +148,13 @@ class ControlConnection {
     }
   }
 
-  /// A message that is wiped when libzmq is done with it. What libzmq copies out of it on the way is
-  /// libzmq's.
+  /// Returns a message that is wiped when libzmq releases it. libzmq may copy the bytes on the way; those
+  /// copies are not wiped.
   static zmq::message_t wiped_message(std::string text) {
     struct Kept {
       std::string text;
-      std::atomic<bool> written = false;  // libzmq's thread wipes it: an order that does not lean on libzmq
+      // Orders this thread's writes before the wipe in libzmq's thread, without relying on libzmq.
+      std::atomic<bool> written = false;
     };
     std::unique_ptr<Kept> kept(new Kept{std::move(text)});
     zmq::message_t message(
@@ -156,11 +164,11 @@ class ControlConnection {
           if (ended->written.load(std::memory_order_acquire)) wipe_text(ended->text);
         },
         kept.get());
-    kept.release()->written.store(true, std::memory_order_release);  // the message's now
+    kept.release()->written.store(true, std::memory_order_release);  // the message owns it now
     return message;
   }
 
-  /// Makes sure that there is a socket to ask on.
+  /// Opens and connects the socket if there is none. Errors: invalid_argument.
   Result<void> prepare() {
     if (socket_.handle() != nullptr) return {};
     if (Result<void> valid = detail::check_port(uri_); !valid) return valid;
@@ -181,7 +189,7 @@ class ControlConnection {
     return {};
   }
 
-  /// Where requests go.
+  /// Returns the address to which requests go.
   [[nodiscard]] std::string address() const { return own_socket_ ? own_socket_->uri() : uri_; }
 
   void close() noexcept {
@@ -191,7 +199,8 @@ class ControlConnection {
     monitor_.close();
   }
 
-  /// As wait, but for a moment only. Error: also why nobody is there.
+  /// Waits for a short moment as `wait` does. If there is no reply, also checks whether anything listens at
+  /// the address. Error: also that of why_unreachable.
   Result<bool> look(std::chrono::steady_clock::time_point deadline) {
     constexpr Timeout moment{50};
     constexpr Timeout patience{1000};
@@ -203,21 +212,22 @@ class ControlConnection {
     return false;
   }
 
-  /// Whether an answer has come; false: not in time. Error: it never will.
+  /// Waits for a reply. Returns false if none arrived in time. Error: the broker refused the connection, so
+  /// no reply can arrive.
   Result<bool> wait(std::chrono::steady_clock::time_point deadline) {
     while (true) {
       zmq_pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                 {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
       const Timeout left = time_left(deadline);
       const int ready = zmq_poll(items, 2, static_cast<long>(left.count()));
-      if (ready < 0 && zmq_errno() != EINTR) return true;  // the receive says what is wrong
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the receive returns the error
       if (ready > 0 && items[0].revents != 0) return true;
       if (ready > 0 && monitor_.next() != 0) return refusal();
       if (left.count() == 0) return false;
     }
   }
 
-  /// Why the broker, or libzmq in its name, has ended the handshake. libzmq does not try again.
+  /// Returns the reason why the broker, or libzmq for it, has ended the handshake. libzmq does not try again.
   [[nodiscard]] Error refusal() const {
     const bool other_mechanism = monitor_.value() == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
     const std::string broker = "the broker at " + uri_;
@@ -245,7 +255,7 @@ class ControlConnection {
   }
 
   Result<protocol::Reply> read(const protocol::Request& request, zmq::message_t& answer) {
-    while (socket_.get(zmq::sockopt::rcvmore)) {  // never from a LightQ broker
+    while (socket_.get(zmq::sockopt::rcvmore)) {  // a LightQ broker never sends more than one frame
       zmq::message_t rest;
       (void)socket_.recv(rest, zmq::recv_flags::dontwait);
     }
@@ -271,7 +281,8 @@ class ControlConnection {
   std::mutex mutex_;
   std::condition_variable free_;
   bool busy_ = false;  // guarded by mutex_
-  // Both belong to whose turn it is; null until the first request and after a failed one.
+  // monitor_ and socket_ belong to the thread that has the turn. Null until the first request and after a
+  // failed one.
   SocketMonitor monitor_;
   const HomeProcess home_;
   ZmqSocket socket_;

@@ -1,4 +1,4 @@
-/// The keys by which an encrypted ZeroMQ socket knows its broker, and is known. Layer: client.
+/// The keys of an encrypted ZeroMQ socket: the broker's and the client's own. Layer: client.
 #pragma once
 
 #include <strings.h>
@@ -15,21 +15,20 @@
 
 namespace lightq::inline v1 {
 
-/// The broker's public key and a key pair of one's own, all Z85: what ZMQ_CURVE_SERVERKEY,
-/// ZMQ_CURVE_PUBLICKEY and ZMQ_CURVE_SECRETKEY take. Immutable; the secret key is wiped at the end. Any
-/// thread.
+/// The broker's public key and a client's key pair, all Z85, for ZMQ_CURVE_SERVERKEY, ZMQ_CURVE_PUBLICKEY and
+/// ZMQ_CURVE_SECRETKEY. Immutable. Wipes the secret key when destroyed. Thread: any.
 class CurveIdentity {
  public:
   CurveIdentity(const CurveIdentity&) = delete;
   CurveIdentity& operator=(const CurveIdentity&) = delete;
   ~CurveIdentity() { explicit_bzero(secret_key_.data(), secret_key_.size()); }
 
-  /// A new key pair, for the broker with this public key. Errors: invalid_argument (no key), not_supported
-  /// (this libzmq cannot encrypt).
+  /// Makes a new key pair, for the broker with this public key. Errors: invalid_argument (not a key),
+  /// not_supported (this libzmq cannot encrypt).
   static Result<std::shared_ptr<const CurveIdentity>> make(const std::string& server_key) {
     return for_broker(server_key, [] { return make_curve_keys(); });
   }
-  /// The key pair that a file holds. Errors: as of make and read_client_key.
+  /// Reads the key pair from a file. Errors: those of make and read_client_key.
   static Result<std::shared_ptr<const CurveIdentity>> of_file(const std::string& server_key,
                                                               const std::string& path) {
     return for_broker(server_key, [&path] { return read_client_key(path); }, path);
@@ -38,10 +37,11 @@ class CurveIdentity {
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
   [[nodiscard]] const std::string& public_key() const { return public_key_; }
   [[nodiscard]] const std::string& secret_key() const { return secret_key_; }
-  /// Where the pair is from; empty: it is new.
+  /// Returns the file of the key pair; empty if the pair is new.
   [[nodiscard]] const std::string& file() const { return file_; }
 
-  /// Where `socket` connects from now on, it speaks CURVE and nothing else. Throws zmq::error_t.
+  /// Sets the keys on `socket`. Connections that it makes from now on use CURVE and nothing else. Throws
+  /// zmq::error_t.
   void show(zmq::socket_t& socket) const {
     socket.set(zmq::sockopt::curve_serverkey, server_key_);
     socket.set(zmq::sockopt::curve_publickey, public_key_);

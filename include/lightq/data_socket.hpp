@@ -1,4 +1,4 @@
-/// A connected ZeroMQ socket that knows whether its peer is there. Layer: client.
+/// A connected ZeroMQ socket that knows whether its peer is connected. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -22,23 +22,23 @@
 
 namespace lightq::inline v1 {
 
-/// A linger as libzmq takes it: finite, at most a day.
+/// Returns a linger as libzmq takes it: finite, 0 to a day, in milliseconds.
 inline int linger_ms(Timeout linger) {
   return static_cast<int>(std::clamp(linger, Timeout(0), Timeout(std::chrono::hours(24))).count());
 }
 
-/// Whether a socket may have this high-water mark, in messages.
+/// Returns true if a socket may have this high-water mark, in messages.
 inline bool is_high_water_mark(int messages) {
   return messages >= limits::high_water_messages_min && messages <= limits::high_water_messages_max;
 }
 
-/// A PUSH, PULL or SUB socket, connected to one endpoint. libzmq reconnects it by itself when the broker
-/// restarts at the same port, but not when it was refused there: then it has to be connected again.
-/// Move-only. One thread at a time.
+/// A PUSH, PULL or SUB socket that is connected to one endpoint. libzmq reconnects it by itself when the
+/// broker restarts at the same port. After a refusal libzmq does not reconnect; the owner must call connect
+/// again. Move-only. One thread at a time.
 class DataSocket {
  public:
   DataSocket(DataSocket&&) noexcept = default;
-  /// Members are replaced in an order in which no socket outlives its context.
+  /// Replaces the members in an order in which no socket outlives its context.
   DataSocket& operator=(DataSocket&& other) noexcept {
     abandon();
     socket_ = std::move(other.socket_);
@@ -52,7 +52,7 @@ class DataSocket {
   }
   ~DataSocket() { abandon(); }
 
-  /// An unconnected socket with a finite linger. Errors: limit_reached, io_error.
+  /// Opens an unconnected socket with a linger of 0. Errors: limit_reached, io_error.
   static Result<DataSocket> open(std::shared_ptr<zmq::context_t> context, zmq::socket_type type) {
     try {
       DataSocket made;
@@ -71,12 +71,13 @@ class DataSocket {
     }
   }
 
-  /// Connects to the address, and no longer to the one before: what waited for that one is dropped.
+  /// Disconnects from the former address, and connects to `address`. Drops messages that wait for the former
+  /// one.
   Result<void> connect(const EndpointAddress& address) {
     const std::string& uri = address.uri;
     try {
       if (!uri_.empty()) drop_peer();
-      look();  // at the old peer's events
+      look();  // takes the former peer's events off the monitor
       connected_ = refused_ = false;
       uri_ = uri;
       show(address);
@@ -91,25 +92,26 @@ class DataSocket {
   [[nodiscard]] zmq::socket_t& socket() { return socket_; }
   [[nodiscard]] const std::string& uri() const { return uri_; }
 
-  /// Takes note of what has become of the connection.
+  /// Updates the state of the connection from the monitor's events.
   void look() {
     while (next_event() != 0) {
     }
   }
-  /// Whether the broker's end was there at the last look.
+  /// Returns true if the connection was up at the last look.
   [[nodiscard]] bool was_connected() const { return connected_; }
-  /// Whether the broker had refused the connection at the last look. libzmq does not try again, and drops
-  /// what it was given for it.
+  /// Returns true if the broker had refused the connection at the last look. libzmq then does not connect
+  /// again, and drops the messages that it had for the connection.
   [[nodiscard]] bool was_refused() const { return refused_; }
-  /// How often the broker had let it in at the last look, ever.
+  /// Returns how many connections were established by the last look, over this object's life.
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
-  /// Whether the broker's end is there now, as far as libzmq has noticed.
+  /// Returns true if the connection is up now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() {
     look();
     return connected_;
   }
 
-  /// Waits until the broker's end is there; false when it is not in time, or refuses.
+  /// Waits until the connection is up. Returns false after `timeout`, or if the broker refuses the
+  /// connection.
   [[nodiscard]] bool wait_connected(Timeout timeout) {
     const auto deadline = deadline_after(timeout);
     while (!connected()) {
@@ -118,8 +120,8 @@ class DataSocket {
     return true;
   }
 
-  /// Waits until the socket is readable or writable, or something becomes of the connection, and looks; false
-  /// at the deadline.
+  /// Waits until the socket is readable or writable, or the connection's state changes, and then looks.
+  /// Returns false at the deadline.
   bool wait_or_look(short events, std::chrono::steady_clock::time_point deadline) {
     while (true) {
       zmq_pollitem_t items[] = {{socket_.handle(), 0, events, 0},
@@ -128,33 +130,34 @@ class DataSocket {
       const int ready = zmq_poll(items, 2, static_cast<long>(left.count()));
       if (ready > 0 && items[1].revents != 0) look();
       if (ready > 0) return true;
-      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive says what is wrong
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive returns the error
       if (left.count() == 0) return false;
     }
   }
 
-  /// Waits until `socket` is readable or writable; false at the deadline.
+  /// Waits until `socket` is readable or writable. Returns false at the deadline.
   static bool wait(zmq::socket_t& socket, short events, std::chrono::steady_clock::time_point deadline) {
     while (true) {
       zmq_pollitem_t item{socket.handle(), 0, events, 0};
       const Timeout left = time_left(deadline);
       const int ready = zmq_poll(&item, 1, static_cast<long>(left.count()));
       if (ready > 0) return true;
-      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive says what is wrong
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive returns the error
       if (left.count() == 0) return false;
     }
   }
 
-  /// Closes the socket. What it still holds may leave for up to `linger`; waits for that. False when it did
-  /// not all leave in time; the rest is dropped.
+  /// Closes the socket. Waits up to `linger` until its unsent messages have left. Returns false if some did
+  /// not leave in time; these are dropped.
   bool close(Timeout linger) {
     if (!is_open()) return true;
-    // libzmq drops what is left a moment after our deadline: what ends before the deadline had all left.
+    // libzmq gets a linger a little longer than this deadline. So if the socket ends before the deadline,
+    // everything has left.
     constexpr Timeout margin(50);
     const auto deadline = deadline_after(linger);
     socket_.set(zmq::sockopt::linger, linger.count() == 0 ? 0 : linger_ms(linger + margin));
     socket_.close();
-    // libzmq says "stopped" once the socket is gone: at the latest when the linger ends.
+    // libzmq reports "stopped" when the socket is closed: at the latest when the linger ends.
     bool in_time = true;
     const auto patience = deadline + std::chrono::seconds(1);
     while (next_event() != ZMQ_EVENT_MONITOR_STOPPED) {
@@ -166,14 +169,15 @@ class DataSocket {
     return in_time;
   }
 
-  /// Also false in a child that was forked later: the socket is its parent's.
+  /// Returns true if the socket is open. In a child that was forked later, returns false: the socket belongs
+  /// to the parent.
   [[nodiscard]] bool is_open() const { return socket_.is_here() && socket_.handle() != nullptr; }
 
  private:
   DataSocket() = default;
 
-  /// libzmq would go on trying to reach the peer for as long as the socket's linger says. Throws
-  /// zmq::error_t.
+  /// Disconnects with a linger of 0. Otherwise libzmq would keep trying to reach the peer for the socket's
+  /// linger. Throws zmq::error_t.
   void drop_peer() {
     const int linger = socket_.get(zmq::sockopt::linger);
     socket_.set(zmq::sockopt::linger, 0);
@@ -181,7 +185,8 @@ class DataSocket {
     socket_.set(zmq::sockopt::linger, linger);
   }
 
-  /// Closes the socket without a word.
+  /// Closes the socket without waiting. libzmq sends unsent messages in the background for up to the socket's
+  /// linger.
   void abandon() noexcept {
     if (!socket_.is_here()) return;
     monitor_.stop(socket_);
@@ -189,7 +194,7 @@ class DataSocket {
     monitor_.close();
   }
 
-  /// For the next connect. Throws zmq::error_t.
+  /// Sets the credentials for the next connect. Throws zmq::error_t.
   void show(const EndpointAddress& address) {
     if (address.identity != nullptr) return address.identity->show(socket_);
     const auto& ticket = address.ticket;
@@ -201,7 +206,7 @@ class DataSocket {
     socket_.set(zmq::sockopt::plain_password, ticket->secret);
   }
 
-  /// Takes one event off the monitor; 0 when there is none.
+  /// Takes one event off the monitor, and updates the state. Returns 0 if there is no event.
   int next_event() {
     const int kind = monitor_.next();
     if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
@@ -209,13 +214,13 @@ class DataSocket {
       ++connections_;
     }
     if (kind == ZMQ_EVENT_DISCONNECTED) connected_ = false;
-    // libzmq 4.3.4 does not know the broker's ERROR, and takes it for a breach of the protocol.
+    // libzmq 4.3.4 does not know the broker's ERROR command, and reports it as a breach of the protocol.
     if (kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || kind == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
       refused_ = true;
     return kind;
   }
 
-  std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
+  std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: constructed first, destroyed last
   SocketMonitor monitor_;
   ZmqSocket socket_;
   std::string uri_;

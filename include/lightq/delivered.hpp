@@ -1,4 +1,4 @@
-/// What a consumer on a session is given: messages, one by one or by the batch. Layer: client.
+/// The messages that a consumer on a session receives, singly or in batches. Layer: client.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +13,43 @@
 
 namespace lightq::inline v1 {
 
-/// A message. Its payload lies in the consumer's memory until the consumer's next receive.
+/// A received message. Lifetime: its payload and attributes lie in the consumer's memory until the consumer's
+/// next receive.
 struct Delivered {
   Offset offset;
   ByteView payload;
-  std::uint32_t delivery = 1;          ///< how often it was handed out, this time included
-  AttributeKinds kinds;                ///< see `attributes`
-  std::uint16_t attributes_bytes = 0;  ///< right before the payload
-  Timestamp time;                      ///< when the log took it
-  std::uint64_t lost = 0;  ///< messages right before it that were dropped or damaged, and do not come
+  std::uint32_t delivery = 1;  ///< number of deliveries of this message, including this one
+  AttributeKinds kinds;        ///< the kinds in `attributes`
+  /// Size in bytes of the encoded attributes, which lie directly before the payload.
+  std::uint16_t attributes_bytes = 0;
+  Timestamp time;  ///< time at which the log appended it
+  /// Number of messages directly before this one that were dropped or damaged, and are never delivered.
+  std::uint64_t lost = 0;
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
   [[nodiscard]] bool is_again() const { return delivery > 1; }
 
-  /// What the producer has said of it; valid as the payload is.
+  /// Returns the attributes that the producer set. Lifetime: that of the payload.
   [[nodiscard]] AttributesView attributes() const {
     return AttributesView::trusted(kinds, payload.data() - attributes_bytes);
   }
-  /// Empty: none.
+  /// Returns the message's key; empty if it has none.
   [[nodiscard]] std::string_view key() const { return attributes().key(); }
-  /// In the producer's order; a range of Header.
+  /// Returns a range of Header, in the producer's order.
   [[nodiscard]] AttributesView::Headers headers() const { return attributes().headers(); }
-  /// The first header's value that has that name; nothing: there is none.
+  /// Returns the value of the first header with this name, or nothing if there is none.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const {
     return attributes().header(name);
   }
-  /// The time that its producer gave it; 0: none.
+  /// Returns the time that the producer set; 0 if it set none.
   [[nodiscard]] Timestamp producer_time() const { return attributes().time(); }
 };
 
-/// Messages that follow each other, of one batch; their checksum has been checked. A range of Delivered. Lies
-/// in the consumer's memory until the consumer's next receive.
+/// Consecutive messages of one batch; a range of Delivered. The batch's checksum has been checked. Lifetime:
+/// the messages lie in the consumer's memory until the consumer's next receive.
 class DeliveredBatch {
  public:
-  /// All messages of a batch that was checked, and is not compressed.
+  /// Makes a range of all messages of `batch`. Requires: the batch was checked and is not compressed.
   DeliveredBatch(const BatchView& batch, std::uint32_t delivery, std::uint64_t lost)
       : records_(batch.records()),
         next_{.offset = batch.base_offset(),
@@ -62,10 +65,11 @@ class DeliveredBatch {
   [[nodiscard]] bool empty() const { return next_.offset == end_; }
   [[nodiscard]] std::uint32_t delivery() const { return next_.delivery; }
   [[nodiscard]] Timestamp time() const { return next_.time; }
-  /// Messages right before the first one that do not come.
+  /// Returns the number of messages directly before the first one that were dropped or damaged, and are never
+  /// delivered.
   [[nodiscard]] std::uint64_t lost() const { return next_.lost; }
 
-  /// Takes the first message out, of which there must be one.
+  /// Removes the first message and returns it. Requires: the batch is not empty.
   Delivered take() {
     Delivered taken = next_;
     taken.payload = records_.message();
@@ -85,11 +89,11 @@ class DeliveredBatch {
 
  private:
   BatchView::Records records_;
-  Delivered next_;  // without its payload
+  Delivered next_;  // the next message, without its payload
   Offset end_;
 };
 
-/// One pass; what it points at is valid until it moves on.
+/// A single-pass iterator. Lifetime: the message that it points at is valid until the iterator advances.
 class DeliveredBatch::Iterator {
  public:
   using iterator_concept = std::input_iterator_tag;

@@ -1,5 +1,5 @@
-/// Finds the broker of this machine and the credentials for it: environment, then the broker's own files.
-/// Layer: client.
+/// Finds the broker of this machine and the credentials for it: in the environment, then in the broker's own
+/// files. Layer: client.
 #pragma once
 
 #include <fcntl.h>
@@ -31,16 +31,16 @@ inline constexpr std::string_view default_control_uri = "tcp://127.0.0.1:5000";
 /// The administrator's name in a broker without configuration.
 inline constexpr std::string_view default_admin_user_id = "lightq_admin";
 
-/// Returns an environment variable's value; empty if it is not set.
+/// Returns an environment variable's value; empty if the variable is not set.
 inline std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
 /// Returns the directories in which a broker of this machine may keep its data, in the order to search. If
-/// `chosen` is not empty, only that; else if LIGHTQ_DATA_DIR is set, only that. Else the user's state
-/// directory
-/// ($XDG_STATE_HOME/lightq or ~/.local/state/lightq), then /var/lib/lightq; for root in reverse order.
+/// `chosen` is not empty, returns only that. Otherwise, if LIGHTQ_DATA_DIR is set, returns only that.
+/// Otherwise returns the user's state directory ($XDG_STATE_HOME/lightq or ~/.local/state/lightq), then
+/// /var/lib/lightq; for root in reverse order.
 inline std::vector<std::filesystem::path> data_directories(const std::string& chosen = {}) {
   if (!chosen.empty()) return {chosen};
   if (const std::string named = environment_value("LIGHTQ_DATA_DIR"); !named.empty()) return {named};
@@ -61,7 +61,7 @@ namespace detail {
 inline constexpr std::size_t small_file_bytes_max = 64 * 1024;
 
 /// Returns a small regular file's content, or nothing if it cannot be read. Error: invalid_argument (the file
-/// belongs to a user who is not trusted here, see foreign_file_fault).
+/// belongs to a user whom this process does not trust, see foreign_file_fault).
 inline Result<std::optional<std::string>> read_small_file(const std::filesystem::path& path) {
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts{};
@@ -97,7 +97,7 @@ inline FoundBroker read_encrypting_broker(const std::filesystem::path& directory
   return file;
 }
 
-/// Returns true if a client's `uri` is surely the address `bound` of a broker on this machine. Decides
+/// Returns true if a client's `uri` is certainly the address `bound` of a broker on this machine. Decides
 /// whether a password may be sent there, so it returns false in doubt.
 inline bool is_local_broker(std::string_view uri, std::string_view bound) {
   if (uri == bound) return true;
@@ -112,7 +112,7 @@ inline bool is_local_broker(std::string_view uri, std::string_view bound) {
 }
 
 /// Returns true if a client's `uri` may be the address `bound` of a broker on this machine. Decides whether
-/// the client demands that broker's key there, so it returns true in doubt. Looks host names up, which may
+/// the client demands that broker's key there, so it returns true in doubt. Looks up host names, which may
 /// block.
 inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
   if (is_local_broker(uri, bound)) return true;
@@ -132,10 +132,10 @@ inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
 /// The control URI to try when none is given.
 struct ControlPlace {
   std::string uri;
-  /// Whether the URI is LIGHTQ_BROKER's or that of a running broker. If not, a broker that starts later may
+  /// True if the URI is LIGHTQ_BROKER's or that of a running broker. If false, a broker that starts later may
   /// announce another URI.
   bool certain = false;
-  bool named = false;  ///< whether LIGHTQ_BROKER names it
+  bool named = false;  ///< true if LIGHTQ_BROKER names it
 };
 
 /// Returns the control URI to use when none is given: LIGHTQ_BROKER, else that of the first data directory
@@ -165,7 +165,7 @@ inline Result<std::string> discover_control_uri(const std::string& data_dir = {}
 
 namespace detail {
 
-/// Takes credentials that are empty in `options` from the environment.
+/// Fills in credentials that are empty in `options` from the environment.
 inline void take_environment(ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
@@ -180,14 +180,14 @@ inline void take_environment(ClientOptions& options) {
 
 }  // namespace detail
 
-/// Fills in credentials that are empty in `options`, as ClientOptions::discover_credentials describes.
-/// Returns the control socket of the data directory if it took the password from an admin.json: all requests
-/// must go through that socket. Otherwise returns nothing, and requests go to `uri`.
+/// Fills in credentials that are empty in `options`, as ClientOptions::discover_credentials describes. If it
+/// took the password from an admin.json, returns the control socket of that data directory: all requests must
+/// go through that socket. Otherwise returns nothing, and requests go to `uri`.
 ///
-/// Uses an admin.json only for the running broker that the broker.json beside it names, and only with the
-/// control socket beside it, where no other process can listen. Does not use it if a user and no
-/// administrator was given: explicit credentials are the only ones tried. Keeps an administrator's name
-/// without a password, so that a later call can find the password.
+/// Uses an admin.json only for the running broker that the broker.json in the same directory names. The
+/// control socket must be in that directory too, where no other process can listen. Does not use admin.json
+/// if a user and no administrator was given: explicit credentials are the only ones tried. Keeps an
+/// administrator's name without a password, so that a later call can find the password.
 ///
 /// Error: invalid_argument (other users may read that admin.json, or one of the files belongs to another
 /// user).
@@ -207,7 +207,7 @@ inline Result<std::optional<detail::OwnerSocket>> discover_credentials(std::stri
         read_private_file((directory / "admin.json").string(), "the administrator's password",
                           detail::small_file_bytes_max, LinkRule::refused);
     if (!text && text.error().code == ErrorCode::invalid_argument) return text.error();
-    if (!text) continue;  // it is not there, or not for this user
+    if (!text) continue;  // it does not exist, or this user may not read it
     auto admin = protocol::parse_admin_file(*text);
     wipe_text(*text);
     if (!admin || (!named.empty() && named != admin->user_id)) continue;
@@ -237,8 +237,8 @@ inline Result<void> discover_server_key(std::string_view uri, ClientOptions& opt
   return {};
 }
 
-/// Returns true if LIGHTQ_INSECURE lets secrets leave this machine in clear: `true`, or a number other than
-/// 0.
+/// Returns true if LIGHTQ_INSECURE permits sending secrets to other machines unencrypted: `true`, or a number
+/// other than 0.
 inline bool discover_insecure() {
   const std::string value = environment_value("LIGHTQ_INSECURE");
   const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;

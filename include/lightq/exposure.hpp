@@ -1,4 +1,4 @@
-/// Whether what is said to an address leaves this machine. Layer: client.
+/// Tells whether data sent to an address leaves this machine. Layer: client.
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ namespace lightq::inline v1 {
 
 namespace detail {
 
-/// Every address that a host stands for; none: it is not found. A name is looked up, which may wait.
+/// Returns every address of a host, or none if the host is not found. Looks up names, which may block.
 inline std::vector<sockaddr_storage> addresses_of(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -35,7 +35,7 @@ inline std::vector<sockaddr_storage> addresses_of(const std::string& host) {
   return found;
 }
 
-/// Whether the address is that of every interface: who connects there comes to this machine.
+/// Returns true if this is the address of all interfaces. A connection to it reaches this machine.
 inline bool is_unspecified(const sockaddr_storage& address) {
   sockaddr_in ipv4{};
   sockaddr_in6 ipv6{};
@@ -45,8 +45,8 @@ inline bool is_unspecified(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
 }
 
-/// Whether a host is this machine and nothing else. One that is not found is somebody else's, but `localhost`
-/// (RFC 6761, section 6.3).
+/// Returns true if every address of the host is a loopback address or that of all interfaces. A host that is
+/// not found counts as another machine, except `localhost` (RFC 6761, section 6.3).
 inline bool is_this_machine(std::string_view host) {
   const auto addresses = addresses_of(std::string(host));
   if (addresses.empty()) return host == "localhost";
@@ -57,16 +57,18 @@ inline bool is_this_machine(std::string_view host) {
 
 }  // namespace detail
 
-/// Whether what is sent to `uri` stays on this machine: a Unix socket, loopback, or a name that stands for
-/// loopback addresses alone. A name is looked up, which may wait for a name server. Any thread.
+/// Returns true if data sent to `uri` stays on this machine: a Unix socket, a loopback address, or a name
+/// that has loopback addresses only. Looks up names, which may block on a name server. Thread: any.
 inline bool stays_on_machine(std::string_view uri) {
   if (uri.starts_with("ipc://") || uri.starts_with("inproc://")) return true;
-  if (!uri.starts_with("tcp://")) return uri.find("://") == std::string_view::npos;  // where none can connect
+  // Without a scheme, no socket can connect to it.
+  if (!uri.starts_with("tcp://")) return uri.find("://") == std::string_view::npos;
   const auto [host, port] = detail::split_tcp(uri);
   return host.empty() || detail::is_this_machine(host);
 }
 
-/// What is said in place of a secret that would leave this machine in clear. `what`: who would get it.
+/// Returns the error for a secret that would leave this machine unencrypted. The text begins with the
+/// argument, which names the receiver of the secret.
 inline Error exposed_error(const std::string& what) {
   return {ErrorCode::invalid_argument,
           what +

@@ -1,4 +1,4 @@
-/// Memory for pieces that are given back in the order in which they were taken. Layer: client.
+/// Memory for blocks that are released in the order in which they were allocated. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 
 namespace lightq::inline v1 {
 
-/// Takes memory from the system in chunks, and uses one that is empty again for what comes next. One thread.
+/// Allocates chunks from the system and small blocks from the newest chunk. Keeps one empty chunk for later
+/// blocks. One thread.
 class FifoMemory {
  public:
-  /// A piece of memory that stays where it is until it is given back. Throws std::bad_alloc.
+  /// Allocates a block, which does not move until it is released. Throws std::bad_alloc.
   std::byte* take(std::size_t bytes) {
     if (chunks_.empty() || chunks_.back().room() < bytes) add_chunk(bytes);
     Chunk& chunk = chunks_.back();
@@ -20,7 +21,7 @@ class FifoMemory {
     return chunk.bytes.get() + std::exchange(chunk.used, chunk.used + bytes);
   }
 
-  /// Gives back the oldest piece.
+  /// Releases the oldest block.
   void give_back() {
     Chunk& chunk = chunks_.front();
     if (--chunk.pieces > 0) return;
@@ -30,7 +31,7 @@ class FifoMemory {
     chunks_.pop_front();
   }
 
-  /// Gives back the newest piece, of so many bytes.
+  /// Releases the newest block. Requires: `bytes` is its size.
   void undo(std::size_t bytes) {
     Chunk& chunk = chunks_.back();
     --chunk.pieces;
@@ -51,12 +52,12 @@ class FifoMemory {
   };
 
   void add_chunk(std::size_t bytes) {
-    if (!chunks_.empty() && chunks_.back().pieces == 0) {  // too small
+    if (!chunks_.empty() && chunks_.back().pieces == 0) {  // empty, and too small
       keep(chunks_.back());
       chunks_.pop_back();
     }
     if (spare_.bytes != nullptr && bytes <= spare_.capacity) {
-      chunks_.push_back(std::move(spare_));  // which leaves it without bytes
+      chunks_.push_back(std::move(spare_));  // leaves spare_ without bytes
       return;
     }
     const std::size_t capacity = std::max(bytes, chunk_bytes);
@@ -66,7 +67,7 @@ class FifoMemory {
     if (chunk.capacity == chunk_bytes) spare_ = std::move(chunk);
   }
 
-  std::deque<Chunk> chunks_;  // only the last one may be without pieces
+  std::deque<Chunk> chunks_;  // only the last chunk may have no blocks
   Chunk spare_{nullptr, 0};
 };
 

@@ -1,8 +1,9 @@
-/// Everything a program needs to use LightQ: include this one. Layer: client.
+/// Includes everything that a program needs to use LightQ. Layer: client.
 /// Needs cppzmq and nlohmann/json; link lightq::client, or -lzmq.
 ///
-/// producer.hpp, consumer.hpp, plain_producer.hpp and plain_consumer.hpp may be included alone where a Client
-/// is at hand: they do not include JSON, and the former two not ZeroMQ.
+/// A source file that gets a Client or its objects from elsewhere may include producer.hpp, consumer.hpp,
+/// plain_producer.hpp or plain_consumer.hpp alone. None of these includes JSON; the former two do not include
+/// ZeroMQ.
 #pragma once
 
 #include <lightq/base/error.hpp>

@@ -1,4 +1,4 @@
-/// What a producer or consumer asks of the client that made it: its place in a topic. Layer: client.
+/// The interface through which a plain producer or consumer joins and leaves its topic. Layer: client.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace lightq::inline v1 {
 
 class CurveIdentity;
 
-/// What a join answers: where a plain ZeroMQ socket connects to, and what it shows there: the keys of
-/// `identity`, if there is one (see CurveIdentity), else the ticket, its id as ZMQ_PLAIN_USERNAME and its
-/// secret as ZMQ_PLAIN_PASSWORD.
+/// The result of a join: the endpoint's URI and the credentials for it. A plain ZeroMQ socket connects to the
+/// URI with the keys of `identity`, if there is one (see CurveIdentity). Otherwise it uses the ticket: its id
+/// as ZMQ_PLAIN_USERNAME and its secret as ZMQ_PLAIN_PASSWORD.
 struct EndpointAddress {
   std::string uri;
-  std::optional<protocol::Ticket> ticket;  ///< nothing: the broker is older, and asks for none
+  std::optional<protocol::Ticket> ticket;  ///< nothing: an older broker, which asks for no ticket
   std::shared_ptr<const CurveIdentity> identity = nullptr;  ///< null: nothing is encrypted
 };
 
-/// One producer's or consumer's place in a topic. Keeps JSON out of producer.hpp and consumer.hpp. Calls go
-/// to the broker and may be made on any thread, but one at a time.
+/// The membership of one producer or consumer in a topic. Keeps JSON out of the headers of producers and
+/// consumers. Thread: calls send requests to the broker and may be made on any thread, one at a time.
 class Membership {
  public:
   Membership() = default;
@@ -32,9 +32,10 @@ class Membership {
   virtual ~Membership() = default;
 
   [[nodiscard]] virtual const std::string& topic() const = 0;
-  /// Joins the topic (again) and answers the endpoint to connect to.
+  /// Joins the topic (again) and returns the endpoint to connect to.
   virtual Result<EndpointAddress> join() = 0;
-  /// Tells the broker that nobody will use the endpoint any more; answers how many messages it was handed.
+  /// Tells the broker that the endpoint is no longer used. Returns the number of messages that the broker
+  /// sent to it.
   virtual Result<std::uint64_t> leave(const std::string& bind_uri) = 0;
 };
 

@@ -1,4 +1,4 @@
-/// A received message. Layer: client.
+/// A message received over a plain ZeroMQ socket. Layer: client.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace lightq::inline v1 {
 
-/// Owns one message's bytes; move-only. Any bytes, and none at all, are legal. One thread at a time.
+/// Owns one message's bytes; move-only. A message may have any bytes, or none. One thread at a time.
 class Message {
  public:
   Message() = default;
   explicit Message(zmq::message_t frame) : frame_(std::move(frame)) {}
 
-  /// The message's bytes; valid as long as the message is neither moved nor destroyed.
+  /// Returns the message's bytes. Lifetime: valid until the message is moved or destroyed.
   [[nodiscard]] ByteView payload() const { return {frame_.data<std::byte>(), frame_.size()}; }
-  /// The same bytes seen as text.
+  /// Returns the message's bytes as text.
   [[nodiscard]] std::string_view text() const { return as_text(payload()); }
   [[nodiscard]] std::size_t size() const { return frame_.size(); }
 

@@ -13,13 +13,13 @@
 
 namespace lightq::inline v1 {
 
-/// The lowest known limit of a message's size. A plain value.
+/// The lowest known limit of a message's size, and its name. A plain value.
 struct MessageLimit {
   std::size_t bytes = 0;  ///< of a message, attributes included
   const char* name = "";
 
-  /// Returns the lowest limit. `opened`: the broker's answer to opening the producer, if it has come;
-  /// `batch_bytes_max`: the longest batch that the broker takes.
+  /// Returns the lowest limit. `opened`: the broker's reply when the producer opened its topic, if it has
+  /// arrived; `batch_bytes_max`: the longest batch that the broker accepts.
   static MessageLimit of(const ProducerOptions& options, const std::optional<session::ProduceOpened>& opened,
                          std::size_t batch_bytes_max) {
     constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
@@ -33,7 +33,7 @@ struct MessageLimit {
     return lowest;
   }
 
-  /// Returns the error for a message of `message_bytes`, more than this limit.
+  /// Returns the error for a message of `message_bytes`, which exceeds this limit.
   [[nodiscard]] Error exceeded_by(std::size_t message_bytes) const {
     return {ErrorCode::too_large, "a message of " + std::to_string(message_bytes) + " bytes is larger than " +
                                       std::to_string(bytes) + " bytes, " + name};

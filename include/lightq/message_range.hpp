@@ -1,4 +1,4 @@
-/// A consumer's messages as a range, for loops. Layer: client.
+/// A consumer's messages as a range for loops. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 
 namespace lightq::inline v1 {
 
-/// One pass over what `Handle::receive` gives, a `Value` each. The consumer must outlive it and stay where it
-/// is.
+/// A single-pass range over the messages that `Handle::receive` returns, each a `Value`. Lifetime: the
+/// consumer must outlive the range and must not be moved.
 template <typename Handle, typename Value>
 class MessageRange {
  public:
   MessageRange(Handle& consumer, Timeout idle_timeout, std::stop_token stop)
       : consumer_(&consumer), idle_timeout_(idle_timeout), stop_(std::move(stop)) {}
 
-  /// Each message is valid until the iterator moves on.
+  /// Lifetime: each message is valid until the iterator advances.
   class Iterator {
    public:
     using iterator_concept = std::input_iterator_tag;
@@ -50,7 +50,7 @@ class MessageRange {
   }
   [[nodiscard]] static std::default_sentinel_t end() { return {}; }
 
-  /// Success, unless the range ended at an error.
+  /// Returns success, or the error at which the range ended.
   [[nodiscard]] const Result<void>& result() const { return result_; }
 
  private:

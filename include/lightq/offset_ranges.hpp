@@ -1,4 +1,4 @@
-/// A set of offsets, kept as ranges. Layer: client.
+/// A set of offsets, stored as ranges. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 
 namespace lightq::inline v1 {
 
-/// Ranges that ascend and do not touch each other, as session frames have them. Cheap where what is added
-/// follows what was added last. A value.
+/// A set of offsets as ascending ranges that do not touch, as session frames have them. A value. Adding is
+/// cheap if the new range follows the one that was added last.
+///
+/// Example: after adding [1, 3), [5, 6) and [3, 4), the set is [1, 4), [5, 6).
 class OffsetRanges {
  public:
-  /// Adds [begin, end), some of which may be there already.
+  /// Adds [begin, end). The set may contain some of these offsets already.
   void add(OffsetRange range) {
     if (range.end <= range.begin) return;
     if (ranges_.empty() || ranges_.back().end < range.begin) {
@@ -30,7 +32,7 @@ class OffsetRanges {
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }
   void clear() { ranges_.clear(); }
-  /// Takes the lowest `most` out.
+  /// Removes and returns the lowest `most` ranges, or all if there are fewer.
   std::vector<OffsetRange> take_first(std::size_t most) {
     if (ranges_.size() <= most) return std::exchange(ranges_, {});
     const auto end = ranges_.begin() + static_cast<std::ptrdiff_t>(most);
@@ -40,7 +42,7 @@ class OffsetRanges {
   }
 
  private:
-  // Into the midst.
+  // Adds a range that begins before the last one.
   void merge(OffsetRange range) {
     const auto ends_before = [](const OffsetRange& one, Offset offset) { return one.end < offset; };
     const auto first = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_before);

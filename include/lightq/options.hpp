@@ -1,4 +1,4 @@
-/// What a program can choose when it connects, produces and consumes. Layer: client.
+/// Options for connecting, and for producing and consuming over plain ZeroMQ sockets. Layer: client.
 #pragma once
 
 #include <chrono>
@@ -26,80 +26,84 @@ using protocol::TopicSettings;
 using protocol::TopicStats;
 using protocol::Transport;
 
-/// How long a call may take. Every call that can wait takes one, or has a default in its options.
+/// How long a call may take. Every call that can wait takes a Timeout, or has a default in its options.
 using Timeout = std::chrono::milliseconds;
 
-/// How to reach a broker, and who asks. Plain values; fill in what you need by name:
+/// How to reach a broker, and with which credentials. Plain values; set the needed members by name:
 /// `Client::connect(uri, {.user = {"alice", "secret"}})`.
 struct ClientOptions {
-  /// The user: `user_id` and `password` on the wire. Joins topics, reads their stats, and stands in for
-  /// `admin` where that is empty.
+  /// The user: `user_id` and `password` in requests. Joins topics and reads their statistics. Used in place
+  /// of `admin` if that is empty.
   Credentials user = {};
-  /// The administrator: `admin_user_id` and `admin_password` on the wire. Creates, deletes and lists topics
-  /// and reads the whole broker's stats; stands in for `user` where that is empty.
+  /// The administrator: `admin_user_id` and `admin_password` in requests. Creates, deletes and lists topics
+  /// and reads the whole broker's statistics. Used in place of `user` if that is empty.
   Credentials admin = {};
-  /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
-  /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json:
-  /// the latter only if there is no user either, or an administrator's name without a password, and only
-  /// through the Unix control socket in that directory, whatever URI was given.
-  /// The environment is read and left as it is: a program that wants a password out of it overwrites that
-  /// itself, as the `lightq` command does, and gives the credentials above.
+  /// Fill in credentials that are empty above. They come from LIGHTQ_USER and LIGHTQ_PASSWORD, from
+  /// LIGHTQ_ADMIN_USER and LIGHTQ_ADMIN_PASSWORD, and, if the broker runs on this machine, from admin.json in
+  /// its data directory. admin.json is used only if there is no user either, or if an administrator's name
+  /// was given without a password. Requests then go only through the Unix control socket in that directory,
+  /// even if another URI was given.
+  /// The environment is read and not changed. A program that wants to remove a password from it overwrites
+  /// the variable itself, as the `lightq` command does, and sets the credentials above.
   bool discover_credentials = true;
-  /// The broker's public key, Z85 (`lightq broker key` prints it): everything is encrypted then, by CURVE on
-  /// ZeroMQ and by TLS on other TCP connections, and nothing is said to whoever does not have the key's
-  /// secret half, or is not whom that one names. Empty: LIGHTQ_SERVER_KEY, else, when the broker runs on this
-  /// machine, what its broker.json says, or server_key.json when it is stopped, all with
-  /// `discover_credentials`; else nothing is encrypted.
+  /// The broker's public key, Z85 (`lightq broker key` prints it). With a key, everything is encrypted: by
+  /// CURVE on ZeroMQ and by TLS on other TCP connections. Nothing is sent to a peer that does not have the
+  /// key's secret half, or on TLS the certificate that the broker names. Empty: with `discover_credentials`
+  /// the key comes from LIGHTQ_SERVER_KEY, else from broker.json if the broker runs on this machine, else
+  /// from server_key.json if it is stopped. If none of these has a key, nothing is encrypted.
   std::string server_key = {};
-  /// A file with the secret key that this client shows to a broker that encrypts, for one that takes the keys
-  /// of a list alone (`allowed_client_keys`): `lightq key new FILE` makes it. To be read by its owner alone;
-  /// not looked at where nothing is encrypted. It is for the control socket: data sockets have a pair of
-  /// their own, which each join registers. Empty: LIGHTQ_CLIENT_KEY_FILE, with `discover_credentials`; else a
-  /// new pair.
+  /// A file with the secret key of this client, for an encrypting broker that admits only listed keys
+  /// (`allowed_client_keys`). `lightq key new FILE` makes it. Only its owner may be able to read it. It is
+  /// not read if nothing is encrypted. The key is for the control socket; data sockets use their own pair,
+  /// which each join registers. Empty: LIGHTQ_CLIENT_KEY_FILE, with `discover_credentials`; else a new pair.
   std::string client_key_file = {};
-  /// Without a server key, passwords and tickets go to this machine alone: loopback, Unix sockets, and names
-  /// that stand for loopback addresses; what would carry one elsewhere fails with invalid_argument. True, or
-  /// LIGHTQ_INSECURE=true with `discover_credentials`: they go anywhere in clear.
+  /// False: without a server key, passwords and tickets are sent only to this machine: to loopback addresses,
+  /// Unix sockets, and names of loopback addresses. A call that would send one elsewhere fails with
+  /// invalid_argument. true, or LIGHTQ_INSECURE=true with `discover_credentials`: they are sent anywhere,
+  /// unencrypted.
   bool insecure = false;
-  /// Where this machine's broker keeps its data; empty: LIGHTQ_DATA_DIR, else the places that a broker
+  /// The data directory of this machine's broker. Empty: LIGHTQ_DATA_DIR, else the places that a broker
   /// chooses by itself (see data_directories).
   std::string data_dir = {};
-  /// How long each request to the broker may take. One that is answered `busy` is sent again meanwhile.
+  /// How long each request to the broker may take. If the broker replies `busy`, the client repeats the
+  /// request within this time.
   Timeout request_timeout{5000};
-  /// How long producer() and consumer() wait for a topic's endpoint to answer.
+  /// How long Client's calls that make a producer, consumer or reader wait for the topic's endpoint to reply.
   Timeout connect_timeout{5000};
-  /// ZeroMQ context to use; it must outlive the client and everything made by it. Null: one of our own,
-  /// which lives as long as the client and its producers and consumers.
+  /// The ZeroMQ context to use. Lifetime: it must outlive the client and everything that the client makes.
+  /// Null: the client makes its own context, which lives as long as the client and its producers and
+  /// consumers.
   zmq::context_t* context = nullptr;
 };
 
-/// How a producer sends over a ZeroMQ socket.
+/// Options of a producer over a ZeroMQ socket.
 struct PlainProducerOptions {
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
-  /// How long send() waits, when it is not told, while the broker takes nothing because the log is full.
+  /// How long send() waits by default while the broker reads nothing because the log is full.
   Timeout send_timeout{30'000};
-  /// How long messages already taken by send() may still leave when the producer closes or is destroyed.
+  /// After the producer is closed or destroyed: how long messages that send() has taken may still be sent.
   Timeout linger{5000};
-  /// Bound what waits in this process. `high_water_bytes`, at least 1, counts the messages of 1 KiB and more:
-  /// the next message waits while so many bytes have not left, and one of any size fits when none wait.
-  /// `high_water_messages`, 1 to 1,000,000, counts all. Both hold for the producer's life.
+  /// Limits for the messages that wait in this process; fixed for the producer's life. `high_water_bytes`, at
+  /// least 1, counts messages of 1 KiB and more: the next message waits while this many bytes are unsent. If
+  /// no bytes are unsent, a message of any size is taken. `high_water_messages`, 1 to 1,000,000, counts all
+  /// messages.
   std::uint64_t high_water_bytes = limits::high_water_bytes_default;
   int high_water_messages = limits::high_water_messages_default;
 };
 
-/// How a consumer shares a topic with others.
+/// How the consumers of a topic share its messages.
 enum class Mode {
   pull,  ///< each message goes to one of the topic's pull consumers
   sub,   ///< each message goes to every sub consumer
 };
 
-/// How a consumer receives over a ZeroMQ socket.
+/// Options of a consumer over a ZeroMQ socket.
 struct PlainConsumerOptions {
   Mode mode = Mode::pull;
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
-  /// How many messages may wait in this process for receive(), 1 to 1,000,000: more is faster, fewer share
-  /// work more evenly between pull consumers. Fixed for the consumer's life, since libzmq's receiving side
-  /// stalls when its mark changes under way.
+  /// How many messages may wait in this process for receive(), 1 to 1,000,000. More is faster; fewer share
+  /// the work more evenly between pull consumers. Fixed for the consumer's life, because libzmq's receiving
+  /// side stalls if the mark changes while connected.
   int high_water_messages = 1000;
 };
 

@@ -22,37 +22,39 @@
 
 namespace lightq::inline v1 {
 
-/// A consumer of one topic, made by Client::plain_consumer. Move-only; one thread at a time.
+/// A consumer of one topic over plain ZeroMQ, made by Client::plain_consumer. Move-only; one thread at a
+/// time.
 ///
-/// What is promised: messages come in the topic's order, at most once each. `pull` consumers of a topic
-/// share its messages; a `sub` consumer gets every message from its join on, and when it falls so far behind
-/// that the log has moved past it, what it lost is counted in the topic's stats. What is not: there is no
-/// acknowledgement. Messages handed to a pull consumer that dies, or that closes without leave(), are gone.
+/// Guarantees: messages arrive in the topic's order, at most once each. `pull` consumers of a topic share its
+/// messages. A `sub` consumer receives every message from its join on. If it falls so far behind that the log
+/// drops messages before they are sent to it, the topic's statistics count the lost messages. Limits: there
+/// is no acknowledgement. Messages that were sent to a pull consumer are lost if it dies, or if it closes
+/// without leave().
 ///
 /// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself. If connected()
-/// stays false although the broker answers, the endpoint is gone: call rejoin().
+/// stays false although the broker replies to requests, the endpoint no longer exists: call rejoin().
 ///
-/// When the broker refuses the connection (the ticket of the last join has expired, or the broker has another
-/// key) the next receive() joins again by itself and goes on at the same endpoint, at its place. Being
-/// refused again at once is an error of the call, unauthorized_access.
+/// The broker refuses a connection if the ticket of the last join has expired or if the broker has another
+/// key. The next receive() then joins again by itself and continues at the same endpoint and position. If the
+/// new connection is refused too, the call returns unauthorized_access.
 class PlainConsumer {
  public:
   using Messages = MessageRange<PlainConsumer, Message>;
 
   PlainConsumer(PlainConsumer&&) noexcept = default;
   PlainConsumer& operator=(PlainConsumer&&) noexcept = default;
-  /// Disconnects at once, without telling the broker: messages handed over and not received are gone. Use
-  /// leave() to end in order.
+  /// Disconnects immediately, without telling the broker. Messages that were sent to this consumer and not
+  /// received are lost. To lose none, call leave() first.
   ~PlainConsumer() = default;
 
-  /// Whether the options are in their ranges. Error: invalid_argument.
+  /// Checks that the options are in their ranges. Error: invalid_argument.
   static Result<void> check(const PlainConsumerOptions& options) {
     if (is_high_water_mark(options.high_water_messages)) return {};
     return Error{ErrorCode::invalid_argument, "high_water_messages must be 1 to 1,000,000, not " +
                                                   std::to_string(options.high_water_messages)};
   }
 
-  /// Connects to the endpoint at `address`, of `membership`'s topic. Used by Client::plain_consumer. Errors:
+  /// Connects to the endpoint at `address` of `membership`'s topic. Used by Client::plain_consumer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<PlainConsumer> open(std::shared_ptr<zmq::context_t> context,
                                     std::unique_ptr<Membership> membership, const EndpointAddress& address,
@@ -69,9 +71,9 @@ class PlainConsumer {
     return made;
   }
 
-  /// The next message; nothing when none came in time (0 does not wait), or when finished(). Errors: closed,
-  /// io_error; corrupt for frames that are not this protocol's (they are dropped); where it has to join again
-  /// the broker's, and unauthorized_access.
+  /// Returns the next message. Returns nothing if none arrived within `timeout` (0 does not wait), or if
+  /// finished(). Errors: closed, io_error; corrupt (the frames do not follow this protocol; they are
+  /// dropped). If the consumer has to join again: the broker's errors, and unauthorized_access.
   Result<std::optional<Message>> receive(Timeout timeout) {
     if (!socket_.is_open()) return closed_error();
     std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -90,14 +92,15 @@ class PlainConsumer {
     return std::optional<Message>{};
   }
 
-  /// A range for loops: `for (const Message& m : consumer.messages(10s))`. Ends after `idle_timeout` without
-  /// a message, when `stop` is requested (noticed within 100 ms), when finished(), or at an error, which the
-  /// range's result() then tells.
+  /// Returns a range for loops: `for (const Message& m : consumer.messages(10s))`. The range ends after
+  /// `idle_timeout` without a message, when `stop` is requested (noticed within 100 ms), when finished(), or
+  /// at an error. Its result() then returns that error.
   [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {});
 
-  /// Ends in order: tells the broker that this consumer takes no more. A pull consumer then goes on
-  /// receiving what had been handed to it already, until finished(); a sub consumer is finished at once. A
-  /// second call does nothing. Errors: the broker's, timeout; the consumer is then as before.
+  /// Ends reception without losing messages: tells the broker to send this consumer no more. A pull consumer
+  /// still receives the messages that the broker has already sent to it, until finished(). A sub consumer is
+  /// finished immediately. A second call does nothing. Errors: the broker's, timeout; the consumer is then
+  /// unchanged.
   Result<void> leave() {
     if (left_) return {};
     if (membership_ == nullptr) return closed_error();
@@ -107,18 +110,19 @@ class PlainConsumer {
     handed_ = options_.mode == Mode::pull ? *handed : 0;
     return {};
   }
-  /// Whether this consumer has left and has received all that it was handed.
+  /// Returns true if this consumer has left and has received every message that the broker sent to it.
   [[nodiscard]] bool finished() const { return left_ && received_here_ >= handed_; }
-  /// After leave(): how many messages had been handed to this consumer and are still to be received.
+  /// After leave(): returns the number of messages that the broker sent to this consumer and that receive()
+  /// has not returned yet. Before: 0.
   [[nodiscard]] std::uint64_t outstanding() const {
     return left_ && handed_ > received_here_ ? handed_ - received_here_ : 0;
   }
 
-  /// Closes at once, as the destructor does.
+  /// Closes immediately, as the destructor does.
   void close() { (void)socket_.close(Timeout(0)); }
 
-  /// Joins the topic again and goes on at a new endpoint; for a consumer whose endpoint is gone. What is
-  /// left of a former endpoint's messages is dropped. Errors: the broker's, timeout, closed.
+  /// Joins the topic again and continues at a new endpoint. For a consumer whose endpoint no longer exists.
+  /// Drops messages of the former endpoint that were not received. Errors: the broker's, timeout, closed.
   Result<void> rejoin() {
     if (!socket_.is_open()) return closed_error();
     Result<EndpointAddress> address = membership_->join();
@@ -128,23 +132,24 @@ class PlainConsumer {
     if (address->uri == former && !socket_.was_refused()) return {};
     if (Result<void> connected = socket_.connect(*address); !connected) return connected;
     if (address->uri == former) return {};
-    (void)membership_->leave(former);  // as a rule the broker knows it no longer: that is why we are here
+    (void)membership_->leave(former);  // usually the broker no longer has that endpoint, and the call fails
     left_ = false;
     handed_ = received_here_ = 0;
     return {};
   }
 
-  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
+  /// Returns true if the connection to the endpoint is up now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() { return socket_.connected(); }
-  /// Waits until it is; false when it is not in time, or refuses.
+  /// Waits until connected() is true. Returns false after `timeout`, or if the broker refuses the connection.
   [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
-  /// Whether the broker has refused the connection, as far as was noticed; the next receive() joins again.
+  /// Returns true if the broker has refused the connection, as far as was noticed. The next receive() joins
+  /// again.
   [[nodiscard]] bool refused() const { return socket_.was_refused(); }
 
-  /// A descriptor for an event loop (ZMQ_FD). It turns readable, once, when the socket's state changes: call
-  /// receive(0) until it yields nothing after every turn, and once before waiting the first time. Do not
-  /// read from it. It does not tell that the broker has refused the connection: call receive(0) now and then.
-  /// -1 once the consumer is closed.
+  /// Returns a descriptor for an event loop (ZMQ_FD), or -1 if the consumer is closed. Do not read from it.
+  /// It becomes readable once, when the socket's state changes: call receive(0) until it returns nothing
+  /// after every turn of the loop, and once before the first wait. It does not report that the broker has
+  /// refused the connection: also call receive(0) now and then.
   [[nodiscard]] int descriptor() {
     if (!socket_.is_open()) return -1;
     try {
@@ -154,15 +159,15 @@ class PlainConsumer {
     }
   }
 
-  /// Messages received over this consumer's whole life.
+  /// Returns the number of messages received over this consumer's whole life.
   [[nodiscard]] std::uint64_t received() const { return received_; }
   [[nodiscard]] Mode mode() const { return options_.mode; }
-  /// Empty once moved from.
+  /// Returns the topic; empty if this object was moved from.
   [[nodiscard]] const std::string& topic() const {
     static const std::string none;
     return membership_ == nullptr ? none : membership_->topic();
   }
-  /// The endpoint in use.
+  /// Returns the URI of the endpoint in use.
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 
  private:
@@ -174,8 +179,8 @@ class PlainConsumer {
     return {ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
   }
 
-  /// Joins again if the connection was refused. The new ticket is good at the old endpoint too, where this
-  /// consumer has its place; the endpoint that came with it is not needed.
+  /// Joins again if the connection was refused. The new ticket is valid at the old endpoint too, where this
+  /// consumer has its position. So the consumer leaves the endpoint that came with the ticket.
   Result<void> stay() {
     socket_.look();
     if (!socket_.was_refused()) return {};
@@ -210,7 +215,7 @@ class PlainConsumer {
   DataSocket socket_;
   PlainConsumerOptions options_;
   std::uint64_t received_ = 0;
-  std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
+  std::uint64_t received_here_ = 0;  // at the present endpoint, malformed messages included
   std::uint64_t handed_ = 0;
   bool left_ = false;
   TicketRenewal renewal_;

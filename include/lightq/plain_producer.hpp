@@ -28,38 +28,40 @@
 
 namespace lightq::inline v1 {
 
-/// What became of a message offered without waiting.
+/// The result of try_send.
 enum class SendOutcome {
-  sent,         ///< ZeroMQ has it
-  would_block,  ///< the broker takes nothing now; nothing happened
-  closed,       ///< the producer is closed, or ZeroMQ refuses (send() says why)
+  sent,         ///< ZeroMQ has taken the message
+  would_block,  ///< it does not fit now (perhaps the broker does not read); the message was not taken
+  closed,       ///< the producer is closed, or ZeroMQ refuses the message (send() returns the error)
 };
 
-/// A producer of one topic, made by Client::plain_producer. Move-only; one thread at a time.
+/// A producer of one topic over plain ZeroMQ, made by Client::plain_producer. Move-only; one thread at a
+/// time.
 ///
-/// What is promised: messages of one producer enter the topic in the order they were sent, and while the
-/// topic's log is full the broker stops reading, so send() waits and nothing is dropped. What is not: plain
-/// ZeroMQ has no confirm. "Sent" means that ZeroMQ took the message; what is still in this process or in the
-/// kernel when the broker or this process dies is lost. Client::stats tells what the broker has received.
+/// Guarantees: the messages of one producer enter the topic in the order they were sent. While the topic's
+/// log is full the broker stops reading, so send() waits and nothing is dropped. Limits: plain ZeroMQ has no
+/// confirms. "Sent" means that ZeroMQ took the message. Messages that are still in this process or in the
+/// kernel when the broker or this process dies are lost. Client::stats shows how many the broker has
+/// received.
 ///
-/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself; messages that
-/// had not left wait here. If connected() stays false although the broker answers, the endpoint is gone:
-/// call rejoin().
+/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself. Unsent messages
+/// wait in this process. If connected() stays false although the broker replies to requests, the endpoint no
+/// longer exists: call rejoin().
 ///
-/// When the broker refuses the connection (the ticket of the last join has expired, or the broker has another
-/// key) the next call joins again by itself, which may take as long as a request does, and goes on. libzmq
-/// drops what it held for a refused connection; the producer hands that over again, in order and before
-/// anything else. Being refused again at once is an error of the call, unauthorized_access.
+/// The broker refuses a connection if the ticket of the last join has expired or if the broker has another
+/// key. The next call then joins again, which may take as long as a request, and continues. libzmq drops the
+/// messages that it had for a refused connection. The producer passes those to libzmq again, in order and
+/// before any other. If the new connection is refused too, the call returns unauthorized_access.
 class PlainProducer {
  public:
   PlainProducer(PlainProducer&&) noexcept = default;
-  /// Closes what this producer was before, as the destructor does.
+  /// Closes the producer that is assigned to, as the destructor does.
   PlainProducer& operator=(PlainProducer&&) noexcept = default;
-  /// Does not wait. Messages not yet handed over leave in the background for up to the options' linger, and
-  /// the end of the client's last object waits for them as long.
+  /// Does not wait. Unsent messages leave in the background for up to the options' linger. The destruction of
+  /// the last object that uses the client's ZeroMQ context waits for them, up to the same time.
   ~PlainProducer() = default;
 
-  /// Whether the options are in their ranges. Error: invalid_argument.
+  /// Checks that the options are in their ranges. Error: invalid_argument.
   static Result<void> check(const PlainProducerOptions& options) {
     if (is_high_water_mark(options.high_water_messages) && options.high_water_bytes > 0) return {};
     return Error{ErrorCode::invalid_argument,
@@ -68,7 +70,7 @@ class PlainProducer {
                      std::to_string(options.high_water_bytes)};
   }
 
-  /// Connects to the endpoint at `address`, of `membership`'s topic. Used by Client::plain_producer. Errors:
+  /// Connects to the endpoint at `address` of `membership`'s topic. Used by Client::plain_producer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<PlainProducer> open(std::shared_ptr<zmq::context_t> context,
                                     std::unique_ptr<Membership> membership, const EndpointAddress& address,
@@ -83,12 +85,13 @@ class PlainProducer {
     return made;
   }
 
-  /// Sends one message; waits as long as the options' send_timeout while the broker takes nothing. The bytes
-  /// are copied. Errors: timeout (the message was not sent), closed, io_error; where it has to join again the
-  /// broker's, and unauthorized_access.
+  /// Copies and sends one message. Waits up to the options' send_timeout while the broker reads nothing.
+  /// Errors: timeout (the message was not sent), closed, io_error. If the producer has to join again: the
+  /// broker's errors, and unauthorized_access.
   Result<void> send(ByteView payload) { return send(payload, options_.send_timeout); }
   Result<void> send(std::string_view payload) { return send(as_byte_view(payload), options_.send_timeout); }
-  /// The same with a timeout of its own; 0 does not wait.
+  /// Sends one message, and waits up to `timeout` in place of the options' send_timeout; 0 does not wait.
+  /// Errors: those of send without a timeout.
   Result<void> send(std::string_view payload, Timeout timeout) {
     return send(as_byte_view(payload), timeout);
   }
@@ -105,9 +108,9 @@ class PlainProducer {
     }
   }
 
-  /// Offers one message without waiting. The bytes are copied if it is sent. `would_block` while the options'
-  /// high_water_messages or high_water_bytes wait in this process. Waits for the broker's answer where it has
-  /// to join again.
+  /// Offers one message without waiting, and copies it if it is sent. Returns `would_block` while the
+  /// options' high_water_messages or high_water_bytes wait in this process. If the producer has to join
+  /// again, waits for the broker's reply.
   [[nodiscard]] SendOutcome try_send(ByteView payload) {
     if (!socket_.is_open()) return SendOutcome::closed;
     if (look_is_due()) look();
@@ -122,9 +125,9 @@ class PlainProducer {
   }
   [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
 
-  /// Closes, and waits up to `linger` until everything sent has been handed to the operating system's
-  /// connection to the broker (which is not a confirm). Errors: timeout when some was not, and is dropped.
-  /// A second call does nothing.
+  /// Closes the producer. Waits up to `linger` until everything sent has passed to the operating system's
+  /// connection to the broker (which is not a confirm). Errors: timeout (some messages did not leave, and are
+  /// dropped). A second call does nothing.
   Result<void> close(Timeout linger) {
     if (!socket_.is_open()) return {};
     const auto deadline = deadline_after(linger);
@@ -139,9 +142,9 @@ class PlainProducer {
   }
   Result<void> close() { return close(options_.linger); }
 
-  /// Joins the topic again and connects to the endpoint that the broker names now. Does nothing else when
-  /// that is the one in use. What has not left goes to the new one; where it turns out that the former one is
-  /// still connected, what waits for that is dropped. Errors: the broker's, timeout, closed.
+  /// Joins the topic again and connects to the endpoint that the broker names now. Does nothing more if that
+  /// endpoint is already in use. Unsent messages go to the new endpoint. But if the former connection is
+  /// still up, messages that wait for it are dropped. Errors: the broker's, timeout, closed.
   Result<void> rejoin() {
     if (!socket_.is_open()) return closed_error();
     Result<EndpointAddress> address = membership_->join();
@@ -153,43 +156,46 @@ class PlainProducer {
     return {};
   }
 
-  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
+  /// Returns true if the connection to the endpoint is up now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() {
     look();
     return socket_.was_connected();
   }
-  /// Waits until it is; false when it is not in time, or refuses.
+  /// Waits until connected() is true. Returns false after `timeout`, or if the broker refuses the connection.
   [[nodiscard]] bool wait_connected(Timeout timeout) {
     const bool connected = socket_.wait_connected(timeout);
     look();
     return connected;
   }
-  /// Whether the broker has refused the connection, as far as was noticed; the next send joins again.
+  /// Returns true if the broker has refused the connection, as far as was noticed. The next send joins again.
   [[nodiscard]] bool refused() const { return socket_.was_refused(); }
 
-  /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
+  /// Returns the bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and
+  /// one message.
   [[nodiscard]] std::size_t unsent_bytes() const { return unsent_.bytes(); }
-  /// Messages that ZeroMQ took from this producer.
+  /// Returns the number of messages that ZeroMQ took from this producer.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
-  /// Empty once moved from.
+  /// Returns the topic; empty if this object was moved from.
   [[nodiscard]] const std::string& topic() const {
     static const std::string none;
     return membership_ == nullptr ? none : membership_->topic();
   }
-  /// The endpoint in use.
+  /// Returns the URI of the endpoint in use.
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 
  private:
-  /// A refused connection never makes room, and wakes nobody who waits for that.
+  /// The longest single wait. A refused connection never becomes writable, so a longer wait for that would
+  /// not notice the refusal.
   static constexpr auto patience = std::chrono::milliseconds(100);
-  /// To know what has left costs more than a message: messages in between.
+  /// Number of messages between two calls of forget_passed, which costs more than sending a message.
   static constexpr std::uint64_t forget_interval = 64;
 
   PlainProducer(std::unique_ptr<Membership> membership, DataSocket socket,
                 const PlainProducerOptions& options)
       : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
 
-  /// A look costs more than a message; the clock next to nothing.
+  /// Returns true at most every 5 ms. look() costs more than a message; reading the coarse clock costs next
+  /// to nothing.
   bool look_is_due() {
     constexpr std::int64_t interval_ns = 5'000'000;
     timespec now{};
@@ -200,10 +206,12 @@ class PlainProducer {
     return true;
   }
 
-  /// Takes note of what has become of the connection, and of what has left. libzmq lets go of what it holds
-  /// for a refused connection only once this thread calls the socket after the refusal, and tries again a
-  /// tenth of a second after the connection was cut: what it has let go of when the cut is first seen has
-  /// left, and nothing leaves until it is connected again.
+  /// Updates the state of the connection and of the unsent messages.
+  ///
+  /// libzmq releases the messages that it has for a refused connection only when this thread calls the socket
+  /// after the refusal. It reconnects a tenth of a second after the connection was cut. So messages that are
+  /// released when this function first sees the cut were sent. Nothing more is sent before the next
+  /// connection.
   void look() {
     socket_.look();
     if (was_connected_ || connections_ != socket_.connections()) unsent_.forget_passed();
@@ -211,8 +219,8 @@ class PlainProducer {
     connections_ = socket_.connections();
   }
 
-  /// Joins again if the connection was refused, and hands over again what had not left, as far as there is
-  /// room. False: the broker does not let it in; send_error() says why.
+  /// Joins again if the connection was refused, and passes unsent messages to libzmq again, as far as it
+  /// takes them. Returns false if the broker does not admit this producer; send_error() has the reason.
   bool settle() {
     refusal_.reset();
     if (socket_.was_refused()) {
@@ -242,12 +250,13 @@ class PlainProducer {
       std::move(again_.begin(), again_.end(), std::back_inserter(waiting));
       again_ = std::move(waiting);
     }
-    unsent_ = UnsentMessages();  // what waits for the former endpoint holds nobody back now
+    // Messages that wait for the former endpoint do not count towards the limit any more.
+    unsent_ = UnsentMessages();
     was_connected_ = false;
     return socket_.connect(address);
   }
 
-  /// Asks for room before it copies what is large.
+  /// Passes a message to libzmq. If the message is large, checks that libzmq can take it before copying it.
   bool hand_over(ByteView payload) {
     if (payload.size() >= limits::counted_message_bytes_min && !has_room()) return false;
     if (unsent_.send(socket_.socket(), payload)) return true;
@@ -263,7 +272,7 @@ class PlainProducer {
   }
   [[nodiscard]] bool is_full() const { return send_errno_ == EAGAIN || send_errno_ == EINTR; }
 
-  /// Waits a moment, at most until the deadline; true once nothing waits here any more.
+  /// Waits a moment, at most until the deadline. Returns true if no message waits in this process any more.
   bool has_left(std::chrono::steady_clock::time_point deadline) {
     const auto until = std::min(deadline, std::chrono::steady_clock::now() + patience);
     if (again_.empty()) return unsent_.wait_gone(until);
@@ -271,7 +280,7 @@ class PlainProducer {
     return false;
   }
 
-  /// Waits until another message may fit; false at the deadline.
+  /// Waits until another message may fit. Returns false at the deadline.
   bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
     while (true) {
       const auto until = std::min(deadline, std::chrono::steady_clock::now() + patience);
@@ -301,11 +310,11 @@ class PlainProducer {
   DataSocket socket_;
   PlainProducerOptions options_;
   UnsentMessages unsent_;                     // of the present connection
-  std::deque<std::vector<std::byte>> again_;  // that had not left when a former one ended
+  std::deque<std::vector<std::byte>> again_;  // messages that had not left when an earlier connection ended
   bool was_connected_ = false;                // at the last look
-  std::uint64_t connections_ = 0;             // likewise
+  std::uint64_t connections_ = 0;             // number of connections at the last look
   TicketRenewal renewal_;
-  std::optional<Error> refusal_;  // why the broker does not let it in
+  std::optional<Error> refusal_;  // why the broker does not admit this producer
   std::int64_t looked_ns_ = 0;
   std::uint64_t sent_ = 0;
   int send_errno_ = 0;

@@ -1,4 +1,4 @@
-/// Sends messages to a topic over a session, in batches and with confirms, and stores no message twice.
+/// Sends messages to a topic over a session, in batches and with confirms; none is stored twice.
 /// docs/session.md, "Producing". Layer: client.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace lightq::inline v1 {
 
-/// A producer of one topic on a session. Move-only; one thread at a time; no thread of its own.
+/// A producer of one topic on a session. Move-only; one thread at a time; it has no thread of its own.
 ///
 ///     auto producer = Producer::open("orders", join).value_or_throw();
 ///     producer.on_report([](const SendReport& report) { … });      // optional
@@ -38,19 +38,19 @@ namespace lightq::inline v1 {
 /// message once, as confirmed, refused or unknown. It keeps unconfirmed messages and sends them again when a
 /// connection breaks, the broker restarts, or a refusal is temporary.
 ///
-/// Input and output happen inside calls only. send reads confirms every so many messages, poll and flush
-/// always. A program that has sent messages and does something else calls poll (or flush) at least once per
-/// heartbeat; a message that waits for a confirm before it leaves waits for such a call.
+/// The producer reads and sends inside calls only. send reads confirms after some messages, at most 64; poll
+/// and flush always do. After sending, a program that does something else must call poll (or flush) at least
+/// once per heartbeat. A batch that waits for a confirm before it is sent also waits for such a call.
 ///
-/// In an event loop: call poll when fd() is readable, when it is writable and wants_write() is true, and at
-/// next_timer(). Ask all three again before each wait, next_timer() last.
+/// In an event loop, call poll when fd() is readable, when it is writable and wants_write() is true, and at
+/// next_timer(). Read all three again before each wait, next_timer() last.
 ///
 /// A producer that sends much without ever waiting yields the processor (sched_yield) in its calls, at most
 /// about three times a millisecond.
 class Producer {
  public:
-  /// Makes a producer, which connects in its first calls (see wait_open). It calls `join` in any of its calls
-  /// when it needs an address. Error: invalid_argument.
+  /// Makes a producer, which connects in its first calls (see wait_open). Its calls may call `join` for an
+  /// address. Error: invalid_argument.
   static Result<Producer> open(std::string topic, SessionJoin join, ProducerOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -61,10 +61,10 @@ class Producer {
   }
   Producer(Producer&&) noexcept = default;
   Producer& operator=(Producer&&) noexcept = default;
-  /// Does not wait and calls no callbacks: unconfirmed messages may be lost. Call close() first.
+  /// Does not wait and calls no callbacks. Unconfirmed messages may be lost: call close() first.
   ~Producer() = default;
 
-  /// Copies one message, and returns its number; the first is 0. Returns at once while the window is open and
+  /// Copies one message, and returns its number; the first is 0. Does not wait while the window is open and
   /// there is memory (see the options). Errors: too_large, limit_reached or timeout (no memory), closed, and
   /// the error that ended the producer. After an error the message was not taken.
   Result<std::uint64_t> send(ByteView payload) {
@@ -76,7 +76,7 @@ class Producer {
     return added();
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
-  /// Sends as above, and calls `callback` when this message is confirmed, refused or unknown.
+  /// Sends a message, and calls `callback` when it is confirmed, refused or unknown. Errors: those of send.
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
     return send(payload, Attributes(), std::move(callback));
   }
@@ -84,7 +84,7 @@ class Producer {
     return send(as_byte_view(payload), std::move(callback));
   }
   /// Sends a message with a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`.
-  /// Errors: also invalid_argument and too_large, see Attributes::check.
+  /// Errors: those of send without attributes; also invalid_argument and too_large, see Attributes::check.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
     return send_in_place(payload.size(), BatchBuilder::CopyOf{payload}, attributes, std::move(callback));
   }
@@ -94,17 +94,17 @@ class Producer {
   }
 
   /// Sends a message of `bytes` that `write(std::span<std::byte>)` writes directly into the send buffer,
-  /// which saves a copy. Calls `write` once; it must write the whole span, whose old content is undefined,
-  /// and must not keep it. `write` must not use, move or destroy the producer: calls that send or wait fail
-  /// there with invalid_argument. If `write` throws, this call throws too, and the message was not taken. If
-  /// this call fails, it has not called `write`. Errors: as send.
+  /// which saves a copy. Calls `write` once. It must write the whole span (the old content is undefined) and
+  /// not keep it. It must not use, move or destroy the producer: calls that send or wait fail there with
+  /// invalid_argument. If `write` throws, this call throws too, and the message was not taken. If this call
+  /// fails, it has not called `write`. Errors: those of send.
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
     if (bytes > limits::message_bytes_max_max) return too_large(bytes);
     const std::size_t whole = record_bytes(bytes);
     if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
-    const std::size_t left = std::exchange(room_, 0) - whole;  // who sends within `write` comes to make_room
+    const std::size_t left = std::exchange(room_, 0) - whole;  // 0: make_room refuses a send in `write`
     this->write([&] { batches().open().add_in_place(bytes, std::forward<Write>(write)); });
     room_ = left;
     return added();
@@ -134,27 +134,27 @@ class Producer {
     return added();
   }
 
-  /// Sends everything and waits until it is confirmed. Errors: timeout; the refusal or loss of a message
-  /// since the last such error; the error that ended the producer.
+  /// Sends everything and waits for its confirms. Errors: timeout; the refusal or loss of a message since the
+  /// last such error; the error that ended the producer.
   Result<void> flush(Timeout timeout) {
     if (inside_) return inside_error();
     const Result<void> waited = wait_flushing([this] { return settled_all(); }, timeout);
     if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
     return waited;
   }
-  /// Waits until the message with this number and all before it are settled: reported as confirmed, refused
-  /// or unknown. Errors: timeout, the error that ended the producer.
+  /// Waits until the message with this number and all before it are settled, that is, reported as confirmed,
+  /// refused or unknown. Errors: timeout, the error that ended the producer.
   Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
     if (inside_) return inside_error();
     return wait_flushing([this, number] { return first_unsettled() > number; }, timeout);
   }
-  /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the producer.
+  /// Waits until the topic is open. Errors: timeout (see last_error), the error that ended the producer.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
   }
 
-  /// Connects, reads and sends. If that changes nothing, waits for more, up to `timeout` or the next timer.
-  /// Errors: the error that ended the producer.
+  /// Connects, reads and sends. If that changes nothing, waits for input, up to `timeout` or the next timer,
+  /// and does it once more. Errors: the error that ended the producer.
   Result<void> poll(Timeout timeout) {
     if (writing_) return inside_error();
     const std::uint64_t before = changes();
@@ -166,9 +166,8 @@ class Producer {
     return usable();
   }
 
-  /// Flushes and ends the session. Gives up messages that are not confirmed in time, and reports them.
-  /// Errors: those of flush; the text of `timeout` has the number of unconfirmed messages. A second call does
-  /// nothing.
+  /// Flushes and ends the session. Gives up and reports messages that are not confirmed in time. Errors:
+  /// those of flush; the text of `timeout` has their number. A second call does nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     if (inside_) return inside_error();
@@ -185,8 +184,8 @@ class Producer {
   }
 
   /// Ends SessionState::in_doubt. With `resend`, sends the messages in doubt again under a new producer id,
-  /// although the broker may have stored some of them. Otherwise gives them up as Fate::unknown. Later
-  /// messages are not affected.
+  /// although the broker may have stored some. Otherwise gives them up as Fate::unknown. Later messages are
+  /// not affected.
   void resolve(bool resend) {
     if (inside_) return;
     {
@@ -196,19 +195,19 @@ class Producer {
     refresh_room();
     parts_->reports.rethrow();
   }
-  /// Returns the number of unconfirmed messages; in SessionState::in_doubt, those that may be stored or not.
+  /// Returns how many messages were sent and are unconfirmed: in SessionState::in_doubt, perhaps stored.
   [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
 
-  /// Sets the callback for the reports of all messages from now on; see ReportCallback.
+  /// Sets the callback for the reports of all messages that are settled from now on; see ReportCallback.
   void on_report(ReportCallback callback) { parts_->reports.on_report(std::move(callback)); }
 
   [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
   [[nodiscard]] SessionState state() const { return parts_->link.state(); }
-  /// Returns why the last connection ended or the last batch was refused.
+  /// Returns the reason why the last connection ended or the last batch was refused.
   [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
   /// Returns the number of messages confirmed so far. If none was refused, these are the first ones sent.
   [[nodiscard]] std::uint64_t confirmed() const { return parts_->reports.count(Fate::confirmed); }
-  /// Returns the number of messages neither confirmed nor refused nor given up.
+  /// Returns the number of messages that are not settled yet: neither confirmed, refused nor unknown.
   [[nodiscard]] std::uint64_t unconfirmed() const { return sent_ - parts_->reports.count(); }
   [[nodiscard]] ProducerStats stats() const {
     const SendReports& told = parts_->reports;
@@ -221,19 +220,19 @@ class Producer {
             link.opens(),
             link.violations()};
   }
-  /// Returns the producer id and epoch that the broker assigned; id 0 if it has not yet. Another process may
-  /// go on where this one ended with the same id and an epoch one higher.
+  /// Returns the producer id and epoch that the broker assigned; id 0 if it has assigned none yet. Another
+  /// process may continue after this one with the same id and an epoch one higher.
   [[nodiscard]] const ProducerIdentity& identity() const { return parts_->link.identity(); }
-  /// Returns the broker's answer when this producer last opened the topic: level, limits and offsets; nothing
-  /// if it has not opened it yet.
+  /// Returns the broker's reply when this producer last opened the topic: level, limits and offsets; nothing
+  /// if it has not opened the topic yet.
   [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return parts_->link.opened(); }
 
-  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it: do not read or write.
+  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it; do not read or write.
   /// Every call may change it.
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
   /// Returns true if poll has something to send when the descriptor becomes writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// Returns when to call poll even if the descriptor reports nothing; session_never: no such time.
+  /// Returns the time at which to call poll even if the descriptor reports nothing, or session_never.
   [[nodiscard]] SessionTime next_timer() const {
     const SessionTime time = now();
     const SessionTime of_link = parts_->link.next_timer(time);
@@ -264,7 +263,7 @@ class Producer {
     return number;
   }
 
-  /// Calls `add`, within which a message is written and nothing else may be done here.
+  /// Calls `add`, which writes one message. Meanwhile the program may not use this producer.
   template <typename Add>
   void write(Add&& add) {
     const FlagWhile inside(inside_);
@@ -272,7 +271,7 @@ class Producer {
     add();
   }
 
-  /// What `drive` does within which callbacks may come.
+  /// Reads confirms, closes the open batch if it should leave, and sends. Callbacks may run meanwhile.
   void exchange(SessionTime time, bool by_the_way) {
     const FlagWhile inside(inside_);
     if (!by_the_way || state() != SessionState::open || pace_.may_read(time)) {
@@ -287,8 +286,8 @@ class Producer {
     }
   }
 
-  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
-  /// `by_the_way`: it does not read if it has a moment ago.
+  /// Connects, reads, closes the open batch if it should leave, and sends. Then plans after how many messages
+  /// to repeat it. `by_the_way`: does not read if it has read a moment ago.
   void drive(bool by_the_way = false) {
     pace_.look();
     if (inside_) return;
@@ -303,7 +302,7 @@ class Producer {
     parts_->reports.rethrow();
   }
 
-  /// Whether the open batch is to leave though it is not full.
+  /// Returns true if the open batch should leave although it is not full.
   [[nodiscard]] bool is_ripe(SessionTime time) const {
     const SessionBatches& all = batches();
     if (all.open().empty() || !all.all_sent() || !parts_->link.may_send(time)) return false;
@@ -319,7 +318,7 @@ class Producer {
     kinds_of_last_ = std::exchange(kinds_used_, {});
   }
 
-  // --- Room for messages.
+  // --- Space for messages.
 
   [[nodiscard]] std::size_t batch_bytes() const {
     return std::min(parts_->options.batch_bytes, parts_->link.batch_bytes_max());
@@ -327,19 +326,19 @@ class Producer {
   [[nodiscard]] bool takes_messages() const {
     return state() == SessionState::connecting || state() == SessionState::open;
   }
-  /// What would only wait for its turn here is older when it arrives; who can wait in send does that.
+  /// Returns true if send should first wait for the window: a message taken earlier would only arrive older.
   [[nodiscard]] bool waits_for_window() const {
     return !inside_ && parts_->options.send_timeout.count() > 0 && state() == SessionState::open &&
            !batches().all_sent();
   }
-  /// Whether memory allows for a batch of so many bytes besides the closed ones.
+  /// Returns true if memory permits a batch of `bytes` besides the closed batches.
   [[nodiscard]] bool has_room_for(std::size_t bytes) const {
     const SessionBatches& all = batches();
     if (waits_for_window()) return false;
     return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
   }
-  /// Bytes of records that may still go into the open batch. A record takes four bytes at least: so there are
-  /// never more of them than a batch may have.
+  /// Returns how many bytes of records the open batch still takes. A record takes at least four bytes, so the
+  /// batch cannot exceed its limit of records.
   [[nodiscard]] std::size_t room_in_open() const {
     const BatchBuilder& open = batches().open();
     const std::size_t size = open.size_bytes();
@@ -349,15 +348,15 @@ class Producer {
     return any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
   }
   void refresh_room() {
-    // Where records have attributes, each message is looked at.
+    // If the batch has attributes, make_room checks each message.
     const BatchBuilder& open = batches().open();
     const AttributeKinds kinds = open.empty() ? kinds_of_last_ : open.kinds();
     room_ = kinds.any() ? 0 : room_in_open();
     record_bytes_max_ = record_bytes(message_bytes_max());
   }
 
-  /// The kinds of a batch whose first message this is: with those of the last batch, unless that makes the
-  /// message too large.
+  /// Returns the kinds of a batch that begins with this message: its own and those of the last batch, or only
+  /// its own if the message would be too large otherwise.
   [[nodiscard]] AttributeKinds kinds_to_begin_with(std::size_t payload_bytes,
                                                    const Attributes& attributes) const {
     const AttributeKinds own(attributes);
@@ -365,7 +364,8 @@ class Producer {
     const std::size_t bytes = attributes_bytes(both, attributes) + payload_bytes;
     return record_bytes(bytes) <= record_bytes_max_ ? both : own;
   }
-  /// What the message takes in the open batch; nothing: it has attributes that the others there have not.
+  /// Returns the message's bytes in the open batch, attributes included; nothing if the batch lacks its
+  /// kinds.
   [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
                                                          const Attributes& attributes) const {
     const BatchBuilder& open = batches().open();
@@ -405,7 +405,7 @@ class Producer {
     }
   }
 
-  /// The longest message, attributes included, that can ever be stored, as far as is known.
+  /// Returns the longest message, attributes included, that can be stored, as far as is known.
   [[nodiscard]] std::size_t message_bytes_max() const { return size_limit().bytes; }
 
   [[nodiscard]] MessageLimit size_limit() const {
@@ -421,7 +421,7 @@ class Producer {
   [[nodiscard]] std::uint64_t first_unsettled() const {
     return batches().first_message().value_or(sent_ - batches().open().record_count());
   }
-  /// Grows with everything that a caller of poll may wait for.
+  /// Returns a number that changes with every event for which a caller of poll may wait.
   [[nodiscard]] std::uint64_t changes() const {
     return sent_ - unconfirmed() + parts_->link.opens() + static_cast<std::uint64_t>(state());
   }
@@ -468,7 +468,7 @@ class Producer {
     return {code, of_topic("no room for another message: " + std::to_string(unconfirmed()) +
                            " are not confirmed; last error: " + last_error().text())};
   }
-  /// Whether there is any use in going on.
+  /// Returns an error if the producer can send nothing more: it was closed, has failed, or is in doubt.
   [[nodiscard]] Result<void> usable() const {
     switch (state()) {
       case SessionState::connecting:
@@ -482,17 +482,16 @@ class Producer {
                           " messages may be stored or not: see Producer::resolve")};
   }
 
-  std::size_t room_ = 0;  // bytes of records that may be added without another thought
+  std::size_t room_ = 0;  // bytes of records that fit into the open batch without a call of make_room
   std::size_t record_bytes_max_ = 0;
-  // Messages of different kinds in turn are not to end each other's batch: each begins with what the last
-  // had.
+  // A batch begins with the last one's attribute kinds, so alternating kinds do not end each other's batch.
   AttributeKinds kinds_used_;     // of the messages since the last roll
-  AttributeKinds kinds_of_last_;  // of those before
+  AttributeKinds kinds_of_last_;  // of the batch that was closed last
   std::uint64_t sent_ = 0;
   ProducerPace pace_;
   bool flushing_ = false;
-  bool inside_ = false;   // in drive: a callback is not to come here again
-  bool writing_ = false;  // in send_in_place, of whose message nothing counts yet
+  bool inside_ = false;   // in drive or a callback: calls that wait are refused
+  bool writing_ = false;  // in send_in_place, while its message is being written
   SessionTime linger_ends_ = session_never;
   std::unique_ptr<Parts> parts_;
 };

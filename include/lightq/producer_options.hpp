@@ -1,4 +1,4 @@
-/// How a producer on a session sends. Layer: client.
+/// Options of a producer on a session. Layer: client.
 #pragma once
 
 #include <cstddef>
@@ -20,68 +20,73 @@ namespace lightq::inline v1 {
 using session::ConfirmLevel;
 using session::ProducerIdentity;
 
-/// Plain values; fill in what you need by name. Sizes are in bytes.
+/// Options of a session's producer: plain values, to be set by name. Sizes are in bytes.
 struct ProducerOptions {
-  /// What a confirm means: in the log (`received`), or on disk (`flushed`). The topic's default is `flushed`
-  /// on durable topics and `received` on others.
+  /// The confirm level: a confirm says that a message is in the log (`received`) or on disk (`flushed`). The
+  /// topic's default is `flushed` on durable topics and `received` on others.
   ConfirmLevel level = ConfirmLevel::topics_default;
-  /// A batch is closed when the next message would make it larger than this, header and length fields
-  /// included: 4 KiB to 256 MiB. A larger message gets its own batch. The broker's limit is an upper bound.
+  /// The size at which a batch is closed, header and length fields included: 4 KiB to 256 MiB. A message that
+  /// would make the batch larger starts a new one; a larger message gets its own batch. The broker's limit is
+  /// an upper bound.
   std::size_t batch_bytes = limits::batch_bytes_target;
-  /// How batches are compressed. Batches that become no shorter or have more than 4 MiB are not. The broker
-  /// stores the compressed batch, and delivers it compressed to consumers that know the codec and have credit
-  /// for the whole batch. Saves network and disk at the cost of this process's CPU time; useful for long
-  /// batches of text.
+  /// The codec that compresses batches. A batch that becomes no shorter, or has more than 4 MiB, is sent
+  /// uncompressed. The broker stores the compressed batch. It delivers the batch compressed to consumers that
+  /// know the codec and have credit for the whole batch. Compression saves network and disk and costs CPU
+  /// time in this process; it is useful for long batches of text.
   Codec compression = Codec::none;
-  /// A batch that is not full leaves as soon as fewer than this number of batches are unconfirmed. So batches
-  /// are small under light load and large under heavy load. 0: only full batches leave by themselves, others
-  /// by `linger` and flush.
+  /// A batch that is not full is sent as soon as fewer than this number of batches are unconfirmed. Batches
+  /// are therefore small under light load and large under heavy load. With 0, only full batches are sent
+  /// without `linger` or a flush.
   std::size_t eager_batches = 2;
-  /// The longest that a message waits until other messages or confirms close its batch. Checked in send and
-  /// poll. 0: no limit.
+  /// The longest time that a message waits for more messages or confirms to close its batch. Send and poll
+  /// check it. 0: no limit.
   Timeout linger{0};
-  /// The window: the most bytes of unconfirmed batches. One batch of any size is always allowed. 0: 256 KiB
-  /// if a confirm means `received` (fits into the processor's caches), 512 KiB over ZeroMQ (which adds
-  /// threads), and 4 MiB if it means `flushed` (the disk is slower). Over a network use at least bandwidth
-  /// times round trip.
+  /// The window: the most bytes of unconfirmed batches. One batch of any size is always allowed. 0 means 4
+  /// MiB at level `flushed`, because the disk is slower. At level `received` it means 256 KiB, which fits
+  /// into the processor's caches, or 512 KiB over ZeroMQ, which adds threads. Over a network, use at least
+  /// bandwidth times round-trip time.
   std::size_t window_bytes = 0;
-  /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent. The
-  /// default has room for the longest message that a broker takes by default.
+  /// Memory for closed batches, sent or not; at least batch_bytes. A message larger than this can never be
+  /// sent. The default has space for the longest message that a broker accepts by default.
   std::size_t memory_bytes_max = limits::message_bytes_max_default + 64 * limits::KiB;
-  /// How long send waits while that memory is used up, or while the connection is open, the window is full
-  /// and a closed batch waits for it. 0: send never waits, and fails with `limit_reached` if there is no
-  /// memory. A year or more: no limit.
+  /// How long send waits while that memory is full. Send also waits while the connection is open, the window
+  /// is full and a closed batch waits for the window. 0: send never waits, and fails with `limit_reached` if
+  /// there is no memory. A year or more: no limit.
   Timeout send_timeout{30'000};
-  /// true: a refused batch (topic full, no space on the broker's disk, broker stopping) is sent again, with
-  /// growing pauses. false: its messages are given up as Fate::refused, and later ones go on.
+  /// true: a batch that the broker refuses (topic full, no space on the broker's disk, broker stopping) is
+  /// sent again, with growing pauses. false: the producer gives its messages up as Fate::refused and
+  /// continues with later ones.
   bool retry_refused = true;
-  /// true: if the broker no longer knows this producer (it has forgotten it, or is another broker),
-  /// unconfirmed messages are sent again, although some may be stored already. false: see Producer::resolve.
+  /// true: unconfirmed messages are sent again if the broker does not know this producer any more (it has
+  /// forgotten the producer, or is another broker). Some of them may then be stored twice. false: see
+  /// Producer::resolve.
   bool resend_in_doubt = false;
-  /// What carries the session. `zmq`: ZeroMQ messages, for networks that let only these through. If the
-  /// broker encrypts, they go through a socket of the client's ZeroMQ context. If not, libzmq is not used,
-  /// and on the broker's machine they go through its Unix socket, unless Transport::tcp is asked for.
+  /// The carrier of the session. `zmq` sends ZeroMQ messages, for networks that let only these through. With
+  /// an encrypting broker they go through a socket of the client's ZeroMQ context. Without encryption libzmq
+  /// is not used; on the broker's machine the session then uses the broker's Unix socket, unless
+  /// Transport::tcp is requested.
   ConnectionType connection = ConnectionType::socket;
-  /// Over a Unix socket: use memory that the broker shares, if it has some left, which is faster than the
-  /// socket. It counts as memory of both processes.
+  /// Over a Unix socket: exchange frames through memory that the broker shares, if it has some left. This is
+  /// faster than the socket. The memory counts for both processes.
   bool share_memory = true;
-  /// How often the broker sends a sign of life, 100 ms to an hour. The producer gives the connection up after
-  /// a silence of twice that. 0: never.
+  /// The interval of the broker's heartbeats, 100 ms to an hour. The producer closes the connection after a
+  /// silence of twice that. 0: no heartbeats.
   Timeout heartbeat{5000};
-  /// How long connecting and opening may take before the producer joins and tries again.
+  /// The time limit for connecting and opening. After it, the producer joins again and makes a new attempt.
   Timeout attempt_timeout{5000};
-  /// The first and the longest pause between attempts. It doubles each time, less up to a half at random.
+  /// The first and the longest pause between attempts. The pause doubles each time, less a random part of up
+  /// to a half.
   Timeout backoff{50};
   Timeout backoff_max{2000};
-  /// The identity of an earlier producer that this one continues, with an epoch one higher; id 0: the broker
-  /// assigns a new one.
+  /// The identity of an earlier producer that this one continues, with an epoch one higher. With id 0 the
+  /// broker assigns a new identity.
   ProducerIdentity identity = {};
-  /// The secret that the broker gave with `identity` on an open topic to a client without a user; see
-  /// Producer::opened. An identity given to a user needs none: it is bound to that user.
+  /// The secret that the broker sent with `identity` on an open topic to a client without a user; see
+  /// Producer::opened. An identity assigned to a user needs no secret, because it is bound to that user.
   std::optional<session::ProducerSecret> identity_secret = {};
   /// A name for the broker's logs; at most 128 bytes.
   std::string name = {};
-  /// For tests: the source of times; empty: the steady clock.
+  /// For tests: the source of times. Empty: the steady clock.
   SessionClock::Source clock = {};
 
   [[nodiscard]] std::size_t window_bytes_for(ConfirmLevel confirmed) const {
@@ -90,7 +95,7 @@ struct ProducerOptions {
     return (connection == ConnectionType::zmq ? 512 : 256) * limits::KiB;
   }
 
-  /// Returns an error if a value is out of its range. Error: invalid_argument.
+  /// Checks that every value is in its range. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const {
     constexpr std::size_t batch_bytes_least = 4 * limits::KiB;
     constexpr std::size_t batch_bytes_greatest = 256 * limits::MiB;

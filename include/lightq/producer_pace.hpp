@@ -1,4 +1,4 @@
-/// When a producer that sends much looks around, and lets others run. Layer: client.
+/// Decides when a busy producer reads confirms, and when it yields the processor. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -12,28 +12,29 @@
 
 namespace lightq::inline v1 {
 
-/// Counts messages, bytes and time. One thread.
+/// Counts a producer's messages, bytes and time between two looks at its connection. Owned by a Producer and
+/// used on its thread.
 class ProducerPace {
  public:
-  /// A message was taken. True: it is time to look for confirms, and to send.
+  /// Counts a message that send has accepted. Returns true if the producer should read confirms and send now.
   bool message_taken() { return --look_after_ == 0; }
-  /// That is done now.
+  /// Restarts the count; called when the producer reads confirms and sends.
   void look() { look_after_ = messages_max; }
-  /// The next time is after so many messages more as there are in the batch that was begun: at once when it
-  /// is begun, then ever later, since a look is a system call.
+  /// Sets the number of messages until the next look to `messages`, the number in the open batch. Looks are
+  /// frequent after a batch is begun and become rarer as it grows, because each one is a system call.
   void look_again_behind(std::uint32_t messages) {
     look_after_ = std::clamp<std::uint32_t>(messages, 1, messages_max);
   }
 
-  /// Whether it is long enough since confirms were looked for, for who does so by the way.
+  /// Returns true if the last look for confirms was long enough ago. For calls that look only in passing.
   [[nodiscard]] bool may_read(SessionTime now) const { return now >= read_ + read_interval; }
   void reads(SessionTime now) { read_ = now; }
 
-  /// So many bytes were closed into a batch.
+  /// Counts the bytes of a batch that was closed.
   void closed(std::size_t bytes) { run_bytes_ += bytes; }
-  /// The producer has waited for something.
+  /// Records that the producer has waited, which restarts the measurement of its run.
   void waited() { run_bytes_ = 0; }
-  /// Lets others run that want this processor, from time to time.
+  /// Yields the processor after a long run without waiting, so that other threads can use it.
   void give_way(SessionTime now) {
     if (run_bytes_ == 0) run_begins_ = now;
     if (run_bytes_ < run_bytes_max || now < run_begins_ + run_time_max) return;
@@ -42,19 +43,19 @@ class ProducerPace {
   }
 
  private:
-  // How many messages at most go by before it looks.
+  // The most messages between two looks.
   static constexpr std::uint32_t messages_max = 64;
-  // Flat out, each message would bring a look, at a third of a microsecond; and a broker that shares this
-  // processor would be woken for each handful of them, confirm it, and be woken for the next.
+  // At full speed each message would cause a look, at a third of a microsecond. A broker on the same
+  // processor would then be woken for every few messages, confirm them, and be woken again.
   static constexpr std::chrono::microseconds read_interval{25};
-  // Who sends for so long, and so much, without ever waiting may stand in the way of the broker, or of a
-  // consumer: systems let it until their next tick, which is up to 10 ms.
+  // A producer that sends this long and this much without waiting can keep the broker or a consumer off its
+  // processor. The system lets it run until the next scheduler tick, which is up to 10 ms away.
   static constexpr std::chrono::microseconds run_time_max{300};
   static constexpr std::size_t run_bytes_max = 128 * limits::KiB;
 
   std::uint32_t look_after_ = 1;  // messages
   SessionTime read_{};
-  SessionTime run_begins_{};   // since it waited last, or gave way
+  SessionTime run_begins_{};   // since the last wait or yield
   std::size_t run_bytes_ = 0;  // closed into batches since then
 };
 

@@ -1,5 +1,6 @@
-/// An embedded queue: a durable log of messages in files, without a broker, a socket or (unless asked for) a
-/// thread. Link `lightq::log`. What survives what: docs/log_format.md, "What is promised". Layer: queue.
+/// An embedded queue: a durable log of messages in files, without a broker or a socket. It starts a thread
+/// only on request. Link `lightq::log`. docs/log_format.md, "What is promised", states which messages survive
+/// a crash. Layer: queue.
 ///
 ///     auto queue = lightq::Queue::open("orders").value_or_throw();
 ///     queue.enqueue("first").value_or_throw();
@@ -34,7 +35,8 @@ class ViewEngine;
 
 namespace lightq::inline v1 {
 
-/// One message as a reader returns it. A view: valid until the reader's next call, or as long as a Pin of it.
+/// One message as a reader returns it. Lifetime: a view, valid until the reader's next call, or as long as a
+/// Pin of it exists.
 struct QueuedMessage {
   Offset offset;
   Timestamp time;  ///< when its batch was appended
@@ -63,8 +65,8 @@ struct QueuedMessage {
   }
 };
 
-/// Messages of one batch. Decodes each message when the iterator reaches it, without copying. A view, valid
-/// as long as its messages. `for (const QueuedMessage& message : messages) …`
+/// The messages of one batch. Decodes each message when the iterator reaches it, without copying. Lifetime: a
+/// view, valid as long as its messages. `for (const QueuedMessage& message : messages) …`
 class QueuedMessages {
  public:
   /// Iterates over the records; operator* decodes the message.
@@ -124,7 +126,7 @@ class QueuedMessages {
   AttributeKinds kinds_;
 };
 
-/// Keeps the messages that a reader returned last valid after later calls of the reader or the queue.
+/// Keeps the last messages that a reader returned valid after later calls of the reader or the queue.
 /// Copyable. Thread: any.
 class Pin {
  public:
@@ -136,13 +138,13 @@ class Pin {
   std::shared_ptr<const void> kept_;
 };
 
-/// Reads a queue from any offset on. Does not change the queue. Retention may drop segments that a reader has
-/// not reached; the segment it is in stays readable to it. Takes no lock while it reads within a segment.
-/// Move-only. Thread: one at a time; any number of readers may work beside each other and the writer. The
-/// queue must outlive it.
+/// Reads a queue from any offset on, without changing it. Retention may drop segments that a reader has not
+/// reached; the reader's current segment stays readable. Takes no lock while it reads within a segment.
+/// Move-only. Thread: one at a time; any number of readers may work beside each other and the writer.
+/// Lifetime: the queue must outlive the reader.
 ///
-/// Errors of all reads: `corrupt` for damage, with file and position; the reader's `position()` is then after
-/// the damage, and the next call goes on there. `io_error` if the system reports one.
+/// Errors of all reads: `corrupt` for damage, with file and position, and `io_error` from the system. After
+/// `corrupt` the reader's `position()` is behind the damage, and the next call continues there.
 class QueueReader {
  public:
   QueueReader(QueueReader&& other) noexcept;
@@ -178,9 +180,9 @@ class QueueReader {
   std::unique_ptr<queue::ReaderState> state_;
 };
 
-/// A reader with a name and a committed offset on disk. A commit survives the end of the process at once, and
-/// a power cut after the next flush. A cursor that is opened again goes on at its committed offset. Only one
-/// cursor of a name is open at a time.
+/// A reader with a name and a committed offset on disk. A commit survives the end of the process immediately,
+/// and a power cut after the next flush. A cursor that is opened again continues at its committed offset.
+/// Only one cursor of a name can be open at a time.
 class QueueCursor {
  public:
   QueueCursor(QueueCursor&& other) noexcept;
@@ -195,7 +197,7 @@ class QueueCursor {
   bool wait(std::chrono::milliseconds timeout) { return reader_.wait(timeout); }
   /// Commits everything that was read so far.
   void commit() { commit(reader_.position()); }
-  /// Commits everything before `offset`, which is clamped to the offsets in the log.
+  /// Commits everything before `offset`, which is limited to the offsets in the log.
   void commit(Offset offset);
   /// Moves the cursor to `start`, and commits that offset.
   Result<void> rewind(const Start& start);
@@ -216,9 +218,9 @@ class QueueCursor {
 
 /// The queue and its writer. Only one process at a time can open a directory for writing. Move-only.
 ///
-/// After a fork the child process cannot use the queue, its readers and cursors, or a QueueView: all calls
-/// return `closed`, calls without a Result do nothing, and statistics are empty. The child may destroy them,
-/// which changes nothing on disk; until it does, it keeps the lock of the directory.
+/// After a fork the child process cannot use the queue, its readers and cursors, or a QueueView. All calls
+/// return `closed` there; calls without a Result do nothing, and statistics are empty. The child may destroy
+/// them, which changes nothing on disk; until it does, it keeps the lock of the directory.
 ///
 /// Thread: appends, flush, wait_durable and close from one thread at a time (with QueueOptions::many_writers
 /// from any); dequeue, peek and is_empty from one thread at a time; everything else from any.
@@ -298,10 +300,10 @@ class Queue {
 };
 
 /// A queue opened only for reading, with or without another process that writes it. Changes nothing on disk.
-/// Shows complete batches: under FlushPolicy::none() single messages appear when their batch is closed (at
+/// It shows complete batches: under FlushPolicy::none() single messages appear when their batch is closed (at
 /// 64 KiB, or by a flush). A reader that reaches a segment dropped since the last refresh returns `closed`;
-/// after the next refresh it goes on at the oldest message kept. Thread: one at a time; its readers may be
-/// on others.
+/// after the next refresh it continues at the oldest message kept. Thread: one at a time; its readers may be
+/// on other threads.
 class QueueView {
  public:
   /// Opens the queue in `directory`. Errors: `foreign_format`, `corrupt`, `io_error`, each with the file's
@@ -311,7 +313,7 @@ class QueueView {
   QueueView& operator=(QueueView&& other) noexcept;
   ~QueueView();
 
-  /// Reads what was appended and dropped since the last refresh. Errors: as open.
+  /// Makes appends and removals since the last refresh visible. Errors: as open.
   Result<void> refresh();
   Result<QueueReader> reader(const Start& start = Start::first());
   [[nodiscard]] QueueStats stats() const;

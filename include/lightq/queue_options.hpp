@@ -1,4 +1,4 @@
-/// What an embedded queue is opened with, and what it tells of itself. Layer: queue.
+/// Options, start positions and statistics of an embedded queue. Layer: queue.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace lightq::inline v1 {
 
-/// When appended messages reach the disk. Rules may be combined; the first that is due counts. With no rule
-/// at all (`FlushPolicy::none()`) messages are written into mapped files: they survive the end of the
-/// process, SIGKILL included, but of a power cut only what Queue::flush or a clean close has
+/// When appended messages reach the disk. Rules may be combined; the first one that is due causes a sync.
+/// With no rule (`FlushPolicy::none()`), messages are written into mapped files. They then survive the end of
+/// the process, SIGKILL included. A power cut leaves only messages that Queue::flush or a clean close has
 /// synced.
 struct FlushPolicy {
-  std::uint64_t messages = 0;            ///< after so many messages; 0: not by number
-  std::uint64_t bytes = 0;               ///< after so many bytes of batches; 0: not by size
-  std::chrono::milliseconds interval{};  ///< a timer, whether or not anybody calls; needs `background`
+  std::uint64_t messages = 0;            ///< after this many messages; 0: not by number
+  std::uint64_t bytes = 0;               ///< after this many bytes of batches; 0: not by size
+  std::chrono::milliseconds interval{};  ///< by a timer, even without calls; needs `background`
   bool each_append = false;              ///< an append returns when it is durable; many writers share a sync
 
   static FlushPolicy none() { return {}; }
@@ -32,55 +32,56 @@ struct FlushPolicy {
   }
 };
 
-/// What an append does that does not fit the capacity.
+/// The rule for an append that does not fit into the capacity.
 enum class Overflow {
-  block,        ///< waits until a commit, or what else drops messages, has made room, at most `block_timeout`
+  block,        ///< waits at most `block_timeout` until a commit or another removal frees space
   reject,       ///< fails with `limit_reached`; nothing changes
-  drop_oldest,  ///< drops the oldest segments, whoever still wants them; counted
+  drop_oldest,  ///< drops the oldest segments, even if a cursor has not read them; counted
 };
 
-/// How a queue is opened. Every field has a use without the others.
+/// The options of Queue::open. Each field works independently of the others.
 struct QueueOptions {
-  /// Batches a segment file holds, in bytes; its file is one page of 4 KiB larger. 4 KiB to 4 GiB − 68 KiB. A
+  /// Bytes of batches in a segment file, 4 KiB to 4 GiB − 68 KiB. The file is one page of 4 KiB larger. A
   /// larger message gets a segment of its own size.
   std::uint64_t segment_bytes = 64 * limits::MiB;
-  std::uint64_t segment_messages_max = 0;  ///< messages in a segment at most; 0: as many as fit
-  /// Of address space that segment files may be mapped to at once, less where that is not enough for the
-  /// segment being written and those being read; 0: no cap.
+  std::uint64_t segment_messages_max = 0;  ///< the most messages in a segment; 0: as many as fit
+  /// The most address space for mapped segment files, in bytes; 0: no limit. Segments that are being written
+  /// or read stay mapped even above it.
   std::uint64_t mapped_bytes_max = 1 * limits::GiB;
   FlushPolicy flush{};
-  std::uint64_t capacity_bytes = 0;     ///< of batches held; 0: no limit but the disk's
+  std::uint64_t capacity_bytes = 0;     ///< bytes of stored batches; 0: limited only by the disk
   std::uint64_t capacity_messages = 0;  ///< 0: no limit
   Overflow overflow = Overflow::block;
   std::chrono::milliseconds block_timeout{60'000};  ///< how long `block` waits before `timeout`
-  // Retention: a segment goes when any of these says so. 0: the rule says nothing.
-  std::uint64_t retention_bytes = 0;           ///< so many of the newest are enough
-  std::chrono::milliseconds retention_time{};  ///< older messages are not needed
-  std::uint64_t retention_messages = 0;        ///< so many of the newest are enough
-  bool retain_uncommitted = true;              ///< the rules above never pass a named cursor
-  bool drop_committed = true;                  ///< what every named cursor has committed goes
+  // Retention: a segment is removed when any of these rules says so. 0: the rule is off.
+  std::uint64_t retention_bytes = 0;           ///< keeps at least this many of the newest bytes
+  std::chrono::milliseconds retention_time{};  ///< keeps messages that are not older
+  std::uint64_t retention_messages = 0;        ///< keeps at least this many of the newest messages
+  bool retain_uncommitted = true;              ///< the rules above keep messages that some cursor needs
+  bool drop_committed = true;                  ///< removes messages that every named cursor has committed
   std::uint64_t message_bytes_max = limits::message_bytes_max_max;  ///< at most 1 GiB
   std::uint64_t disk_free_floor_bytes = 0;  ///< appends fail with `no_space` rather than leave less
-  /// Files kept for reuse when segments are dropped. Reused ones are several times faster than new ones.
+  /// How many files of dropped segments are kept for reuse. Reusing a file is several times faster than
+  /// creating one.
   std::size_t recycled_files_max = 4;
-  /// One thread that syncs, prepares the next segment and recycles old ones; under FlushPolicy::none() also
-  /// one for all queues of the process, which tells the writer that time has passed. Without it, these happen
-  /// inside the calls that make them due.
+  /// Starts a thread that syncs, prepares the next segment and recycles old ones. Under FlushPolicy::none()
+  /// it also starts one thread for all queues of the process, which tells writers that time has passed.
+  /// Without it, this work happens inside the calls that make it due.
   bool background = false;
-  /// Appends and flushes may come from any thread; without it, from one at a time.
+  /// Appends and flushes may come from any thread; without it, from one thread at a time.
   bool many_writers = false;
 };
 
-/// Where a reader or a new cursor begins.
+/// The offset or time at which a reader or a new cursor starts.
 class Start {
  public:
   enum class Kind { first, next, offset, time, copy };
   static Start first() { return {Kind::first, 0, {}}; }  ///< the oldest message kept
-  static Start next() { return {Kind::next, 0, {}}; }    ///< the next message appended
+  static Start next() { return {Kind::next, 0, {}}; }    ///< the next message to be appended
   static Start at(Offset offset) { return {Kind::offset, static_cast<std::int64_t>(offset.value), {}}; }
-  /// The first message of the first batch appended at `time` or later.
+  /// Starts at the first message of the first batch appended at `time` or later.
   static Start at(Timestamp time) { return {Kind::time, time.us, {}}; }
-  /// Where the cursor of this name has committed.
+  /// Starts at the committed offset of the cursor of this name.
   static Start copy_of(std::string cursor) { return {Kind::copy, 0, std::move(cursor)}; }
 
   [[nodiscard]] Kind kind() const { return kind_; }
@@ -96,40 +97,40 @@ class Start {
   std::string cursor_;
 };
 
-/// A named cursor, as it stands now.
+/// The state of a named cursor when the statistics were taken.
 struct CursorState {
   std::string name;
-  Offset committed;  ///< everything before it is done with
-  Offset delivered;  ///< one past the last message its reader was given, also before a restart; >= committed
+  Offset committed;  ///< everything before it was acknowledged by a commit
+  Offset delivered;  ///< one past the last message read, also before a restart; >= committed
 };
 
-/// A stretch of the log that cannot be read.
+/// A range of the log that cannot be read.
 struct DamagedMessages {
   std::string file;
   std::uint64_t begin_position = 0;
   std::uint64_t end_position = 0;  ///< equal to begin_position: a file is missing here
   Offset first;
-  Offset next;  ///< one past the last message lost
+  Offset next;  ///< one past the last lost message
 };
 
-/// What opening found.
+/// The findings of recovery when the queue was opened.
 struct QueueRecovery {
-  bool clean = false;               ///< the queue had been closed; nothing was scanned
-  std::uint64_t scanned_bytes = 0;  ///< looked at past the newest checkpoint
-  std::uint64_t bytes_cut = 0;      ///< of an append that had not been completed
+  bool clean = false;               ///< the queue had been closed cleanly; nothing was scanned
+  std::uint64_t scanned_bytes = 0;  ///< scanned behind the newest checkpoint
+  std::uint64_t bytes_cut = 0;      ///< of an append that was not completed
   std::string cut_file;
   std::vector<DamagedMessages> damaged;
-  std::vector<std::string> clamped_cursors;  ///< stood past next_offset, after a power cut took its messages
+  std::vector<std::string> clamped_cursors;  ///< were beyond next_offset after a power cut lost messages
 };
 
-/// Numbers of an open queue.
+/// Statistics of an open queue.
 struct QueueStats {
-  Offset first_offset;    ///< oldest message kept
-  Offset next_offset;     ///< one past the newest
+  Offset first_offset;    ///< the oldest message kept
+  Offset next_offset;     ///< one past the newest message
   Offset durable_offset;  ///< everything before it survives a power cut
   std::uint64_t stored_bytes = 0;
   std::size_t segments = 0;
-  std::uint64_t mapped_bytes = 0;      ///< of segment files, now
+  std::uint64_t mapped_bytes = 0;      ///< of segment files that are mapped now
   std::uint64_t dropped_messages = 0;  ///< by Overflow::drop_oldest, since opened
   std::vector<CursorState> cursors;
 };

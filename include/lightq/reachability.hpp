@@ -1,4 +1,4 @@
-/// Why nothing can be reached at a broker's address, where the system knows it at once. Layer: client.
+/// Finds out immediately why a broker's address cannot be reached, if the system knows it. Layer: client.
 #pragma once
 
 #include <netdb.h>
@@ -23,7 +23,7 @@
 
 namespace lightq::inline v1::detail {
 
-/// An error where the port of a TCP address is none. Error: invalid_argument.
+/// Checks the port of a TCP address. Errors: invalid_argument.
 inline Result<void> check_port(const std::string& uri) {
   const std::string_view text = split_tcp(uri).second;
   if (text.empty()) return {};
@@ -35,7 +35,8 @@ inline Result<void> check_port(const std::string& uri) {
                "cannot connect to '" + uri + "': port " + std::string(text) + " is not 1 to 65535"};
 }
 
-/// Connects once. 0: the system has connected, or does not know yet after `patience`; else its error number.
+/// Connects once. Returns 0 if the connection succeeds or is still undecided after `patience`, otherwise the
+/// system's error number.
 inline int try_to_connect(int family, const sockaddr* address, socklen_t size, Timeout patience) {
   const int descriptor = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return 0;
@@ -57,10 +58,10 @@ inline std::optional<Error> nobody_at(const std::string& uri, int number) {
                number == ECONNREFUSED ? "no broker listens at " + uri : "cannot connect to " + uri, number};
 }
 
-/// Why nobody can be reached at `uri`; nothing: somebody may be, or it is not known. Looks a host name up,
-/// which may wait longer than `patience`, so not where that is zero; and connects once to see. Errors:
-/// invalid_argument (there is no such host), io_error with the system's error number (ECONNREFUSED: nobody
-/// listens there).
+/// Returns the reason why `uri` cannot be reached; nothing if it can be, or if that is unknown. Connects once
+/// to find out. Resolves a host name unless `patience` is zero; that may take longer than `patience`. Errors:
+/// invalid_argument (there is no such host), io_error with the system's error number (ECONNREFUSED: no
+/// process listens there).
 inline std::optional<Error> why_unreachable(const std::string& uri, Timeout patience) {
   constexpr std::string_view ipc = "ipc://";
   if (uri.starts_with(ipc)) {

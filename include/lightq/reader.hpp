@@ -1,5 +1,5 @@
-/// Reads a topic's messages by their offsets: without a group, a cursor, or a trace. docs/session.md, "read".
-/// Layer: client.
+/// Reads a topic's messages by their offsets, without a group or a cursor. A read leaves no trace in the
+/// broker. docs/session.md, "read". Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -22,21 +22,22 @@
 
 namespace lightq::inline v1 {
 
-/// Made by Client::reader. Move-only; one thread at a time; no thread of its own.
+/// Reads ranges of messages by offset over a session. Made by Client::reader. Move-only. It has no thread of
+/// its own. Thread: one at a time.
 ///
 ///     auto reader = client.reader("orders").value_or_throw();
 ///     auto next = reader.read({{0}, {100}}, [](const Delivered& order) { … }, 5s).value_or_throw();
 ///
-/// A connection that breaks meanwhile is made anew, and reading goes on behind what has come. Of a topic in
-/// memory whose broker was restarted, offsets speak of other messages then.
+/// If the connection breaks during a read, the reader connects again and continues behind the last message
+/// received. If the broker restarts, the offsets of a topic in memory then refer to different messages.
 class Reader {
  public:
-  /// What is called for each message, in the order of the offsets; the message is valid during the call,
-  /// which must not use the reader.
+  /// Called for each message in the order of offsets. The message is valid during the call. The callback must
+  /// not use the reader.
   using Handle = std::function<void(const Delivered&)>;
 
-  /// A reader that connects in its first calls. `join`: called within them whenever an address is needed.
-  /// Error: invalid_argument.
+  /// Makes a reader that connects in its first calls. The reader calls `join` within its calls whenever it
+  /// needs an address. Errors: invalid_argument.
   static Result<Reader> open(std::string topic, SessionJoin join, ReaderOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -54,16 +55,17 @@ class Reader {
     (void)connection().send(parts_->route.now(), nullptr);
   }
 
-  /// Waits until there is a connection. Errors: timeout, what ended the reader.
+  /// Waits until there is a connection. Errors: timeout, or the error that ended the reader.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return is_open(); }, timeout, "not connected");
   }
 
-  /// Reads the messages of `range` that are there, as many as have `bytes_max` bytes (attributes and payload;
-  /// at most limits::read_bytes_max), but one in any case. Answers the offset at which to go on: the range's
-  /// or the log's end, or the first message that there were not bytes enough for. Messages that are not kept
-  /// any more are passed over; Delivered::lost counts them. Errors: timeout (what has come has come),
-  /// too_large (a message that is longer than frame_bytes_max), limit_reached, what ended the reader.
+  /// Reads the stored messages of `range` and calls `handle` for each. Stops at `bytes_max` bytes (attributes
+  /// and payload; at most limits::read_bytes_max), but reads at least one message. Returns the offset at
+  /// which to continue: the end of the range or of the log, or the first message that did not fit. Messages
+  /// that are no longer stored are skipped; Delivered::lost counts them. Errors: timeout (messages may have
+  /// been handled before it), too_large (a message longer than frame_bytes_max), limit_reached, or the error
+  /// that ended the reader.
   Result<Offset> read(OffsetRange range, std::uint64_t bytes_max, const Handle& handle, Timeout timeout) {
     if (range.end < range.begin)
       return Error{ErrorCode::invalid_argument, of_topic("a range that ends before it begins")};
@@ -79,23 +81,23 @@ class Reader {
     if (!waited) return waited.error();
     return *std::move(wanted.answer);
   }
-  /// The same without a bound but the greatest.
+  /// Reads `range` with the largest possible `bytes_max`.
   Result<Offset> read(OffsetRange range, const Handle& handle, Timeout timeout) {
     return read(range, limits::read_bytes_max, handle, timeout);
   }
 
   [[nodiscard]] const std::string& topic() const { return parts_->route.topic(); }
-  /// Why the last connection or attempt ended.
+  /// Returns why the last connection or attempt ended.
   [[nodiscard]] const Error& last_error() const { return parts_->route.last_error(); }
   [[nodiscard]] bool connected() const { return is_open(); }
 
  private:
   struct Wanted {
-    OffsetRange range;  // what is still to come
+    OffsetRange range;  // not received yet
     std::uint64_t bytes = 0;
     const Handle* handle = nullptr;
     std::optional<Result<Offset>> answer;
-    bool begun = false;  // some message has come
+    bool begun = false;  // a message has arrived
     bool joined_again = false;
   };
   struct Parts {
@@ -107,8 +109,8 @@ class Reader {
     SessionRoute route;
     BatchUnpacker unpacker;
     Wanted wanted;
-    std::uint32_t request = 0;    // that is to be answered; 0: none
-    std::optional<Error> failed;  // what ended the reader
+    std::uint32_t request = 0;    // the unanswered request; 0: none
+    std::optional<Error> failed;  // the error that ended the reader
   };
   static constexpr std::size_t read_bytes = 256 * limits::KiB;
 
@@ -157,7 +159,7 @@ class Reader {
     if (consequence == Consequence::fail) parts_->failed = last_error();
   }
 
-  // --- What the broker says.
+  // --- Frames from the broker.
 
   Result<void> take(const SessionFrame& frame) {
     using session::Op;
@@ -173,7 +175,8 @@ class Reader {
         return with_body<session::ErrorAnswer>(frame, [&](const auto& answer) {
           const Error error = error_of(answer.code, answer.sentence);
           if (!is_asked(header)) return Result<void>(parts_->route.ends_with(answer.code, answer.sentence));
-          // The topic that the ticket is for may be gone; the join knows whether there is another one.
+          // The topic that the ticket belongs to may have been deleted. A new join finds out whether there is
+          // another one.
           if (answer.code == session::Code::unauthorized_access &&
               !std::exchange(parts_->wanted.joined_again, true)) {
             const auto again = Consequence::join;
@@ -190,7 +193,7 @@ class Reader {
     }
   }
   static Error violation(const std::string& what) { return SessionRoute::violation(what); }
-  /// Of what was given up in time, the rest is passed over.
+  /// Returns true if the frame answers the current request. Frames of a read that timed out are ignored.
   [[nodiscard]] bool is_asked(const session::FrameHeader& header) const {
     return header.request != 0 && header.request == parts_->request;
   }

@@ -1,4 +1,4 @@
-/// How a reader on a session reads. Layer: client.
+/// Options of a reader on a session. Layer: client.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@
 
 namespace lightq::inline v1 {
 
-/// Plain values; fill in what you need by name.
+/// Options of Client::reader: plain values, to be set by name.
 struct ReaderOptions {
-  /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
+  /// The longest frame accepted from the broker, 64 KiB to 2 GiB. A frame is a message and a few bytes.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
-  /// What the session travels over. `zmq`: ZeroMQ messages, as ProducerOptions::connection says.
+  /// The carrier of the session. `zmq`: ZeroMQ messages, as ProducerOptions::connection describes.
   ConnectionType connection = ConnectionType::socket;
   /// As in ProducerOptions.
   bool share_memory = true;
-  /// How often to hear from the broker while something is read, 100 ms to an hour; after twice that without a
-  /// word the connection is given up, and another one made. 0: never.
+  /// The interval of the broker's heartbeats while a read is running, 100 ms to an hour. After a silence of
+  /// twice that the reader closes the connection and makes another one. 0: no heartbeats.
   Timeout heartbeat{5000};
-  /// How long connecting may take, before it is tried again with another join.
+  /// The time limit for connecting. After it, the reader joins again and makes a new attempt.
   Timeout attempt_timeout{5000};
-  /// Between attempts: at first, and at most; doubling, shortened by up to a half at random.
+  /// The first and the longest pause between attempts. The pause doubles each time, less a random part of up
+  /// to a half.
   Timeout backoff{50};
   Timeout backoff_max{2000};
-  /// For the broker's logs; at most 128 bytes.
+  /// A name for the broker's logs; at most 128 bytes.
   std::string name = {};
-  /// For tests: where times come from; empty: the steady clock.
+  /// For tests: the source of times. Empty: the steady clock.
   SessionClock::Source clock = {};
 
-  /// Whether everything is in its range. Error: invalid_argument.
+  /// Checks that every value is in its range. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const {
     if (frame_bytes_max < session::frame_bytes_least || frame_bytes_max > session::frame_bytes_greatest)
       return Error{ErrorCode::invalid_argument, "frame_bytes_max must be 64 KiB to 2 GiB"};

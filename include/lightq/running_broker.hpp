@@ -69,7 +69,8 @@ inline std::vector<std::string> lock_names(const std::filesystem::path& file) {
 inline bool is_exclusive_lock(const std::string& line, const std::vector<std::string>& names) {
   std::istringstream words(line);
   std::string number, kind, way, access, holder, file;
-  words >> number >> kind >> way >> access >> holder >> file;  // "->" in place of the kind: it waits
+  // the kind is "->" if the process waits for the lock
+  words >> number >> kind >> way >> access >> holder >> file;
   return kind == "FLOCK" && access == "WRITE" && std::find(names.begin(), names.end(), file) != names.end();
 }
 
@@ -79,7 +80,8 @@ inline bool is_exclusive_lock(const std::string& line, const std::vector<std::st
 inline bool is_locked(const std::filesystem::path& directory) {
   std::vector<std::string> names = lock_names(directory / "lock");
   std::ifstream locks("/proc/locks");
-  if (!locks) return !names.empty();                                                 // nothing tells
+  // without /proc/locks it is unknown
+  if (!locks) return !names.empty();
   for (std::string& name : lock_names(directory)) names.push_back(std::move(name));  // "lock" may be removed
   for (std::string line; std::getline(locks, line);)
     if (is_exclusive_lock(line, names)) return true;
@@ -113,12 +115,13 @@ class OwnerSocket {
     const ScopedDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (probe.get() < 0) return false;
     const auto* const at = reinterpret_cast<const sockaddr*>(&address);
-    return ::connect(probe.get(), at, sizeof address) == 0 || errno == EAGAIN;  // EAGAIN: many wait there
+    // EAGAIN: a listener with a full queue
+    return ::connect(probe.get(), at, sizeof address) == 0 || errno == EAGAIN;
   }
 
  private:
   std::string path_;
-  std::shared_ptr<const ScopedDescriptor> directory_;  // held open where the path leads through it
+  std::shared_ptr<const ScopedDescriptor> directory_;  // held open if the path leads through it
 };
 
 /// Returns true if the broker that wrote `file` into the directory still runs. A broker that is killed leaves

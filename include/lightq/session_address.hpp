@@ -1,4 +1,4 @@
-/// Where a session connects to, and with what ticket. Layer: client.
+/// The address and ticket that a session connects with. Layer: client.
 #pragma once
 
 #include <netdb.h>
@@ -22,22 +22,23 @@ namespace lightq::inline v1 {
 
 class CurveIdentity;
 
-/// What a join has answered. A value.
+/// The result of a join. A value type.
 struct SessionAddress {
   std::string uri;        ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
-  std::string ticket;     ///< `ID.SECRET`; empty where the topic asks for none
+  std::string ticket;     ///< `ID.SECRET`; empty if the topic requires none
   bool over_zmq = false;  ///< frames come in ZeroMQ messages
-  /// What encrypts these, on a socket of libzmq's, which is `context`'s; null: nothing does.
+  /// The CURVE keys that encrypt the session over a libzmq socket of `context`. Null: the session is not
+  /// encrypted by CURVE.
   std::shared_ptr<const CurveIdentity> identity = nullptr;
   std::shared_ptr<zmq::context_t> context = nullptr;
-  /// SHA-256 of the certificate behind `uri`, 64 hexadecimal digits: the connection is encrypted by TLS.
-  /// Empty: it is not.
+  /// SHA-256 of the certificate behind `uri`, 64 hexadecimal digits, if TLS encrypts the connection. Empty:
+  /// it does not.
   std::string certificate_sha256 = {};
-  /// Set when a session has come about there; null: nobody asks.
+  /// Set to true when a session has been established there. Null: not needed.
   std::shared_ptr<bool> opened = nullptr;
 };
 
-/// An address as the system's calls take it.
+/// An address in the form that system calls take.
 struct SessionSockAddress {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
@@ -89,8 +90,8 @@ inline Result<SessionSockAddress> tcp_address(const std::string& uri, std::strin
 
 }  // namespace session_detail
 
-/// The address that `uri` means. A host that is a name is looked up, which may wait for a name server.
-/// Errors: invalid_argument, io_error. Any thread.
+/// Resolves `uri`. Looking up a host name may wait for a name server. Errors: invalid_argument, io_error.
+/// Thread: any.
 inline Result<SessionSockAddress> resolve_session_uri(const std::string& uri) {
   const std::string_view text = uri;
   constexpr std::string_view tcp = "tcp://";

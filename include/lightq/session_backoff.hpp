@@ -1,4 +1,4 @@
-/// How long to wait before something that failed is tried again. Layer: client.
+/// The wait before a failed attempt is repeated. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace lightq::inline v1 {
 
-/// Waits that double from `shortest` to `longest`, each shortened by up to a half at random, so that many
-/// clients of a broker that comes back do not come all at once. One thread.
+/// Waits that double from `shortest` to `longest`. Each is shortened by a random part of up to a half. So the
+/// clients of a restarted broker do not all connect at the same moment. For one thread.
 class SessionBackoff {
  public:
-  /// Waits are at most a year: a longer one would be too many microseconds.
+  /// Limits waits to a year: a longer one would not fit into the number of microseconds.
   SessionBackoff(Timeout shortest, Timeout longest, std::uint64_t seed)
       : shortest_(bounded(shortest)),
         longest_(std::max(shortest_, bounded(longest))),
         next_(shortest_),
         random_(static_cast<std::minstd_rand::result_type>(seed ^ (seed >> 32U))) {}
 
-  /// The next wait: between a half and all of what it is by now.
+  /// Returns the next wait: between half of the current length and all of it.
   std::chrono::microseconds next() {
     const std::chrono::microseconds whole = next_;
     next_ = std::min(next_ * 2, longest_);
@@ -31,7 +31,7 @@ class SessionBackoff {
         whole.count() - std::uniform_int_distribution<std::chrono::microseconds::rep>(0, half)(random_));
   }
   [[nodiscard]] Timeout longest() const { return longest_; }
-  /// It works again: the next wait is the shortest one.
+  /// Records a success: the next wait is the shortest one.
   void reset() { next_ = shortest_; }
 
  private:

@@ -1,4 +1,4 @@
-/// The batches of a producer from packing to confirm. docs/session.md, "Producing". Layer: client.
+/// The batches of a producer, from packing to confirm. docs/session.md, "Producing". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -20,28 +20,28 @@
 
 namespace lightq::inline v1 {
 
-/// The open batch, into which messages go, and those behind it that are not confirmed. Each keeps its bytes
-/// until it is settled; it gets its sequence number when it is first sent and then always goes out the same,
-/// unless the broker's word of what it expects gives it another. Sequence numbers are the wire's; message
-/// numbers count what `send` took. Movable. One thread.
+/// The open batch, which collects messages, and the closed batches that are not confirmed yet. Each keeps its
+/// bytes until it is settled. A batch gets its sequence number when it is first sent, and keeps it when it is
+/// sent again. Only the broker's statement of the sequence that it expects can change it. Sequence numbers
+/// are those on the wire; message numbers count the messages that `send` accepted. Movable. For one thread.
 class SessionBatches final : public SessionOutgoing {
  public:
-  /// The messages of a batch that was taken off.
+  /// The messages of a batch that was removed.
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    bool sent = false;  ///< at some time, so that it may be stored
+    bool sent = false;  ///< was sent at some time, so it may be stored
   };
 
   SessionBatches() : open_(std::make_unique<Batch>()) {}
 
   // --- Packing.
 
-  /// Where messages go. Valid until `roll`.
+  /// Returns the batch that messages are packed into. Valid until `roll`.
   [[nodiscard]] BatchBuilder& open() { return open_->builder; }
   [[nodiscard]] const BatchBuilder& open() const { return open_->builder; }
-  /// Closes the open batch, which is not empty. `next_message`: the number behind its last message. `flush`:
-  /// it should become durable soon. Compressed is what becomes shorter by it.
+  /// Closes the open batch. Requires: it is not empty. `next_message` is the number after its last message.
+  /// `flush` asks that it become durable soon. The batch is compressed only if that makes it shorter.
   void roll(std::uint64_t next_message, bool flush, Codec codec = Codec::none) {
     open_->first_message = next_message - open_->builder.record_count();
     open_->flush = flush;
@@ -52,27 +52,27 @@ class SessionBatches final : public SessionOutgoing {
       open_ = std::make_unique<Batch>();
       return;
     }
-    open_ = std::move(free_.back());  // the one used last: it may still be in the cache
+    open_ = std::move(free_.back());  // the last one used: it may still be in the cache
     free_.pop_back();
     free_bytes_ -= open_->builder.capacity_bytes();
   }
 
-  // --- What there is.
+  // --- State.
 
-  /// Memory of the closed batches.
+  /// Returns the memory of the closed batches, in bytes.
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
-  /// Closed batches.
+  /// Returns the number of closed batches.
   [[nodiscard]] std::size_t count() const { return kept_.size(); }
-  /// Batches on their way on this connection, unconfirmed.
+  /// Returns the number of batches that were sent on this connection, also in part, and are not confirmed.
   [[nodiscard]] std::size_t in_flight() const { return cursor_ + (begun_bytes_ > 0 ? 1 : 0); }
   [[nodiscard]] bool all_sent() const { return cursor_ == kept_.size(); }
-  /// The first message in a closed batch; nothing: there is none.
+  /// Returns the number of the first message in a closed batch; nothing if there is no closed batch.
   [[nodiscard]] std::optional<std::uint64_t> first_message() const {
     return kept_.empty() ? std::nullopt : std::optional(kept_.front()->first_message);
   }
-  /// One past the last sequence number that ever was sent.
+  /// Returns one past the highest sequence number that was ever sent.
   [[nodiscard]] std::uint64_t sent_end() const { return sent_end_; }
-  /// Messages that were sent and may be stored.
+  /// Returns the number of messages that were sent and may be stored.
   [[nodiscard]] std::uint64_t doubtful() const {
     std::uint64_t messages = 0;
     for (const auto& batch : kept_) messages += batch->sent ? batch->count() : 0;
@@ -81,17 +81,17 @@ class SessionBatches final : public SessionOutgoing {
 
   // --- On a connection.
 
-  /// How batches go out on a connection.
+  /// The parameters for sending batches on a connection.
   struct Terms {
     session::ProducerIdentity producer;
     std::uint32_t channel = 0;
     std::size_t batch_bytes_max = 0;
-    std::size_t window_bytes = 0;  ///< on their way unconfirmed; one batch of any size may be
+    std::size_t window_bytes = 0;  ///< limit of unconfirmed bytes; one batch of any size is allowed
   };
 
-  /// From here on, batches go out like this.
+  /// Starts sending batches with these parameters.
   void start(const Terms& terms) { terms_ = terms; }
-  /// The connection is gone, and what it had sent in part with it.
+  /// Records that the connection has ended. A frame that was sent in part must be sent again as a whole.
   void stop() {
     begun_bytes_ = 0;
     rewind(0);
@@ -132,8 +132,8 @@ class SessionBatches final : public SessionOutgoing {
     }
   }
 
-  /// The rest of the frame that is sent in part, if there is one. It counts as sent: the caller sends it
-  /// before anything else, so that the batches may change.
+  /// Returns the rest of the frame that was sent in part; empty if there is none. The frame then counts as
+  /// sent, and batches may be removed or renumbered. The caller must send the rest before anything else.
   std::vector<std::byte> take_rest() {
     std::vector<std::byte> rest;
     if (begun_bytes_ == 0) return rest;
@@ -145,29 +145,31 @@ class SessionBatches final : public SessionOutgoing {
     return rest;
   }
 
-  // --- What the broker says. The frame that is sent in part must not be taken off: `take_rest` first.
+  // --- Answers of the broker. Requires: no frame that was sent in part belongs to a batch that is removed;
+  // call `take_rest` first.
 
-  /// The first sequence number of all: that of the next batch.
+  /// Numbers all batches from `sequence` on, which becomes the number of the next one.
   void number_from(std::uint64_t sequence) { renumber(0, sequence); }
 
-  /// Whether a frame is sent in part whose batch lies wholly before `sequence`.
+  /// Returns true if a frame was sent in part and its batch lies wholly before `sequence`.
   [[nodiscard]] bool in_midst_before(std::uint64_t sequence) const {
     return in_midst() && kept_[cursor_]->end() <= sequence;
   }
-  /// Takes off the first batch, if it lies wholly before `sequence`.
+  /// Removes the first batch if it lies wholly before `sequence`.
   std::optional<Range> settle_before(std::uint64_t sequence) {
     if (kept_.empty() || !kept_.front()->numbered || kept_.front()->end() > sequence) return std::nullopt;
     return remove(0);
   }
-  /// Takes off the first batch, whatever it is; with `sent_only`, if it was sent at some time.
+  /// Removes the first batch. With `sent_only`: only if it was sent at some time.
   std::optional<Range> settle_first(bool sent_only) {
     if (kept_.empty() || (sent_only && !kept_.front()->sent)) return std::nullopt;
     return remove(0);
   }
 
-  /// The broker expects `sequence` next: what it lacks is numbered accordingly and goes out again, from there
-  /// on, or, with `all`, from the first batch. Answers how many confirmed messages it has lost, or nothing
-  /// where `sequence` is none at which a batch of ours ends or begins.
+  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again;
+  /// with `all`, all batches. If the broker has lost confirmed messages, renumbers all batches from
+  /// `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing if no batch
+  /// begins or ends at `sequence`.
   std::optional<std::uint64_t> continue_from(std::uint64_t sequence, bool all) {
     const std::uint64_t first =
         !kept_.empty() && kept_.front()->numbered ? kept_.front()->sequence : next_sequence_;
@@ -185,15 +187,15 @@ class SessionBatches final : public SessionOutgoing {
     return 0;
   }
 
-  /// Takes off the batch that has exactly these sequence numbers and was sent; those behind it take its
-  /// place.
+  /// Removes the sent batch that has exactly these sequence numbers. The batches behind it are renumbered to
+  /// close the gap.
   std::optional<Range> give_up(std::uint64_t begin, std::uint64_t end) {
     for (std::size_t at = 0; at < cursor_; ++at) {
       if (kept_[at]->sequence == begin && kept_[at]->end() == end) return give_up_at(at);
     }
     return std::nullopt;
   }
-  /// Takes off the batch that is to be sent next, if it is larger than the broker takes.
+  /// Removes the batch that would be sent next if it is larger than the broker accepts.
   std::optional<Range> give_up_oversized() {
     if (begun_bytes_ > 0 || cursor_ == kept_.size()) return std::nullopt;
     if (kept_[cursor_]->builder.size_bytes() <= terms_.batch_bytes_max) return std::nullopt;
@@ -204,12 +206,12 @@ class SessionBatches final : public SessionOutgoing {
   struct Batch {
     BatchBuilder builder;
     std::uint64_t first_message = 0;
-    std::uint64_t sequence = 0;  // with `numbered`
-    bool numbered = false;       // header and checksum are made
-    bool sent = false;           // all of it, at some time
+    std::uint64_t sequence = 0;  // valid if `numbered`
+    bool numbered = false;       // header and checksum are computed
+    bool sent = false;           // completely, at some time
     bool flush = false;
     std::array<std::byte, session::frame_layout::header_bytes> header{};  // of the frame
-    std::span<std::byte> bytes;                                           // with `numbered`
+    std::span<std::byte> bytes;                                           // valid if `numbered`
 
     [[nodiscard]] std::uint64_t count() const { return builder.record_count(); }
     [[nodiscard]] std::uint64_t end() const { return sequence + count(); }
@@ -239,7 +241,7 @@ class SessionBatches final : public SessionOutgoing {
     session::encode_frame_header(batch.header.data(), header, {});
   }
 
-  /// The batch at the cursor has been sent.
+  /// Moves the cursor behind its batch, which has been sent.
   void passed() {
     Batch& batch = *kept_[cursor_++];
     begun_bytes_ = 0;
@@ -255,7 +257,7 @@ class SessionBatches final : public SessionOutgoing {
     for (std::size_t at = 0; at < to; ++at) in_flight_bytes_ += kept_[at]->bytes.size();
   }
 
-  /// Batches from `from` on get their numbers anew, from `sequence`: none of them is stored.
+  /// Renumbers the batches from index `from` on, starting at `sequence`. None of them is stored.
   void renumber(std::size_t from, std::uint64_t sequence) {
     for (std::size_t at = from; at < kept_.size(); ++at) kept_[at]->numbered = kept_[at]->sent = false;
     next_sequence_ = sequence;
@@ -294,10 +296,10 @@ class SessionBatches final : public SessionOutgoing {
   std::vector<std::unique_ptr<Batch>> free_;
   std::size_t held_bytes_ = 0;       // memory of `kept_`
   std::size_t free_bytes_ = 0;       // memory of `free_`
-  std::size_t cursor_ = 0;           // in `kept_`: the next to be sent
-  std::size_t begun_bytes_ = 0;      // of the frame at the cursor, sent
+  std::size_t cursor_ = 0;           // index in `kept_` of the next batch to send
+  std::size_t begun_bytes_ = 0;      // bytes of the frame at the cursor that were sent
   std::size_t in_flight_bytes_ = 0;  // of the batches before the cursor
-  std::uint64_t next_sequence_ = 0;  // of the next batch that gets a number
+  std::uint64_t next_sequence_ = 0;  // for the next batch that gets a number
   std::uint64_t sent_end_ = 0;
   Terms terms_;
 };

@@ -1,4 +1,4 @@
-/// The time that sessions go by, and how long a wait may be. Layer: client.
+/// The source of time in sessions, and waiting with deadlines. Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -14,25 +14,25 @@ namespace lightq::inline v1 {
 
 using SessionTime = std::chrono::steady_clock::time_point;
 
-/// A time that does not come.
+/// A time that never comes.
 inline constexpr SessionTime session_never = SessionTime::max();
 
-/// `now` and so much more, for timeouts however long (negative ones count as 0).
+/// Returns `now` plus `timeout`. Negative timeouts count as 0; a year or more means never.
 inline SessionTime session_deadline(SessionTime now, Timeout timeout) {
   constexpr Timeout longest = std::chrono::hours(24 * 365);
   if (timeout >= longest) return session_never;
   return now + std::max(timeout, Timeout(0));
 }
 
-/// Where a session's times come from: the machine's steady clock, unless a test gives another one. Any thread
-/// that the source bears.
+/// The source of a session's times: the machine's steady clock, unless a test provides another one. Thread:
+/// any, if the source allows it.
 class SessionClock {
  public:
   using Source = std::function<SessionTime()>;
   explicit SessionClock(Source source = {}) : source_(std::move(source)) {}
   [[nodiscard]] SessionTime now() const { return source_ ? source_() : std::chrono::steady_clock::now(); }
 
-  /// The same, some milliseconds earlier, for a fraction of its cost.
+  /// Returns a time that may be some milliseconds old, at a fraction of the cost of `now`.
   [[nodiscard]] SessionTime coarse_now() const {
     if (source_) return source_();
     timespec time{};
@@ -40,8 +40,8 @@ class SessionClock {
     return SessionTime(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
   }
 
-  /// Waits until `fd` has one of `events` (of poll(2)) or `until` has come, at most a minute; may end sooner.
-  /// `fd` -1: only waits.
+  /// Waits until `fd` has one of `events` (of poll(2)) or `until` has passed, at most a minute. May return
+  /// earlier. With `fd` -1 it only waits.
   void wait(int fd, short events, SessionTime until) const {
     constexpr Timeout longest = std::chrono::minutes(1);
     const SessionTime begin = now();

@@ -1,5 +1,5 @@
-/// One connection of a session: its greeting, its heartbeats, and frames both ways. docs/session.md,
-/// "Beginning and end". Layer: client.
+/// One connection of a session: its handshake, its heartbeats, and frames in both directions.
+/// docs/session.md, "Beginning and end". Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -30,41 +30,42 @@
 
 namespace lightq::inline v1 {
 
-/// Frames that lie elsewhere and are sent from there, behind a connection's own.
+/// An interface to frames that a producer keeps in its own memory. A connection sends them from there, after
+/// its own frames.
 class SessionOutgoing {
  public:
-  /// Names the next bytes to send, in order, up to the end of a frame; answers how many of `parts` it has
-  /// filled. `bytes_target`: of one frame, or of as many as are not more.
+  /// Fills `parts` with the next bytes to send, in order, up to the end of a frame. Returns how many parts it
+  /// has filled. Together they have the bytes of one frame, or of as many frames as fit into `bytes_target`.
   virtual std::size_t gather(std::span<iovec> parts, std::size_t bytes_target) = 0;
-  /// Whether a frame is sent in part, so that no other may come before its rest.
+  /// Returns true if a frame was sent in part, so that its rest must be sent before any other frame.
   [[nodiscard]] virtual bool in_midst() const = 0;
-  /// So many of the bytes that were named have been sent.
+  /// Records that `bytes` of the gathered bytes have been sent.
   virtual void written(std::size_t bytes) = 0;
 
  protected:
   ~SessionOutgoing() = default;
 };
 
-/// A connection from `begin` to `drop`; then it may begin anew. Knows the session's own frames (hello,
-/// welcome and heartbeat) and hands on all others. No call waits. After an error nothing works but `drop`.
-/// Movable. One thread.
+/// A connection from `begin` to `drop`; afterwards it may begin again. Handles the session's own frames
+/// (hello, welcome and heartbeat) and passes all others to its owner. No call waits. After an error only
+/// `drop` works. Movable. For one thread.
 class SessionConnection {
  public:
   enum class Phase {
     closed,
     connecting,  ///< the system has not connected yet
-    greeting,    ///< hello is on its way
-    open,        ///< welcome has come
+    greeting,    ///< hello was sent or is being sent
+    open,        ///< welcome has arrived
   };
 
-  /// `hello`: what is said in the beginning, but for the ticket. What the broker sends may be at most as long
-  /// as it says. `read_bytes`: how much is read at once. `memory`: what the broker is asked to share where
-  /// the connection is one by a Unix socket; of no bytes: nothing.
+  /// `hello` is the client's first frame without the ticket; frames from the broker may be at most as long as
+  /// it says. `read_bytes` is the size of a read. `memory` is the shared memory to request over a Unix
+  /// socket; with sizes of 0, none is requested.
   explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least,
                              const session::SharedSizes& memory = {})
       : hello_(std::move(hello)), memory_(memory), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
-  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect,
+  /// Starts to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect,
   /// SessionZmqSocket::connect or SessionZmtpSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
@@ -81,9 +82,9 @@ class SessionConnection {
     return {};
   }
 
-  /// Ends the connection without a word.
+  /// Ends the connection without a goodbye.
   void drop() {
-    wire_.reset();  // a forked child's copy is left as it is
+    wire_.reset();  // in a forked child this leaves the parent's connection alone
     if (std::exchange(held_, false) && kept_.empty()) kept_ = inbox_.give_memory();
     inbox_.clear();
     out_.clear();
@@ -94,10 +95,10 @@ class SessionConnection {
     phase_ = Phase::closed;
   }
 
-  /// Reads what has come and calls `take(const SessionFrame&)`, which answers Result<void>, for every frame
-  /// that is not the session's own; a limited amount in one call. Where `take` calls `hold`, its frame stays
-  /// valid and nothing is read or taken behind it, until `release`. Errors: closed, io_error, invalid_request
-  /// (the broker breaks the protocol), and `take`'s.
+  /// Reads available bytes, a limited amount per call. Calls `take(const SessionFrame&)`, which returns
+  /// Result<void>, for every frame that is not the session's own. If `take` calls `hold`, its frame stays
+  /// valid and nothing more is read or taken until `release`. Errors: closed, io_error, invalid_request (the
+  /// broker violates the protocol), and those of `take`.
   template <typename Take>
   Result<void> receive(SessionTime now, Take&& take) {
     if (phase_ == Phase::connecting) {
@@ -124,8 +125,8 @@ class SessionConnection {
     }
     return {};
   }
-  /// Nothing is read or taken from now on. The frame that was taken last stays valid, until `release`, over
-  /// `drop` and `begin` too, which let the next connection read until it is held as well.
+  /// Stops reading and taking frames. The last frame taken stays valid until `release`, even after `drop` and
+  /// `begin`. A new connection reads until it is held too.
   void hold() { held_ = true; }
   void release() {
     was_held_ |= held_;
@@ -134,8 +135,8 @@ class SessionConnection {
   }
   [[nodiscard]] bool is_held() const { return held_; }
 
-  /// What time demands: a heartbeat, if nothing else was sent. Error: timeout, nothing was heard for twice
-  /// the heartbeat. To be called after `receive`.
+  /// Sends a heartbeat if one is due and nothing else was sent. Requires: `receive` was called before.
+  /// Errors: timeout, if nothing arrived for twice the heartbeat interval.
   Result<void> tick(SessionTime now) {
     if (now >= silence_ends()) {
       return Error{ErrorCode::timeout, "nothing was heard from the broker for twice its heartbeat"};
@@ -143,21 +144,21 @@ class SessionConnection {
     beat(now);
     return {};
   }
-  /// The heartbeat alone, for who has not read what may have come.
+  /// Sends a due heartbeat without checking for silence. For callers that have not read pending input.
   void beat(SessionTime now) {
     if (now >= heartbeat_due() && !has_unsent()) put(session::Heartbeat{}, 0, 0);
   }
 
-  /// Puts a frame behind those that wait to be sent.
+  /// Appends a frame to those that wait to be sent.
   template <typename Body>
   void put(const Body& body, std::uint32_t channel, std::uint32_t request) {
     put_bytes(session::encode_frame(body, channel, request));
   }
-  /// The same with a frame's bytes, or the rest of one.
+  /// Appends the bytes of a frame, or the rest of one, to those that wait to be sent.
   void put_bytes(ByteView bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
 
-  /// Sends what waits and then, if there are any, `batches`, as far as the system takes it. Errors: closed,
-  /// io_error.
+  /// Sends the waiting frames and then `batches`, if not null, as far as the system accepts them. Errors:
+  /// closed, io_error.
   Result<void> send(SessionTime now, SessionOutgoing* batches) {
     if (phase_ == Phase::closed || phase_ == Phase::connecting) return {};
     std::array<iovec, parts_max> parts;
@@ -186,45 +187,46 @@ class SessionConnection {
   }
 
   [[nodiscard]] Phase phase() const { return phase_; }
-  /// What the broker said; valid while open.
+  /// Returns the broker's welcome. Valid while open.
   [[nodiscard]] const session::Welcome& welcome() const { return welcome_; }
-  /// A number for a request, another one each time.
+  /// Returns a number for a request, different each time.
   std::uint32_t next_request() {
     if (++request_ == 0) ++request_;
     return request_;
   }
-  /// -1 while closed. Another one after each `begin`.
+  /// Returns the descriptor to wait for; -1 while closed. It changes with each `begin`.
   [[nodiscard]] int fd() const { return wire_ == nullptr ? -1 : wire_->fd(); }
-  /// Whether there is something to do when the descriptor is writable.
+  /// Returns true if there is something to do when the descriptor is writable.
   [[nodiscard]] bool wants_write() const {
     return wire_ != nullptr && wire_->tells_room_by_writable() &&
            (phase_ == Phase::connecting ? wire_->connects_by_writable() : has_unsent());
   }
-  /// Whether `send` has something to do once there is room.
+  /// Returns true if `send` has something to do as soon as the system accepts more bytes.
   [[nodiscard]] bool has_unsent() const {
     return blocked_ || (phase_ != Phase::closed && out_begin_ < out_.size());
   }
-  /// What to wait for on the descriptor, as poll(2) takes it.
+  /// Returns the events to wait for on the descriptor, as poll(2) takes them.
   [[nodiscard]] short wait_events() const {
     if (wants_write()) return static_cast<short>(held_ ? POLLOUT : POLLIN | POLLOUT);
     const bool told_by_reading = has_unsent() && wire_ != nullptr && !wire_->tells_room_by_writable();
     return static_cast<short>(held_ && !told_by_reading ? 0 : POLLIN);
   }
-  /// Whether the other side has ended the connection, behind what it has sent. Not known of ZeroMQ's sockets.
+  /// Returns true if the other side has ended the connection after its last bytes. Unknown for ZeroMQ
+  /// sockets.
   [[nodiscard]] bool has_hung_up() const { return wire_ != nullptr && wire_->has_hung_up(); }
-  /// Whether `receive` or `send` has something to do that the descriptor may not tell: to be asked before one
-  /// waits for it.
+  /// Returns true if `receive` or `send` has something to do that the descriptor may not show. Check it
+  /// before waiting for the descriptor.
   [[nodiscard]] bool pending() const {
     if (phase_ == Phase::closed || phase_ == Phase::connecting) return false;
     return wire_->pending(static_cast<short>((held_ ? 0 : POLLIN) | (has_unsent() ? POLLOUT : 0)));
   }
-  /// When `tick` has something to do next.
+  /// Returns when `tick` has something to do next.
   [[nodiscard]] SessionTime next_timer() const {
     return has_unsent() ? silence_ends() : std::min(heartbeat_due(), silence_ends());
   }
 
  private:
-  /// Ends a wire in the process that began it, and nowhere else.
+  /// Deletes a wire in the process that created it; does nothing in a forked child.
   struct EndAtHome {
     HomeProcess home;
     void operator()(SessionWire* wire) const {
@@ -297,7 +299,8 @@ class SessionConnection {
     if (frame.header.op == Op::heartbeat) return {};
     if (frame.header.op == Op::welcome) return take_welcome(frame);
     if (frame.header.op == Op::shared) return take_shared(frame);
-    if (frame.header.op == Op::error && is_answer_to_share(frame)) return open_now();  // then without
+    // continues without shared memory
+    if (frame.header.op == Op::error && is_answer_to_share(frame)) return open_now();
     const bool of_greeting = frame.header.op == Op::error || frame.header.op == Op::goodbye;
     if (phase_ == Phase::greeting && !of_greeting) {
       return Error{ErrorCode::invalid_request,
@@ -319,7 +322,8 @@ class SessionConnection {
     }
     welcome_ = *welcome;
     if (!wire_->can_share()) return open_now();
-    // Nothing is said behind it until the answer has come: by then it is known where to say it.
+    // Nothing is sent after this frame until the broker answers it, because the answer decides over which
+    // carrier.
     share_request_ = next_request();
     put(session::Share{memory_, true}, 0, share_request_);
     return {};
@@ -349,7 +353,7 @@ class SessionConnection {
     if (out_.capacity() > out_keep_bytes_max) out_.shrink_to_fit();
   }
 
-  /// What is not read because a frame is held is no silence.
+  /// Silence while a frame is held does not count, because nothing is read then.
   [[nodiscard]] SessionTime silence_ends() const {
     const bool counts =
         hello_.heartbeat_ms != 0 && !held_ && (phase_ == Phase::greeting || phase_ == Phase::open);
@@ -367,20 +371,20 @@ class SessionConnection {
   session::Welcome welcome_;
   Wire wire_;  // null while closed
   SessionInbox inbox_;
-  std::vector<std::byte> out_;  // frames of the connection's own
-  std::size_t out_begin_ = 0;   // of them that has not been sent
+  std::vector<std::byte> out_;  // the connection's own frames
+  std::size_t out_begin_ = 0;   // index of the first byte not sent
   Phase phase_ = Phase::closed;
   SessionTime heard_;
   SessionTime sent_;
-  std::uint64_t frames_ = 0;       // taken
-  std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
+  std::uint64_t frames_ = 0;       // taken so far
+  std::size_t unheard_bytes_ = 0;  // of an incomplete frame, received since heard_
   std::uint32_t request_ = 0;
   std::uint32_t hello_request_ = 0;
-  std::uint32_t share_request_ = 0;  // that is not answered yet
-  bool blocked_ = false;             // the system took less than there was
+  std::uint32_t share_request_ = 0;  // the unanswered request; 0: none
+  bool blocked_ = false;             // the system accepted less than was offered
   bool held_ = false;
   bool was_held_ = false;        // since the last `receive`
-  std::vector<std::byte> kept_;  // where a frame lies that was held as its connection was dropped
+  std::vector<std::byte> kept_;  // memory of a held frame, after its connection was dropped
 };
 
 }  // namespace lightq::inline v1

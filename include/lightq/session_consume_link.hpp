@@ -23,17 +23,17 @@ namespace lightq::inline v1 {
 
 /// Counters of a consumer on a session, since it was made. They count messages if not stated otherwise.
 struct ConsumerStats {
-  std::uint64_t received = 0;      ///< handed to the application
+  std::uint64_t received = 0;      ///< received by the application
   std::uint64_t again = 0;         ///< of these, redeliveries
   std::uint64_t acknowledged = 0;  ///< while they were in flight to this consumer
   std::uint64_t rejected = 0;      ///< while they were in flight to this consumer
   std::uint64_t late = 0;          ///< acknowledged too late: the broker had already redelivered them
   std::uint64_t lost = 0;          ///< dropped or damaged before they could be delivered
   std::uint64_t opens = 0;         ///< how often the channel was opened
-  /// How often the topic was opened with another log than before, or with a log that had lost its end, so
-  /// that the broker assigns the same offsets to other messages. A consumer without a name then goes on where
-  /// the two logs begin to differ, or at the first message. With a name, or in a group, this also counts a
-  /// broker that was killed and lost nothing.
+  /// How often the topic was opened with another log than before, or with a log that had lost its end. In
+  /// both cases the broker assigns the same offsets to other messages. A consumer without a name then
+  /// continues where the two logs begin to differ, or at the first message. With a name, or in a group, this
+  /// also counts a broker that was killed and lost nothing.
   std::uint64_t new_logs = 0;
   std::uint64_t violations =
       0;  ///< how often the consumer ended a connection because of a protocol violation
@@ -60,14 +60,14 @@ class SessionConsumeLink {
         [&](const SessionFrame& frame) { return take(frame, now); }, [this] { ask(); });
     if (!done) ended(done.error(), now);
   }
-  /// Returns the batch that has come, or nothing. Its messages count as handed to the application.
+  /// Returns the delivered batch, or nothing. Its messages count as received by the application.
   [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
   /// Checks for the end of the connection even while the application has a batch and nothing is read.
   void look_for_end(SessionTime now) {
     if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
-  /// Releases the batch: the application no longer looks at it.
+  /// Releases the batch, which the application does not use any more.
   void release() {
     if (!batch_) return;
     batch_.reset();
@@ -127,7 +127,7 @@ class SessionConsumeLink {
     sought_.reset();
     connection().put(session::Seek{to}, channel_, seeking_);
   }
-  /// Returns true while the answer to `seek` has not come.
+  /// Returns true until the answer to `seek` has arrived.
   [[nodiscard]] bool is_seeking() const { return seeking_ != 0; }
   /// Returns the broker's answer to `seek`, or nothing if the connection ended instead.
   std::optional<Result<Offset>> take_sought() { return std::exchange(sought_, std::nullopt); }
@@ -161,14 +161,14 @@ class SessionConsumeLink {
     stats.violations = route_.violations();
     return stats;
   }
-  /// Returns the number of messages that were handed to the application and not acknowledged.
+  /// Returns the number of messages that the application has received and not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
   /// Returns true if there are acknowledgements to send, or credit while the consumer is not paused.
   [[nodiscard]] bool has_news() const {
     return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
   }
   /// Returns until when acknowledgements and credit may wait for more before the application waits for input.
-  /// So messages that come one by one are acknowledged several at a time.
+  /// So messages that arrive one by one are acknowledged several at a time.
   [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
     return (news_since_ == session_never ? now : news_since_) + news_pause;
   }
@@ -270,7 +270,7 @@ class SessionConsumeLink {
     connection().put(open, 0, open_request_);
   }
 
-  // --- What the broker says.
+  // --- Frames from the broker.
 
   Result<void> take(const SessionFrame& frame, SessionTime now) {
     using session::Op;
@@ -380,7 +380,7 @@ class SessionConsumeLink {
     if (batch.base_offset().value > UINT64_MAX - messages)
       return violation("delivered offsets that do not exist");
     if (head->delivery == 0) return violation("delivered what is only read");
-    // A member of a group is not told when another member seeks, so its offsets may go back.
+    // A member of a group receives no notice when another member seeks, so its offsets may go back.
     const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
     if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
     const SessionAmount amount{messages, batch.message_bytes()};
@@ -420,7 +420,7 @@ class SessionConsumeLink {
     counts_.lost += lost;
   }
 
-  // --- What is sent to the broker.
+  // --- Frames to the broker.
 
   void plan_to_keep(SessionTime now) {
     keeps_at_ = now + std::max(Timeout(opened_->ack_timeout_ms / keep_parts), Timeout(1));

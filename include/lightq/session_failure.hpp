@@ -1,4 +1,4 @@
-/// What follows from a code of a session's. docs/session.md, "Codes". Layer: client.
+/// How a client reacts to each code of a session. docs/session.md, "Codes". Layer: client.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace lightq::inline v1 {
 
-/// What a client does about the end of a connection, or of an attempt.
+/// The client's reaction to the end of a connection or attempt.
 enum class Consequence {
   again,  ///< connects again
-  join,   ///< joins again before that
+  join,   ///< joins again, then connects again
   doubt,  ///< the broker does not know the producer: see SessionState::in_doubt
   fail,   ///< gives up
 };
 
-/// What a producer does about a refused batch.
+/// A producer's reaction to a refused batch.
 enum class Refusal {
-  again_at_once,  ///< sends it again
+  again_at_once,  ///< sends it again immediately
   again_later,
-  give_up,  ///< goes on without its messages
-  end,      ///< the channel is of no use any more
+  give_up,  ///< gives up its messages and continues
+  end,      ///< the channel cannot be used any more
 };
 
-/// The library's code for one of a session's.
+/// Returns the library's error code for a session's code.
 constexpr ErrorCode error_code_of(session::Code code) {
   using session::Code;
   switch (code) {
@@ -49,14 +49,14 @@ constexpr ErrorCode error_code_of(session::Code code) {
   }
 }
 
-/// The error for a code that the broker has sent with a sentence.
+/// Returns the error for a code and sentence from the broker.
 inline Error error_of(session::Code code, const std::string& sentence) {
   std::string text = "the broker says " + std::string(to_word(code));
   if (!sentence.empty()) text += ": " + sentence;
   return {error_code_of(code), text};
 }
 
-/// Of `error` or `goodbye` with this code.
+/// Returns the reaction to `error` or `goodbye` with this code.
 constexpr Consequence consequence_of(session::Code code) {
   using session::Code;
   switch (code) {
@@ -66,13 +66,14 @@ constexpr Consequence consequence_of(session::Code code) {
     case Code::not_supported:
     case Code::topic_not_found:
     case Code::topic_deleted:
-    case Code::too_large:  // of a consumer: what is too long comes again each time
+    case Code::too_large:  // for a consumer: the same message would be too long again
     case Code::fenced: return Consequence::fail;
     default: return Consequence::again;
   }
 }
 
-/// Of `refuse` with this code; `retry`: what may go better later is to be sent again.
+/// Returns the reaction to `refuse` with this code. With `retry`, batches that may succeed later are sent
+/// again.
 constexpr Refusal refusal_of(session::Code code, bool retry) {
   using session::Code;
   switch (code) {
@@ -90,7 +91,7 @@ constexpr Refusal refusal_of(session::Code code, bool retry) {
   }
 }
 
-/// Whether a join that failed so would fail again.
+/// Returns true if a join that failed with this code would fail again.
 constexpr bool is_final(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_json:

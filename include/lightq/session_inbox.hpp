@@ -1,4 +1,4 @@
-/// Takes frames out of a stream of bytes. docs/session.md, "The frame". Layer: client.
+/// Splits a stream of bytes into session frames. docs/session.md, "The frame". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -16,35 +16,36 @@
 
 namespace lightq::inline v1 {
 
-/// A frame that has come. Lies in the inbox that gave it.
+/// A received frame. Lifetime: a view into the inbox that returned it.
 struct SessionFrame {
   session::FrameHeader header;
   ByteView body;
 };
 
-/// The bytes of a stream that have come and are not used yet. Memory grows with what has come, never with
-/// what a length says will come, up to twice the longest frame. One thread.
+/// The received bytes of a stream that are not used yet. Its memory grows with the bytes received, never with
+/// an announced length, up to twice the longest frame. For one thread.
 class SessionInbox {
  public:
   static constexpr std::size_t read_bytes_least = 2048;
 
-  /// `body_bytes_max`: the longest body taken. `read_bytes`: the least that `room` has.
+  /// `body_bytes_max` is the longest body accepted; `read_bytes` the least size of `room`.
   explicit SessionInbox(std::uint32_t body_bytes_max, std::size_t read_bytes = read_bytes_least)
       : body_bytes_max_(body_bytes_max), read_bytes_(std::max(read_bytes, read_bytes_least)) {}
 
-  /// Where the next bytes go: some place, never none. Frames given before are gone.
+  /// Returns the space for the next bytes; never empty. Invalidates the frames returned before.
   std::span<std::byte> room() {
     if (begin_ == end_) begin_ = end_ = 0;
     if (buffer_.size() - end_ < read_bytes_) make_room();
     return std::span(buffer_).subspan(end_);
   }
-  /// So many bytes were put into `room`.
+  /// Records that `bytes` were written to `room`.
   void add(std::size_t bytes) {
     assert(bytes <= buffer_.size() - end_);
     end_ += bytes;
   }
 
-  /// The next frame; nothing: it is not whole yet. Error: invalid_request, the stream can be read no further.
+  /// Returns the next frame; nothing if it is incomplete. Errors: invalid_request, after which the stream
+  /// cannot be read.
   Result<std::optional<SessionFrame>> next() {
     const ByteView left = ByteView(buffer_).subspan(begin_, end_ - begin_);
     if (left.size() < session::frame_layout::header_bytes) return std::optional<SessionFrame>();
@@ -58,9 +59,9 @@ class SessionInbox {
         SessionFrame{header, left.first(whole).subspan(session::frame_layout::header_bytes)});
   }
 
-  /// Forgets what has come; the memory stays.
+  /// Drops all bytes and keeps the memory.
   void clear() { begin_ = end_ = 0; }
-  /// The same, but the memory goes: frames that were given are valid as long as what this answers.
+  /// Drops all bytes and returns the memory. Frames returned before stay valid as long as it exists.
   std::vector<std::byte> give_memory() {
     clear();
     return std::exchange(buffer_, {});
@@ -83,7 +84,7 @@ class SessionInbox {
   std::uint32_t body_bytes_max_;
   std::size_t read_bytes_;
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0;  // of what is not used
+  std::size_t begin_ = 0;  // of the unused bytes
   std::size_t end_ = 0;
 };
 

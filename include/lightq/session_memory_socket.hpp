@@ -1,5 +1,4 @@
-/// A session whose bytes go through memory that the broker shares. docs/session.md, "Shared memory". Layer:
-/// client.
+/// Carries a session through memory that the broker shares. docs/session.md, "Shared memory". Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -27,8 +26,9 @@
 
 namespace lightq::inline v1 {
 
-/// A Unix socket, until `share`. From then on the descriptor is another one, and who waits for it asks
-/// `pending` first, by which the broker learns that it has to wake somebody. Not movable. One thread.
+/// A Unix socket until `share`, then two rings in shared memory. `share` changes the descriptor. From then
+/// on, call `pending` before waiting for it, which tells the broker that it has to wake this side. Not
+/// movable. For one thread.
 class SessionMemorySocket final : public SessionWire {
  public:
   explicit SessionMemorySocket(SessionSocket socket) : socket_(std::move(socket)) {
@@ -45,7 +45,7 @@ class SessionMemorySocket final : public SessionWire {
 
   Result<std::size_t> read(std::span<std::byte> to) override {
     if (!rings_) return receive(to);
-    const bool ended = ended_;  // asked before: what the broker wrote, it wrote before it ended
+    const bool ended = ended_;  // read first: the broker wrote all its bytes before it ended
     ByteRingReader& reader = rings_->reader();
     const std::size_t got = reader.copy(to);
     if (got == 0) return nothing(ended);
@@ -75,7 +75,7 @@ class SessionMemorySocket final : public SessionWire {
   [[nodiscard]] bool tells_room_by_writable() const override { return !rings_; }
   bool pending(short events) override {
     if (!rings_) return false;
-    if (waits_) hear();  // what has woken this side would wake it again
+    if (waits_) hear();  // the wake-up that was received would wake it again
     if (ended_) return true;
     waits_ = true;
     return ((events & POLLIN) != 0 && !rings_->reader().wait()) ||
@@ -97,14 +97,14 @@ class SessionMemorySocket final : public SessionWire {
   }
 
  private:
-  // Who looks again and again, and never waits, sees the end all the same.
+  // A program that polls without ever waiting checks the socket for the end after this many empty reads.
   static constexpr unsigned looks_max = 64;
 
   static Error nonsense() {
     return {ErrorCode::invalid_request, "the memory that the broker shares makes no sense"};
   }
 
-  /// Reads from the socket, and keeps descriptors that come along.
+  /// Reads from the socket, and keeps descriptors that arrive with the bytes.
   Result<std::size_t> receive(std::span<std::byte> to) {
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptors_)> control{};
     iovec part{to.data(), to.size()};
@@ -112,7 +112,7 @@ class SessionMemorySocket final : public SessionWire {
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
-    message.msg_controllen = CMSG_LEN(sizeof descriptors_);  // what comes beyond them the system closes
+    message.msg_controllen = CMSG_LEN(sizeof descriptors_);  // the system closes descriptors beyond these
     const ssize_t got = ::recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
     if (got <= 0) return SessionSocket::received(got);
     for (cmsghdr* about = CMSG_FIRSTHDR(&message); about != nullptr; about = CMSG_NXTHDR(&message, about)) {
@@ -127,9 +127,9 @@ class SessionMemorySocket final : public SessionWire {
     for (; descriptor_count_ > 0; --descriptor_count_) ::close(descriptors_[descriptor_count_ - 1]);
   }
 
-  /// Puts the socket into an epoll instance, which is waited for in its place. The system takes a message
-  /// over a socket for a sign that its sender is about to sleep, and delays the process that is woken; an
-  /// epoll instance between them does not pass that on.
+  /// Puts the socket into an epoll instance, which is waited for instead. After a message over a socket the
+  /// system assumes that the sender will sleep, and delays the process that it wakes. An epoll instance in
+  /// between prevents that.
   Result<void> watch() {
     waiting_ = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event wake{EPOLLIN | EPOLLRDHUP, {}};
@@ -137,16 +137,16 @@ class SessionMemorySocket final : public SessionWire {
     return Error{ErrorCode::io_error, "cannot wait for what wakes a session in shared memory", errno};
   }
 
-  /// There is nothing to read. Takes what has woken this side, and asks whether the broker is still there.
+  /// Handles an empty ring: consumes wake-ups, and checks whether the broker is still there.
   Result<std::size_t> nothing(bool ended) {
     const bool broken = rings_->reader().broken();
-    if (broken) hear();  // a broker that has ended takes its memory away
+    if (broken) hear();  // a broker that has ended removes its memory
     if (ended || (broken && ended_)) return Error{ErrorCode::closed, "the broker ended the connection"};
     if (broken) return nonsense();
     if (waits_ || ++looks_ >= looks_max) hear();
     return std::size_t{0};
   }
-  /// Takes what has woken this side, or the end.
+  /// Consumes wake-ups, and notices the end of the connection.
   void hear() {
     waits_ = false;
     looks_ = 0;
@@ -155,11 +155,11 @@ class SessionMemorySocket final : public SessionWire {
 
   SessionSocket socket_;
   std::optional<session::SharedRings> rings_;  // nothing: the bytes go through the socket
-  std::array<int, 3> descriptors_{};           // that have come; only the first is of any use
+  std::array<int, 3> descriptors_{};           // received descriptors; only the first is used
   std::size_t descriptor_count_ = 0;
-  int waiting_ = -1;    // what is to be waited for, once there are rings
-  unsigned looks_ = 0;  // since something was read, or the socket asked
-  bool waits_ = false;  // has told so, and may have been woken
+  int waiting_ = -1;    // the descriptor to wait for once there are rings; otherwise -1
+  unsigned looks_ = 0;  // empty reads since the socket was checked
+  bool waits_ = false;  // has announced that it waits, and may have been woken
   bool ended_ = false;
 };
 

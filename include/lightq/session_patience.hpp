@@ -1,4 +1,4 @@
-/// What the options of producers and consumers on sessions have in common. Layer: client.
+/// Functions for the options that producers, consumers and readers on sessions share. Layer: client.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace lightq::inline v1 {
 
-/// Whether `heartbeat`, `attempt_timeout`, `backoff`, `backoff_max` and `name` of `options` are in their
-/// ranges. Error: invalid_argument.
+/// Checks that `heartbeat`, `attempt_timeout`, `backoff`, `backoff_max` and `name` of `options` are in their
+/// ranges. Errors: invalid_argument.
 template <typename Options>
 Result<void> check_session_patience(const Options& options) {
   const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
@@ -25,7 +25,7 @@ Result<void> check_session_patience(const Options& options) {
   return {};
 }
 
-/// The hello that such options ask for.
+/// Returns the hello for these options.
 template <typename Options>
 session::Hello session_hello(const Options& options) {
   session::Hello hello;
@@ -34,11 +34,11 @@ session::Hello session_hello(const Options& options) {
   return hello;
 }
 
-/// The memory that the broker is asked to share with who mostly sends, or who mostly receives.
+/// The shared memory to request for a client that mostly sends, and for one that mostly receives.
 inline constexpr session::SharedSizes memory_to_send{512 * limits::KiB, 16 * limits::KiB};
 inline constexpr session::SharedSizes memory_to_receive{32 * limits::KiB, 512 * limits::KiB};
 
-/// The same, where such options want any.
+/// Returns `wanted` if the options permit shared memory, otherwise no memory.
 template <typename Options>
 session::SharedSizes session_memory(const Options& options, const session::SharedSizes& wanted) {
   return options.share_memory ? wanted : session::SharedSizes{};

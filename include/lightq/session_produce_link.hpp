@@ -1,4 +1,4 @@
-/// Keeps a producer's channel open: opens it on each connection, and takes the broker's answers.
+/// Keeps a producer's channel open: opens it on each connection, and handles the broker's answers.
 /// docs/session.md, "Producing". Layer: client.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace lightq::inline v1 {
 
-/// The channel of a producer over as many connections as it takes. Calls never wait, but for the join. Not
-/// movable. One thread.
+/// The channel of a producer, opened again on each new connection. Calls do not wait, except that the join
+/// may. Not movable. For one thread.
 class SessionProduceLink {
  public:
   SessionProduceLink(std::string topic, SessionJoin join, const ProducerOptions& options)
@@ -34,7 +34,7 @@ class SessionProduceLink {
   SessionProduceLink& operator=(const SessionProduceLink&) = delete;
   ~SessionProduceLink() { say_goodbye(); }
 
-  /// Connects if it is time, and takes what the broker says.
+  /// Connects if it is time, and handles the broker's frames.
   void receive(SessionTime now, SendReports& reports) {
     if (state_ != SessionState::connecting && state_ != SessionState::open) return;
     const Result<void> done = route_.receive(
@@ -43,7 +43,7 @@ class SessionProduceLink {
     if (!done) ended(done.error(), now, reports);
   }
 
-  /// Sends what can be sent.
+  /// Sends waiting frames and batches as far as possible.
   void transmit(SessionTime now, SendReports& reports) {
     while (route_.is_connected() && route_.is_here()) {
       SessionOutgoing* batches = may_send(now) ? &batches_ : nullptr;
@@ -57,7 +57,7 @@ class SessionProduceLink {
     }
   }
 
-  /// Ends the connection, and reports all that is not confirmed.
+  /// Ends the connection, and reports all unconfirmed messages.
   void close(SendReports& reports) {
     say_goodbye();
     batches_.stop();
@@ -65,10 +65,10 @@ class SessionProduceLink {
     settle_all(route_.of_topic({ErrorCode::closed, "the producer was closed"}), false, reports);
   }
 
-  /// Reports all that is not confirmed as refused or unknown. For a link that has failed.
+  /// Reports all unconfirmed messages as refused or unknown. For a link that has failed.
   void give_up_all(SendReports& reports) { settle_all(last_error(), false, reports); }
 
-  /// While `in_doubt`: gives those messages up, as Fate::unknown, or sends them again.
+  /// Ends the state `in_doubt`: sends the doubtful messages again, or gives them up as Fate::unknown.
   void resolve(bool resend, SendReports& reports) {
     if (state_ != SessionState::in_doubt) return;
     begin_anew();
@@ -80,27 +80,27 @@ class SessionProduceLink {
   [[nodiscard]] const SessionBatches& batches() const { return batches_; }
   [[nodiscard]] const std::string& topic() const { return route_.topic(); }
   [[nodiscard]] SessionState state() const { return state_; }
-  /// Why the last connection or attempt ended.
+  /// Returns why the last connection or attempt ended.
   [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
-  /// Whether batches may leave: the channel is open, and nothing was refused a moment ago.
+  /// Returns true if batches may be sent: the channel is open, and the pause after a refusal is over.
   [[nodiscard]] bool may_send(SessionTime now) const {
     return state_ == SessionState::open && now >= held_until_;
   }
-  /// What the broker said when it opened the channel last; nothing: it has not yet.
+  /// Returns the broker's answer when it last opened the channel; nothing if it has not yet.
   [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return opened_; }
   [[nodiscard]] const ProducerIdentity& identity() const { return identity_; }
-  /// The largest batch that the broker takes, as far as is known.
+  /// Returns the largest batch that the broker accepts, as far as is known.
   [[nodiscard]] std::size_t batch_bytes_max() const { return batch_bytes_max_; }
 
-  /// Channels opened; times that the broker broke the protocol; messages that it lost after it had confirmed
-  /// them.
+  /// Return the number of channels opened, of protocol violations by the broker, and of messages that it lost
+  /// after confirming them.
   [[nodiscard]] std::uint64_t opens() const { return opens_; }
   [[nodiscard]] std::uint64_t violations() const { return route_.violations(); }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
   [[nodiscard]] int fd() const { return route_.connection().fd(); }
   [[nodiscard]] bool wants_write() const { return route_.connection().wants_write(); }
-  /// When something is due though the descriptor tells nothing.
+  /// Returns when something is due even if the descriptor reports nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (state_ != SessionState::connecting && state_ != SessionState::open) return session_never;
     if (route_.connection().pending()) return now;
@@ -134,7 +134,7 @@ class SessionProduceLink {
     }
   }
 
-  /// As somebody whom the broker has never seen.
+  /// Continues as a producer that is new to the broker.
   void begin_anew() {
     identity_ = {};
     secret_.reset();
@@ -155,7 +155,7 @@ class SessionProduceLink {
     connection().drop();
   }
 
-  // --- What the broker says.
+  // --- Frames from the broker.
 
   void ask() {
     open_request_ = connection().next_request();
@@ -262,7 +262,7 @@ class SessionProduceLink {
       const Error error = last_error();
       reports.settled(given_up->begin, given_up->end, Fate::refused, &error);
     } else {
-      // The first time, what only has to be sent again is sent at once.
+      // After the first refusal, a batch that only has to be sent again is sent immediately.
       const bool at_once = refusal == Refusal::again_at_once && !std::exchange(refused_, true);
       if (!at_once) held_until_ = now + route_.next_wait();
     }
@@ -271,7 +271,7 @@ class SessionProduceLink {
     return {};
   }
 
-  /// The broker has stored something: the next trouble is a new one.
+  /// Records that the broker has stored something, so that the next failure starts with the shortest wait.
   void worked() {
     route_.worked();
     refused_ = false;
@@ -289,7 +289,7 @@ class SessionProduceLink {
   std::uint32_t open_request_ = 0;
   std::uint32_t channel_ = 0;
   bool numbered_ = false;  // the first sequence number of this identity is known
-  bool refused_ = false;   // since something was stored last
+  bool refused_ = false;   // since the broker last stored something
   std::uint64_t opens_ = 0;
   std::uint64_t lost_ = 0;
 };

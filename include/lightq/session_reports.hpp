@@ -1,4 +1,4 @@
-/// What became of the messages of a producer on a session, and who is told. Layer: client.
+/// Reports the fate of a producer's messages on a session to its callbacks. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -15,39 +15,39 @@
 
 namespace lightq::inline v1 {
 
-/// What became of a message.
+/// The final state of a message for its producer.
 enum class Fate {
-  confirmed,  ///< stored, as the confirm level says
-  refused,    ///< surely not stored
-  unknown,    ///< stored or not: nobody can tell any more
+  confirmed,  ///< stored at the confirm level
+  refused,    ///< certainly not stored
+  unknown,    ///< it is unknown whether it is stored
 };
 
-/// What became of the messages with the numbers [begin, end), as `send` answered them.
+/// The fate of the messages with the numbers [begin, end), which `send` returned.
 struct SendReport {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   Fate fate = Fate::confirmed;
-  const Error* error = nullptr;  ///< why, where they were not confirmed; valid during the call
+  const Error* error = nullptr;  ///< the reason if they were not confirmed; valid during the call
 };
 
-/// Told of every message exactly once, in one range with others. Confirmed ones come in order; others may
-/// come before messages sent earlier. Runs inside a call of the producer's and may call its `send`, which
-/// then does not wait; nothing else that waits. What it throws comes out of that call when its work is done;
-/// of several the first.
+/// Receives the fate of every message exactly once, in ranges. Confirmed messages come in order; others may
+/// come before messages sent earlier. It runs inside a call of the producer and may call its `send`, which
+/// then does not wait. It must not call anything else that waits. An exception from it leaves the producer's
+/// call when that call's work is done; of several exceptions, the first.
 using ReportCallback = std::function<void(const SendReport&)>;
-/// What became of one message; `error` as in SendReport.
+/// Receives the fate of one message; `error` as in SendReport.
 using MessageCallback = std::function<void(Fate fate, const Error* error)>;
 
-/// Counts what became of a producer's messages and tells whoever wants to know. Costs nothing by the message
-/// where nobody does. Movable. One thread.
+/// Counts the fates of a producer's messages and calls the callbacks. Without callbacks it costs nothing per
+/// message. Movable. For one thread.
 class SendReports {
  public:
   void on_report(ReportCallback callback) { callback_ = std::move(callback); }
-  /// The message `number`, higher than any before, has a callback of its own.
+  /// Gives the message `number` a callback of its own. Requires: a higher number than any before.
   void watch(std::uint64_t number, MessageCallback callback) {
     watched_.push_back({number, std::move(callback)});
   }
-  /// The one that was watched last was not sent after all.
+  /// Removes the newest callback, because its message was not sent.
   void unwatch() { watched_.pop_back(); }
 
   void settled(std::uint64_t begin, std::uint64_t end, Fate fate, const Error* error) {
@@ -56,15 +56,16 @@ class SendReports {
     if (!watched_.empty()) tell_watchers(begin, end, fate, error);
     if (callback_) call([&] { callback_({begin, end, fate, error}); });
   }
-  /// Throws what a callback has thrown since the last time, the first of all; nothing where none has.
+  /// Throws the first exception that a callback has thrown since the last call; does nothing if there was
+  /// none.
   void rethrow() {
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
   [[nodiscard]] std::uint64_t count(Fate fate) const { return counts_[static_cast<std::size_t>(fate)]; }
-  /// All that are settled, whatever became of them.
+  /// Returns the number of all settled messages, of any fate.
   [[nodiscard]] std::uint64_t count() const { return counts_[0] + counts_[1] + counts_[2]; }
-  /// What was not confirmed since this was asked last; nothing: all was.
+  /// Returns the error of the messages that were not confirmed since the last call; nothing if all were.
   std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
 
  private:
@@ -81,7 +82,7 @@ class SendReports {
                         std::to_string(messages) + what + error->message;
   }
 
-  /// Callbacks are taken out before they are called, since they may bring new ones.
+  /// Moves the callbacks out before it calls them, because they may add new ones.
   void tell_watchers(std::uint64_t begin, std::uint64_t end, Fate fate, const Error* error) {
     const auto before = [](const Watched& watched, std::uint64_t number) { return watched.number < number; };
     const auto first = std::lower_bound(watched_.begin(), watched_.end(), begin, before);
@@ -91,7 +92,7 @@ class SendReports {
     for (const Watched& watched : told) call([&] { watched.callback(fate, error); });
   }
 
-  /// What one throws keeps the others from nothing.
+  /// Calls a callback and keeps its exception, so that the others are still called.
   template <typename Callback>
   void call(Callback&& callback) {
     try {
@@ -102,11 +103,11 @@ class SendReports {
   }
 
   ReportCallback callback_;
-  std::deque<Watched> watched_;  // by number
+  std::deque<Watched> watched_;  // ordered by number
   std::uint64_t counts_[3] = {};
   std::exception_ptr thrown_;
   std::optional<Error> failure_;
-  std::uint64_t failed_ = 0;  // messages that `failure_` speaks of
+  std::uint64_t failed_ = 0;  // messages that `failure_` describes
 };
 
 }  // namespace lightq::inline v1

@@ -1,5 +1,5 @@
-/// The way of a producer or consumer to its topic, over as many connections as it takes: joins, connects, and
-/// begins anew when a connection has ended. Layer: client.
+/// Connects a producer or consumer to its topic: joins, connects, and starts again when a connection has
+/// ended. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,16 @@
 
 namespace lightq::inline v1 {
 
-/// Joins the topic (again) and answers where to connect. May wait, and with it the call of the producer's or
-/// consumer's that finds itself without a connection: so it should not take long. Errors end who asked when
-/// trying again cannot help (`is_final`).
+/// Joins the topic and returns the address to connect to. It may wait, and blocks the call of the producer or
+/// consumer that needs the connection; so it should not take long. An error that `is_final` ends the producer
+/// or consumer.
 using SessionJoin = std::function<Result<SessionAddress>()>;
 
-/// One connection after the other. Calls never wait, but for the join. Not movable. One thread.
+/// A series of connections, one at a time. Calls do not wait, except that the join may. Not movable. For one
+/// thread.
 class SessionRoute {
  public:
-  /// `options`: has what check_session_patience names, and a `clock`.
+  /// Requires: `options` has the members that check_session_patience checks, and a `clock`.
   template <typename Options>
   SessionRoute(std::string topic, SessionJoin join, const Options& options, SessionConnection connection)
       : topic_(std::move(topic)),
@@ -45,10 +46,10 @@ class SessionRoute {
   [[nodiscard]] const std::string& topic() const { return topic_; }
   [[nodiscard]] SessionTime now() const { return clock_.now(); }
 
-  /// Connects if it is time, takes what the broker says (see SessionConnection::receive), and once on each
-  /// connection calls `ask()`, who then asks for the channel. `now` moves on where a join takes long.
-  /// `open()`: whether there is a channel by now, so that no attempt is under way. Error: why the connection,
-  /// or the attempt to have one, has ended: for `ended`.
+  /// Connects if it is time, and passes the broker's frames to `take` (see SessionConnection::receive). Calls
+  /// `ask()` once per connection, to request the channel. `open()` returns whether the channel is open, so
+  /// that the time limit for attempts no longer applies. Advances `now` if a join takes long. Errors: why the
+  /// connection or attempt has ended; pass the error to `ended`.
   template <typename Open, typename Take, typename Ask>
   Result<void> receive(SessionTime& now, Open&& open, Take&& take, Ask&& ask) {
     if (!home_.is_here()) {
@@ -62,7 +63,7 @@ class SessionRoute {
     Result<void> done = connection_.receive(now, std::forward<Take>(take));
     if (done) done = connection_.tick(now);
     if (!done) {
-      // Whom a join has named just now is not there: to ask again would not help.
+      // The broker that the join has just named is not at this address. Another join would not help.
       const bool of_connecting = connection_.phase() == SessionConnection::Phase::connecting;
       if (of_connecting && joined_now_ && done.error().code == ErrorCode::unauthorized_access)
         consequence_ = Consequence::fail;
@@ -74,32 +75,32 @@ class SessionRoute {
     return {};
   }
 
-  /// Forgets the connection, and plans the next one. What follows for who uses it.
+  /// Drops the connection and schedules the next one. Returns the consequence for the producer or consumer.
   Consequence ended(const Error& error, bool was_open, SessionTime now) {
     if (is_connected() && error.code == ErrorCode::invalid_request) ++violations_;
     connection_.drop();
     last_error_ = of_topic(error);
     if (was_open && now - opened_at_ >= backoff_.longest()) backoff_.reset();
     const Consequence consequence = std::exchange(consequence_, Consequence::again);
-    // The address, or the ticket, may be what is wrong.
+    // The address or the ticket may be the cause.
     if (!was_open || consequence == Consequence::join) address_.reset();
     next_attempt_ = now + backoff_.next();
     return consequence;
   }
 
-  /// The channel is open.
+  /// Records that the channel is open.
   void opened(SessionTime now) {
     opened_at_ = now;
     if (address_ && address_->opened != nullptr) *address_->opened = true;
   }
-  /// The next trouble is a new one.
+  /// Records a success, so that the next failure starts with the shortest wait.
   void worked() { backoff_.reset(); }
-  /// How long to wait before something that was refused is tried again.
+  /// Returns how long to wait before a refused batch is sent again.
   [[nodiscard]] std::chrono::microseconds next_wait() { return backoff_.next(); }
-  /// Whether the channel was asked for on this connection.
+  /// Returns true if the channel was requested on this connection.
   [[nodiscard]] bool asked() const { return asked_; }
 
-  /// For an error that the broker has told with a code: `ended` will answer what follows from that.
+  /// Returns the error for a code from the broker. `ended` will then return its consequence.
   Error ends_with(session::Code code, const std::string& sentence) {
     return ends_with(code, sentence, consequence_of(code));
   }
@@ -115,20 +116,20 @@ class SessionRoute {
     error.message = "topic '" + topic_ + "': " + error.message;
     return error;
   }
-  /// Why the last connection or attempt ended.
+  /// Returns why the last connection or attempt ended.
   [[nodiscard]] const Error& last_error() const { return last_error_; }
   void set_last_error(Error error) { last_error_ = of_topic(std::move(error)); }
-  /// How often the broker broke the protocol.
+  /// Returns the number of protocol violations by the broker.
   [[nodiscard]] std::uint64_t violations() const { return violations_; }
 
-  /// When `receive` has something to do though nothing comes.
+  /// Returns when `receive` has something to do even if nothing arrives.
   [[nodiscard]] SessionTime next_timer(bool open) const {
     if (!is_connected()) return next_attempt_;
     const SessionTime next = connection_.next_timer();
     return open ? next : std::min(next, attempt_ends_);
   }
 
-  /// False in a child that was forked later: nothing may be sent or read there.
+  /// Returns false in a child that was forked later, where nothing may be sent or read.
   [[nodiscard]] bool is_here() const { return home_.is_here(); }
 
  private:
@@ -160,17 +161,17 @@ class SessionRoute {
   SessionConnection connection_;
   const HomeProcess home_;
   std::optional<SessionAddress> address_;         // nothing: join first
-  Consequence consequence_ = Consequence::again;  // of the error on its way
+  Consequence consequence_ = Consequence::again;  // of the error that `ended` will get
   Error last_error_{ErrorCode::closed, "not connected yet"};
   SessionTime next_attempt_ = SessionTime::min();
   SessionTime attempt_ends_;
   SessionTime opened_at_;
-  bool asked_ = false;       // for the channel, on this connection
-  bool joined_now_ = false;  // for this connection
+  bool asked_ = false;       // the channel was requested on this connection
+  bool joined_now_ = false;  // the join was for this connection
   std::uint64_t violations_ = 0;
 };
 
-/// Decodes a frame's body and hands it on; an error where it does not decode.
+/// Decodes a frame's body and passes it to `use`; returns an error if it cannot be decoded.
 template <typename Body, typename Use>
 Result<void> with_body(const SessionFrame& frame, Use&& use) {
   const Result<Body> body = Body::decode(frame.body, frame.header.flags);

@@ -1,4 +1,4 @@
-/// A TCP or Unix stream socket that never waits. Layer: client.
+/// A nonblocking TCP or Unix stream socket that carries a session. Layer: client.
 #pragma once
 
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 
 namespace lightq::inline v1 {
 
-/// One end of a stream connection, made by connecting. No call waits, but for the name server in `connect`.
-/// Move-only. One thread.
+/// The client's end of a stream connection. No call waits, except for the name server in `connect`.
+/// Move-only. For one thread.
 class SessionSocket final : public SessionWire {
  public:
   SessionSocket() = default;
@@ -39,8 +39,9 @@ class SessionSocket final : public SessionWire {
   }
   ~SessionSocket() override { close(); }
 
-  /// Begins to connect to `uri` (see resolve_session_uri); `connected` tells when that is done. TCP_NODELAY
-  /// is set. Errors: invalid_argument, limit_reached (no descriptors), io_error (e.g. refused at once).
+  /// Starts to connect to `uri` (see resolve_session_uri); `connected` reports when that is done. Sets
+  /// TCP_NODELAY. Errors: invalid_argument, limit_reached (no descriptors), io_error (for example refused
+  /// immediately).
   static Result<SessionSocket> connect(const std::string& uri) {
     Result<SessionSockAddress> address = resolve_session_uri(uri);
     if (!address) return address.error();
@@ -75,7 +76,7 @@ class SessionSocket final : public SessionWire {
   Result<std::size_t> read(std::span<std::byte> to) override {
     return received(::recv(fd_, to.data(), to.size(), 0));
   }
-  /// The same into several places, one after the other.
+  /// Reads into several buffers, one after the other.
   Result<std::size_t> read_parts(std::span<iovec> to) {
     msghdr message{};
     message.msg_iov = to.data();
@@ -83,7 +84,7 @@ class SessionSocket final : public SessionWire {
     return received(::recvmsg(fd_, &message, 0));
   }
 
-  /// `parts`: at most IOV_MAX.
+  /// Requires: at most IOV_MAX parts.
   Result<std::size_t> write(std::span<iovec> parts) override {
     msghdr message{};
     message.msg_iov = parts.data();
@@ -99,13 +100,12 @@ class SessionSocket final : public SessionWire {
     fd_ = -1;
   }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  /// -1: closed.
+  /// Returns the descriptor; -1 if closed.
   [[nodiscard]] int fd() const override { return fd_; }
   [[nodiscard]] bool tells_room_by_writable() const override { return true; }
   bool pending(short /*events*/) override { return false; }
 
-  /// What a call of the system that has received so many bytes, or failed, means: 0 bytes if it only had to
-  /// wait.
+  /// Converts the result of a receive call: the number of bytes, 0 if nothing had arrived, or an error.
   static Result<std::size_t> received(ssize_t got) {
     if (got > 0) return static_cast<std::size_t>(got);
     if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};

@@ -1,13 +1,13 @@
-/// Where a producer or consumer on a session stands. Layer: client.
+/// The state of a producer or consumer on a session. Layer: client.
 #pragma once
 
 namespace lightq::inline v1 {
 
 enum class SessionState {
-  connecting,  ///< no channel; one is tried for
-  open,        ///< messages go through it
-  in_doubt,    ///< of producers: waits for Producer::resolve
-  failed,      ///< for good
+  connecting,  ///< no channel; trying to open one
+  open,        ///< messages can be exchanged
+  in_doubt,    ///< producers: waiting for Producer::resolve
+  failed,      ///< permanently
   closed,
 };
 

@@ -1,4 +1,4 @@
-/// A TCP socket that speaks TLS 1.3, to the one broker whose certificate it was told of, and never waits.
+/// A nonblocking TCP socket that speaks TLS 1.3 with the one broker that has a known certificate.
 /// docs/session.md, "TLS". Layer: client.
 #pragma once
 
@@ -31,13 +31,13 @@
 
 namespace lightq::inline v1 {
 
-/// One end of an encrypted connection, made by connecting. Says nothing of its own before the other side has
-/// shown that it has the certificate's key. No call waits, but for the name server in `connect`. One thread.
+/// The client's end of an encrypted connection. Sends no data of the session before the other side has proved
+/// that it has the certificate's key. No call waits, except for the name server in `connect`. For one thread.
 class SessionTlsSocket final : public SessionWire {
  public:
   using Fingerprint = std::array<unsigned char, 32>;
 
-  /// Begins to connect to `uri` (`tcp://HOST:PORT`), where the certificate with this SHA-256 is (64
+  /// Starts to connect to `uri` (`tcp://HOST:PORT`). The broker's certificate must have this SHA-256 (64
   /// hexadecimal digits). Errors: those of SessionSocket::connect; invalid_argument; internal (OpenSSL).
   static Result<std::unique_ptr<SessionTlsSocket>> connect(const std::string& uri,
                                                            std::string_view certificate_sha256) {
@@ -54,13 +54,13 @@ class SessionTlsSocket final : public SessionWire {
   }
   SessionTlsSocket(const SessionTlsSocket&) = delete;
   SessionTlsSocket& operator=(const SessionTlsSocket&) = delete;
-  /// Tells the other side that it was no accident, if there is room for that.
+  /// Sends the TLS closing alert, if the system accepts it now.
   ~SessionTlsSocket() override {
     if (ready_ && !broken_ && waiting() == 0 && SSL_shutdown(ssl_.get()) >= 0) (void)flush();
     ERR_clear_error();
   }
 
-  /// Errors also: unauthorized_access (the other side has another certificate).
+  /// Additional errors: unauthorized_access (the other side has another certificate).
   Result<bool> connected() override {
     if (!reached_) {
       Result<bool> reached = socket_.connected();
@@ -71,7 +71,7 @@ class SessionTlsSocket final : public SessionWire {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     const int why = result == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), result);
-    // What went wrong says more than that the alert which tells so could not be sent.
+    // The handshake's error explains more than a failure to send the alert about it.
     if (why != SSL_ERROR_NONE && why != SSL_ERROR_WANT_READ) {
       const Error error = handshake_failure();
       (void)flush();
@@ -99,13 +99,13 @@ class SessionTlsSocket final : public SessionWire {
       if (!drained_) broken_ = failure_of(why);
       break;
     }
-    // An answer to a change of the key; what does not leave now does so with the next write.
+    // This may be the answer to a key update. Bytes that are not sent now are sent with the next write.
     if (waiting() > 0) (void)flush();
     if (got == 0 && broken_) return *broken_;
     return got;
   }
 
-  /// What is taken is encrypted, and leaves with `flush` if there is no room for it now.
+  /// Encrypts the bytes that it accepts. If the system does not accept them now, `flush` sends them.
   Result<std::size_t> write(std::span<iovec> parts) override {
     std::size_t taken = 0;
     Result<bool> flushed = flush();
@@ -140,7 +140,8 @@ class SessionTlsSocket final : public SessionWire {
   [[nodiscard]] int fd() const override { return socket_.fd(); }
   [[nodiscard]] bool tells_room_by_writable() const override { return true; }
   [[nodiscard]] bool connects_by_writable() const override { return !reached_ || waiting() > 0; }
-  /// More is received than is asked for.
+  /// A receive takes more bytes than the caller of `read` asked for, so the descriptor does not show the
+  /// rest.
   bool pending(short events) override {
     const bool more = !come_.empty() || SSL_has_pending(ssl_.get()) == 1;
     return (events & POLLIN) != 0 && (broken_.has_value() || (!drained_ && more));
@@ -156,10 +157,10 @@ class SessionTlsSocket final : public SessionWire {
   };
 
   static constexpr std::size_t record_bytes_max = SSL3_RT_MAX_PLAIN_LENGTH;
-  // As much is encrypted before it is given to the system.
+  // The number of encrypted bytes that are collected before a system call.
   static constexpr std::size_t sealed_bytes_enough = 128 * limits::KiB;
   static constexpr std::size_t received_bytes_max = 128 * limits::KiB;
-  // The fastest of the three first; each of them is sound.
+  // The fastest of the three first; all three are secure.
   static constexpr const char* cipher_suites =
       "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
@@ -194,9 +195,9 @@ class SessionTlsSocket final : public SessionWire {
     return true;
   }
 
-  // What OpenSSL calls.
+  // --- Callbacks of OpenSSL.
 
-  /// Whoever is behind the certificate that was named; nothing else of it counts.
+  /// Accepts the certificate with the expected fingerprint; checks nothing else in it.
   static int verify(X509_STORE_CTX* store, void* self_pointer) {
     auto& self = *static_cast<SessionTlsSocket*>(self_pointer);
     Fingerprint& found = self.found_.emplace();
@@ -222,8 +223,8 @@ class SessionTlsSocket final : public SessionWire {
     self.come_ = self.come_.subspan(taken);
     return static_cast<int>(taken);
   }
-  /// Much at once: OpenSSL asks for each record by itself, and where it reads ahead it moves what it has read
-  /// to the front of its memory for each.
+  /// Receives much in one call. OpenSSL itself would read every record separately. With its read-ahead, it
+  /// would move the bytes to the front of its buffer for every record.
   bool receive_more() {
     if (received_.empty()) received_.resize(received_bytes_max);
     const ssize_t got = ::recv(fd(), received_.data(), received_.size(), 0);
@@ -243,8 +244,8 @@ class SessionTlsSocket final : public SessionWire {
     return command == BIO_CTRL_FLUSH ? 1 : 0;
   }
 
-  /// Takes bytes off the front of `left`: large ones to be encrypted from where they lie, small ones into a
-  /// record with others. Answers how many; 0: it is broken.
+  /// Takes bytes off the front of `left` and returns how many. Encrypts large parts from their place, and
+  /// collects small ones in a record. Returns 0 if the connection is broken.
   std::size_t gather(ByteView left) {
     if (gathered_ == 0 && left.size() >= record_bytes_max) {
       return seal_bytes(left.first(record_bytes_max)) ? record_bytes_max : 0;
@@ -274,7 +275,7 @@ class SessionTlsSocket final : public SessionWire {
   }
   [[nodiscard]] std::size_t waiting() const { return sealed_.size() - sealed_begin_; }
 
-  // Errors.
+  // --- Errors.
 
   static std::string take_error() {
     const unsigned long error = ERR_get_error();
@@ -322,23 +323,23 @@ class SessionTlsSocket final : public SessionWire {
 
   const std::string uri_;
   const Fingerprint wanted_;
-  std::optional<Fingerprint> found_;  // what the other side has shown
+  std::optional<Fingerprint> found_;  // of the other side's certificate
   SessionSocket socket_;
   std::unique_ptr<BIO_METHOD, Freed<BIO_meth_free>> method_;
   std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>> context_;
-  std::unique_ptr<SSL, Freed<SSL_free>> ssl_;  // goes before what it works with
+  std::unique_ptr<SSL, Freed<SSL_free>> ssl_;  // declared after the objects that it uses, so destroyed first
   std::vector<std::byte> received_;
-  ByteView come_;                  // of received_, that OpenSSL has not taken
-  std::vector<std::byte> record_;  // where small parts come together
+  ByteView come_;                  // in received_: not taken by OpenSSL yet
+  std::vector<std::byte> record_;  // collects small parts
   std::size_t gathered_ = 0;
-  std::vector<std::byte> sealed_;  // on their way to the system
-  std::size_t sealed_begin_ = 0;   // of them that have not left
-  std::uint64_t records_ = 0;      // sealed with this key
+  std::vector<std::byte> sealed_;  // to be sent
+  std::size_t sealed_begin_ = 0;   // index of the first byte not sent
+  std::uint64_t records_ = 0;      // encrypted with the current key
   bool reached_ = false;           // TCP is connected
-  bool ready_ = false;             // and TLS
-  bool drained_ = true;            // the last read took all that had come
-  bool ended_ = false;             // the system says so
-  int number_ = 0;                 // errno of the last receive that failed
+  bool ready_ = false;             // the TLS handshake is complete
+  bool drained_ = true;            // the last read took everything received
+  bool ended_ = false;             // the system reported the end of the stream
+  int number_ = 0;                 // errno of the last failed receive
   std::optional<Error> broken_;
 };
 

@@ -1,4 +1,4 @@
-/// What a session's frames travel over. Layer: client.
+/// The interface of a session's carrier. Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -12,43 +12,46 @@
 
 namespace lightq::inline v1 {
 
-/// One connection, which is closed with this object. No call waits. One thread.
+/// One connection, which the destructor closes. No call waits. For one thread.
 class SessionWire {
  public:
   virtual ~SessionWire() = default;
 
-  /// Whether the connection is there; false: not yet. Errors: io_error.
+  /// Returns true once the connection is established. Errors: io_error.
   virtual Result<bool> connected() = 0;
-  /// Takes what has come, at most `to`; less than that: there is no more now. Errors: closed (the other side
-  /// ended the connection), io_error, invalid_request (what came cannot be frames).
+  /// Reads received bytes into `to`. Fewer bytes than fit mean that there are no more now. Errors: closed
+  /// (the other side ended the connection), io_error, invalid_request (the bytes cannot be frames).
   virtual Result<std::size_t> read(std::span<std::byte> to) = 0;
-  /// Sends as much of `parts`, whole frames or the rest of what was sent before, as there is room for; 0:
-  /// there is none now. Errors: closed (the other side is gone), io_error.
+  /// Sends as many bytes of `parts` as the carrier accepts, and returns how many; 0: none now. `parts` are
+  /// whole frames, or begin with the rest of the last one. Errors: closed (the other side is gone), io_error.
   virtual Result<std::size_t> write(std::span<iovec> parts) = 0;
-  /// Sends what a write has taken and the system has not; false: there is no room for it now. Errors: closed,
-  /// io_error.
+  /// Sends bytes that a write has accepted and the system has not. Returns false if some remain. Errors:
+  /// closed, io_error.
   virtual Result<bool> flush() { return true; }
-  /// A write should have no more than that behind its first frame.
+  /// Returns how many bytes a write should have behind its first frame at most.
   [[nodiscard]] virtual std::size_t write_bytes_target() const = 0;
 
-  /// To be waited for. Remains this object's.
+  /// Returns the descriptor to wait for. Lifetime: it remains this object's.
   [[nodiscard]] virtual int fd() const = 0;
-  /// Whether the descriptor becomes writable when there is room; otherwise readable, for that too.
+  /// Returns true if the descriptor becomes writable when more can be sent; false if it becomes readable for
+  /// that, too.
   [[nodiscard]] virtual bool tells_room_by_writable() const = 0;
-  /// While `connected` says not yet: whether that changes when the descriptor is writable; otherwise when it
-  /// is readable. Of a wire that tells room by writable.
+  /// Returns true if an unfinished connection needs the descriptor to be writable, false if readable.
+  /// Requires: tells_room_by_writable().
   [[nodiscard]] virtual bool connects_by_writable() const { return true; }
-  /// Whether something can be read (`events` has POLLIN) or written (POLLOUT) though the descriptor may not
-  /// say so: to be asked before one waits for it.
+  /// Returns true if bytes can be read (`events` has POLLIN) or written (POLLOUT), although the descriptor
+  /// may not show it. Call it before waiting for the descriptor.
   virtual bool pending(short events) = 0;
 
-  /// Whether the other side has ended the connection, behind what it has sent. Not known of libzmq's sockets.
+  /// Returns true if the other side has ended the connection after its last bytes. Unknown for libzmq
+  /// sockets.
   [[nodiscard]] virtual bool has_hung_up() const { return has_hung_up(fd()); }
 
-  /// Whether memory of the broker's can take the place of the connection.
+  /// Returns true if memory of the broker can replace the connection as carrier.
   [[nodiscard]] virtual bool can_share() const { return false; }
-  /// What `shared` has said, which was read last: all further bytes go through the memory that came with it.
-  /// Errors: invalid_request (none came, or another), io_error.
+  /// Continues in shared memory. Requires: the frame `shared` was read last; `sizes` are its sizes, and the
+  /// memory arrived with it. Errors: invalid_request (no memory arrived, or memory of another size),
+  /// io_error.
   virtual Result<void> share(const session::SharedSizes& /*sizes*/) {
     return Error{ErrorCode::invalid_request, "the broker shares memory where that cannot be"};
   }

@@ -1,5 +1,4 @@
-/// A ZeroMQ socket of libzmq's that carries one encrypted session. docs/session.md, "Transport". Layer:
-/// client.
+/// A libzmq socket that carries one encrypted session. docs/session.md, "Transport". Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -33,20 +32,22 @@
 
 namespace lightq::inline v1 {
 
-/// A DEALER with one connection, encrypted by CURVE (in clear there is SessionZmtpSocket): when that ends
-/// this object has done its work, as a stream socket has. A write is one message of one part, all of it or
-/// nothing; messages that come are read as a stream of their bytes. What was written goes on leaving for a
-/// second after the end, without anybody waiting but the context's end. Not movable. One thread at a time.
+/// A DEALER with one connection, encrypted by CURVE (SessionZmtpSocket is the unencrypted one). Like a stream
+/// socket, the object serves one connection and cannot be used after it ends. A write sends one message of
+/// one part, as a whole or not at all; received messages are read as a stream of their bytes. After the
+/// destructor, written bytes are still sent for up to a second; only the end of the context waits for that.
+/// Not movable. Thread: one at a time.
 class SessionZmqSocket final : public SessionWire {
  public:
   SessionZmqSocket(const SessionZmqSocket&) = delete;
   SessionZmqSocket& operator=(const SessionZmqSocket&) = delete;
   ~SessionZmqSocket() override { close(); }
 
-  /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when that is done.
-  /// Errors: invalid_argument, limit_reached (no descriptors), closed (the context ended), io_error.
-  /// `identity`: what encrypts it; not null. `frame_bytes_max`: of what the broker sends, each
-  /// frame a message; a longer message ends the connection before there is memory for it. 0: any length.
+  /// Starts to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` reports when that is done.
+  /// `identity`, which must not be null, has the keys for encryption. `frame_bytes_max` is the longest frame
+  /// accepted from the broker; each frame is a message. A longer message ends the connection before memory is
+  /// allocated for it. 0: any length. Errors: invalid_argument, limit_reached (no descriptors), closed (the
+  /// context ended), io_error.
   static Result<std::unique_ptr<SessionZmqSocket>> connect(
       const std::string& uri, std::shared_ptr<zmq::context_t> context,
       const std::shared_ptr<const CurveIdentity>& identity, std::uint64_t frame_bytes_max = 0) {
@@ -71,7 +72,7 @@ class SessionZmqSocket final : public SessionWire {
 
   Result<bool> connected() override {
     take_events();
-    (void)events();  // what the descriptor has told is dealt with
+    (void)events();  // resets the descriptor: its events were handled
     if (!connected_ && ended_) return Error{ErrorCode::io_error, "cannot connect to " + uri_};
     return connected_;
   }
@@ -107,9 +108,9 @@ class SessionZmqSocket final : public SessionWire {
       std::memcpy(to, part.iov_base, part.iov_len);
       to += part.iov_len;
     }
-    drained_ = false;  // sending may take note of what has come, which the descriptor then tells no more
+    drained_ = false;  // Sending may consume the descriptor's notice of received messages.
     blocked_ = zmq_msg_send(&message, socket_.handle(), ZMQ_DONTWAIT) < 0;
-    // libzmq may not have looked for a millisecond whether its thread has made room.
+    // libzmq may not have checked for a millisecond whether its thread has freed space.
     if (blocked_ && zmq_errno() == EAGAIN && (events() & ZMQ_POLLOUT) != 0)
       blocked_ = zmq_msg_send(&message, socket_.handle(), ZMQ_DONTWAIT) < 0;
     if (!blocked_) return bytes;
@@ -132,7 +133,8 @@ class SessionZmqSocket final : public SessionWire {
   }
   [[nodiscard]] bool is_open() const { return socket_.handle() != nullptr; }
 
-  /// Readable when there is something to do, as poll(2) tells it, but for what `pending` says.
+  /// Returns a descriptor for poll(2) that is readable when there is something to do, apart from the cases
+  /// that `pending` reports.
   [[nodiscard]] int fd() const override { return epoll_fd_; }
   [[nodiscard]] bool tells_room_by_writable() const override { return false; }
   bool pending(short wanted) override {
@@ -140,21 +142,23 @@ class SessionZmqSocket final : public SessionWire {
     const bool writes = (wanted & POLLOUT) != 0;
     if (reads && (ended_ || taken_ < message_.size())) return true;
     if (!writes && (!reads || drained_)) return false;
-    if (writes) take_events();  // nobody else does while nothing is read
+    if (writes) take_events();  // needed because nothing is read meanwhile
     if (writes && ended_) return true;
     const int can = events();
     return (reads && (can & ZMQ_POLLIN) != 0) || (writes && (can & ZMQ_POLLOUT) != 0);
   }
 
  private:
-  static constexpr std::uint32_t of_socket = 0;  // what the descriptor tells of
+  static constexpr std::uint32_t of_socket = 0;  // epoll data: which socket reports
   static constexpr std::uint32_t of_monitor = 1;
   static constexpr int linger_ms_max = 1000;
-  // In libzmq, each way: the session's credit and window bound bytes, this the number of small messages.
+  // Messages queued in libzmq in each direction. The session's credit and window limit bytes; this limits the
+  // number of small messages.
   static constexpr int waiting_messages_max = 16;
   static constexpr std::size_t message_bytes_target = 1 * limits::MiB;
-  static constexpr std::uint64_t message_overhead_max = 1 * limits::KiB;  // what CURVE adds, and more
-  // libzmq's own "never" (-1) drops what has come and was not read when the connection ends.
+  static constexpr std::uint64_t message_overhead_max = 1 * limits::KiB;  // more than CURVE adds
+  // With libzmq's own "never" (-1), received messages that were not read are dropped when the connection
+  // ends.
   static constexpr int reconnect_ms = std::chrono::milliseconds(std::chrono::hours(24)).count();
 
   SessionZmqSocket(std::string uri, std::shared_ptr<zmq::context_t> context)
@@ -171,7 +175,7 @@ class SessionZmqSocket final : public SessionWire {
     return {ErrorCode::invalid_argument, "'" + uri + "' is no address of a session: " + why};
   }
 
-  /// Watches the socket, and makes the descriptor.
+  /// Starts to monitor the socket, and creates the descriptor.
   Result<void> make_waitable() {
     monitor_.open(*context_, socket_,
                   ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
@@ -188,17 +192,17 @@ class SessionZmqSocket final : public SessionWire {
     return {};
   }
 
-  /// Makes the next message the one that is read. False: there is none now.
+  /// Makes the next message the current one. Returns false if there is none now.
   Result<bool> next_message() {
     if (drained_ && !ended_) look();
     if (drained_ && !ended_) return false;
-    // What came before the end may have come since this took the last one.
+    // Messages from before the end may have arrived after the last attempt to take one.
     if (Result<bool> taken = take_message(); !taken || *taken) return taken;
     if (!ended_) return false;
     return Error{ErrorCode::closed, "the broker ended the connection"};
   }
-  /// Asks the descriptor what it tells: one call to the system, where each of libzmq's takes two to find that
-  /// there is nothing.
+  /// Checks the epoll descriptor with one system call. libzmq's own functions need two calls each to find out
+  /// that there is nothing.
   void look() {
     std::array<epoll_event, 2> told{};
     const int count = ::epoll_wait(epoll_fd_, told.data(), static_cast<int>(told.size()), 0);
@@ -229,8 +233,7 @@ class SessionZmqSocket final : public SessionWire {
     return false;
   }
 
-  /// Takes note of what became of the connection. The monitor's messages are all taken, so that the
-  /// descriptor tells when there are more.
+  /// Handles all events of the monitor, so that the descriptor reports later ones.
   void take_events() {
     while (const int kind = monitor_.next()) {
       if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
@@ -241,28 +244,28 @@ class SessionZmqSocket final : public SessionWire {
     }
   }
 
-  /// What the socket can do now, of ZMQ_POLLIN and ZMQ_POLLOUT.
+  /// Returns the possible operations of the socket, ZMQ_POLLIN and ZMQ_POLLOUT.
   int events() {
     int can = 0;
     std::size_t bytes = sizeof can;
-    // What is wrong is told by the call that follows.
+    // The next call of the socket reports the error.
     if (zmq_getsockopt(socket_.handle(), ZMQ_EVENTS, &can, &bytes) != 0) can = ZMQ_POLLIN | ZMQ_POLLOUT;
     drained_ = (can & ZMQ_POLLIN) == 0;
     return can;
   }
 
-  std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
+  std::shared_ptr<zmq::context_t> context_;  // declared first: outlives the sockets
   std::string uri_;
   SocketMonitor monitor_;
   ZmqSocket socket_;
   int epoll_fd_ = -1;
-  zmq::message_t message_;  // that is being read
-  std::size_t taken_ = 0;   // bytes of it
-  bool drained_ = false;    // nothing has come that the descriptor does not tell
-  bool blocked_ = false;    // libzmq had no room for the last write
-  bool connected_ = false;  // has been, at least
-  bool ended_ = false;      // or never came about
-  bool is_bad_ = false;     // what comes can be read no further
+  zmq::message_t message_;  // the message that is being read
+  std::size_t taken_ = 0;   // bytes read from it
+  bool drained_ = false;    // no received message that the descriptor does not show
+  bool blocked_ = false;    // libzmq did not accept the last write
+  bool connected_ = false;  // was connected at some time
+  bool ended_ = false;      // the connection ended, or failed
+  bool is_bad_ = false;     // received bytes cannot be read any more
 };
 
 }  // namespace lightq::inline v1

@@ -1,5 +1,5 @@
-/// A connection that carries a session in ZeroMQ messages, without libzmq. docs/session.md, "Transport".
-/// Layer: client.
+/// A connection that carries an unencrypted session in ZeroMQ messages, without libzmq. docs/session.md,
+/// "Transport". Layer: client.
 #pragma once
 
 #include <poll.h>
@@ -25,19 +25,19 @@
 
 namespace lightq::inline v1 {
 
-/// A DEALER with one connection, which is a stream socket that speaks ZMTP 3.1 with the mechanism NULL: to
-/// any ROUTER, our broker's or libzmq's. Each frame that is written leaves as a message of one part, from
-/// where it lies; messages that come are read as a stream of their bytes. No thread, and no context of
-/// libzmq. No call waits, but for the name server in `connect`. One thread.
+/// A DEALER with one connection: a stream socket that speaks ZMTP 3.1 with the mechanism NULL to any ROUTER,
+/// of this broker or of libzmq. Sends each frame as a message of one part, without copying it. Received
+/// messages are read as a stream of their bytes. Uses no thread and no context of libzmq. No call waits,
+/// except for the name server in `connect`. For one thread.
 class SessionZmtpSocket final : public SessionWire {
  public:
   SessionZmtpSocket(const SessionZmtpSocket&) = delete;
   SessionZmtpSocket& operator=(const SessionZmtpSocket&) = delete;
   ~SessionZmtpSocket() override = default;
 
-  /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when the handshake is
-  /// through. Errors: those of SessionSocket::connect. `frame_bytes_max`: of what the broker sends, each
-  /// frame a message; a longer message ends the connection. 0: any length.
+  /// Starts to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` reports when the handshake
+  /// is complete. `frame_bytes_max` is the longest frame accepted from the broker; each frame is a message,
+  /// and a longer message ends the connection. 0: any length. Errors: those of SessionSocket::connect.
   static Result<std::unique_ptr<SessionZmtpSocket>> connect(const std::string& uri,
                                                             std::uint64_t frame_bytes_max = 0) {
     Result<SessionSocket> socket = SessionSocket::connect(uri);
@@ -61,7 +61,7 @@ class SessionZmtpSocket final : public SessionWire {
     return dealer_.complete();
   }
 
-  /// Errors also: what ZmtpDealer::broken says.
+  /// Additional errors: those of ZmtpDealer::broken.
   Result<std::size_t> read(std::span<std::byte> to) override {
     std::size_t got = take_ahead(to);
     bool more = true;
@@ -69,7 +69,7 @@ class SessionZmtpSocket final : public SessionWire {
       if (got == to.size() || dealer_.broken()) break;
       Result<Received> received = receive(to.subspan(got));
       if (!received && got == 0) return received.error();
-      if (!received) break;  // it is told by the next read
+      if (!received) break;  // the next read returns the error
       got += received->straight;
       more = received->more;
       got += take_ahead(to.subspan(got));
@@ -91,7 +91,7 @@ class SessionZmtpSocket final : public SessionWire {
       const std::span<iovec> sending = framing_.gather(parts, taken);
       const Result<std::size_t> sent = socket_.write(sending);
       if (!sent && taken == 0) return sent.error();
-      if (!sent) break;  // it is told by the next write
+      if (!sent) break;  // the next write returns the error
       taken += framing_.sent(*sent, out_);
       if (*sent < framing_.gathered_bytes()) break;
     }
@@ -115,30 +115,30 @@ class SessionZmtpSocket final : public SessionWire {
   [[nodiscard]] int fd() const override { return socket_.fd(); }
   [[nodiscard]] bool tells_room_by_writable() const override { return true; }
   [[nodiscard]] bool connects_by_writable() const override { return !reached_ || out_begin_ < out_.size(); }
-  /// What was received ahead, the descriptor does not tell.
+  /// The descriptor does not show bytes that were received ahead.
   bool pending(short events) override {
     return (events & POLLIN) != 0 && (has_ahead_ || dealer_.broken().has_value());
   }
 
  private:
   struct Received {
-    std::size_t straight = 0;  // to where it belongs
-    bool more = false;         // may have come
+    std::size_t straight = 0;  // bytes received directly into the caller's buffer
+    bool more = false;         // more bytes may have arrived
   };
 
-  // What comes behind a message, headers and small messages, is received here. Large messages cost a call of
-  // the system each, and small ones are copied, many of them for one call.
+  // Headers and small messages behind a message are received into this buffer. A large message costs a system
+  // call of its own; small ones are copied, many per call.
   static constexpr std::size_t ahead_bytes_max = 8 * limits::KiB;
   static_assert(ahead_bytes_max >
                 zmtp::greeting_bytes + zmtp::frame_header_bytes_max + zmtp::command_bytes_max);
-  // A peer that sends nothing but commands is left after so many.
+  // The limit of receives in one read, for a peer that sends only commands.
   static constexpr int receives_at_once = 64;
   static constexpr std::uint64_t message_overhead_max = 1 * limits::KiB;
 
   SessionZmtpSocket(std::string uri, std::uint64_t message_bytes_max, SessionSocket socket)
       : uri_(std::move(uri)), socket_(std::move(socket)), dealer_(message_bytes_max) {}
 
-  /// Takes the handshake as far as it has come, and says this side's part of it.
+  /// Processes the received part of the handshake, and sends this side's part.
   Result<void> shake_hands() {
     for (bool more = true; more && !dealer_.complete();) {
       const Result<Received> received = receive({});
@@ -153,8 +153,8 @@ class SessionZmtpSocket final : public SessionWire {
     return {};
   }
 
-  /// Receives the rest of the message that has begun into `to`, and what comes behind it ahead, of which
-  /// nothing may be left then but the beginning of a header or command.
+  /// Receives the rest of the current message into `to`, and the bytes behind it into `ahead_`. Requires:
+  /// `ahead_` has at most the beginning of a header or command.
   Result<Received> receive(std::span<std::byte> to) {
     if (ahead_begin_ > 0) {
       std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
@@ -180,15 +180,15 @@ class SessionZmtpSocket final : public SessionWire {
   [[nodiscard]] ByteView ahead() const {
     return ByteView(ahead_).subspan(ahead_begin_, ahead_end_ - ahead_begin_);
   }
-  /// Answers how many bytes of messages it has put into `to`.
+  /// Moves message bytes from `ahead_` into `to`, and returns how many.
   std::size_t take_ahead(std::span<std::byte> to) {
     const ZmtpDealer::Taken taken = dealer_.take(ahead(), to);
     ahead_begin_ += taken.used;
     return taken.got;
   }
 
-  /// Between two messages. What does not leave now does so with the next write, which says what is wrong,
-  /// too.
+  /// Answers a PING between two messages. Bytes that are not sent now are sent with the next write, which
+  /// also reports errors.
   void answer_ping() {
     if (!dealer_.owes_pong() || framing_.in_midst() || out_begin_ < out_.size()) return;
     dealer_.append_pong(out_);
@@ -199,13 +199,13 @@ class SessionZmtpSocket final : public SessionWire {
   SessionSocket socket_;
   ZmtpDealer dealer_;
   ZmtpFraming framing_;
-  std::vector<std::byte> out_;  // to leave before the next frame
-  std::size_t out_begin_ = 0;   // of it that has not left
+  std::vector<std::byte> out_;  // to be sent before the next frame
+  std::size_t out_begin_ = 0;   // index of the first byte not sent
   std::array<std::byte, ahead_bytes_max> ahead_;
-  std::size_t ahead_begin_ = 0;  // of it that has been taken
-  std::size_t ahead_end_ = 0;    // of it that has come
+  std::size_t ahead_begin_ = 0;  // first byte not taken
+  std::size_t ahead_end_ = 0;    // end of the received bytes
   bool reached_ = false;         // the system has connected
-  bool has_ahead_ = false;       // the next read gets something, whatever the descriptor says
+  bool has_ahead_ = false;       // the next read returns bytes, even if the descriptor is not readable
 };
 
 }  // namespace lightq::inline v1

@@ -1,4 +1,4 @@
-/// The parts of an address as ZeroMQ writes it. Layer: client.
+/// Splits TCP addresses in ZeroMQ's notation. Layer: client.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace lightq::inline v1::detail {
 
-/// Host and port of `tcp://host:port`, the host without brackets; empty texts for anything else.
+/// Returns host and port of `tcp://host:port`, the host without brackets; empty texts for anything else.
 inline std::pair<std::string_view, std::string_view> split_tcp(std::string_view uri) {
   constexpr std::string_view scheme = "tcp://";
   const std::size_t colon = uri.rfind(':');
@@ -17,7 +17,7 @@ inline std::pair<std::string_view, std::string_view> split_tcp(std::string_view 
   return {host, uri.substr(colon + 1)};
 }
 
-/// Whether the host is an IPv6 address, in brackets or without: libzmq has to be told.
+/// Returns true if the host is an IPv6 address, with or without brackets. libzmq needs an option for these.
 inline bool is_ipv6(std::string_view uri) {
   return split_tcp(uri).first.find(':') != std::string_view::npos;
 }

@@ -1,4 +1,5 @@
-/// A new ticket where the broker has refused the old one, and an end to that. Layer: client.
+/// Gets a new ticket when the broker has refused the old one, and stops when that does not help. Layer:
+/// client.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,12 @@
 
 namespace lightq::inline v1 {
 
-/// Of one plain socket. One thread.
+/// The ticket renewals of one plain socket. For one thread.
 class TicketRenewal {
  public:
-  /// Joins again. `connections`: how often the broker has let the socket in, ever. Errors: the broker's,
-  /// timeout; unauthorized_access: it has refused the ticket of the last join again at once.
+  /// Joins again. `connections` is how often the broker has accepted the socket in total. Errors: the
+  /// broker's, timeout, and unauthorized_access if the broker has refused the ticket of the last join without
+  /// accepting it once.
   Result<EndpointAddress> join(Membership& membership, std::uint64_t connections) {
     if (std::exchange(fresh_, false) && connections == connections_at_join_) {
       return Error{
@@ -27,7 +29,7 @@ class TicketRenewal {
   }
 
  private:
-  bool fresh_ = false;  // nobody was let in since the last join
+  bool fresh_ = false;  // no connection was accepted since the last join
   std::uint64_t connections_at_join_ = 0;
 };
 

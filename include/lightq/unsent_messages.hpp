@@ -1,4 +1,4 @@
-/// The messages that libzmq still holds for one connection of a producer. Layer: client.
+/// The messages of a producer that libzmq has not sent yet, for one connection. Layer: client.
 #pragma once
 
 #include <atomic>
@@ -23,17 +23,18 @@
 
 namespace lightq::inline v1 {
 
-/// Gives libzmq copies of messages, and keeps each until it is told that libzmq has passed it on. libzmq lets
-/// go of them in the order in which it was given them, when it has handed them to the operating system or
-/// when it drops them, and does not say which: forget_passed() is for who knows that it has dropped nothing.
+/// Gives libzmq copies of messages, and keeps each one until the owner knows that libzmq has sent it. libzmq
+/// frees messages in order, both when it passes them to the operating system and when it drops them; it does
+/// not report which. So call forget_passed() only if it has dropped nothing.
 ///
-/// What libzmq still holds when this ends is kept until it lets go of that, so that socket, producer and
-/// context may end in any order. Move-only. One thread at a time; libzmq's own comes besides.
+/// Copies that libzmq still uses at destruction are kept until it frees them. Socket, producer and context
+/// may therefore end in any order. Move-only. Thread: one at a time; libzmq's own thread runs beside it.
 class UnsentMessages {
  public:
   UnsentMessages() : state_(new State) {}
 
-  /// Offers libzmq a copy, without waiting. False: it was not taken, and zmq_errno() says why (ENOMEM too).
+  /// Offers libzmq a copy without waiting. Returns false if it was not accepted; zmq_errno() has the reason
+  /// (also ENOMEM).
   bool send(zmq::socket_t& socket, ByteView payload) {
     State& state = *state_;
     std::byte* copy = nullptr;
@@ -55,7 +56,7 @@ class UnsentMessages {
     return true;
   }
 
-  /// Forgets those that libzmq has let go of.
+  /// Forgets the messages that libzmq has freed.
   void forget_passed() {
     State& state = *state_;
     for (const std::uint64_t gone = state.gone.load(); state.forgotten < gone; ++state.forgotten) {
@@ -65,7 +66,7 @@ class UnsentMessages {
     }
   }
 
-  /// Bytes of those of at least limits::counted_message_bytes_min that libzmq holds. 0 once moved from.
+  /// Returns the bytes of unsent messages of at least limits::counted_message_bytes_min each. 0 after a move.
   [[nodiscard]] std::size_t bytes() const {
     if (state_ == nullptr || state_->bytes == 0) return 0;
     const std::uint64_t gone = state_->gone.load() - state_->forgotten;
@@ -73,21 +74,21 @@ class UnsentMessages {
     for (std::uint64_t i = 0; i < gone; ++i) bytes -= counted(state_->entries[i].size);
     return bytes;
   }
-  /// Whether they are fewer than `bytes`.
+  /// Returns true if bytes() is below `bytes`.
   [[nodiscard]] bool is_below(std::size_t bytes) const {
     return state_->bytes < bytes || this->bytes() < bytes;
   }
 
-  /// Appends copies of all that were not forgotten, the oldest first. Throws std::bad_alloc.
+  /// Appends copies of all messages that are not forgotten, the oldest first. Throws std::bad_alloc.
   void copy_to(std::deque<std::vector<std::byte>>& messages) const {
     for (const Entry& entry : state_->entries) messages.emplace_back(entry.bytes, entry.bytes + entry.size);
   }
 
-  /// Waits until bytes() is below `bytes`; false at the deadline.
+  /// Waits until bytes() is below `bytes`. Returns false at the deadline.
   bool wait_below(std::size_t bytes, std::chrono::steady_clock::time_point deadline) {
     return wait(deadline, [&] { return this->bytes() < bytes; });
   }
-  /// Waits until libzmq has let go of all; false at the deadline.
+  /// Waits until libzmq has freed all messages. Returns false at the deadline.
   bool wait_gone(std::chrono::steady_clock::time_point deadline) {
     return wait(deadline, [&] { return state_->gone.load() == state_->given(); });
   }
@@ -98,25 +99,27 @@ class UnsentMessages {
     std::size_t size;
   };
 
-  /// Ends with the last of those that use it: the owner, and each message that libzmq holds.
+  /// Shared by the owner and by each message that libzmq still uses; the last of them deletes it.
   struct State {
-    FifoMemory memory;  // the owner's, as are the next three
+    FifoMemory memory;  // this and the next three: used by the owner only
     std::deque<Entry> entries;
-    std::uint64_t forgotten = 0;  // that stood before `entries`
+    std::uint64_t forgotten = 0;  // messages before `entries`
     std::size_t bytes = 0;        // of `entries`
-    // libzmq's thread writes these with every message: not where the owner writes with every message.
+    // libzmq's thread writes these with every message, so they are not in the cache line that the owner
+    // writes.
     alignas(64) std::atomic<std::uint64_t> gone{0};
-    std::atomic<std::uint64_t> ended{0};  // likewise, counted last
+    std::atomic<std::uint64_t> ended{0};  // counted after `gone`, as the last access
     std::atomic<bool> waited_for{false};
     std::mutex mutex;
     std::condition_variable changed;
 
-    static constexpr std::uint64_t all = std::uint64_t{1} << 63;  // `ended`, once the owner is gone as well
+    static constexpr std::uint64_t all = std::uint64_t{1} << 63;  // `ended`, when the owner is gone too
 
     [[nodiscard]] std::uint64_t given() const { return forgotten + entries.size(); }
 
-    /// Wakes the one who waits, if anybody does. Both sides change one atomic and then read the other, in one
-    /// order for all (seq_cst): either the waiter sees the new count, or this sees the waiter.
+    /// Called by libzmq when it frees a message; wakes the owner if it waits. Both sides change one atomic
+    /// and then read the other, in one total order (seq_cst). So either the owner sees the new count, or this
+    /// function sees that the owner waits.
     static void let_go(void* /*data*/, void* hint) {
       auto* state = static_cast<State*>(hint);
       state->gone.fetch_add(1);
@@ -141,7 +144,7 @@ class UnsentMessages {
     if (zmq_msg_init_data(&message, copy, size, &State::let_go, state_.get()) != 0) return false;
     if (zmq_msg_send(&message, socket.handle(), ZMQ_DONTWAIT) >= 0) return true;
     const int why = zmq_errno();
-    zmq_msg_close(&message);  // which lets go of it
+    zmq_msg_close(&message);  // calls let_go
     state_->gone.fetch_sub(1);
     state_->ended.fetch_sub(1);
     errno = why;

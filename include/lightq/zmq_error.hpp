@@ -1,4 +1,4 @@
-/// What libzmq's errors mean to who uses this library. Layer: client.
+/// Translates errors of libzmq into errors of this library. Layer: client.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 namespace lightq::inline v1 {
 
-/// The error for something ZeroMQ refused.
+/// Returns the error for a failed call of libzmq, from a description of the call and its zmq_errno().
 inline Error zmq_error(const std::string& what, int number) {
   if (number == EMFILE || number == ENFILE) {
     return {ErrorCode::limit_reached, what + ": no more sockets or descriptors in this process", number};

@@ -1,4 +1,4 @@
-/// Whether the process has descriptors for what libzmq needs. Layer: client.
+/// Checks that the process has enough descriptors for libzmq. Layer: client.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 
 namespace lightq::inline v1 {
 
-/// Throws zmq::error_t, with the system's error number, if the process can have no `count` descriptors more.
+/// Throws zmq::error_t, with the system's error number, if the process cannot open `count` more descriptors.
 inline void expect_descriptors(std::size_t count) {
   std::vector<int> held;
   held.reserve(count);
@@ -27,12 +27,13 @@ inline void expect_descriptors(std::size_t count) {
   if (error != 0) throw zmq::error_t(error);
 }
 
-/// To be called before a socket of `context` is made. libzmq ends the program (abort) if it finds no
-/// descriptor for the threads of a context, which the first socket starts. Throws zmq::error_t if there may
-/// be too few.
+/// Checks for descriptors before a socket of `context` is created. The first socket of a context starts its
+/// threads, and libzmq aborts the program if it finds no descriptor for them. Throws zmq::error_t if there
+/// may be too few.
 inline void expect_room_for_socket(zmq::context_t& context) {
   constexpr std::size_t of_a_thread = 2;
-  constexpr std::size_t of_the_rest = 12;  // its own thread, the socket, its monitor, a connection; some more
+  constexpr std::size_t of_the_rest = 12;  // its own thread, the socket, its monitor, a connection; some
+                                           // spare
   const int threads = zmq_ctx_get(context.handle(), ZMQ_IO_THREADS);
   expect_descriptors(of_the_rest + of_a_thread * static_cast<std::size_t>(std::max(threads, 1)));
 }

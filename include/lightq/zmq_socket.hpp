@@ -12,13 +12,13 @@
 
 namespace lightq::inline v1 {
 
-/// In a child of the process that made it, its end leaves the socket as it is: libzmq's threads are the
-/// parent's, and to close the socket would wake them, and wait for ever. As movable as a zmq::socket_t. One
+/// A zmq::socket_t that is not closed in a forked child. libzmq's threads belong to the parent;
+/// closing the socket in the child would wake them and wait forever. Movable like a zmq::socket_t. For one
 /// thread.
 class ZmqSocket final : public zmq::socket_t {
  public:
   ZmqSocket() = default;
-  // A socket of libzmq's wrapper is one: NOLINTNEXTLINE(google-explicit-constructor)
+  // Implicit, because it is the same socket: NOLINTNEXTLINE(google-explicit-constructor)
   ZmqSocket(zmq::socket_t&& made) noexcept : zmq::socket_t(std::move(made)) {}
   /// Throws zmq::error_t, also if the process has few descriptors left.
   ZmqSocket(zmq::context_t& context, zmq::socket_type type) : zmq::socket_t(checked(context), type) {}
@@ -33,7 +33,7 @@ class ZmqSocket final : public zmq::socket_t {
   ZmqSocket& operator=(const ZmqSocket&) = delete;
   ~ZmqSocket() { leave_if_forked(); }
 
-  /// False in a child that was forked later: nothing may be done with it there.
+  /// Returns false in a child that was forked later, where the socket must not be used.
   [[nodiscard]] bool is_here() const { return home_.is_here(); }
 
  private:
@@ -43,7 +43,7 @@ class ZmqSocket final : public zmq::socket_t {
   }
   void leave_if_forked() noexcept {
     if (home_.is_here() || handle() == nullptr) return;
-    // The copy is never destroyed.
+    // This copy of the handle is never destroyed.
     alignas(zmq::socket_t) static thread_local unsigned char left[sizeof(zmq::socket_t)];
     new (left) zmq::socket_t(std::move(*this));
   }
@@ -51,8 +51,8 @@ class ZmqSocket final : public zmq::socket_t {
   HomeProcess home_;
 };
 
-/// A context of its own for a client. Its end in a forked child leaves it as it is, for the same reason.
-/// Throws zmq::error_t.
+/// Creates a context for a client. In a forked child it is never destroyed, because its threads belong to the
+/// parent. Throws zmq::error_t.
 inline std::shared_ptr<zmq::context_t> make_zmq_context() {
   return {new zmq::context_t, [home = HomeProcess()](zmq::context_t* context) {
             if (home.is_here()) delete context;

@@ -1,5 +1,5 @@
-/// The client's end of a ZeroMQ connection, as bytes that come: the handshake of a DEALER, and messages taken
-/// out of their frames. docs/session.md, "Transport". Layer: client.
+/// Parses the bytes that a ZeroMQ DEALER receives: the handshake, and messages in frames. docs/session.md,
+/// "Transport". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -20,24 +20,25 @@
 
 namespace lightq::inline v1 {
 
-/// What a DEALER without encryption (mechanism NULL) hears from one peer, a ROUTER. No I/O, and no memory but
-/// counts. One thread.
+/// The receiving state of a DEALER without encryption (mechanism NULL) that talks to a ROUTER. Does no I/O,
+/// and keeps no bytes of messages. For one thread.
 ///
 ///     greeting ─► READY ─► messages, commands
 class ZmtpDealer {
  public:
-  /// `message_bytes_max`: a longer message ends the connection. 0: any length.
+  /// A message longer than `message_bytes_max` ends the connection. 0: any length.
   explicit ZmtpDealer(std::uint64_t message_bytes_max = 0)
       : message_bytes_max_(message_bytes_max == 0 ? UINT64_MAX : message_bytes_max) {}
 
-  /// Appends what this side says first.
+  /// Appends the greeting that this side sends first.
   static void begin(std::vector<std::byte>& output) {
     const auto said = zmtp::greeting();
     output.insert(output.end(), said.begin(), said.end());
   }
-  /// Takes what the handshake needs off the front of `bytes`, and answers how many bytes they were; what is
-  /// left comes again, with more behind it. Appends what is to be said. Error: invalid_request, this is no
-  /// ROUTER that speaks ZMTP 3 in clear; its sentence says what it is.
+  /// Takes the handshake off the front of `bytes`, and returns how many bytes it has used. The caller passes
+  /// the others again, with more bytes behind them. Appends this side's part of the handshake to `output`.
+  /// Errors: invalid_request, if the peer is no ROUTER that speaks unencrypted ZMTP 3; the sentence names the
+  /// cause.
   Result<std::size_t> introduce(ByteView bytes, std::vector<std::byte>& output) {
     std::size_t used = 0;
     if (state_ == State::greeting) {
@@ -50,16 +51,16 @@ class ZmtpDealer {
     if (!taken) return taken;
     return used + *taken;
   }
-  /// The handshake is through.
+  /// Returns true once the handshake is complete.
   [[nodiscard]] bool complete() const { return state_ == State::complete; }
 
   struct Taken {
-    std::size_t used = 0;  ///< of the bytes that have come
-    std::size_t got = 0;   ///< of messages, put into `to`
+    std::size_t used = 0;  ///< bytes taken off the input
+    std::size_t got = 0;   ///< bytes of messages, written to `to`
   };
-  /// Behind the handshake: takes frames off the front of `bytes`, and puts what messages consist of into
-  /// `to`; what is left comes again, with more behind it. Stops where `to` is full, where `bytes` end, and
-  /// where the connection is at its end: see `broken`. Empty messages say nothing.
+  /// Takes frames off the front of `bytes`, and writes the bytes of messages to `to`. The caller passes
+  /// unused bytes again, with more bytes behind them. Stops when `to` is full, when `bytes` end, or when the
+  /// connection is broken (see `broken`). Empty messages are skipped. Requires: the handshake is complete.
   Taken take(ByteView bytes, std::span<std::byte> to) {
     Taken taken;
     while (!broken_) {
@@ -79,19 +80,20 @@ class ZmtpDealer {
     }
     return taken;
   }
-  /// Bytes that are still to come of the message that has begun; 0: none has.
+  /// Returns how many bytes of the current message are still missing; 0 between messages.
   [[nodiscard]] std::uint64_t left() const { return left_; }
-  /// So many of them have come past `take`.
+  /// Records that the caller has received `bytes` of the current message itself, without `take`.
   void skip(std::size_t bytes) {
     assert(bytes <= left_);
     left_ -= bytes;
   }
-  /// Why nothing more can be taken: closed (the peer says ERROR), invalid_request. Nothing: it can.
+  /// Returns why nothing more can be taken: closed (the peer sent ERROR) or invalid_request. Nothing while it
+  /// can.
   [[nodiscard]] const std::optional<Error>& broken() const { return broken_; }
 
-  /// The peer has sent a PING since the last PONG.
+  /// Returns true if the peer has sent a PING since the last PONG.
   [[nodiscard]] bool owes_pong() const { return owes_pong_; }
-  /// Appends the answer to the last one.
+  /// Appends the PONG for the last PING.
   void append_pong(std::vector<std::byte>& output) {
     owes_pong_ = false;
     zmtp::append_command(output, "PONG", ByteView(ping_context_).first(ping_context_bytes_));
@@ -101,7 +103,7 @@ class ZmtpDealer {
   enum class State { greeting, ready, complete };
 
   static Error invalid(std::string sentence) { return {ErrorCode::invalid_request, std::move(sentence)}; }
-  /// What the peer says, as it may be shown.
+  /// Returns a text from the peer, cut at 64 characters and with '?' for unprintable ones.
   static std::string quoted(std::string_view text) {
     constexpr std::size_t shown_bytes_max = 64;
     std::string shown(text.substr(0, shown_bytes_max));
@@ -145,7 +147,8 @@ class ZmtpDealer {
     return whole;
   }
 
-  /// A command, or the header of a message; 0: more has to come, or nothing more can be taken.
+  /// Takes a command, or the header of a message, and returns its length. Returns 0 if it is incomplete or
+  /// the connection is broken.
   std::size_t take_frame(ByteView bytes) {
     zmtp::FrameHeader header;
     const auto outcome = zmtp::parse_frame_header(bytes, header);
@@ -178,7 +181,7 @@ class ZmtpDealer {
       std::copy_n(context.begin(), ping_context_bytes_, ping_context_.begin());
       owes_pong_ = true;
     }
-    return whole;  // what other commands say is nothing to a DEALER
+    return whole;  // other commands mean nothing to a DEALER
   }
   std::size_t end(std::string sentence) {
     broken_ = invalid(std::move(sentence));

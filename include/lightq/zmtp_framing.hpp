@@ -1,4 +1,4 @@
-/// Session frames as the ZeroMQ messages that they leave in. docs/session.md, "Transport". Layer: client.
+/// Wraps session frames into ZeroMQ messages for sending. docs/session.md, "Transport". Layer: client.
 #pragma once
 
 #include <sys/uio.h>
@@ -17,14 +17,14 @@
 
 namespace lightq::inline v1 {
 
-/// Puts the header of a message before each frame, which stays where it lies. A message is one frame: whoever
-/// sends may think better of a frame that has not begun, and never of the rest of one that has. No I/O. One
-/// thread.
+/// Adds a message header in front of each session frame, without copying the frame. A message is one frame.
+/// The sender may still replace a frame of which nothing was sent; the rest of one that was sent in part must
+/// follow. Does no I/O. For one thread.
 class ZmtpFraming {
  public:
-  /// Names what is to be sent next of `frames`, but for their first `skipped` bytes: first the rest of the
-  /// frame that has begun, if one has, then whole ones. Not more than a call of the system takes; valid until
-  /// the next call, as long as `frames`.
+  /// Returns the next parts to send of `frames`, without their first `skipped` bytes. The rest of the frame
+  /// that was sent in part comes first, then whole frames. Returns at most as many parts as one system call
+  /// takes. Lifetime: valid until the next call, and as long as `frames`.
   std::span<iovec> gather(std::span<const iovec> frames, std::size_t skipped) {
     parts_used_ = messages_used_ = bytes_ = 0;
     Place at(frames);
@@ -41,11 +41,11 @@ class ZmtpFraming {
     }
     return std::span(parts_).first(parts_used_);
   }
-  /// How many bytes the last `gather` has named.
+  /// Returns how many bytes the last `gather` has returned.
   [[nodiscard]] std::size_t gathered_bytes() const { return bytes_; }
-  /// So many of them have left: answers how many of the frames' own they were. Where the last of them are a
-  /// header's, the rest of it and its frame's first byte are appended to `output`, to leave before all else:
-  /// then that frame has begun, too.
+  /// Records that `bytes` of them were sent. Returns how many of these were bytes of frames. If they end
+  /// within a message header, its rest and the first byte of its frame are appended to `output`. The caller
+  /// must send `output` before anything else, because that frame then counts as sent in part.
   std::size_t sent(std::size_t bytes, std::vector<std::byte>& output) {
     assert(bytes <= bytes_);
     std::size_t taken = std::min(bytes, rest_);
@@ -69,23 +69,23 @@ class ZmtpFraming {
     }
     return taken;
   }
-  /// A frame has begun, so that nothing else may come before its rest.
+  /// Returns true if a frame was sent in part, so that its rest must come next.
   [[nodiscard]] bool in_midst() const { return unfinished_ > 0; }
 
  private:
   struct Message {
     std::array<std::byte, zmtp::frame_header_bytes_max> header;
-    std::byte first;  // of its frame
+    std::byte first;  // of the frame
     std::size_t header_bytes;
     std::size_t body_bytes;
   };
 
-  /// Somewhere in the frames.
+  /// A position in the frames.
   class Place {
    public:
     explicit Place(std::span<const iovec> parts) : parts_(parts) { skip(0); }
     [[nodiscard]] bool done() const { return parts_.empty(); }
-    /// What lies here in one piece; not empty.
+    /// Returns the contiguous bytes at this position; not empty.
     [[nodiscard]] std::span<std::byte> here() const {
       return std::span(static_cast<std::byte*>(parts_[0].iov_base), parts_[0].iov_len).subspan(offset_);
     }
@@ -99,10 +99,10 @@ class ZmtpFraming {
 
    private:
     std::span<const iovec> parts_;
-    std::size_t offset_ = 0;  // in the first of them
+    std::size_t offset_ = 0;  // in the first part
   };
 
-  /// All of the frame that begins here.
+  /// Returns the size of the frame that begins here.
   static std::size_t frame_bytes(Place at) {
     std::array<std::byte, session::frame_layout::header_bytes> header{};
     std::size_t used = 0;
@@ -117,7 +117,7 @@ class ZmtpFraming {
            load_little_endian<std::uint32_t>(header.data() + session::frame_layout::body_bytes);
   }
 
-  /// Names the next bytes, at most so many, as far as there are parts; answers how many.
+  /// Adds up to `bytes` bytes to the parts, as far as there are free parts, and returns how many.
   std::size_t put(Place& at, std::size_t bytes) {
     std::size_t named = 0;
     while (named < bytes && !at.done() && parts_used_ < parts_.size()) {
@@ -130,13 +130,13 @@ class ZmtpFraming {
     return named;
   }
 
-  std::array<iovec, 128> parts_;  // the first parts_used_
+  std::array<iovec, 128> parts_;  // the first parts_used_ are in use
   std::size_t parts_used_ = 0;
-  std::array<Message, 48> messages_;  // those that begin in them: the first messages_used_
+  std::array<Message, 48> messages_;  // messages that begin in the parts; the first messages_used_ are in use
   std::size_t messages_used_ = 0;
-  std::size_t bytes_ = 0;       // of all the parts
-  std::size_t rest_ = 0;        // of these, the begun frame's
-  std::size_t unfinished_ = 0;  // bytes of it that have not left
+  std::size_t bytes_ = 0;       // in all parts
+  std::size_t rest_ = 0;        // of these, bytes of the frame that was sent in part
+  std::size_t unfinished_ = 0;  // bytes of that frame not sent yet
 };
 
 }  // namespace lightq::inline v1

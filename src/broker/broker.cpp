@@ -47,8 +47,8 @@ namespace {
 constexpr auto answers_linger = std::chrono::milliseconds(500);
 constexpr auto answers_check_interval = std::chrono::milliseconds(5);
 
-/// The address of the bind host, looked up once so that no join waits for a name server. Listens there once:
-/// better to refuse now than at each join.
+/// Resolves the bind host, so that no join waits for a name server. Also listens there once, because a start
+/// that fails is better than joins that fail.
 Result<std::string> bind_address_of(const std::string& host) {
   auto address = resolve_host(host);
   const auto listening = address ? listen_tcp(*address, 0) : Result<ListeningSocket>(address.error());
@@ -60,7 +60,7 @@ Result<std::string> bind_address_of(const std::string& host) {
 
 }  // namespace
 
-/// The broker's layers, wired together. Same thread rule as Broker.
+/// Owns the broker's layers and connects them. Thread: as Broker.
 class Broker::Parts {
  public:
   Parts(Config config, std::string bind_address, LogSink& sink, std::unique_ptr<DataDirectory> directory)
@@ -109,29 +109,29 @@ class Broker::Parts {
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());
-  std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
+  std::optional<log::DiskQuota> quota_;  // not set: only the disk limits topics
   std::jthread quota_counter_;
   log::SegmentPool pool_;
-  // Keeps no files. Apart from the topics' quota: what is taken away can be, also when they fill the disk's
-  // part.
+  // Keeps no spare files. Not part of the topics' quota, so that rights can be revoked even when topics fill
+  // the disk's quota.
   log::SegmentPool catalogue_pool_;
-  std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: nothing is encrypted on the disk
+  std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: no encryption at rest
   StorageRoom room_;
   EventLoop control_;
   std::vector<TopicId> topics_with_files_;  // at the start
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<TicketKey> tickets_;
-  std::unique_ptr<CurveKeyPair> curve_key_;  // null: nothing is encrypted
+  std::unique_ptr<CurveKeyPair> curve_key_;  // null: no encryption
   std::set<CurvePublicKey> allowed_keys_;
   ClientKeys client_keys_{config_.ticket_lifetime};
   std::uint32_t admin_generation_ = 0;  // until the catalogue is open
-  std::unique_ptr<TlsContext> tls_;     // null: nothing is encrypted
+  std::unique_ptr<TlsContext> tls_;     // null: no encryption
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
   bool stopped_ = false;
-  std::jthread control_thread_;  // last: ends before what it works with goes
+  std::jthread control_thread_;  // last: ends before the objects that it uses are destroyed
 };
 
 Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -169,7 +169,7 @@ void Broker::stop() {
 
 Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
-  wipe_registers();  // before threads are started, which begin with them
+  wipe_registers();  // threads that start later inherit them
   wipe_stack();
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
@@ -216,7 +216,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   return open_control();
 }
 
-/// With `encrypt`: the broker's own key, and those of the clients that may connect.
+/// With `encrypt`: opens the broker's own key and reads those of the clients that may connect.
 Result<void> Broker::Parts::open_keys(const PipeWait& wait) {
   if (!config_.encrypt) return {};
   auto key = open_curve_key(directory_->curve_key_file());
@@ -229,7 +229,7 @@ Result<void> Broker::Parts::open_keys(const PipeWait& wait) {
   return {};
 }
 
-/// For topics with `encrypt_at_rest`.
+/// Reads the keys of topics with `encrypt_at_rest`.
 Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
   if (config_.storage_key_file.empty() && config_.storage_key_command.empty()) return {};
   auto keys = config_.storage_key_file.empty()
@@ -244,7 +244,7 @@ Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
   return {};
 }
 
-/// As text; empty: nothing is encrypted.
+/// Returns the public key as text; empty: no encryption.
 std::string Broker::Parts::server_key() const {
   return curve_key_ == nullptr ? std::string() : to_z85(curve_key_->public_key());
 }
@@ -261,10 +261,10 @@ Result<void> Broker::Parts::open_tls(const PipeWait& wait) {
   return {};
 }
 
-/// That an endpoint lets nobody in without a ticket is not left to be believed.
+/// Tests that no endpoint admits a client without a ticket, rather than relying on it.
 Result<void> Broker::Parts::prove_gates() {
   auto parts = reactor_settings();
-  parts.reactor.endpoints.user_connections = nullptr;  // what the proof lets in takes nobody's place
+  parts.reactor.endpoints.user_connections = nullptr;  // test connections must not count for a user
   auto sessions = prove_session_gates(
       {parts.reactor.endpoints, {.tls = parts.tls}, *tickets_, wall_clock_now}, *tickets_, curve_key_.get());
   if (!sessions) return sessions;
@@ -275,7 +275,7 @@ Result<void> Broker::Parts::prove_gates() {
     return {};
   }
   const WallClock now = wall_clock_now;
-  const AccessTable access;  // without anybody
+  const AccessTable access;  // without any user
   const TopicDefinition topic{TopicId{1}, *TopicName::parse("proof"), {}};
   const EndpointSettings& settings = parts.reactor.endpoints;
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
@@ -289,7 +289,7 @@ Result<void> Broker::Parts::prove_gates() {
   return {};
 }
 
-/// Whether other machines reach this broker, and nothing is encrypted on its way.
+/// Warns if other machines can reach this broker without encryption. Returns true in that case.
 bool Broker::Parts::warn_if_insecure() const {
   const auto open = config_.encrypt ? std::nullopt : exposure_of(config_, bind_address_);
   if (!open) return false;
@@ -387,14 +387,15 @@ Result<void> Broker::Parts::open_control() {
   return prove_open_curve_gate(gate, *curve_key_, config_.allowed_client_keys.empty());
 }
 
-/// Starts the threads and waits until every topic is there, then lets requests in.
+/// Starts the threads, waits until every topic runs, then accepts requests.
 Result<void> Broker::Parts::bring_up() {
-  const std::size_t topics = catalogue_->state().topics().size();  // the control thread's own, once it runs
+  // Read now: once the control thread runs, only it may read the catalogue.
+  const std::size_t topics = catalogue_->state().topics().size();
   reactors_->start();
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
     handler_->bring_up([this, &accepting] {
-      // Clients that have waited for the first answer look into these files next.
+      // Write these files first: clients that waited for their first answer read them next.
       const auto published = directory_->publish(control_uri(), server_key());
       accepting.set_value(published ? server_->accept() : published);
     });
@@ -406,7 +407,8 @@ Result<void> Broker::Parts::bring_up() {
   return {};
 }
 
-/// Ends the control thread once the last answers are on their way. Runs on it.
+/// Ends the control thread once the last answers have been sent, or at the deadline. Thread: the control
+/// thread.
 void Broker::Parts::end_control(EventLoop::Clock::time_point deadline) {
   const auto now = EventLoop::Clock::now();
   if (server_->all_sent() || now >= deadline) {

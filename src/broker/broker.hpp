@@ -1,4 +1,4 @@
-/// The broker: everything wired together. Layer: broker.
+/// The broker: creates all layers and connects them. Layer: broker.
 #pragma once
 
 #include <filesystem>
@@ -12,36 +12,39 @@
 
 namespace lightq::broker {
 
-/// A running broker, in the lightq program or in any other. Made, stopped and destroyed on one thread; its
-/// work is done on threads of its own.
+/// A running broker, in the lightq program or embedded in another program. Thread: created, stopped and
+/// destroyed on one thread. Its work runs on threads that it owns.
 ///
 ///     auto broker = lightq::broker::Broker::start(std::move(config), sink).value_or_throw();
 ///     … lightq::Client::connect(broker->control_uri()) …
 ///     broker->stop();
 class Broker {
  public:
-  /// Takes the data directory, brings up every topic in it and begins to answer requests. `sink` must outlive
-  /// the broker. Errors: in_use (another broker has the directory), address_in_use, invalid_argument,
-  /// io_error, no_space, corrupt, foreign_format; internal: its data endpoints would let in who has no
-  /// ticket; of a file that a setting names, with that setting's name: as read_private_file. `wait`: how long
-  /// is waited for such files that are pipes; its stop_descriptor also counts for the storage keys' command.
+  /// Locks the data directory, starts every topic in it and begins to answer requests. `wait`: how long to
+  /// wait for files named by settings that are pipes; its stop_descriptor also ends the wait for the storage
+  /// keys' command. Lifetime: `sink` must outlive the broker.
+  ///
+  /// Errors: in_use (another broker has the directory), address_in_use, invalid_argument, io_error, no_space,
+  /// corrupt, foreign_format. Also internal, if a self-test finds that a data endpoint admits a client
+  /// without a ticket. For a file named by a setting: the errors of read_private_file with that setting's
+  /// name.
   static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink, const PipeWait& wait = {});
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
-  /// Stops, if nobody did.
+  /// Calls `stop` if it was not called.
   ~Broker();
 
-  /// The control socket's address, with the real port.
+  /// Returns the control socket's address, with the actual port.
   [[nodiscard]] const std::string& control_uri() const;
   [[nodiscard]] const std::filesystem::path& data_dir() const;
 
-  /// Takes no more requests and messages, lets what was handed to consumers leave, flushes, ends its threads.
-  /// Waits for consumers until `stop_deadline` at the latest, and besides for the disk. Nothing happens the
-  /// second time.
+  /// Stops the broker: accepts no more requests and messages, sends the messages already passed to consumers,
+  /// flushes, and ends its threads. Waits for consumers until `stop_deadline` at the latest, and for the disk
+  /// without a limit. Further calls do nothing.
   void stop();
 
  private:
-  class Parts;  // so that an embedding program sees none of the layers below
+  class Parts;  // hides the layers below from an embedding program
   explicit Broker(std::unique_ptr<Parts> parts);
 
   std::unique_ptr<Parts> parts_;

@@ -26,8 +26,8 @@ namespace lightq::broker {
 
 namespace {
 
-/// Writes a line, and waits for a reader for at most `wait_ms` at a time; -1: as long as it takes. False if
-/// the line cannot be written.
+/// Writes a line. Each time the stream is full, waits for a reader for at most `wait_ms`; -1: without a
+/// limit. Returns false if the line cannot be written.
 bool print(int stream, std::string line, int wait_ms) {
   line += '\n';
   for (std::string_view rest = line; !rest.empty();) {
@@ -42,15 +42,15 @@ bool print(int stream, std::string line, int wait_ms) {
 }
 
 int fail(const Error& error, int exit_code) {
-  constexpr int room_within_ms = 1000;  // a full pipe that nobody reads must not keep the process
+  constexpr int room_within_ms = 1000;  // a full pipe without a reader must not keep the process alive
   std::string line = "lightq broker: ";
   append_escaping_controls(line, error.text(), "\n");
   print(STDERR_FILENO, line, room_within_ms);
   return exit_code;
 }
 
-/// The settings. The administrator's password is taken out of the environment before anything is waited for,
-/// as a pipe that the settings come by is: `/proc/PID/environ` shows it as long as it is there.
+/// Loads the settings. Takes the administrator's password out of the environment before waiting for anything,
+/// such as a settings file that is a pipe, because `/proc/PID/environ` shows the password until then.
 Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
                     const std::optional<std::string>& config_file) {
   static const std::string variable = "LIGHTQ_ADMIN_PASSWORD";
@@ -67,8 +67,8 @@ Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
   return config;
 }
 
-/// SIGTERM, SIGINT and SIGHUP, to be waited for rather than handled: every thread started later blocks them
-/// too. Leaves out a SIGHUP that is ignored, as nohup has it: blocked it would arrive all the same.
+/// Blocks SIGTERM, SIGINT and SIGHUP, so that sigwait can receive them. Threads started later block them,
+/// too. Leaves out a SIGHUP that is ignored, for example by nohup: a blocked one would still arrive.
 sigset_t block_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -93,7 +93,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   constexpr int exit_usage = 2;
   auto config = load(flag_overrides, config_file);
   wipe_registers();
-  wipe_stack();  // where the password went through, on its way here
+  wipe_stack();  // the password passed through it
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
@@ -104,13 +104,13 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   if (!logging) return fail(logging.error(), exit_failed);
   const sigset_t signals = block_stop_signals();
   std::signal(SIGPIPE, SIG_IGN);
-  // Only looked at: the signal stays for sigwait.
+  // The descriptor is only polled, so the signal stays pending for sigwait.
   const int stop_descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   auto broker = Broker::start(std::move(*config), **logging, {.stop_descriptor = stop_descriptor});
   close(stop_descriptor);
   const bool stopped = !broker && broker.error().code == ErrorCode::shutting_down;
   if (!broker && !stopped) {
-    logging->reset();  // its lines first
+    logging->reset();  // writes its lines first
     return fail(broker.error(), exit_failed);
   }
   int signal = 0;

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
-/// `16777216`, `16MiB`, `16 MB`.
+/// Parses `16777216`, `16MiB` or `16 MB`.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = parse_number(text.substr(0, digits));
@@ -107,10 +107,11 @@ Result<void> set_path(Config& config, const std::string& text) {
 
 bool is_ipv6(const std::string& host) {
   in6_addr address{};
-  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;  // %: an interface
+  // A % precedes the name of an interface.
+  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;
 }
 
-/// Any address of the machine: 0.0.0.0, :: and the other ways to write them.
+/// Returns true if the host stands for every address of the machine: 0.0.0.0, :: and their other spellings.
 bool is_wildcard(const std::string& host) {
   in_addr four{};
   if (inet_aton(host.c_str(), &four) == 1) return four.s_addr == INADDR_ANY;
@@ -118,7 +119,7 @@ bool is_wildcard(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_UNSPECIFIED(&six);
 }
 
-/// The host is kept without the brackets that an IPv6 address may have.
+/// Sets a host. Removes the brackets that an IPv6 address may have.
 template <std::string Config::* member>
 Result<void> set_host(Config& config, const std::string& text) {
   using namespace std::string_view_literals;
@@ -141,7 +142,8 @@ Result<void> set_storage_key_command(Config& config, const std::string& text) {
 }
 
 Result<void> set_control_uri(Config& config, const std::string& text) {
-  const bool tcp = text.starts_with("tcp://") && text.find('@') == std::string::npos;  // nor a password in it
+  // A URI with a password is refused, too.
+  const bool tcp = text.starts_with("tcp://") && text.find('@') == std::string::npos;
   if (!tcp && !text.starts_with("ipc://")) {
     return must_be("tcp://HOST:PORT or ipc://PATH");
   }
@@ -206,7 +208,7 @@ Result<void> set_requests_per_second(Config& config, const std::string& text) {
 Result<void> set_connections_per_user(Config& config, const std::string& text) {
   return assign(config.connections_per_user, number_in(text, 1, limits::connections_per_user_max));
 }
-/// A limit that may be lower than it is by default.
+/// Sets a limit that may be lower than its default, `most`.
 template <std::uint64_t Config::* member, std::uint64_t most, std::uint64_t least = 1>
 Result<void> set_limit(Config& config, const std::string& text) {
   return assign(config.*member, number_in(text, least, most));

@@ -1,4 +1,4 @@
-/// Where settings come from: the TOML file (the one home of toml++), the environment, overrides. Layer:
+/// Reads settings from the TOML file, the environment and overrides. The only file that uses toml++. Layer:
 /// broker.
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ const Setting* find_setting(std::string name) {
   return nullptr;
 }
 
-/// The setting that was probably meant, as the end of a sentence.
+/// Returns a suggestion for a misspelled setting, as the end of a sentence.
 std::string suggestion_for(std::string name) {
   std::ranges::transform(name, name.begin(), [](char each) {
     return each == '-' ? '_' : each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
@@ -45,7 +45,7 @@ std::string suggestion_for(std::string name) {
   return near ? "; did you mean " + *near + "?" : "";
 }
 
-/// `what` names the setting as the user wrote it, and where.
+/// Parses and sets a value. `what` names the setting as the user wrote it, and its origin.
 Result<void> apply(Config& config, const Setting& setting, const std::string& text, const std::string& what) {
   auto set = setting.set(config, text);
   if (set) return set;
@@ -56,7 +56,7 @@ std::string place(const std::string& file, const toml::source_region& region) {
   return file + ":" + std::to_string(region.begin.line) + ":" + std::to_string(region.begin.column) + ": ";
 }
 
-/// The value as text, if it has the type that the setting wants.
+/// Returns the value as text, if it has the setting's type.
 std::optional<std::string> text_of(const toml::node& node, SettingType type) {
   if (type == SettingType::boolean) {
     if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
@@ -102,7 +102,8 @@ Result<void> apply_overrides(Config& config, const std::map<std::string, std::st
   return {};
 }
 
-/// The password of the file, or of the environment; the file wins, as naming it is the more deliberate.
+/// Reads the password from the file or the environment. The file takes precedence, because naming it is more
+/// deliberate.
 Result<void> read_admin_password(Config& config, const Environment& environment, const PipeWait& wait) {
   constexpr std::string_view setting = "admin_password_file";
   auto from_environment = environment(password_variable).value_or("");

@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* control_socket_name = "control.sock";
 
-constexpr mode_t own_mode = 0755;   // of the directory itself: broker.json is for everybody
-constexpr mode_t room_mode = 0700;  // of what lies in it
-constexpr mode_t door_mode = 0711;  // of where Unix sockets lie: who knows their names may knock
+constexpr mode_t own_mode = 0755;   // for the directory itself: every user may read broker.json
+constexpr mode_t room_mode = 0700;  // for its subdirectories
+constexpr mode_t door_mode = 0711;  // for directories of Unix sockets: users who know a name may connect
 
 constexpr mode_t written_by_others = 0022;
 constexpr mode_t used_by_others = 0077;
@@ -46,7 +46,7 @@ Result<void> make_directory(const fs::path& path, mode_t mode) {
   return failed("make", path, number == EEXIST ? ENOTDIR : number);
 }
 
-/// A volume that its administrator has given to the broker's group.
+/// Returns true for a volume that its administrator has given to a group of this process.
 bool is_given_to_our_group(const struct stat& found) {
   if (found.st_uid != 0 || geteuid() == 0) return false;
   std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
@@ -54,8 +54,8 @@ bool is_given_to_our_group(const struct stat& found) {
   return found.st_gid == getegid() || std::ranges::find(groups, found.st_gid) != groups.end();
 }
 
-/// Returns true if both paths lead to one file. std::filesystem::equivalent tells this of no socket:
-/// libstdc++ 12 and older answer that the operation is not supported.
+/// Returns true if both paths lead to the same file. std::filesystem::equivalent does not work for sockets:
+/// in libstdc++ 12 and older it reports that the operation is not supported.
 bool is_one_file(const fs::path& one, const fs::path& other) {
   struct stat found{};
   struct stat also_found{};
@@ -63,7 +63,9 @@ bool is_one_file(const fs::path& one, const fs::path& other) {
   return found.st_dev == also_found.st_dev && found.st_ino == also_found.st_ino;
 }
 
-/// What is in a directory is only as much the broker's as the directory is.
+/// Checks that a directory belongs to this user or root, and that nobody else may do `forbidden` there. A
+/// group of this process may, if root has given the directory to it. `may_be_sticky`: a sticky directory is
+/// permitted, as /tmp is.
 Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
                            const std::string& subject = "data directory", bool may_be_sticky = false) {
   struct stat found{};
@@ -84,7 +86,7 @@ Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
                                                 (closed ? "go-rwx" : "go-w") + " it"};
 }
 
-/// Of one that is as closed as a strict umask, or a broker before this one, has made it.
+/// Opens a socket directory to other users if a strict umask or an earlier broker has created it closed.
 Result<void> open_door(const fs::path& path) {
   struct stat found{};
   if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
@@ -93,7 +95,7 @@ Result<void> open_door(const fs::path& path) {
   return {};
 }
 
-/// As make_directory, with those above it; the names of all that are new survive a power cut.
+/// Creates a directory and its parents. The new names survive a power cut. Errors: as make_directory.
 Result<void> make_directories(const fs::path& path, mode_t mode) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) return make_directory(path, mode);
@@ -128,7 +130,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   if (auto made = make_directory(directory->ipc(), door_mode); !made) return made.error();
   if (auto ours = check_is_ours(directory->ipc(), written_by_others); !ours) return ours.error();
   if (auto opened = open_door(directory->ipc()); !opened) return opened.error();
-  fs::remove(path / "broker.json", code);  // of a broker that was killed
+  fs::remove(path / "broker.json", code);  // left by a broker that was killed
   if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;
 }
@@ -154,7 +156,7 @@ Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& g
 }
 
 DataDirectory::~DataDirectory() {
-  if (published_) held_->remove("broker.json");  // not that of a broker whose directory lies there now
+  if (published_) held_->remove("broker.json");  // leaves another directory at this path alone
   if (has_control_socket_) held_->remove(control_socket_name);
 }
 
@@ -171,8 +173,8 @@ Result<std::optional<ListeningSocket>> DataDirectory::listen_for_owner(const std
   return std::optional(std::move(*socket));
 }
 
-/// What stays when the broker stops, so that clients do not take a stranger in its place for one that speaks
-/// in clear. Before broker.json, which says that the broker is there.
+/// Writes server_key.json, which stays when the broker stops. Clients then refuse an impostor in its place
+/// that speaks without encryption. Written before broker.json, which announces the broker.
 Result<void> DataDirectory::keep_server_key(const std::string& control_uri,
                                             const std::string& server_key) const {
   const fs::path file = path_ / "server_key.json";

@@ -1,4 +1,4 @@
-/// The directory that belongs to one running broker. Layer: broker.
+/// The data directory, which one running broker owns. Layer: broker.
 #pragma once
 
 #include <filesystem>
@@ -19,21 +19,23 @@ namespace lightq::broker {
 /// Owns the directory from `open` to destruction. One thread.
 class DataDirectory {
  public:
-  /// Makes the directory and its rooms where they are missing, and locks it. The lock ends with the process,
-  /// however it ends. Errors: in_use (naming the process that has it), io_error, no_space; invalid_argument:
-  /// it, or a room, belongs to another user, or others may write there (or read what is in a room).
+  /// Creates the directory and its subdirectories if they are missing, and locks it. The lock ends with the
+  /// process, however it ends. Errors: in_use (names the process that has the lock), io_error, no_space;
+  /// invalid_argument if the directory or a subdirectory belongs to another user, or if others may write
+  /// there or read a subdirectory's contents.
   static Result<std::unique_ptr<DataDirectory>> open(const std::filesystem::path& path);
-  /// The CURVE key of a directory that somebody else may own; both are made if they are missing. Errors: as
-  /// of open_curve_key; in_use: there is no key, and the broker that has the directory needs none.
+  /// Returns the CURVE key of a directory that another process may have locked. Creates both if they are
+  /// missing. Errors: those of open_curve_key; in_use if there is no key and a broker without encryption has
+  /// the directory.
   static Result<std::unique_ptr<CurveKeyPair>> curve_key(const std::filesystem::path& path);
   DataDirectory(const DataDirectory&) = delete;
   DataDirectory& operator=(const DataDirectory&) = delete;
-  /// Removes broker.json and the control socket's file, and lets go of the lock.
+  /// Removes broker.json and the control socket's file, and releases the lock.
   ~DataDirectory();
 
   /// Absolute.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// The directory itself, whatever its path leads to by now.
+  /// Returns the directory itself, even if its path leads elsewhere by now.
   [[nodiscard]] const HeldDirectory& held() const { return *held_; }
   [[nodiscard]] std::filesystem::path topics() const { return path_ / "topics"; }
   [[nodiscard]] std::filesystem::path pool() const { return path_ / "pool"; }
@@ -46,13 +48,14 @@ class DataDirectory {
 
   [[nodiscard]] std::filesystem::path curve_key_file() const { return path_ / "curve.key"; }
 
-  /// Listens on a Unix socket in the directory, which nobody but the broker's user and root may connect to:
-  /// no other process can put a socket of its own in its place. Nothing: `control_uri` is this very socket.
-  /// Errors: those of listen_unix (the file system may have no sockets).
+  /// Listens on a Unix socket in the directory. Only the broker's user and root may connect to it, and no
+  /// other process can put a socket in its place. Returns nothing if `control_uri` is this socket. Errors:
+  /// those of listen_unix (the file system may not support sockets).
   Result<std::optional<ListeningSocket>> listen_for_owner(const std::string& control_uri);
 
-  /// Writes broker.json, at once or not at all, for programs on this machine to find the broker; and
-  /// server_key.json, which stays: with no key it is removed. `server_key`: as text; empty: there is none.
+  /// Writes broker.json atomically, by which programs on this machine find the broker. Also writes
+  /// server_key.json, which stays after the broker stops; without a key, removes it. `server_key`: as text;
+  /// empty: there is none.
   Result<void> publish(const std::string& control_uri, const std::string& server_key = {});
 
  private:
@@ -69,9 +72,10 @@ class DataDirectory {
   bool has_control_socket_ = false;
 };
 
-/// Whether the directory of Unix sockets that a setting names is safe: whoever may take a socket's file away
-/// can put his own in its place, and is shown passwords and tickets. One that is not there yet is. Errors:
-/// invalid_argument: it belongs to another user, or others may write there, and it is not sticky as /tmp is.
+/// Checks that the directory of Unix sockets that a setting names is safe. A process that can remove a
+/// socket's file can put a socket in its place and receive passwords and tickets. A missing directory is
+/// safe. Errors: invalid_argument if it belongs to another user, or if others may write there and it is not
+/// sticky, as /tmp is.
 Result<void> check_socket_directory(std::string_view setting, const std::filesystem::path& path);
 
 }  // namespace lightq::broker

@@ -57,7 +57,7 @@ Result<std::unique_ptr<log::File>> DataStorage::open(const std::string& path, lo
   const bool writes = mode != log::OpenMode::read_only;
   if (auto there = writes ? directory_.check() : Result<void>{}; !there) return there.error();
   auto file = storage_.open(path, mode);
-  // A file that is not where the directory is not either may be sound.
+  // If the directory is not in its place, a missing file may still exist in it.
   if (!file && log::is_missing(file.error())) {
     if (auto there = directory_.check(); !there) return there.error();
   }

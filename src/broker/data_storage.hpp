@@ -1,5 +1,5 @@
-/// The file system below the data directory, which is written only as long as that is in its place. Layer:
-/// broker.
+/// The file system below the data directory, which is written only while the directory is in its place.
+/// Layer: broker.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace lightq::broker {
 
-/// Passes calls on to another storage. Writes, new files and new names are `no_space` while the data
-/// directory is not in its place, so that topics wait as on a full disk; a sync of what was written before
-/// goes through. Makes no directory but directly in one that is there. Any thread.
+/// Passes calls to another storage. While the data directory is not in its place, writes, new files and new
+/// names fail with no_space, so that topics wait as on a full disk. Syncs of earlier writes succeed. Creates
+/// a directory only if its parent exists. Thread: any.
 class DataStorage final : public log::Storage {
  public:
-  /// Both must outlive it and its files. Paths below `directory` must begin with its path.
+  /// Lifetime: both must outlive this object and its files. Paths below `directory` must begin with its path.
   DataStorage(log::Storage& storage, const HeldDirectory& directory)
       : storage_(storage), directory_(directory) {}
 

@@ -15,7 +15,8 @@ namespace lightq::broker {
 
 namespace {
 
-/// Of `tcp://HOST:PORT`; empty: it is no address of a network, or none at all, which its bind says better.
+/// Returns the host of `tcp://HOST:PORT`; empty for other URIs and for invalid ones, which binding reports
+/// better.
 std::string control_host(std::string_view uri) {
   constexpr std::string_view scheme = "tcp://";
   const std::size_t colon = uri.rfind(':');
@@ -46,7 +47,7 @@ bool is_on_loopback(const std::string& address) {
   sockaddr_storage storage{};
   auto* const four = reinterpret_cast<sockaddr_in*>(&storage);
   auto* const six = reinterpret_cast<sockaddr_in6*>(&storage);
-  const std::string host = address.substr(0, address.find('%'));  // %: an interface
+  const std::string host = address.substr(0, address.find('%'));  // % precedes an interface
   if (inet_pton(AF_INET, host.c_str(), &four->sin_addr) == 1) {
     storage.ss_family = AF_INET;
   } else if (inet_pton(AF_INET6, host.c_str(), &six->sin6_addr) == 1) {

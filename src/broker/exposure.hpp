@@ -1,4 +1,4 @@
-/// Who can reach the broker: this machine alone, or others too. Layer: broker.
+/// Checks whether other machines can reach the broker. Layer: broker.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace lightq::broker {
 
-/// Whether a numeric address is one of loopback.
+/// Returns true if a numeric address is a loopback address.
 bool is_on_loopback(const std::string& address);
 
-/// The first of control, bind and advertise that is no loopback address, as a sentence's beginning; nothing:
-/// all are. A host name is looked up; one that is not found is somebody else's. `bind_address`: the bind
-/// host's, numeric.
+/// Returns the first of control, bind and advertise that is not a loopback address, as the beginning of a
+/// sentence; nothing if all are. Resolves host names; one that cannot be resolved counts as not loopback.
+/// `bind_address`: the numeric address of the bind host.
 std::optional<std::string> exposure_of(const Config& config, const std::string& bind_address);
 
-/// What other machines can reach has to be encrypted, or be said to be `insecure`, and has no `open_topics`
-/// in either case; what goes with encryption alone is refused without it; and where Unix sockets lie nobody
-/// else may write. Error: invalid_argument.
+/// Checks that a broker that other machines can reach encrypts, or is declared `insecure`, and in neither
+/// case has `open_topics`. Also refuses, without encryption, the settings that require it, and directories of
+/// Unix sockets in which other users may write. Error: invalid_argument.
 Result<void> check_exposure(const Config& config, const std::string& bind_address);
 
 }  // namespace lightq::broker

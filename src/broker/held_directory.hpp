@@ -1,4 +1,4 @@
-/// A directory that is known by what it is, not by its path alone. Layer: broker.
+/// A directory that is identified by its inode, not only by its path. Layer: broker.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,9 @@
 
 namespace lightq::broker {
 
-/// Holds a directory open and tells whether its path still leads to it. The path may come to lead nowhere, or
-/// to another directory: one that was made in its place, or the mount point of a disk that was unmounted.
-/// What was written there would not be found again. Any thread.
+/// Keeps a directory open and checks whether its path still leads to it. The path may come to lead nowhere,
+/// or to another directory: one created in its place, or the mount point of a disk that was unmounted. Data
+/// written there would not be found again. Thread: any.
 class HeldDirectory {
  public:
   /// Errors: io_error.
@@ -25,17 +25,18 @@ class HeldDirectory {
   ~HeldDirectory();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// True if the path leads to the directory, or did at the last tick of the system's clock (a few
+  /// Returns true if the path leads to the directory, or did at the last tick of the system's clock (a few
   /// milliseconds ago).
   [[nodiscard]] bool is_in_place() const;
-  /// Errors: no_space if the directory is not in its place, as on a disk that takes nothing for now.
+  /// Fails with no_space if the directory is not in its place, as on a disk that is full for now.
   [[nodiscard]] Result<void> check() const;
-  /// Opens a directory below, wherever that lies by now; its descriptor. Errors: io_error.
+  /// Opens a directory below this one, wherever this one is by now, and returns its descriptor. Errors:
+  /// io_error.
   [[nodiscard]] Result<int> open_below(const std::filesystem::path& path) const;
-  /// Removes a file of the directory itself, if it is there.
+  /// Removes a file directly in the directory, if it exists.
   void remove(const char* name) const;
-  /// Where a Unix socket of this name lies in the directory: a path that the system takes, also where the
-  /// directory's own is too long for a socket's address. Good as long as this object lives.
+  /// Returns a path for a Unix socket of this name in the directory. The path fits into a socket address even
+  /// if the directory's own path is too long. Lifetime: valid as long as this object lives.
   [[nodiscard]] std::string socket_path(const std::string& name) const;
 
  private:
@@ -43,10 +44,10 @@ class HeldDirectory {
       : path_(std::move(path)), descriptor_(descriptor), device_(device), file_(file) {}
 
   const std::filesystem::path path_;
-  const int descriptor_;  // as long as it is open no other directory gets the same number
+  const int descriptor_;  // while it is open no other directory gets the same inode
   const dev_t device_;
   const ino_t file_;
-  mutable std::atomic<std::int64_t> seen_ns_ = 0;  // the tick at which it was in its place last
+  mutable std::atomic<std::int64_t> seen_ns_ = 0;  // the last tick at which it was in its place
 };
 
 }  // namespace lightq::broker

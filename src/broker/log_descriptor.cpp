@@ -16,7 +16,7 @@ bool LogDescriptor::wait_for_room(const std::atomic<bool>& give_up) const {
   while (!give_up) {
     pollfd room{descriptor_, POLLOUT, 0};
     const int ready = poll(&room, 1, look_again_ms);
-    if (ready > 0) return true;  // an error too: writing says which
+    if (ready > 0) return true;  // an error, too: write() reports it
     if (ready < 0 && errno != EINTR) return false;
   }
   return false;
@@ -25,7 +25,7 @@ bool LogDescriptor::wait_for_room(const std::atomic<bool>& give_up) const {
 bool LogDescriptor::write(std::string_view bytes, const std::atomic<bool>& give_up) const {
   while (!bytes.empty()) {
     if (!wait_for_room(give_up)) return false;
-    // A pipe with room takes so many bytes without waiting.
+    // A pipe with space accepts this many bytes without blocking.
     const auto count = ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (count > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(count));

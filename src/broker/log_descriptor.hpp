@@ -1,5 +1,4 @@
-/// A descriptor that lines of the broker's log are written to, which may take nothing for long. Layer:
-/// logging.
+/// A descriptor for lines of the broker's log, which may block for a long time. Layer: logging.
 #pragma once
 
 #include <atomic>
@@ -7,14 +6,14 @@
 
 namespace lightq::broker {
 
-/// A pipe that nobody reads, a terminal that was stopped: waits until there is room, but not longer than it
-/// is told to. It does not own the descriptor. One thread.
+/// Writes to a descriptor that may block, such as a pipe without a reader or a stopped terminal. Waits for
+/// space, but not longer than the caller permits. Does not own the descriptor. One thread.
 class LogDescriptor {
  public:
   explicit LogDescriptor(int descriptor) : descriptor_(descriptor) {}
 
-  /// Whether all was written; waits for room until then, or until `give_up` is set, which it looks at every
-  /// 50 ms.
+  /// Returns true if all bytes were written. Waits for space until then, or until `give_up` is set, which it
+  /// checks every 50 ms.
   bool write(std::string_view bytes, const std::atomic<bool>& give_up) const;
 
  private:

@@ -13,7 +13,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// What a writer that is told to give up may still take, where it can be told.
+/// The time that a writer may take after `give_up` is set, if it checks the flag.
 constexpr std::chrono::milliseconds giving_up_takes{200};
 
 std::size_t bytes_of(const LogQueue::Line& line) {
@@ -37,17 +37,17 @@ struct LogQueue::Shared {
   Shared(std::size_t most, Write how) : bytes_max(most), write(std::move(how)) {}
 
   const std::size_t bytes_max;
-  const Write write;  // the thread's
+  const Write write;  // used by the thread
   std::atomic<bool> give_up = false;
-  std::thread thread;  // the owner's
+  std::thread thread;  // used by the owner
 
   std::mutex mutex;
   std::condition_variable changed;
   // All guarded by mutex.
   std::deque<Waiting> waiting;
-  std::size_t bytes = 0;  // of what waits and of what is being written
+  std::size_t bytes = 0;  // of waiting lines and of the line being written
   std::uint64_t lost = 0;
-  std::uint64_t untold = 0;  // of lost, those that no line has told of, nor one that waits will
+  std::uint64_t untold = 0;  // the part of `lost` that no written or waiting line reports
   bool closed = false;
   bool ended = false;
 };
@@ -94,7 +94,7 @@ void LogQueue::finish(Clock::time_point deadline) {
   if (over) {
     shared_->thread.join();
   } else {
-    shared_->thread.detach();  // in a write that nothing ends
+    shared_->thread.detach();  // it is in a write that cannot be ended
   }
 }
 
@@ -105,7 +105,7 @@ std::uint64_t LogQueue::lost() const {
 
 void LogQueue::run(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
-  // Tells of so many lost lines; those stay untold where that fails too.
+  // Reports `count` lost lines. If that fails, they stay unreported.
   const auto tell = [&](std::uint64_t count) {
     if (count == 0) return;
     lock.unlock();

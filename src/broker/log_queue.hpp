@@ -1,5 +1,5 @@
-/// Lines of the broker's log on their way to one place that may be slow or stand still: a pipe that nobody
-/// reads, a terminal that was stopped, a disk. Layer: logging.
+/// A queue of the broker's log lines for one destination that may be slow or blocked: a pipe without a
+/// reader, a stopped terminal, a disk. Layer: logging.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace lightq::broker {
 
-/// Takes lines from any thread, without ever waiting for their place, and has a thread of its own write them
-/// there, in their order. Lines that find no room are lost and counted, and a line says how many before the
-/// next that is written.
+/// Accepts lines from any thread without ever waiting for the destination. A thread of the queue writes them
+/// there in order. Lines for which there is no space are lost and counted. Before the next line, the queue
+/// writes a line with their number.
 class LogQueue {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,36 +24,38 @@ class LogQueue {
   struct Line {
     LogLevel level = LogLevel::info;
     std::chrono::system_clock::time_point time;
-    std::string text;  ///< what follows `msg=`
+    std::string text;  ///< the text after `msg=`
   };
 
-  /// Writes one line, and may wait for that until the flag is set. False: it could not. Called by the queue's
-  /// thread alone, possibly after the queue has gone, where the place stood still for longer than finish()
-  /// waited.
+  /// Writes one line. May wait until `give_up` is set. Returns false if the line could not be written.
+  /// Thread: called only by the queue's thread. If the destination blocks for longer than finish() waits, a
+  /// call may continue after the queue was destroyed.
   using Write = std::function<bool(const Line& line, const std::atomic<bool>& give_up)>;
 
-  /// At most `bytes_max` wait, with what holds them. Throws std::system_error without a thread.
+  /// At most `bytes_max` bytes may wait, including their containers. Throws std::system_error if there is no
+  /// thread.
   LogQueue(std::size_t bytes_max, Write write);
-  /// As close() and finish() at once: what waits and cannot be written at once is lost.
+  /// As close() and finish() without waiting: lines that cannot be written immediately are lost.
   ~LogQueue();
   LogQueue(const LogQueue&) = delete;
   LogQueue& operator=(const LogQueue&) = delete;
 
-  /// Any thread. After close() the line is lost.
+  /// Adds a line. After close() the line is lost. Thread: any.
   void put(Line line);
-  /// Takes no more; what waits is still written.
+  /// Accepts no more lines. Waiting lines are still written.
   void close();
-  /// After close(): waits until all is written, at most until `deadline` and a moment more, then gives up
-  /// what is left.
+  /// Requires: close() was called. Waits until all lines are written, at most until `deadline` and a moment
+  /// more, then drops the rest.
   void finish(Clock::time_point deadline);
-  /// Lines that were not written, because there was no room or because writing failed. Any thread.
+  /// Returns the number of lines that were not written, for lack of space or because writing failed. Thread:
+  /// any.
   [[nodiscard]] std::uint64_t lost() const;
 
  private:
   struct Shared;
   static void run(const std::shared_ptr<Shared>& shared);
 
-  const std::shared_ptr<Shared> shared_;  // its thread's too, which may outlive the queue
+  const std::shared_ptr<Shared> shared_;  // shared with the thread, which may outlive the queue
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: logging. The one home of spdlog.
+/// Layer: logging. The only file that uses spdlog.
 #include "broker/logging.hpp"
 
 #include <spdlog/pattern_formatter.h>
@@ -39,7 +39,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
-/// What lines that count as alike have in common.
+/// Returns the part that similar lines have in common.
 std::string kind_of(LogLevel level, std::string_view line) {
   if (level >= LogLevel::warn) return std::string(line);
   std::string kind;
@@ -49,7 +49,7 @@ std::string kind_of(LogLevel level, std::string_view line) {
   return kind;
 }
 
-/// A logfmt value that holds any text.
+/// Returns any text as a logfmt value.
 std::string logfmt_value(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -85,10 +85,10 @@ LogQueue::Write to_descriptor(int descriptor) {
   };
 }
 
-/// The file and those before it. One thread.
+/// The log file and its predecessors. One thread.
 class LogFile {
  public:
-  /// Throws spdlog_ex, and filesystem_error where the path cannot be made absolute.
+  /// Throws spdlog_ex, and filesystem_error if the path cannot be made absolute.
   explicit LogFile(const LoggingOptions& options)
       : path_(std::filesystem::absolute(options.file).string()),
         bytes_max_(options.file_bytes_max),
@@ -96,8 +96,8 @@ class LogFile {
     open();
   }
 
-  /// False if the line is lost: the disk is full, or the file that follows cannot be opened now. After that
-  /// the sink may have no file, which it does not look at before it writes: the next line has a new one.
+  /// Returns false if the line is lost: the disk is full, or the next file cannot be opened now. After that
+  /// the sink may have no file, which it does not check before writing, so the next line creates a new sink.
   bool write(const LogQueue::Line& line) {
     try {
       if (sink_ == nullptr) open();
@@ -118,7 +118,7 @@ class LogFile {
     sink_ = std::move(sink);
   }
 
-  /// Of which a full disk, or a kill, may have left a part.
+  /// Ends a last line that a full disk or a kill has cut off.
   void end_last_line() const {
     std::error_code unknown;
     if (!std::filesystem::is_regular_file(path_, unknown)) return;
@@ -130,19 +130,19 @@ class LogFile {
   const std::string path_;
   const std::uint64_t bytes_max_;
   const std::size_t kept_;
-  std::unique_ptr<spdlog::sinks::rotating_file_sink_st> sink_;  // null: to be made anew
+  std::unique_ptr<spdlog::sinks::rotating_file_sink_st> sink_;  // null: the next line creates it
 };
 
 /// Throws as LogFile does.
 LogQueue::Write to_file(const LoggingOptions& options) {
   return [file = std::make_shared<LogFile>(options)](const LogQueue::Line& line, const std::atomic<bool>&) {
-    return file->write(line);  // the queue counts what is lost
+    return file->write(line);  // the queue counts lost lines
   };
 }
 
 }  // namespace
 
-/// Forgets kinds, but not what was left out of them.
+/// Forgets kinds of lines, but keeps the counts of their suppressed lines.
 template <typename Which>
 void RepeatLimiter::forget_if(Which which) {
   std::erase_if(kinds_, [&](auto& entry) {
@@ -199,7 +199,7 @@ std::vector<RepeatLimiter::LeftOut> RepeatLimiter::take_all() {
 
 struct Logging::Places {
   LogLevel level = LogLevel::info;
-  std::vector<std::unique_ptr<LogQueue>> queues;  // one for each place, so that none waits for another
+  std::vector<std::unique_ptr<LogQueue>> queues;  // one per destination, so that none waits for another
 
   void put(LogLevel of_line, const std::string& text) const {
     for (const auto& queue : queues) queue->put({of_line, std::chrono::system_clock::now(), text});

@@ -1,5 +1,5 @@
-/// The broker's log: lines on standard error and, if asked, in a file that is rotated. Layer: logging.
-/// spdlog stays in logging.cpp.
+/// The broker's log: lines on standard error and, if configured, in a file that is rotated. Layer: logging.
+/// Only logging.cpp uses spdlog.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@
 
 namespace lightq::broker {
 
-/// Lets a line through unless lines like it are coming too fast: up to `burst` each `period`. What is left
-/// out is counted, and the counts are to be fetched with take_ended() and take_all(). Alike are, at debug and
-/// info, lines that differ in their digits only; warnings and errors must be the same throughout. Any thread.
+/// Suppresses repeated lines: passes up to `burst` similar lines in each `period`. Suppressed lines are
+/// counted; take_ended() and take_all() return the counts. At debug and info, lines are similar if they
+/// differ only in digits; warnings and errors must be equal. Thread: any.
 class RepeatLimiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Lines that were left out: how many, and the last of them.
+  /// Similar lines that were suppressed: their number, and the last of them.
   struct LeftOut {
     LogLevel level = LogLevel::info;
     std::string line;
@@ -37,11 +37,11 @@ class RepeatLimiter {
 
   RepeatLimiter(std::size_t burst, Clock::duration period) : burst_(burst), period_(period) {}
 
-  /// Whether to write the line; if not, it was counted.
+  /// Returns true if the line should be written. Otherwise counts it.
   bool admit(LogLevel level, std::string_view line, Clock::time_point now);
-  /// What was left out in periods that are over. Each count is handed out once.
+  /// Returns the counts of periods that have ended. Each count is returned once.
   std::vector<LeftOut> take_ended(Clock::time_point now);
-  /// What was left out and not handed out yet: for the end.
+  /// Returns all counts that were not returned yet. Call it at the end.
   std::vector<LeftOut> take_all();
 
  private:
@@ -65,7 +65,7 @@ class RepeatLimiter {
   std::mutex mutex_;
   std::unordered_map<std::string, Kind> kinds_;  // guarded by mutex_
   std::vector<LeftOut> forgotten_;               // of kinds no longer in kinds_; guarded by mutex_
-  std::optional<Clock::time_point> due_;         // when the first count can be taken; guarded by mutex_
+  std::optional<Clock::time_point> due_;         // end of the first period with a count; guarded by mutex_
 };
 
 struct LoggingOptions {
@@ -76,17 +76,17 @@ struct LoggingOptions {
   bool standard_error = true;
 };
 
-/// Writes logfmt, one event a line: `time=2026-01-31T12:00:00.123Z level=info msg="the text"`. In the text
-/// quotes, backslashes, control characters (C1 and those that change the direction of writing too) and bytes
-/// that are no UTF-8 are escaped as JSON does. The level is debug, info, warning or
-/// error. Lines that RepeatLimiter leaves out are counted by one with a `left_out=COUNT` more.
+/// Writes logfmt, one event per line: `time=2026-01-31T12:00:00.123Z level=info msg="the text"`. The level is
+/// debug, info, warning or error. In the text, JSON escapes replace quotes, backslashes, control characters
+/// (also C1 and those that change the writing direction) and bytes that are not UTF-8. Lines that
+/// RepeatLimiter suppresses are counted by one line with an additional `left_out=COUNT`.
 ///
-/// Who writes a line never waits: a thread for each place takes the lines there, at most 256 KiB of them
-/// wait, and a line with `lost=COUNT` counts those that were lost since then. The destructor writes what
-/// waits, for a second at most. Any thread.
+/// A writer never waits: one thread per destination writes the lines, of which at most 256 KiB wait. A line
+/// with `lost=COUNT` reports how many were lost since the line before. The destructor writes the waiting
+/// lines, for at most a second. Thread: any.
 class Logging final : public LogSink {
  public:
-  /// Errors: io_error, naming the file.
+  /// Errors: io_error, which names the file.
   static Result<std::unique_ptr<Logging>> open(const LoggingOptions& options);
   ~Logging() override;
 

@@ -36,8 +36,8 @@ std::size_t reactors_of(const Config& config) {
 
 }  // namespace
 
-/// Strangers may have half of the descriptors, in equal parts of the threads that they come to: the reactors'
-/// and the control socket's.
+/// Unauthenticated peers may use half of the descriptors, in equal parts for the threads that accept them:
+/// the reactors and the control thread.
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
@@ -56,15 +56,15 @@ ControlLimits control_limits_of(const Config& config) {
           .answers_unread_bytes_total = config.answers_unread_bytes_total};
 }
 
-/// Endpoints take half of the descriptors by default, of which one user has seven eighths: with that it is
-/// less than eight tenths of all.
+/// Endpoints use half of the descriptors by default, of which one user may use seven eighths. Together with
+/// the limit here, one user gets less than eight tenths of all.
 std::size_t connections_per_user_of(const Config& config) {
   constexpr std::size_t users_that_fill_all = 3;
   return std::min<std::size_t>(config.connections_per_user, part_of_descriptors(users_that_fill_all));
 }
 
-/// Names of sockets in a directory that other brokers may use begin so: the same at every start with a data
-/// directory, and another one's with another.
+/// Returns the prefix of socket names in a directory that brokers may share. It is the same at every start
+/// with one data directory, and differs between data directories.
 std::string prefix_of(const std::filesystem::path& directory) {
   struct stat found{};
   if (::stat(directory.c_str(), &found) != 0) return {};

@@ -1,4 +1,4 @@
-/// What the broker's parts are told of its configuration. Layer: broker.
+/// Derives the settings of the broker's parts from its configuration. Layer: broker.
 #pragma once
 
 #include "broker/config.hpp"
@@ -9,16 +9,17 @@
 
 namespace lightq::broker {
 
-/// Makes the paths absolute that are used again after the start, when an embedding program may have gone to
-/// another directory. Errors: io_error. (DataDirectory and Logging see to their own.)
+/// Makes those paths absolute that are used after the start, because an embedding program may change its
+/// working directory. Errors: io_error. (DataDirectory and Logging handle their own paths.)
 Result<void> keep_paths(Config& config);
 
 StrangerLimits stranger_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
-/// `connections_per_user`, or as many as leave descriptors to others.
+/// Returns `connections_per_user`, or fewer so that descriptors remain for other users.
 std::size_t connections_per_user_of(const Config& config);
 
-/// All that the configuration says; what the broker has made of it, such as keys, is still to be put in.
+/// Returns the settings that follow from the configuration. The caller adds objects that the broker creates,
+/// such as keys.
 ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory);
 
 }  // namespace lightq::broker

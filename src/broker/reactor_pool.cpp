@@ -23,18 +23,18 @@ Error stopping() {
   return {ErrorCode::shutting_down, "the broker is stopping"};
 }
 
-// With fewer ports, somebody counts on every one: then sessions have theirs when the first one joins.
+// With fewer ports, users probably count on every one. Session listeners then take their ports at the first
+// session join.
 constexpr std::size_t ports_for_doors_min = 16;  // for each thread
-constexpr std::size_t ports_of_doors = 2;        // likewise
+constexpr std::size_t ports_of_doors = 2;        // for each thread
 
 bool opens_doors(const ReactorPool::Settings& settings) {
   return PortBook::count_of(settings.ports) >= ports_for_doors_min * settings.reactors;
 }
 
-constexpr std::size_t parts_with_endpoints =
-    2;  // of the descriptors; the others are for connections and files
+constexpr std::size_t parts_with_endpoints = 2;  // of the descriptors; the rest is for connections and files
 
-/// What the system gives to anybody, clients included, endpoints leave half of.
+/// Returns the limits of endpoints. Of ports that the system also gives to clients, endpoints leave half.
 EndpointShares::Bounds bounds_of(const ReactorPool::Settings& settings) {
   const std::size_t ports = PortBook::count_of(settings.ports);
   const std::size_t doors = opens_doors(settings) ? ports_of_doors * settings.reactors : 0;
@@ -48,7 +48,8 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
   return settings;
 }
 
-constexpr std::size_t descriptors_of_shared = 2;  // beside the session's socket: what wakes its two sides
+/// The descriptors of a shared-memory session besides its socket: they wake its two sides.
+constexpr std::size_t descriptors_of_shared = 2;
 
 }  // namespace
 
@@ -65,7 +66,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
       shared_memory_(settings_.shared_bytes_total, part_of_descriptors(8 * descriptors_of_shared)),
       control_(control),
       now_(wall_clock_now),
-      // Counting on from the time keeps ids unique over restarts without storing a counter.
+      // Ids that start at the current time stay unique across restarts without a stored counter.
       next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
       ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
   ports_.count_in(settings_.reactor.endpoints.limits_reached);
@@ -126,7 +127,7 @@ void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {
     reactors_[i]->loop().post_answer([&, reactor = reactors_[i].get(), sessions = sessions_[i].get()] {
       sessions->begin_stop();
       reactor->begin_stop(deadline, [&] {
-        // Notified under the lock: the waiter may destroy both as soon as it has seen the last one.
+        // Notify under the lock: the waiter may destroy both as soon as it has seen the last one.
         const std::lock_guard lock(mutex);
         --running;
         changed.notify_one();
@@ -144,8 +145,8 @@ void ReactorPool::answer(const Done<Result<T>>& done, Result<T> result) {
   control_.post_answer([done, result = std::move(result)] { done(result); });
 }
 
-/// Runs `begin(hosted topic, reply)` on the topic's reactor, and what it calls `reply` with, once, on the
-/// control thread.
+/// Runs `begin(hosted topic, reply)` on the topic's reactor. The result that it passes to `reply`, once, goes
+/// to `done` on the control thread.
 template <typename T, typename Begin>
 void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
   if (stopped_) return answer<T>(done, stopping());
@@ -160,7 +161,8 @@ void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
   answer<T>(done, too_busy());
 }
 
-/// The same, where the answer is known at once.
+/// Runs `ask(hosted topic)` on the topic's reactor, and passes the returned result to `done` on the control
+/// thread.
 template <typename T, typename Ask>
 void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
   begin<T>(topic, std::move(done),
@@ -227,7 +229,7 @@ void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver
 }
 
 namespace {
-/// Answers without the number.
+/// Returns a callback that passes a result to `reply` without its number.
 template <typename Reply>
 HostedTopic::Answered without_number(const Reply& reply) {
   return [reply](const Result<std::uint64_t>& saved) {
@@ -259,8 +261,8 @@ void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std
   });
 }
 
-/// Makes the change on every reactor, ends what is not permitted by it any more, then answers. `change`: true
-/// if there may be such.
+/// Makes the change on every reactor, closes connections that it no longer permits, then calls `done`.
+/// `change` returns true if there may be such connections.
 void ReactorPool::change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
                               const Done<Result<void>>& done) {
   if (stopped_) return answer<void>(done, stopping());
@@ -316,7 +318,7 @@ void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
     reactor.loop().post_answer([this, &reactor, sum, done] {
       protocol::BrokerStats part;
       reactor.add_totals(part);
-      control_.post_answer([part, sum, done] {  // sums only on the control thread
+      control_.post_answer([part, sum, done] {  // only the control thread adds up
         auto& totals = sum->totals;
         totals.topics += part.topics;
         totals.connections += part.connections;

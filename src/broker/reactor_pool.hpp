@@ -1,4 +1,4 @@
-/// The data plane: topics spread over reactors, asked from the control thread. Layer: broker.
+/// The data plane: topics spread over reactors, controlled from the control thread. Layer: broker.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,11 @@
 
 namespace lightq::broker {
 
-/// One of so many parts of the file descriptors that the process may have, less those that are reserved.
+/// Returns 1/`parts` of the file descriptors that the process may open, excluding the reserved ones.
 std::size_t part_of_descriptors(std::size_t parts);
 
-/// Made, started and stopped on the composition root's thread; the DataPlane calls on the control thread.
+/// Owns the reactors. Thread: created, started and stopped on the composition root's thread; DataPlane's
+/// functions are called on the control thread.
 class ReactorPool final : public DataPlane {
  public:
   struct Settings {
@@ -30,26 +31,28 @@ class ReactorPool final : public DataPlane {
     std::chrono::milliseconds session_heartbeat{10'000};
     std::uint32_t session_channels_max = limits::session_channels_max;
     ReadLimits session_reads;
-    std::size_t shared_bytes_total = limits::shared_bytes_total_default;  ///< of all reactors
-    std::size_t endpoints_max = 0;    ///< of all topics together; 0: half of the descriptors
-    const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
+    std::size_t shared_bytes_total = limits::shared_bytes_total_default;  ///< for all reactors
+    std::size_t endpoints_max = 0;  ///< for all topics together; 0: half of the descriptors
+    /// For sessions over TCP; null: they are not encrypted. Lifetime: outlives the pool.
+    const TlsContext* tls = nullptr;
   };
 
-  /// `tickets` outlives it. `control`: where answers and the observer's calls are posted. It must run until
-  /// `stop` has returned.
+  /// `control`: the loop to which answers and the observer's calls are posted. Lifetime: `tickets` outlives
+  /// the pool, and `control` must run until `stop` has returned.
   ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets, EventLoop& control,
               LogSink& sink);
   ~ReactorPool() override;
 
-  /// Before `start`: who is told of endpoints that close or move.
+  /// Sets the object that is notified of endpoints that close or move. Requires: `start` was not called.
   void set_observer(DataPlaneObserver& observer) { observer_ = &observer; }
-  /// Before `start`: ports that rested when the broker last stopped.
+  /// Returns the port book, to add ports that were released before the last stop. Requires: `start` was not
+  /// called.
   PortBook& ports() { return ports_; }
-  /// Before `start`: an endpoint that will be opened again keeps its id and its port.
+  /// Reserves the id and the port of an endpoint that will be opened again. Requires: `start` was not called.
   void expect(const EndpointRecord& endpoint);
   void start();
-  /// A clean stop of every reactor; returns when all have stopped, soon after `deadline` at the latest unless
-  /// a disk hangs. Not on the control thread.
+  /// Stops every reactor cleanly. Returns when all have stopped: soon after `deadline` at the latest, unless
+  /// a disk hangs. Thread: not the control thread.
   void stop(std::chrono::steady_clock::time_point deadline);
 
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
@@ -84,7 +87,7 @@ class ReactorPool final : public DataPlane {
 
   EndpointShares shares_;
   const Settings settings_;
-  MemoryBudget shared_memory_;  // with sessions' clients
+  MemoryBudget shared_memory_;  // shared with sessions' clients
   EventLoop& control_;
   DataPlaneObserver* observer_ = nullptr;
   const WallClock now_;
@@ -93,7 +96,7 @@ class ReactorPool final : public DataPlane {
   DiskThread disk_;
   std::atomic<bool> stopped_ = false;
   std::vector<std::unique_ptr<Reactor>> reactors_;
-  std::vector<std::unique_ptr<SessionServer>> sessions_;  // one a reactor, on its thread; gone before it
+  std::vector<std::unique_ptr<SessionServer>> sessions_;  // one per reactor, on its thread; destroyed first
 };
 
 }  // namespace lightq::broker

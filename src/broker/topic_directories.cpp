@@ -27,7 +27,7 @@ std::optional<TopicId> topic_id_of(const std::string& name) {
   return is_id && id.value != 0 ? std::optional(id) : std::nullopt;
 }
 
-/// Returns whether the files are gone.
+/// Deletes a directory. Returns true if the files are gone.
 bool remove_files(const fs::path& directory, LogSink& sink) {
   std::error_code failed;
   fs::remove_all(directory, failed);
@@ -78,7 +78,7 @@ Result<void> remove_deleted_topics(const fs::path& topics, const std::vector<Top
   }
   if (!unknown.empty()) report_unknown(topics, unknown, sink);
   if (gone.empty()) return {};
-  // The catalogue forgets the removals, which a power cut must not undo then.
+  // A power cut must not undo the removals once the catalogue has forgotten them.
   if (auto synced = log::PosixStorage().sync_directory(topics.string()); !synced) return synced;
   for (const TopicId id : gone) catalogue.forget_removed_topic(id);
   return {};

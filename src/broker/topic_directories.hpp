@@ -1,4 +1,4 @@
-/// The directories of topics beside what the catalogue says. Layer: broker.
+/// The topics' directories, compared with the catalogue. Layer: broker.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace lightq::broker {
 
-/// Returns the ids that name something in `topics`, in ascending order. Errors: io_error; what cannot be read
-/// may hold any topic.
+/// Returns the topic ids that occur as names in `topics`, in ascending order. Errors: io_error, because an
+/// unreadable directory may contain any topic.
 Result<std::vector<TopicId>> topics_with_files(const std::filesystem::path& topics);
 
-/// Removes the files of topics that the catalogue says were removed; a deletion may not have come to its end.
-/// Files of a topic that the catalogue does not know at all are kept and reported: it has lost that topic.
+/// Deletes the files of topics that the catalogue lists as removed, because a deletion may have been
+/// interrupted. Keeps and reports files of a topic that the catalogue does not know: it has lost that topic.
 /// Errors: io_error if the removals cannot be made durable.
 Result<void> remove_deleted_topics(const std::filesystem::path& topics, const std::vector<TopicId>& found,
                                    Catalogue& catalogue, LogSink& sink);

@@ -1,4 +1,4 @@
-/// What topics may take of the disk, and who counts that they reach it. Layer: broker.
+/// Limits the disk space of topics, and counts how often they reach the limits. Layer: broker.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace lightq::broker {
 
-/// Of all files below the directories.
+/// Returns the size of all files below the directories.
 inline std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories) {
   std::uint64_t bytes = 0;
   for (const auto& directory : directories) {
     std::error_code failed;
     std::filesystem::recursive_directory_iterator at(directory, failed);
     for (; !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed)) {
-      std::error_code gone;  // it may go meanwhile
+      std::error_code gone;  // the file may be deleted meanwhile
       const std::uint64_t size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
       if (!gone) bytes += size;
     }
@@ -33,13 +33,14 @@ inline std::uint64_t bytes_below(const std::vector<std::filesystem::path>& direc
   return bytes;
 }
 
-/// A topic begins to wait for space: that counts for the setting that keeps it from having more.
+/// Counts that a topic begins to wait for space, under the setting that limits it.
 inline void count_wait(LimitCounts& counts, log::SpaceBound bound) {
   if (bound == log::SpaceBound::quota || bound == log::SpaceBound::share) counts.count(Limit::disk_bytes_max);
   if (bound == log::SpaceBound::floor) counts.count(Limit::min_free_bytes);
 }
 
-/// As the configuration has it; nothing: the disk itself is the only bound. `counter`: ends before the quota.
+/// Returns the configured quota; nothing: only the disk limits topics. Lifetime: `counter` must end before
+/// the quota.
 inline std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory,
                                               std::jthread& counter) {
   if (config.disk_bytes_max == 0) return std::nullopt;
@@ -51,7 +52,7 @@ inline std::optional<log::DiskQuota> quota_of(const Config& config, const DataDi
           counter = std::jthread(std::move(task));
           return true;
         } catch (const std::system_error&) {
-          return false;  // there are too many threads
+          return false;  // too many threads
         }
       });
 }

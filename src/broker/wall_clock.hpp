@@ -1,4 +1,4 @@
-/// The time of day, as stored times want it. Layer: broker.
+/// The wall clock, in the form of stored timestamps. Layer: broker.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace lightq::broker {
 
-/// Now, in microseconds since 1970 (UTC); may jump when the machine's clock is set. Any thread.
+/// Returns microseconds since 1970 (UTC). May jump when the machine's clock is set. Thread: any.
 inline Timestamp wall_clock_now() {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   return {std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count()};

@@ -1,4 +1,4 @@
-/// Layer: cli.
+/// Prints a message's key, headers and time as JSON members and as text. Layer: cli.
 #include "client/attributes_text.hpp"
 
 namespace lightq::cli {

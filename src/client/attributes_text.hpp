@@ -1,4 +1,4 @@
-/// A message's key, headers and time as the commands print them. Layer: cli.
+/// Prints a message's key, headers and time. Layer: cli.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace lightq::cli {
 
-/// Adds `key`, `headers` (an array of objects with `name` and `value`, since names may be alike) and
-/// `producer_time_us`, each where the message has it. What is not UTF-8 is added as `…_base64`.
+/// Adds `key`, `headers` and `producer_time_us`, each if the message has it. `headers` is an array of objects
+/// with `name` and `value`, because names may repeat. Bytes that are not UTF-8 are added as `…_base64`.
 void add_attributes(JsonObject& to, const AttributesView& attributes);
 
-/// Appends `name=value` of each header with commas between them; what a terminal cannot show, commas, equals
-/// signs and backslashes with a backslash.
+/// Appends each header as `name=value`, separated by commas. Escapes characters that a terminal cannot show,
+/// commas, equals signs and backslashes with a backslash.
 void append_headers(std::string& to, const AttributesView& attributes);
 
-/// Appends bytes on one line of a terminal, whatever they are: line ends, tabs and what is not text with a
-/// backslash, and so each of `also`.
+/// Appends any bytes as one line for a terminal. Escapes line ends, tabs, bytes that are not text, and the
+/// characters of `also` with a backslash.
 void append_shown(std::string& to, std::string_view bytes, std::string_view also = {});
 
 }  // namespace lightq::cli

@@ -1,4 +1,5 @@
-/// `lightq bench`: what a producer and a consumer in this process get through a running broker. Layer: cli.
+/// `lightq bench`: measures the throughput and latency of a producer and a consumer in this process, through
+/// a running broker. Layer: cli.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// What each message begins with.
+/// The beginning of each message.
 struct Stamp {
-  std::uint32_t run;  ///< tells this run's messages from what else a topic may hold
+  std::uint32_t run;  ///< distinguishes this run's messages from others in the topic
   std::uint32_t number;
   std::int64_t sent_ns;
 };
@@ -30,7 +31,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-/// What the consumer saw.
+/// The consumer's results.
 struct Seen {
   std::uint64_t received = 0;
   std::uint64_t out_of_order = 0;
@@ -39,13 +40,13 @@ struct Seen {
   Result<void> result;
 };
 
-/// A number that other runs will hardly have.
+/// Returns a number that is unlikely to repeat in other runs.
 std::uint32_t run_number() {
   const auto now = static_cast<std::uint64_t>(now_ns());
   return static_cast<std::uint32_t>(now ^ now >> 32 ^ static_cast<std::uint64_t>(getpid()) << 16);
 }
 
-/// Sends one message; nobody waits for one that came to be unwanted.
+/// Sends one message. Stops waiting when `stop` is set, because the message is then no longer needed.
 Result<void> send(PlainProducer& producer, std::string_view payload, const std::atomic<bool>& stop) {
   const auto deadline = Clock::now() + 10s;
   while (true) {
@@ -55,7 +56,7 @@ Result<void> send(PlainProducer& producer, std::string_view payload, const std::
   }
 }
 
-/// Sends the messages, evenly spaced if a rate is asked for.
+/// Sends the messages, evenly spaced if a rate is given.
 Result<void> produce(PlainProducer& producer, const Bench& bench, std::uint32_t run,
                      const std::atomic<bool>& stop) {
   std::string payload(std::max<std::uint64_t>(bench.size_bytes, sizeof(Stamp)), '.');
@@ -80,7 +81,7 @@ void show_progress(Progress& progress, std::uint64_t received, std::uint64_t exp
   if (progress.due()) progress.show(format_count(received) + " of " + format_messages(expected));
 }
 
-/// Receives until all have come, or none has for five seconds.
+/// Receives until all messages have arrived, or none has for five seconds.
 void consume(PlainConsumer& consumer, const Bench& bench, std::uint32_t run, bool quiet, Seen& seen) {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -98,7 +99,7 @@ void consume(PlainConsumer& consumer, const Bench& bench, std::uint32_t run, boo
       continue;
     }
     quiet_since = Clock::now();
-    if ((*message)->size() < sizeof(Stamp)) continue;  // somebody else's
+    if ((*message)->size() < sizeof(Stamp)) continue;  // not from this run
     Stamp stamp;
     std::memcpy(&stamp, (*message)->payload().data(), sizeof stamp);
     if (stamp.run != run) continue;
@@ -162,7 +163,7 @@ void report(const Common& common, const Bench& bench, const Seen& seen) {
   if (!common.quiet) out.write(histogram(seen.latencies));
 }
 
-/// Says why messages may be missing, where the broker knows.
+/// Explains missing messages, if the broker's statistics show the reason.
 void explain_missing(Client& client, const std::string& topic) {
   const Result<TopicStats> stats = client.stats(topic);
   if (!stats || stats->refused + stats->rejected + stats->dropped == 0) return;

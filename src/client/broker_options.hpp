@@ -1,4 +1,4 @@
-/// The flags of `lightq broker`; for command_line.cpp alone, as command_options.hpp. Layer: cli.
+/// The flags of `lightq broker`. Included only by command_line.cpp, like command_options.hpp. Layer: cli.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace lightq::cli {
 
-/// `broker` outlives the parse.
+/// Adds the verb `broker`. Lifetime: `broker` must outlive the parse.
 inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
   CLI::App* verb = app->add_subcommand("broker", "run a broker");
   verb->set_help_flag("-h,--help", "this text");
@@ -40,7 +40,7 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
     CLI::App* print =
         verb->add_subcommand("key", "print the public key that clients know an encrypting broker by");
     print->set_help_flag("-h,--help", "this text");
-    print->fallthrough();  // the broker's own flags, behind the word too
+    print->fallthrough();  // accepts the broker's own flags after the word, too
     print->footer(
         "The key belongs to the data directory, and is made if there is none yet: give the same --data-dir "
         "as "

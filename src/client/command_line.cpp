@@ -1,4 +1,4 @@
-/// Turns the command line into one of the commands. Layer: cli.
+/// Parses the command line and runs the command that it names. Layer: cli.
 #include "client/command_line.hpp"
 
 #include <unistd.h>
@@ -72,8 +72,8 @@ CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const
   CLI::App* verb = app->add_subcommand(name, help);
   verb->footer("Examples:\n" + examples + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
   verb->set_help_flag("-h,--help", "this text");
-  // All verbs fill in the same options: with a callback of its own only the one that is used looks at the
-  // environment, and no other one puts that over its flags.
+  // All verbs write to the same options. With its own callback, only the verb in use reads the environment,
+  // so that no other verb overwrites its flags.
   verb->parse_complete_callback([] {});
   add_common(verb, parsed.common);
   return verb;
@@ -128,7 +128,7 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
   });
 }
 
-/// `pause`, `resume` and `purge`, of a topic or of one group.
+/// Adds `pause`, `resume` or `purge`, for a topic or one of its groups.
 void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what, const std::string& name,
                        const std::string& help) {
   auto control = std::make_shared<TopicControl>();
@@ -191,7 +191,7 @@ void add_user(CLI::App* app, Parsed& parsed) {
   });
 }
 
-/// --plain and --zmq, which exclude each other.
+/// Adds --plain and --zmq, which exclude each other.
 void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connection,
                           const std::string& plain_help, const std::string& zmq_help) {
   flag(verb, "--plain", plain, plain_help);
@@ -199,13 +199,13 @@ void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connectio
           "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
       ->envname("LIGHTQ_ZMQ");
 }
-/// Whether the flag was typed, and does not come from its variable.
+/// Returns true if the flag was typed, and was not set by its variable.
 bool is_typed(const CLI::App& verb, const std::string& name) {
   const CLI::Option* const option = verb.get_option_no_throw(name);
   return option != nullptr && std::ranges::find(verb.parse_order(), option) != verb.parse_order().end();
 }
-/// `sessionless`: the flag that does without a session, of `without`; empty: none was given. What was typed
-/// wins over what a variable says.
+/// Resolves `--zmq` together with a flag that works without a session. `sessionless` is that flag, empty if
+/// it was not given; `without` is its value. A typed flag wins over a variable.
 void check_connection_flags(const CLI::App& verb, std::string& sessionless, bool& without,
                             ConnectionType& connection) {
   if (sessionless.empty() || connection != ConnectionType::zmq) return;
@@ -269,7 +269,7 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   });
 }
 
-/// Which messages `consume` gets, and how.
+/// Adds the options that select the messages for `consume`.
 void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
   word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
                     std::string("pull: the consumers of a group share its messages; sub: each gets every "
@@ -292,7 +292,7 @@ void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
                        "receive and acknowledge as ever, but over a ZeroMQ socket");
 }
 
-/// `consume`, and `sub`, which begins in the other mode.
+/// Adds `consume`, or `sub`; their default modes differ.
 void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mode) {
   auto consume = std::make_shared<Consume>();
   consume->mode = mode;
@@ -327,7 +327,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
       consume->pattern.clear();
     }
     if (consume->count == 0 && verb->count("--count") > 0) {
-      parsed.command = [] { return exit_ok; };  // asked for none
+      parsed.command = [] { return exit_ok; };  // `--count 0`
       return;
     }
     parsed.command = [&parsed, consume] { return run_consume(parsed.common, *consume); };
@@ -384,7 +384,7 @@ void add_others(CLI::App* app, Parsed& parsed) {
       [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
 }
 
-/// Says what was probably meant by a first word that is no command; nothing if it is one.
+/// Returns a suggestion if the first word is not a command; nothing if it is one.
 std::optional<std::string> misspelling(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return std::nullopt;
   if (const auto modern = modern_spelling(arguments)) {
@@ -411,7 +411,7 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   return std::nullopt;
 }
 
-/// The words that name the command, each with a space behind it.
+/// Returns the words that name the command, each with a space after it.
 std::string command_words(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return "";
   constexpr std::array<std::string_view, 4> groups = {"topic", "user", "log", "key"};
@@ -420,7 +420,8 @@ std::string command_words(const std::vector<std::string>& arguments) {
   return arguments[0] + " " + (two ? arguments[1] + " " : "");
 }
 
-/// Everything there is to say on a command line; the parse fills in `parsed`. All three must live as long.
+/// Describes all commands to the parser, which writes to `parsed`. Lifetime: all three arguments must live
+/// until the parse is done.
 void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.name("lightq");
   app.description("LightQ: a small, fast, durable message broker, and its tools.");
@@ -430,7 +431,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
       "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
       "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
       "usage.");
-  app.require_subcommand(0, 1);  // after the first, the verbs are words like others: names of topics, files
+  app.require_subcommand(0, 1);  // after the first verb, verbs are ordinary words: topic names, file names
   app.add_flag("--version", parsed.version, "this program's version, and the broker's");
   if (broker.run) add_broker(&app, parsed, broker);
   add_topic(&app, parsed);
@@ -471,12 +472,13 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
-    std::ostringstream text;  // of the help, if that was asked for
+    std::ostringstream text;  // receives the help text, if requested
     if (error.get_exit_code() == 0 && app.exit(error, text, text) == 0) return print(text.str());
     say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }
-  // Without the broker this program does not know its settings, which may be set all the same.
+  // Without the broker this program does not know its settings. They may be set all the same, so none is
+  // refused.
   const auto unknown = broker.run ? unknown_variable(known_variables(app, broker), environ) : std::nullopt;
   if (unknown) {
     say(*unknown);

@@ -1,4 +1,4 @@
-/// Turns the command line into one of the commands. Layer: cli.
+/// Parses the command line and runs the command that it names. Layer: cli.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 
 namespace lightq::cli {
 
-/// A setting of the broker that its command line offers as `--name`.
+/// A setting of the broker that the command line offers as `--name`.
 struct BrokerFlag {
-  std::string name;         ///< as in the configuration file; dashes on the command line
-  std::string environment;  ///< the variable that sets it too; shown, and read by the broker itself
-  std::string value;        ///< what help calls its value; empty: it has none, and says true
+  std::string name;         ///< as in the configuration file; with dashes on the command line
+  std::string environment;  ///< the variable that also sets it; shown in help, and read by the broker itself
+  std::string value;        ///< the name of the value in help; empty: no value, the flag means true
   std::string help;
 };
 
-/// How this program can become a broker; the cli knows nothing of brokers but this.
+/// The functions that run a broker in this program. The cli has no other connection to the broker's code.
 struct BrokerCommand {
   std::vector<BrokerFlag> flags;
-  /// Runs one until it is told to stop; answers the exit code.
+  /// Runs a broker until it receives a signal to stop; returns the exit code.
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file)>
       run;
-  /// Prints its public key, with the same settings.
+  /// Prints the broker's public key, with the same settings; returns the exit code.
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file)>
       print_key;
@@ -32,16 +32,16 @@ struct BrokerCommand {
 
 /// A flag of a command, as the parser knows it.
 struct FlagListing {
-  std::string command;             ///< as `topic create`
-  std::vector<std::string> names;  ///< the long ones, without dashes
-  std::string value;               ///< what help calls its value; empty for a flag that takes none
-  std::string help;                ///< what help says of it, its variable included
+  std::string command;             ///< for example `topic create`
+  std::vector<std::string> names;  ///< the long names, without dashes
+  std::string value;               ///< the name of the value in help; empty for a flag without a value
+  std::string help;                ///< the help text, with its variable
 };
 
-/// Every flag of every command except --help.
+/// Returns every flag of every command except --help.
 std::vector<FlagListing> list_flags(const BrokerCommand& broker);
 
-/// Runs the command that the arguments ask for; answers the exit code: 0 ok, 1 it failed, 2 wrong usage.
+/// Runs the command in the arguments. Returns the exit code: 0 ok, 1 failed, 2 wrong usage.
 int run_command_line(int argc, char** argv, const BrokerCommand& broker);
 
 }  // namespace lightq::cli

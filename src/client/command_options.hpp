@@ -1,5 +1,5 @@
-/// What the commands' flags are made of. The one file that knows CLI11; for command_line.cpp alone, since it
-/// takes its time to compile. Layer: cli.
+/// Helpers to define the commands' flags. Only this file includes CLI11, and only command_line.cpp includes
+/// this file, because CLI11 is slow to compile. Layer: cli.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,15 +14,15 @@
 
 namespace lightq::cli {
 
-/// What the parser fills in, and what is then to be done.
+/// The result of parsing: the options, and the command to run.
 struct Parsed {
   Common common;
   std::function<int()> command;
-  bool is_broker = false;  ///< which minds signals itself
+  bool is_broker = false;  ///< the broker handles signals itself
   bool version = false;    ///< --version
 };
 
-/// Help in two columns: what to type, and what it does with the variable that sets it too.
+/// Prints help in two columns: the flag, and its description with the variable that also sets it.
 class Help final : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
@@ -30,7 +30,7 @@ class Help final : public CLI::Formatter {
     for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
     return text;
   }
-  /// Without the `{false}` that CLI11 shows behind a flag that turns another one off.
+  /// Removes the `{false}` that CLI11 shows behind a flag that turns another one off.
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     std::string names = CLI::Formatter::make_option_name(option, positional);
     return names.substr(0, names.find('{'));
@@ -48,7 +48,7 @@ class Help final : public CLI::Formatter {
   static std::string environment_note(const std::string& variable) { return "(Env:" + variable + ")"; }
 };
 
-/// LIGHTQ_RING_BYTES for `--ring-bytes`.
+/// Returns the variable of a flag: LIGHTQ_RING_BYTES for `--ring-bytes`.
 inline std::string variable_of(std::string_view flag) {
   std::string name = "LIGHTQ_";
   for (const char c : flag.substr(flag.find_first_not_of('-'))) {
@@ -57,7 +57,7 @@ inline std::string variable_of(std::string_view flag) {
   return name;
 }
 
-/// The last of an option's names, which is its long one: `--count` of `-n,--count`.
+/// Returns the last of an option's names, the long one: `--count` for `-n,--count`.
 inline std::string long_name(const std::string& names) {
   return names.substr(names.rfind(',') + 1);
 }
@@ -71,7 +71,7 @@ inline CLI::Option* flag(CLI::App* app, const std::string& names, bool& value, c
   return app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
 }
 
-/// An option whose text goes through one of the parsers of units.hpp.
+/// Adds an option with a text that one of the parsers of units.hpp converts.
 template <typename Value, typename Parse>
 CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse,
                          const std::string& help, const std::string& type) {
@@ -88,7 +88,7 @@ CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, 
       ->type_name(type);
 }
 
-/// An option that takes one of a few words.
+/// Adds an option that takes one of a few words.
 template <typename Enum>
 void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<std::string, Enum> words,
                  const std::string& help) {
@@ -108,8 +108,8 @@ void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<
       ->type_name(shown);
 }
 
-/// `--force` of the commands that print messages. Its variable is that of its longer name: one that is set
-/// for `consume` must not make `log repair` work in place.
+/// Adds `--force` of the commands that print messages. Its variable has the longer name, because a variable
+/// that is set for `consume` must not make `log repair` work in place.
 inline void add_raw_force(CLI::App* app, bool& force) {
   app->add_flag("--force,--force-raw", force,
                 "with --format raw: give a terminal control characters as they are, which it acts on; else "
@@ -117,7 +117,7 @@ inline void add_raw_force(CLI::App* app, bool& force) {
       ->envname("LIGHTQ_FORCE_RAW");
 }
 
-/// The flags of every command that prints something.
+/// Adds the flags of every command that prints something.
 inline void add_output_flags(CLI::App* app, Common& common) {
   flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");
   flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors")->group("Output");

@@ -1,4 +1,4 @@
-/// The ways in which `lightq consume` receives. Layer: cli.
+/// The two implementations of `lightq consume`: over a session and over a plain socket. Layer: cli.
 #pragma once
 
 #include <lightq/client.hpp>
@@ -7,9 +7,9 @@
 
 namespace lightq::cli {
 
-/// Prints what comes, and answers the exit code: over a session, acknowledging what was printed …
+/// Receives over a session, prints messages, and acknowledges those that were printed. Returns the exit code.
 int consume_session(const Common& common, const Consume& consume, Client client);
-/// … or over a plain socket.
+/// Receives over a plain socket and prints messages. Returns the exit code.
 int consume_plain(const Common& common, const Consume& consume, Client client);
 
 }  // namespace lightq::cli

@@ -1,4 +1,4 @@
-/// When `lightq consume --no-follow` has had everything. Layer: cli.
+/// Decides when `lightq consume --no-follow` has received all messages. Layer: cli.
 #include "client/consume_end.hpp"
 
 #include <algorithm>
@@ -30,8 +30,9 @@ bool ConsumeEnd::look(const TopicStats& stats) {
   const bool is_done = std::ranges::all_of(stats.groups, [&](const GroupStats& group) {
     return !is_ours(group) || group.committed_offset >= stats.next_offset;
   });
-  // What others have and are not done with is not waited for. But what one of them left behind a moment ago
-  // may be on its way to nobody yet.
+  // Messages that other consumers have in flight are not waited for. But a message that another consumer has
+  // just given up may not be dispatched again yet. So, unless everything is committed, the group must be
+  // empty at two checks in a row.
   const bool over = is_empty && (is_done || seemed_over_);
   seemed_over_ = is_empty;
   return over;

@@ -1,4 +1,4 @@
-/// When `lightq consume --no-follow` has had everything. Layer: cli.
+/// Decides when `lightq consume --no-follow` has received all messages. Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 
 namespace lightq::cli {
 
-/// Asks the broker, now and then, whether more is to come. One thread.
+/// Asks the broker from time to time whether there are more messages. For one thread.
 class ConsumeEnd {
  public:
-  /// All of them must live as long.
+  /// Lifetime: all arguments must outlive this object.
   ConsumeEnd(const Consume& consume, Client& client, const Consumer& consumer, ConsumePrinter& printer)
       : consume_(consume), client_(client), consumer_(consumer), printer_(printer) {}
 
-  /// These messages came.
+  /// Records that these messages have arrived.
   void came(OffsetRange range);
-  /// Nothing comes, and all that came is acknowledged: whether nothing more will, as far as is known. Asks
-  /// less and less often while nothing changes.
+  /// Returns true if, as far as is known, no more messages will arrive. Call it when nothing arrives and all
+  /// received messages are acknowledged. Asks the broker less and less often while nothing changes.
   bool has_come();
 
  private:
@@ -37,9 +37,9 @@ class ConsumeEnd {
   Client& client_;
   const Consumer& consumer_;
   ConsumePrinter& printer_;
-  Offset next_{};                  // what comes next, if nothing is dropped
-  std::uint64_t incarnation_ = 0;  // of the log that it speaks of
-  bool seemed_over_ = false;       // when looked at last
+  Offset next_{};                  // the next offset, if nothing is dropped
+  std::uint64_t incarnation_ = 0;  // of the log that `next_` refers to
+  bool seemed_over_ = false;       // at the last check
   std::chrono::milliseconds interval_ = look_interval;
   std::chrono::steady_clock::time_point next_look_{};
 };

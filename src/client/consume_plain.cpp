@@ -1,4 +1,4 @@
-/// `lightq consume --plain`: over a plain ZeroMQ socket, which has no acknowledgements. Layer: cli.
+/// `lightq consume --plain`: receives over a plain ZeroMQ socket, without acknowledgements. Layer: cli.
 #include <algorithm>
 
 #include "client/consume.hpp"
@@ -58,7 +58,7 @@ class PlainConsumeRun {
     return {};
   }
 
-  /// Nothing came for a while: whether that is the end.
+  /// Returns true if the command should end, after no message has arrived for the time `quiet`.
   Result<bool> idle(Clock::duration quiet) {
     if (consume_.timeout.count() > 0 && quiet >= consume_.timeout) return true;
     if (!consume_.follow && is_drained()) return true;
@@ -66,7 +66,7 @@ class PlainConsumeRun {
     return false;
   }
 
-  /// Whether the broker has nothing more for us than what it has handed over already.
+  /// Returns true if the broker has nothing for this consumer beyond the messages already sent to it.
   bool is_drained() {
     const Result<TopicStats> stats = client_.stats(consume_.topic);
     if (!stats) return false;
@@ -82,7 +82,8 @@ class PlainConsumeRun {
     });
   }
 
-  /// Tells the broker, and prints what it had handed over already; that is nobody else's any more.
+  /// Leaves the endpoint, and prints the messages that the broker had already sent. No other consumer gets
+  /// these.
   Result<void> end_in_order() {
     if (const Result<void> left = consumer_.leave(); !left) {
       const bool gone = left.error().code == ErrorCode::endpoint_not_found ||

@@ -1,4 +1,4 @@
-/// What `lightq consume` prints, and what it says of that at its end. Layer: cli.
+/// Prints messages, progress and the summary of `lightq consume`. Layer: cli.
 #include "client/consume_printer.hpp"
 
 #include <unistd.h>
@@ -16,7 +16,8 @@ namespace lightq::cli {
 ConsumePrinter::ConsumePrinter(const Common& common, const Consume& consume)
     : common_(common),
       consume_(consume),
-      progress_(common.quiet || isatty(STDOUT_FILENO) == 1),  // messages on the terminal show it better
+      // messages on a terminal show the progress themselves
+      progress_(common.quiet || isatty(STDOUT_FILENO) == 1),
       wanted_(consume.count),
       pattern_(consume.pattern.empty() ? std::nullopt : MessageTemplate::parse(consume.pattern)) {
   if (consume.force) out_.keep_controls();

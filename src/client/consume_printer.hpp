@@ -1,4 +1,4 @@
-/// What `lightq consume` prints, and what it says of that at its end. Layer: cli.
+/// Prints messages, progress and the summary of `lightq consume`. Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -17,36 +17,35 @@
 
 namespace lightq::cli {
 
-/// Prints messages to standard output, and counts them. One thread.
+/// Prints messages to standard output, and counts them. For one thread.
 class ConsumePrinter {
  public:
   ConsumePrinter(const Common& common, const Consume& consume);
 
-  /// Takes a message for standard output; it may stay here until `flush`.
+  /// Adds a message to standard output. It may stay in the buffer until `flush`.
   void print(std::string_view payload) { print(LoggedMessage{{}, {}, payload}); }
   void print(const LoggedMessage& message);
-  /// False once standard output is closed or has failed.
+  /// Writes the buffer. Returns false once standard output is closed or has failed.
   bool flush();
-  /// Looks whether anybody reads what is printed. Nobody: it is done.
+  /// Checks whether standard output still has a reader. Without one, the command is done.
   void look_for_reader() { open_ = out_.has_reader() && open_; }
-  /// Whether standard output has all that was printed.
+  /// Returns true if everything printed was written to standard output.
   [[nodiscard]] bool is_flushed() const { return open_ && out_.is_empty(); }
-  /// While standard output takes nothing, `serve` is called several times a second.
+  /// Sets a function that is called several times a second while standard output accepts nothing.
   void serve_meanwhile(std::function<void()> serve) { out_.serve_meanwhile(std::move(serve)); }
 
-  /// Whether no more is wanted, or can be printed.
+  /// Returns true if no more messages are wanted or can be printed.
   [[nodiscard]] bool is_done() const { return !open_ || (wanted_ > 0 && printed_ >= wanted_); }
   [[nodiscard]] std::uint64_t printed() const { return printed_; }
-  /// How many of these, the last ones, did not leave, or not as a whole, and will not.
+  /// Returns how many of the last messages were not written completely, and will not be.
   [[nodiscard]] std::uint64_t unprinted() const { return out_.unwritten(); }
-  /// Shows the numbers so far, where there is a terminal for that.
+  /// Shows the counts so far, if there is a terminal for them.
   void show_progress();
-  /// Says once, if it is so, that nothing comes since the topic or the group is paused: it would look as if
-  /// nothing went on.
+  /// Reports once that the topic or group is paused, if it is. Otherwise the command would seem to hang.
   void tell_of_pause(const TopicStats& stats);
-  /// The last words.
+  /// Prints the final summary.
   void summarize();
-  /// The exit code of a run that had no error of its own; says why it is none of success.
+  /// Returns the exit code of a run without an error of its own. If it is not success, says why.
   [[nodiscard]] int verdict() const;
 
  private:
@@ -56,11 +55,11 @@ class ConsumePrinter {
   Progress progress_;
   std::string line_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  const std::uint64_t wanted_;                    // 0: no end
-  const std::optional<MessageTemplate> pattern_;  // nothing: a format's word
+  const std::uint64_t wanted_;                    // 0: no limit
+  const std::optional<MessageTemplate> pattern_;  // nothing: one of the named formats
   std::uint64_t printed_ = 0;
   std::uint64_t bytes_ = 0;
-  std::vector<std::uint64_t> waiting_;  // the bytes of each that standard output does not have yet
+  std::vector<std::uint64_t> waiting_;  // sizes in bytes of the messages not written yet
   bool open_ = true;
   bool told_of_pause_ = false;
 };

@@ -1,5 +1,5 @@
-/// `lightq consume` over a session: a message is acknowledged when standard output has it, and goes to
-/// another consumer otherwise. Layer: cli.
+/// `lightq consume` over a session: acknowledges a message once it was written to standard output. A message
+/// that was not goes to another consumer. Layer: cli.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -17,9 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 200ms;  // at signals, and at what is not there
+constexpr auto longest_wait = 200ms;  // between checks for signals and for a broken connection
 constexpr std::uint32_t prefetch_messages = 10'000;
-constexpr std::uint64_t unflushed_max = prefetch_messages / 4;  // messages that may wait for more bytes
+constexpr std::uint64_t unflushed_max = prefetch_messages / 4;  // messages that may wait in the buffer
 
 /// One run of the command.
 class SessionConsumeRun {
@@ -31,7 +31,7 @@ class SessionConsumeRun {
         consumer_(std::move(consumer)),
         printer_(common, consume),
         end_(consume, client_, consumer_, printer_) {
-    // A reader that takes its time is no reason for the broker to give this consumer up.
+    // A slow reader of standard output must not make the broker close this consumer.
     printer_.serve_meanwhile([this] { (void)consumer_.poll(); });
   }
   SessionConsumeRun(const SessionConsumeRun&) = delete;
@@ -97,7 +97,7 @@ class SessionConsumeRun {
     }
   }
 
-  /// Prints what waits here, and acknowledges what left.
+  /// Writes buffered messages, and acknowledges those that were written.
   void settle() {
     if (!printer_.flush()) {
       forget_last(printer_.unprinted() - forgotten_);
@@ -105,7 +105,7 @@ class SessionConsumeRun {
     }
     acknowledge();
   }
-  /// Does not acknowledge the last `messages`: another consumer gets them.
+  /// Leaves the last `messages` unacknowledged, so that another consumer gets them.
   void forget_last(std::uint64_t messages) {
     while (messages > 0 && !printed_.empty()) {
       OffsetRange& last = printed_.back();
@@ -121,8 +121,8 @@ class SessionConsumeRun {
     unflushed_ = 0;
   }
 
-  /// So that the broker hands out no more than the messages that are asked for, credit for these is all that
-  /// each connection gets.
+  /// Gives each connection credit for the requested number of messages only, so that the broker sends no
+  /// more.
   void bound_credit() {
     if (consume_.count == 0 || consume_.count > prefetch_messages) return;
     const std::uint64_t opens = consumer_.stats().opens;
@@ -133,7 +133,7 @@ class SessionConsumeRun {
     opens_ = opens;
   }
 
-  /// Nothing came for a while: whether that is the end.
+  /// Returns true if the command should end, after no message has arrived for a while.
   bool is_over() {
     const auto now = Clock::now();
     if (consume_.timeout.count() > 0 && now - last_ >= consume_.timeout) return true;
@@ -164,13 +164,13 @@ class SessionConsumeRun {
   Consumer consumer_;
   ConsumePrinter printer_;
   ConsumeEnd end_;
-  std::vector<OffsetRange> printed_;  // and not acknowledged
-  std::uint64_t forgotten_ = 0;       // of those that the printer has not printed
-  std::uint64_t unflushed_ = 0;       // of them, messages that came since they were flushed last
-  std::uint64_t opens_ = 0;           // of the consumer, when its credit was bounded last
+  std::vector<OffsetRange> printed_;  // printed and not acknowledged
+  std::uint64_t forgotten_ = 0;       // of the messages that the printer has not written
+  std::uint64_t unflushed_ = 0;       // messages in `printed_` that arrived since the last flush
+  std::uint64_t opens_ = 0;           // the consumer's opens when its credit was last limited
   Clock::time_point last_ = Clock::now();
   Clock::time_point connected_ = Clock::now();
-  bool told_ = false;  // that it is not
+  bool told_ = false;  // that there is no connection
 };
 
 }  // namespace
@@ -185,9 +185,9 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   options.connection = consume.connection;
   if (consume.count > 0 && consume.count <= prefetch_messages) {
     options.prefetch_messages = static_cast<std::uint32_t>(consume.count);
-    options.prefetch_bytes = 1024 * limits::GiB;  // see bound_credit; what waits here is bounded all the same
+    options.prefetch_bytes = 1024 * limits::GiB;  // see bound_credit; the memory here is limited all the same
   }
-  // One that hangs is noticed by its silence; one whose reader is slow keeps what it has.
+  // A broken consumer is noticed by its silence. One with a slow reader keeps its messages.
   options.ack_timeout = 24h;
   options.may_be_busy = false;
   options.name = "lightq consume";

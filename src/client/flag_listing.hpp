@@ -35,8 +35,8 @@ inline void add_variables_under(const CLI::App& app, std::set<std::string>& to) 
   }
 }
 
-/// Returns the environment variables that any command knows. People set variables for several commands, so a
-/// command accepts those of all others.
+/// Returns the environment variables that any command or the broker knows. People set variables for several
+/// commands, so a command accepts those of all others.
 inline std::set<std::string> known_variables(const CLI::App& app, const BrokerCommand& broker) {
   std::set<std::string> known = {"LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_CONFIG", "LIGHTQ_CORE_DUMPS",
                                  "LIGHTQ_NEW_PASSWORD", "LIGHTQ_PASSWORD"};

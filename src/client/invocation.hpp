@@ -1,4 +1,4 @@
-/// What a command line asked for, as plain data; filled by command_line.cpp. Layer: cli.
+/// The options of each command as plain data, filled in by command_line.cpp. Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ namespace lightq::cli {
 /// Exit codes, documented in `lightq --help`.
 enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2 };
 
-/// What every command that talks to a broker takes.
+/// Options of every command that talks to a broker.
 struct Common {
   std::string broker;               ///< control URI; empty: discovered
   std::string user;                 ///< topic user; empty: discovered, or the admin
-  std::string password_file;        ///< its password; empty: LIGHTQ_PASSWORD
+  std::string password_file;        ///< of the user's password; empty: LIGHTQ_PASSWORD
   std::string admin_user;           ///< empty: lightq_admin
   std::string admin_password_file;  ///< empty: LIGHTQ_ADMIN_PASSWORD, or this machine's admin.json
-  std::string server_key;           ///< the broker's public key; empty: discovered, or nothing is encrypted
-  std::string client_key_file;      ///< with this client's secret key; empty: a new one
+  std::string server_key;           ///< the broker's public key; empty: discovered, or no encryption
+  std::string client_key_file;      ///< has this client's secret key; empty: a new key
   std::string data_dir;             ///< empty: the usual places
-  /// What LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD said.
+  /// The values of LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD.
   std::shared_ptr<SecretEnvironment> secrets = std::make_shared<SecretEnvironment>();
   Timeout request_timeout{5000};
-  bool insecure = false;  ///< passwords and tickets may go to other machines in clear
+  bool insecure = false;  ///< permits sending passwords and tickets unencrypted to other machines
   bool json = false;
   bool quiet = false;
 };
@@ -44,7 +44,7 @@ struct TopicCreate {
   TopicSettings settings;
 };
 
-/// What is done to a topic, or to one group of it.
+/// An operation on a topic, or on one of its groups.
 struct TopicControl {
   enum class What { pause, resume, purge };
   What what = What::pause;
@@ -52,36 +52,36 @@ struct TopicControl {
   std::string group;  ///< empty: the topic
 };
 
-/// What is done to a user.
+/// An operation on a user.
 struct UserCommand {
   std::string name;
-  std::vector<std::string> produce;  ///< patterns of topics
+  std::vector<std::string> produce;  ///< patterns of topic names
   std::vector<std::string> consume;
   std::vector<std::string> manage;
   bool admin = false;
   std::optional<std::uint32_t> uid;
-  std::string topic;              ///< password: of the user of its own that this topic has
+  std::string topic;              ///< password: change that of this topic's own user
   std::string new_password_file;  ///< empty: LIGHTQ_NEW_PASSWORD, or typed
 };
 
 struct Produce {
   std::string topic;
   std::vector<std::string> files;  ///< empty: standard input, unless messages are generated
-  std::uint64_t count = 0;         ///< messages to generate, or lines to take at most; 0: all there are
+  std::uint64_t count = 0;         ///< messages to generate, or the most lines to read; 0: no limit
   std::uint64_t size_bytes = 100;  ///< of a generated message
   bool generate = false;
-  std::uint64_t rate = 0;  ///< messages a second; 0: as fast as they go
+  std::uint64_t rate = 0;  ///< messages per second; 0: as fast as possible
   Timeout timeout{30'000};
   bool wait = true;                                    ///< until the broker has received everything
   bool plain = false;                                  ///< over a plain ZeroMQ socket, without confirms
   ConnectionType connection = ConnectionType::socket;  ///< of the session
   session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
-  std::string key;                                           ///< of every message; empty: none
-  std::vector<std::pair<std::string, std::string>> headers;  ///< likewise
-  std::string key_separator;  ///< what a line has in front of it is its key; empty: nothing
+  std::string key;                                           ///< the key of every message; empty: none
+  std::vector<std::pair<std::string, std::string>> headers;  ///< the headers of every message
+  std::string key_separator;  ///< the text before it in a line is the key; empty: no keys
   Codec compression = Codec::none;
 
-  /// Whether anything of this is for sessions only.
+  /// Returns true if any of these options requires a session.
   [[nodiscard]] bool has_attributes() const {
     return !key.empty() || !headers.empty() || !key_separator.empty() || compression != Codec::none;
   }
@@ -92,23 +92,22 @@ enum class Format { raw, json, hex };
 struct Consume {
   std::string topic;
   Mode mode = Mode::pull;
-  std::uint64_t count = 0;  ///< 0: no end
+  std::uint64_t count = 0;  ///< 0: no limit
   bool follow = true;
   Format format = Format::raw;
-  bool force = false;   ///< gives a terminal control characters as they are
+  bool force = false;   ///< prints control characters to a terminal unescaped
   std::string pattern;  ///< see MessageTemplate; empty: `format`
-  Timeout timeout{0};   ///< without a message; 0: none
+  Timeout timeout{0};   ///< longest time without a message; 0: no limit
   bool plain = false;   ///< over a plain ZeroMQ socket, without acknowledgements
   ConnectionType connection = ConnectionType::socket;  ///< of the session
-  std::string group;  ///< or the name of a place of one's own; empty: the default one, or none
-  std::optional<session::Place>
-      from;  ///< where that begins if it is not there yet; nothing: as the mode says
+  std::string group;                   ///< of the group or, in mode sub, the cursor; empty: default, none
+  std::optional<session::Place> from;  ///< start of a new group or cursor; nothing: the mode's default
 };
 
 struct Peek {
   std::string topic;
   std::optional<std::uint64_t> from;  ///< an offset; nothing: the oldest message
-  bool newest = false;                ///< instead: the last `count`
+  bool newest = false;                ///< starts at the last `count` messages instead
   std::uint64_t count = 10;
   std::string format = "text";  ///< see MessageTemplate
   bool force = false;           ///< as in Consume
@@ -121,7 +120,7 @@ struct StatsRequest {
 };
 
 struct Bench {
-  std::string topic;  ///< empty: one of its own, deleted at the end
+  std::string topic;  ///< empty: a topic made for the run and deleted at the end
   BrokerType type = BrokerType::queue;
   Mode mode = Mode::pull;
   std::uint64_t count = 1'000'000;
@@ -134,8 +133,8 @@ struct LogDump {
   std::string directory;
   What what = What::messages;
   std::uint64_t from = 0;
-  std::uint64_t to = ~std::uint64_t{0};  ///< not included
-  std::uint64_t count = 0;               ///< lines; 0: no end
+  std::uint64_t to = ~std::uint64_t{0};  ///< exclusive
+  std::uint64_t count = 0;               ///< lines; 0: no limit
   std::string format = "text";           ///< see MessageTemplate
   bool force = false;                    ///< as in Consume
   std::string key_file;                  ///< of the broker's storage keys; empty: none
@@ -153,8 +152,8 @@ struct LogRepair {
   bool trust_batches = false;
 };
 
-// The commands. Each prints to standard output what was asked for and everything else to standard error, and
-// answers the exit code.
+// The commands. Each prints its results to standard output and everything else to standard error, and returns
+// the exit code.
 int run_topic_create(const Common& common, const TopicCreate& create);
 int run_topic_list(const Common& common);
 int run_topic_info(const Common& common, const std::string& topic);
@@ -174,10 +173,11 @@ int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
-// Of a client's key, without a broker.
+// Commands on a client's key. They need no broker.
 int run_key_new(const Common& common, const std::string& file);
 int run_key_public(const Common& common, const std::string& file);
-// Of a log's directory, without a broker. dump and verify answer exit_usage where nothing could be read.
+// Commands on a log's directory. They need no broker. dump and verify return exit_usage if nothing could be
+// read.
 int run_log_dump(const Common& common, const LogDump& dump);
 int run_log_verify(const Common& common, const LogVerify& verify);
 int run_log_repair(const Common& common, const LogRepair& repair);

@@ -1,4 +1,4 @@
-/// JSON as the commands write it. Layer: cli.
+/// Writes JSON for the commands' output. Layer: cli.
 #include "client/json_text.hpp"
 
 #include <lightq/base/shown_text.hpp>

@@ -1,4 +1,4 @@
-/// JSON as the commands write it, one object a line. Layer: cli.
+/// Writes JSON for the commands' output, one object per line. Layer: cli.
 #pragma once
 
 #include <concepts>
@@ -8,16 +8,16 @@
 
 namespace lightq::cli {
 
-/// Appends the text between a JSON string's quotes. `text` is UTF-8.
+/// Appends `text` in the form that it has between a JSON string's quotes. Requires: valid UTF-8.
 void append_escaped(std::string& to, std::string_view text);
-/// Whether the bytes are well-formed UTF-8.
+/// Returns true if the bytes are well-formed UTF-8.
 bool is_utf8(std::string_view text);
-/// Hexadecimal digits.
+/// Appends the bytes as hexadecimal digits.
 void append_hex(std::string& to, std::string_view bytes);
-/// RFC 4648, with padding.
+/// Appends the bytes in Base64 (RFC 4648), with padding.
 void append_base64(std::string& to, std::string_view bytes);
 
-/// An object that is written member by member.
+/// Builds an object member by member.
 class JsonObject {
  public:
   JsonObject& add(std::string_view name, std::string_view text);
@@ -29,9 +29,9 @@ class JsonObject {
     else
       return add_raw(name, std::to_string(value));
   }
-  /// `bytes` as `name` where they are UTF-8, else as `name_base64`.
+  /// Adds `bytes` as `name` if they are UTF-8, otherwise as `name_base64`.
   JsonObject& add_bytes(const std::string& name, std::string_view bytes);
-  /// A value that is JSON already.
+  /// Adds a value that is already JSON.
   JsonObject& add_raw(std::string_view name, std::string_view json);
   [[nodiscard]] std::string text() const { return text_ + "}"; }
 
@@ -39,7 +39,7 @@ class JsonObject {
   std::string text_ = "{";
 };
 
-/// An array of values that are JSON already.
+/// Builds an array of values that are already JSON.
 class JsonArray {
  public:
   void add(std::string_view json) { (text_.size() == 1 ? text_ : text_ += ',') += json; }

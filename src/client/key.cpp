@@ -1,4 +1,4 @@
-/// `lightq key`: a client's own key pair. Layer: cli.
+/// `lightq key`: creates and shows a client's key pair. Layer: cli.
 #include <lightq/client_key_file.hpp>
 
 #include "client/invocation.hpp"

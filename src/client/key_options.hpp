@@ -1,4 +1,4 @@
-/// The flags of `lightq key`; for command_line.cpp alone, as command_options.hpp. Layer: cli.
+/// The flags of `lightq key`. Included only by command_line.cpp, like command_options.hpp. Layer: cli.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ inline void add_key(CLI::App* app, Parsed& parsed) {
     verb->footer(std::string(footer) + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
     auto file = std::make_shared<std::string>();
     verb->add_option("file", *file, "the file of the secret half")->required()->type_name("FILE");
-    verb->parse_complete_callback([] {});  // as add_verb of command_line.cpp
+    verb->parse_complete_callback([] {});  // for the reason given in add_verb of command_line.cpp
     add_output_flags(verb, parsed.common);
     verb->callback([&parsed, file, run] {
       parsed.command = [&parsed, file, run] { return run(parsed.common, *file); };

@@ -1,4 +1,4 @@
-/// Latencies counted in buckets of about 3 %: constant memory, any number of messages. Layer: cli.
+/// Counts latencies in buckets of about 3 %, with constant memory for any number of messages. Layer: cli.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace lightq::cli {
 
-/// Counts durations in nanoseconds; one thread.
+/// Counts durations in nanoseconds. For one thread.
 class Latencies {
  public:
   void add(std::uint64_t ns) {
@@ -16,7 +16,8 @@ class Latencies {
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
-  /// The duration that a share of all (0 to 1) did not exceed, in seconds, within 3.2 %; 0 without any.
+  /// Returns the duration that a share of all (0 to 1) did not exceed, in seconds, within 3.2 %. 0 if there
+  /// are none.
   [[nodiscard]] double percentile(double share) const {
     const auto rank = static_cast<std::uint64_t>(share * static_cast<double>(count_));
     std::uint64_t seen = 0;
@@ -27,7 +28,7 @@ class Latencies {
     return 0;
   }
 
-  /// How many lay in [from_ns, to_ns), by whole buckets.
+  /// Returns how many durations are in [from_ns, to_ns), rounded to whole buckets.
   [[nodiscard]] std::uint64_t between(std::uint64_t from_ns, std::uint64_t to_ns) const {
     std::uint64_t seen = 0;
     for (std::size_t at = bucket_of(from_ns); at < bucket_of(to_ns); ++at) seen += buckets_[at];

@@ -1,4 +1,4 @@
-/// A log's directory as a person names it. Layer: cli.
+/// Checks and locks the log directory that a command names. Layer: cli.
 #include "client/log_directory.hpp"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ Error in_use(const fs::path& directory, const std::string& holder) {
           0};
 }
 
-/// Returns the descriptor of the locked file, or -1 where there is no such file.
+/// Returns the descriptor of the locked file, or -1 if there is no such file.
 Result<int> lock_file(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;
@@ -62,8 +62,8 @@ Result<int> lock_file(const fs::path& path) {
   return in_use(path.parent_path(), "process " + pid.substr(0, pid.find('\n')));
 }
 
-/// Returns the descriptor of the directory, which a process that works in it has locked, too: the file may
-/// have been removed. -1 where directories cannot be locked.
+/// Returns the descriptor of the locked directory. A process that works in a directory locks the directory as
+/// well as the file, because the file may be removed. -1 if directories cannot be locked.
 Result<int> lock_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;

@@ -1,5 +1,4 @@
-/// A log's directory as a person names it: whether it is one, and keeping brokers and queues out of it.
-/// Layer: cli.
+/// Checks the log directory that a command names, and locks it against brokers and queues. Layer: cli.
 #pragma once
 
 #include <string>
@@ -9,17 +8,19 @@
 
 namespace lightq::cli {
 
-/// The path without what is too much; errors: invalid_argument, saying what is there instead of a log.
+/// Returns the normalized path of a log's directory. Errors: invalid_argument, naming the reason.
 Result<std::string> find_log(const std::string& given);
 
-/// invalid_argument where there is something at `path` already, or nothing to put it in.
+/// Returns the path for a new directory. Errors: invalid_argument if something is at `path` already, or its
+/// parent directory does not exist.
 Result<std::string> find_new_place(const std::string& path);
 
-/// Held as long as it lives: no broker and no queue can open the log. Move-only.
+/// A lock on a log: while it exists, no broker and no queue can open the log. Move-only.
 class LogLock {
  public:
-  /// Locks `directory` and, where it is part of a data directory, that; each with its file `lock`, if there
-  /// is one. Errors: in_use, naming the process if it is known; io_error.
+  /// Locks `directory` and, if the log is part of a data directory, that directory too. Each is locked
+  /// together with its file `lock`, if there is one. Errors: in_use, naming the process if it is known;
+  /// io_error.
   static Result<LogLock> take(const std::string& directory);
   LogLock(LogLock&& other) noexcept;
   LogLock& operator=(LogLock&&) = delete;

@@ -1,4 +1,4 @@
-/// `lightq log dump`: prints what lies in a log's directory. Layer: cli.
+/// `lightq log dump`: prints the content of a log's directory. Layer: cli.
 #include <algorithm>
 
 #include <lightq/base/batch_unpack.hpp>
@@ -41,7 +41,7 @@ class Dump final : public log::LogVisitor {
 
   bool on_finding(const log::Finding& finding) override {
     damaged_ = damaged_ || finding.is_damage();
-    open_ = out_.flush() && open_;  // what came before stands before
+    open_ = out_.flush() && open_;  // messages before the finding are printed before it
     if (finding.is_damage() || !common_.quiet) say(finding.text());
     return goes_on();
   }
@@ -69,7 +69,7 @@ class Dump final : public log::LogVisitor {
     return goes_on();
   }
 
-  /// A line about a batch may stand among those about messages.
+  /// Returns true if lines about batches fit between those about messages.
   [[nodiscard]] bool shows_headers() const { return common_.json || dump_.format == "text"; }
 
   void pass_encrypted(const log::ScannedBatch& batch) {
@@ -91,7 +91,7 @@ class Dump final : public log::LogVisitor {
     }
   }
 
-  /// Its checksum is right: somebody has written it like this.
+  /// Reports a batch with the right checksum that cannot be unpacked: it was written like this.
   void cannot_unpack(const log::ScannedBatch& batch) {
     damaged_ = true;
     open_ = out_.flush() && open_;
@@ -124,10 +124,10 @@ class Dump final : public log::LogVisitor {
   Output out_;
   BatchUnpacker unpacker_;
   std::string path_;
-  std::uint64_t key_id_ = 0;  // of the segment
+  std::uint64_t key_id_ = 0;  // of the current segment
   std::string line_;
   std::uint64_t printed_ = 0;
-  std::uint64_t encrypted_ = 0;  // messages that could not be shown
+  std::uint64_t encrypted_ = 0;  // messages that could not be decrypted
   bool open_ = true;
   bool damaged_ = false;
 };
@@ -162,7 +162,7 @@ std::string describe(const Common& common, const log::SurveyedCursor& cursor) {
   return object.text() + "\n";
 }
 
-/// A line for each cursor, a topic's or a queue's, in the order of their names.
+/// Prints a line for each cursor of a topic or queue, ordered by name.
 int dump_cursors(const Common& common, const std::string& directory) {
   log::PosixStorage storage;
   const auto survey = log::survey_log(directory, storage);

@@ -1,4 +1,4 @@
-/// Storage keys for the commands on logs. Layer: cli.
+/// Reads storage keys for the commands on logs. Layer: cli.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace lightq::cli {
 
-/// The keys in the file that was named; null where none was. Errors: as rest::read_storage_keys.
+/// Returns the keys in the file; null if no file is given. Errors: those of rest::read_storage_keys.
 inline Result<std::unique_ptr<rest::StorageKeys>> read_key_file(const std::string& file) {
   if (file.empty()) return std::unique_ptr<rest::StorageKeys>();
   return rest::read_storage_keys(file);

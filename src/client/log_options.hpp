@@ -1,4 +1,4 @@
-/// The flags of `lightq log`; a part of command_line.cpp. Layer: cli.
+/// The flags of `lightq log`. Included only by command_line.cpp. Layer: cli.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::size_t ranges_shown_max = 20;  // to people; scripts get all
+constexpr std::size_t ranges_shown_max = 20;  // in text output; JSON has all
 
 int fail_with(const Error& error) {
   say(error.text());
@@ -94,8 +94,8 @@ int repair_in_place(const Common& common, const LogRepair& repair, const std::st
   return print(common, directory, *report);
 }
 
-/// What is made by copying may lie where everybody looks, other than the log: it is its owner's alone. Linked
-/// files stay as they are.
+/// Makes new files accessible to their owner only, because a copy may be in a more public place than the log.
+/// Linked files keep their permissions.
 void make_private() {
   constexpr mode_t others = 077;
   umask(others);

@@ -1,4 +1,4 @@
-/// What the commands on logs print of findings and segments. Layer: cli.
+/// Formats findings and segments for the commands on logs. Layer: cli.
 #include "client/log_report.hpp"
 
 #include "client/json_text.hpp"
@@ -26,7 +26,7 @@ std::string state_of(const log::SegmentSummary& summary) {
   return summary.torn_bytes == 0 ? "ok" : "ok, torn tail";
 }
 
-/// As text; empty: it is not encrypted.
+/// Returns the id of the segment's key as text; empty if it is not encrypted.
 std::string key_of(const log::SurveyedSegment& segment) {
   const std::uint64_t key_id = segment.header ? segment.header->key_id : 0;
   return key_id == 0 ? "" : log::key_id_text(key_id);
@@ -60,7 +60,8 @@ std::string json_of(const log::SegmentSummary& summary) {
       .add("end_position", summary.end_position)
       .add("sealed", segment.seal.has_value())
       .add("epoch", segment.epoch)
-      .add("incarnation", std::to_string(segment.incarnation))  // beyond what JSON's numbers hold
+      // a string, because it may be larger than JSON's numbers
+      .add("incarnation", std::to_string(segment.incarnation))
       .add("key_id", key_of(segment))
       .add("gap_begin", segment.header ? segment.header->gap_begin.value : 0)
       .add("torn_bytes", summary.torn_bytes)

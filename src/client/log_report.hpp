@@ -1,4 +1,4 @@
-/// What the commands on logs print of findings and segments. Layer: cli.
+/// Formats findings and segments for the commands on logs. Layer: cli.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace lightq::cli {
 
-/// `{"kind":"damaged",…}`
+/// Returns one object: `{"kind":"damaged",…}`.
 std::string json_of(const log::Finding& finding);
 std::string json_of(const log::SegmentSummary& summary);
-/// One line without its end: name, offsets, batches, bytes, state.
+/// Returns one line without a line end: name, offsets, batches, bytes, state.
 std::string line_of(const log::SegmentSummary& summary);
 
 }  // namespace lightq::cli

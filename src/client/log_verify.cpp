@@ -1,4 +1,4 @@
-/// `lightq log verify`: reads all of a log and reports what is damaged. Layer: cli.
+/// `lightq log verify`: reads a whole log and reports damage. Layer: cli.
 #include <cstddef>
 
 #include "client/invocation.hpp"
@@ -14,7 +14,7 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::size_t findings_per_file_max = 1000;  // printed; all are counted
+constexpr std::size_t findings_per_file_max = 1000;  // the most that are printed; all are counted
 
 /// One run of the command.
 class Verify final : public log::LogVisitor {
@@ -49,7 +49,7 @@ class Verify final : public log::LogVisitor {
     return goes_on();
   }
 
-  // A document is of one look; lines stay as they are printed.
+  // A JSON document describes one pass only. Lines that were printed stay.
   bool on_restart() override {
     files_ = {};
     findings_ = {};
@@ -59,7 +59,7 @@ class Verify final : public log::LogVisitor {
     return goes_on();
   }
 
-  /// `keyed`: whether there were keys to look into encrypted batches with.
+  /// Prints the result. `keyed`: there were keys to decrypt batches with.
   int end(const std::string& directory, const log::InspectTotals& totals, bool keyed) {
     progress_.clear();
     if (interrupted()) {

@@ -1,4 +1,4 @@
-/// How `lightq consume` prints a message. Layer: cli.
+/// Prints messages for `lightq consume`. Layer: cli.
 #include "client/message_format.hpp"
 
 #include "client/attributes_text.hpp"

@@ -1,4 +1,4 @@
-/// How `lightq consume` prints a message. Layer: cli.
+/// Prints messages for `lightq consume`. Layer: cli.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace lightq::cli {
 
-/// Appends the message as one line: its bytes (raw), a JSON object (with `payload`, or `payload_base64`
-/// where the bytes are not UTF-8, and with its attributes), or hexadecimal digits.
+/// Appends the message as one line: its bytes (raw), a JSON object, or hexadecimal digits. The object has the
+/// attributes and `payload`, or `payload_base64` if the payload is not UTF-8.
 void append_message(std::string& to, std::string_view topic, std::string_view payload, Format format,
                     const AttributesView& attributes = {});
 

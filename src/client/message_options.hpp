@@ -1,5 +1,5 @@
-/// Options of `produce` and `consume` that speak of what a message carries. Included by command_line.cpp
-/// alone. Layer: cli.
+/// Options of `produce`, `consume` and `peek` for the parts of a message. Included only by command_line.cpp.
+/// Layer: cli.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace lightq::cli {
 
-/// What `produce` says of its messages beside their bytes.
+/// Adds the options of `produce` for keys, headers and compression.
 inline void add_attribute_options(CLI::App* verb, Produce& produce) {
   const std::string group = "Keys, headers, compression";
   text_option(verb, "--key", produce.key, "the key of every message", "KEY")->group(group);
@@ -33,7 +33,7 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
             }
           },
           "a header of every message; may be given several times")
-      ->allow_extra_args(false)  // each takes one: what follows may be the topic
+      ->allow_extra_args(false)  // each takes one value: the next word may be the topic
       ->envname("LIGHTQ_HEADER")
       ->type_name("NAME=VALUE")
       ->group(group);
@@ -41,8 +41,8 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
               "of batches, where that makes them shorter (none)", "none|lz4|zstd");
 }
 
-/// Whether they keep to their limits, and are for somebody who takes them. `sessionless`: the flag that does
-/// without a session; empty: none was given.
+/// Checks the limits of keys and headers, and that there is a session for them. `sessionless` is the flag
+/// that works without a session; empty if it was not given.
 inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
   if (!sessionless.empty() && produce.has_attributes())
     throw CLI::ValidationError(sessionless, "not with keys, headers or compression: they are for sessions");
@@ -53,7 +53,7 @@ inline void check_attribute_options(const Produce& produce, const std::string& s
     throw CLI::ValidationError(produce.headers.empty() ? "--key" : "--header", valid.error().message);
 }
 
-/// How `consume` prints a message.
+/// Adds the options of `consume` for printing messages.
 inline void add_consume_format(CLI::App* verb, Consume& consume) {
   verb->add_option_function<std::string>(
           "--format",
@@ -78,7 +78,7 @@ inline void add_consume_format(CLI::App* verb, Consume& consume) {
   add_raw_force(verb, consume.force);
 }
 
-/// `peek`.
+/// Adds the options of `peek`.
 inline void add_peek_options(CLI::App* verb, Peek& peek) {
   verb->add_option_function<std::string>(
           "--from",

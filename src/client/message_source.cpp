@@ -1,4 +1,4 @@
-/// Where `lightq produce` takes its messages from: lines of files, or made up. Layer: cli.
+/// The messages of `lightq produce`: lines of files, or generated ones. Layer: cli.
 #include "client/message_source.hpp"
 
 #include <fcntl.h>
@@ -66,7 +66,8 @@ class Lines final : public MessageSource {
     return true;
   }
 
-  /// Reads on; false at the end of a file whose last line is unfinished, and at the end of all.
+  /// Reads more bytes. Returns false at the end of a file with an unfinished last line, and at the end of all
+  /// files.
   Result<bool> refill() {
     constexpr std::size_t read_bytes = 256 * 1024;
     at_ = 0;
@@ -75,7 +76,7 @@ class Lines final : public MessageSource {
         buffer_.clear();
         if (file_ == files_.size()) return false;
         if (Result<void> opened = open_file(); !opened) return opened.error();
-        if (descriptor_ < 0) break;  // a signal came
+        if (descriptor_ < 0) break;  // a signal arrived
       }
       buffer_.resize(read_bytes);
       const ssize_t got = ::read(descriptor_, buffer_.data(), buffer_.size());
@@ -90,12 +91,12 @@ class Lines final : public MessageSource {
       if (partial_) return false;
     }
     buffer_.clear();
-    partial_ = false;  // half a line that a signal cut off is no message
+    partial_ = false;  // a line that a signal cut off is not a message
     return false;
   }
 
-  /// Waits for input of a descriptor that does not block, as standard input that another program has set so;
-  /// not for long, so that the caller sees a signal.
+  /// Waits for input from a nonblocking descriptor; another program may have made standard input nonblocking.
+  /// Waits briefly, so that the caller notices signals.
   void await_input() const {
     pollfd input{descriptor_, POLLIN, 0};
     (void)::poll(&input, 1, 200);
@@ -103,7 +104,7 @@ class Lines final : public MessageSource {
 
   Result<void> open_file() {
     const std::string& name = files_[file_];
-    do {  // a FIFO that nobody writes to yet is waited for
+    do {  // opening a FIFO waits for a writer
       descriptor_ = name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
     } while (descriptor_ < 0 && errno == EINTR && !interrupted());
     if (descriptor_ < 0 && errno != EINTR)

@@ -1,4 +1,4 @@
-/// How a message is printed. Layer: cli.
+/// Formats a message by a named format or a pattern. Layer: cli.
 #include "client/message_template.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace lightq::cli {
 namespace {
 
 constexpr std::string_view fields = "otTspexkh";
-constexpr char json_field = 'j';  // not for patterns
+constexpr char json_field = 'j';  // internal, not for patterns
 
 std::optional<std::string_view> pattern_of(std::string_view word) {
   if (word == "raw") return "%p\\n";
@@ -54,7 +54,7 @@ std::string format_time(Timestamp time) {
   }
   const auto since = static_cast<std::time_t>(seconds);
   std::tm parts{};
-  // Beyond the calendar only what damage makes up, or somebody's clock.
+  // Only damage or a wrong clock produces times outside the calendar.
   if (gmtime_r(&since, &parts) == nullptr) return std::to_string(time.us) + "us";
   std::array<char, 40> date{};
   std::array<char, 16> fraction{};

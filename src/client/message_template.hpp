@@ -1,5 +1,4 @@
-/// How a message is printed: a word's format, or a pattern with places for its parts. Layer:
-/// cli.
+/// Formats a message by a named format, or by a pattern with fields. Layer: cli.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@
 
 namespace lightq::cli {
 
-/// A message as it lies in a log, or came from it.
+/// A message from a log or a broker.
 struct LoggedMessage {
   Offset offset;
   Timestamp time;
@@ -20,22 +19,23 @@ struct LoggedMessage {
   AttributesView attributes = {};
 };
 
-/// `2026-01-31T12:00:00.000000Z`
+/// Returns a time in UTC: `2026-01-31T12:00:00.000000Z`.
 std::string format_time(Timestamp time);
 
-/// One of the words raw, json, hex and text, or a pattern: %o offset, %t time, %T time in µs since 1970, %s
-/// size in bytes, %p payload, %e payload with backslashes for what cannot be shown, %x payload in
-/// hexadecimal, %k key and %h headers with such backslashes, %% a percent sign; \n, \t, \0 and \\ as in C. A
-/// pattern ends no line by itself.
+/// A format: one of the words raw, json, hex and text, or a pattern. Fields of a pattern: %o offset, %t time,
+/// %T time in µs since 1970, %s size in bytes, %p payload, %e payload with backslash escapes for unprintable
+/// bytes, %x payload in hexadecimal, %k key and %h headers with the same escapes, %% a percent sign. \n, \t,
+/// \0 and \\ are as in C. A pattern adds no line end.
 class MessageTemplate {
  public:
-  /// Nothing where `text` is no such word, has no %, or has a % or \ before something else.
+  /// Parses a format. Returns nothing if `text` is no such word and has no %, or has a % or \ before an
+  /// unknown character.
   static std::optional<MessageTemplate> parse(std::string_view text);
   void append(std::string& to, const LoggedMessage& message) const;
 
  private:
   struct Part {
-    char field = 0;  ///< the letter behind %; 0: text as it is
+    char field = 0;  ///< the letter after %; 0: literal text
     std::string text;
   };
   void append_text(char c);

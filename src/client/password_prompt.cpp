@@ -1,4 +1,4 @@
-/// Layer: cli.
+/// Reads a new password from a file, the environment, the terminal or standard input. Layer: cli.
 #include "client/password_prompt.hpp"
 
 #include <poll.h>
@@ -21,7 +21,7 @@
 namespace lightq::cli {
 namespace {
 
-/// What is typed is not shown as long as it lives.
+/// Hides typed characters on the terminal while it exists.
 class HiddenInput {
  public:
   HiddenInput() { hide(); }
@@ -45,7 +45,7 @@ class HiddenInput {
 };
 
 std::atomic<int> signal_seen = 0;
-std::atomic<int> signal_bell = -1;  // whichever thread the signal comes to, this wakes who waits for input
+std::atomic<int> signal_bell = -1;  // wakes the thread that waits for input, whichever thread gets the signal
 
 extern "C" void note_signal(int number) {
   const int before = errno;
@@ -54,8 +54,8 @@ extern "C" void note_signal(int number) {
   errno = before;
 }
 
-/// As long as it lives, signals that would end or stop the process while a terminal hides what is typed are
-/// noted instead. Those that end it come when it goes. One at a time; the main thread.
+/// While it exists, signals that would end or stop the process are recorded instead, because the terminal
+/// hides input. The destructor delivers those that end the process. One object at a time; on the main thread.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -66,7 +66,7 @@ class HeldSignals {
     sigemptyset(&noting.sa_mask);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       sigaction(numbers[i], &noting, &before_[i]);
-      // Who started this command may have said that it is not to be ended by them.
+      // The parent process may have chosen to ignore this signal.
       if (before_[i].sa_handler == SIG_IGN) sigaction(numbers[i], &before_[i], nullptr);
     }
   }
@@ -79,7 +79,7 @@ class HeldSignals {
   }
 
   enum class Came { input, stop, end };
-  /// Waits until something was typed, or one of the signals comes.
+  /// Waits for input or for one of the signals.
   [[nodiscard]] static Came await_input() {
     std::array<pollfd, 2> waiting{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{signal_bell, POLLIN, 0}};
     int ready = 0;
@@ -89,10 +89,11 @@ class HeldSignals {
     if (ready > 0 && signal_seen == 0) return Came::input;
     return signal_seen == SIGTSTP ? Came::stop : Came::end;
   }
-  /// Stops the process, as the signal would have done; comes back when it goes on.
+  /// Stops the process, as the signal would have done. Returns when the process is continued.
   static void stop() {
     int stopping_signal = SIGTSTP;
-    if (!signal_seen.compare_exchange_strong(stopping_signal, 0)) return;  // another has come, which ends
+    // another signal has arrived, which ends the process
+    if (!signal_seen.compare_exchange_strong(stopping_signal, 0)) return;
     eventfd_t rung = 0;
     (void)eventfd_read(signal_bell, &rung);
     struct sigaction noting{};
@@ -109,7 +110,7 @@ class HeldSignals {
   std::array<struct sigaction, numbers.size()> before_{};
 };
 
-/// Reads a byte of standard input, and waits for it where that does not block.
+/// Reads a byte of standard input; waits for it if the descriptor is nonblocking.
 ssize_t read_byte(char& byte) {
   while (true) {
     const ssize_t got = read(STDIN_FILENO, &byte, 1);
@@ -119,9 +120,9 @@ ssize_t read_byte(char& byte) {
   }
 }
 
-/// A line of standard input, read byte by byte so that what follows is left, and nothing of it stays in a
-/// buffer. `ready` waits for the next byte, and is false when none is wanted any more. Nothing: its end, or a
-/// signal, came before.
+/// Reads a line of standard input byte by byte, so that later input is left unread and no buffer keeps the
+/// line. `ready` waits for the next byte, and returns false to stop. Returns nothing if the input ended or a
+/// signal arrived first.
 template <typename Ready>
 std::optional<std::string> read_line(const Ready& ready) {
   std::string line;
@@ -140,7 +141,7 @@ std::optional<std::string> read_line(const Ready& ready) {
   return line;
 }
 
-/// A line that is typed behind the prompt, which is told again when the command was stopped and goes on.
+/// Reads a line typed behind the prompt. Shows the prompt again if the command was stopped and continued.
 std::optional<std::string> ask(const std::string& prompt, HiddenInput& input) {
   tell(prompt);
   auto line = read_line([&] {
@@ -162,7 +163,7 @@ Error no_password(const std::string& why) {
   return {ErrorCode::invalid_argument, why};
 }
 
-/// `--new-password-file` for LIGHTQ_NEW_PASSWORD.
+/// Returns the flag for a variable: `--new-password-file` for LIGHTQ_NEW_PASSWORD.
 std::string flag_of(const std::string& variable) {
   std::string flag = "--";
   for (const char letter : variable.substr(variable.find('_') + 1) + "_FILE")
@@ -174,13 +175,13 @@ Result<std::string> ask_twice() {
   std::optional<std::string> first;
   std::optional<std::string> second;
   {
-    const HeldSignals signals;  // gone after the terminal is as it was
+    const HeldSignals signals;  // destroyed after the terminal is restored
     HiddenInput input;
     if (!input.hidden())
       return no_password("the terminal does not hide what is typed; use --new-password-file");
     first = ask("new password: ", input);
     if (first) second = ask("once more: ", input);
-    if (first && !second) wipe_text(*first);  // before a signal that was held ends the process
+    if (first && !second) wipe_text(*first);  // before a recorded signal ends the process
   }
   if (!second) return no_password("no password was given");
   const bool same = *first == *second;

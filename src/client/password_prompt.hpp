@@ -1,4 +1,4 @@
-/// A new password, from wherever it may come but the command line. Layer: cli.
+/// Reads a new password from any safe source, never from the command line. Layer: cli.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace lightq::cli {
 
-/// The first line of a file, without its end; what follows in a pipe is left there. `variable`: what would
-/// hold the password itself, for errors, which do not repeat what may be one. Errors: invalid_argument (other
-/// users may read it, or there is none). The caller wipes it.
+/// Returns the first line of a file, without its line end. In a pipe, the rest stays unread. `variable` is
+/// the variable for the password itself; errors name it, and do not repeat a path that may be a password.
+/// Errors: invalid_argument (other users may read the file, or there is none). The caller wipes the result.
 Result<std::string> read_password(const std::string& path, const std::string& variable);
 
-/// The first line of `file` if one is named, else what LIGHTQ_NEW_PASSWORD has `given`, else what is typed
-/// twice on the terminal without being shown, or one line of standard input where that is none. Errors:
-/// invalid_argument (there is none, or the two differ). The caller wipes it.
+/// Returns the new password from the first of these sources: the first line of `file` if named; `given`, the
+/// value of LIGHTQ_NEW_PASSWORD; the terminal, where it is typed twice and hidden; one line of standard
+/// input. Errors: invalid_argument (there is none, or the two differ). The caller wipes the result.
 Result<std::string> new_password(const std::string& file, std::string given);
 
 }  // namespace lightq::cli

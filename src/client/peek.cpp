@@ -1,4 +1,4 @@
-/// `lightq peek`: prints messages by their offsets, and leaves no trace. Layer: cli.
+/// `lightq peek`: prints messages by their offsets, without changing a group or cursor. Layer: cli.
 #include <algorithm>
 
 #include <lightq/reader.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where the command begins. Of the newest messages, the last `count`.
+/// Returns the first offset to print. With `newest`, that is the first of the last `count` messages.
 std::uint64_t begin_of(const Peek& peek, const TopicStats& stats) {
   const std::uint64_t newest = stats.next_offset - std::min(stats.next_offset, peek.count);
   const std::uint64_t asked = peek.newest ? newest : peek.from.value_or(stats.first_offset);

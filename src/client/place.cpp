@@ -1,4 +1,4 @@
-/// Places in a topic as people write them. Layer: cli.
+/// Parses positions in a topic and times. Layer: cli.
 #include "client/place.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// A number of digits alone.
+/// Parses a number that consists of digits only.
 std::optional<std::uint64_t> parse_digits(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> parse_digits(std::string_view text) {
   return fault == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// `.25` in microseconds; what is finer is left out.
+/// Converts a fraction such as `.25` to microseconds; drops further digits.
 std::optional<std::int64_t> parse_fraction(std::string_view text) {
   constexpr std::size_t digits = 6;
   if (text.empty()) return 0;

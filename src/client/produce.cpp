@@ -15,7 +15,7 @@ int run_produce(const Common& common, const Produce& produce) {
   if (reads_terminal && !common.quiet) say("each line is a message; end with ctrl-D");
   const auto source = produce.generate ? generated(produce.count, produce.size_bytes)
                                        : lines_of(produce.files, produce.count);
-  // Without confirms to wait for, the plain way is all there is to a session.
+  // Without confirms to wait for, a session has no advantage over the plain endpoint.
   const auto send = produce.plain || !produce.wait ? produce_plain : produce_confirmed;
   return send(common, produce, std::move(*client), *source);
 }

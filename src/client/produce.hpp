@@ -1,4 +1,4 @@
-/// The ways in which `lightq produce` sends. Layer: cli.
+/// The two implementations of `lightq produce`: over a session and over a plain socket. Layer: cli.
 #pragma once
 
 #include <lightq/client.hpp>
@@ -8,9 +8,9 @@
 
 namespace lightq::cli {
 
-/// Sends what `source` has, and answers the exit code: over a session, with confirms …
+/// Sends the messages of `source` over a session, with confirms. Returns the exit code.
 int produce_confirmed(const Common& common, const Produce& produce, Client client, MessageSource& source);
-/// … or over a plain socket.
+/// Sends the messages of `source` over a plain socket. Returns the exit code.
 int produce_plain(const Common& common, const Produce& produce, Client client, MessageSource& source);
 
 }  // namespace lightq::cli

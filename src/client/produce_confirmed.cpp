@@ -1,5 +1,5 @@
-/// `lightq produce` over a session: every message is confirmed, and stored once though the broker restarts.
-/// Layer: cli.
+/// `lightq produce` over a session: every message is confirmed, and is stored once even if the broker
+/// restarts. Layer: cli.
 #include <poll.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto look_interval = 200ms;  // at signals, and at what has been confirmed
+constexpr auto look_interval = 200ms;  // between checks for signals and for confirms
 
 ProducerOptions options_for(const Produce& produce) {
   ProducerOptions options;
@@ -62,7 +62,7 @@ class ConfirmedRun {
   }
 
  private:
-  /// Counts what the broker refuses.
+  /// Counts the messages that the broker refuses.
   void listen() {
     producer_.on_report([this](const SendReport& told) {
       if (told.fate == Fate::refused) report_.refused(told.end - told.begin, *told.error);
@@ -92,8 +92,7 @@ class ConfirmedRun {
         source.message_bytes());
   }
 
-  /// Learns how long a message may be, so that a longer one is not sent at all, and makes room for the
-  /// longest.
+  /// Learns the topic's longest message, so that a longer one is not sent, and makes memory for the longest.
   Result<void> prepare() {
     if (Result<void> open = await_open(); !open || !producer_.opened()) return open;
     ProducerOptions options = options_for(produce_);
@@ -107,7 +106,7 @@ class ConfirmedRun {
     return await_open();
   }
 
-  /// Waits until the topic is open, or a signal came.
+  /// Waits until the topic is open, or a signal arrives.
   Result<void> await_open() {
     const auto began = Clock::now();
     while (!interrupted() && !producer_.opened()) {
@@ -119,7 +118,7 @@ class ConfirmedRun {
     return {};
   }
 
-  /// Serves the session until there is input and the next message is due, or a signal came.
+  /// Serves the session until there is input and the next message is due, or a signal arrives.
   Result<void> await_turn(const MessageSource& source) {
     while (!interrupted()) {
       const auto now = Clock::now();
@@ -134,7 +133,7 @@ class ConfirmedRun {
     return {};
   }
 
-  /// True if there is input.
+  /// Waits until `until` for input or the session. Returns true if there is input.
   bool wait(int input, Clock::time_point until) const {
     const auto session_events = static_cast<short>(producer_.wants_write() ? POLLIN | POLLOUT : POLLIN);
     pollfd watched[2] = {{input, POLLIN, 0}, {producer_.fd(), session_events, 0}};
@@ -143,7 +142,7 @@ class ConfirmedRun {
     return ::ppoll(watched, 2, &most, nullptr) > 0 && watched[0].revents != 0;
   }
 
-  /// Sends one message; while there is no room for it, says why, and gives up in the end.
+  /// Sends one message. While there is no memory for it, explains why, and gives up in the end.
   Result<void> send(std::string_view message) {
     const auto began = Clock::now();
     while (true) {
@@ -162,7 +161,7 @@ class ConfirmedRun {
     }
   }
 
-  /// With what was asked for beside it. What is counted is the payload.
+  /// Sends one message with the requested key and headers. The report counts payload bytes.
   Result<std::uint64_t> send_once(std::string_view message) {
     if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty())
       return producer_.send(message);
@@ -192,7 +191,7 @@ class ConfirmedRun {
     return {};
   }
 
-  /// Says what a stall is about. False: nothing has been confirmed for too long. `began`: the wait.
+  /// Explains a stall that started at `began`. Returns false if nothing has been confirmed for too long.
   bool is_patient(Clock::time_point began) {
     if (producer_.confirmed() != confirmed_) {
       confirmed_ = producer_.confirmed();

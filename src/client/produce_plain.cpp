@@ -1,4 +1,4 @@
-/// `lightq produce --plain`: over a plain ZeroMQ socket, which has no confirms. Layer: cli.
+/// `lightq produce --plain`: sends over a plain ZeroMQ socket, without confirms. Layer: cli.
 #include <algorithm>
 
 #include <lightq/message_limit.hpp>
@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// How far a topic has come, in numbers that grow with each message the broker has dealt with.
+/// A topic's progress, in counters that grow with each message that the broker handles.
 struct Mark {
   std::uint64_t since_ms = 0;
   std::uint64_t dealt_with = 0;  // received, rejected or refused, since the broker's start
@@ -72,8 +72,8 @@ class PlainRun {
     return {};
   }
 
-  /// Sends one message; while the broker takes none, says why, joins again where that helps, and gives up in
-  /// the end.
+  /// Sends one message. While the broker accepts none, explains why, joins again if that may help, and gives
+  /// up in the end.
   Result<void> send(std::string_view message) {
     const auto began = Clock::now();
     while (true) {
@@ -92,7 +92,7 @@ class PlainRun {
     return producer_.connected() ? report_.why_stalled(client_) : "the broker is not there";
   }
 
-  /// Waits until the broker's statistics account for every message sent: a plain PUSH socket has no confirm.
+  /// Waits until the broker's statistics count every message sent. A plain PUSH socket has no confirms.
   Result<void> await_broker() {
     auto moved = Clock::now();
     auto pause = 2ms;
@@ -123,27 +123,28 @@ class PlainRun {
     }
   }
 
-  /// After a signal the broker still gets a few seconds for what was sent.
+  /// Returns true once a signal arrived more than five seconds ago. Until then the broker may still receive
+  /// messages.
   bool interrupted_again() {
     if (!interrupted()) return false;
     if (!interrupted_at_) interrupted_at_ = Clock::now();
     return Clock::now() - *interrupted_at_ > 5s;
   }
 
-  /// How many of our messages the broker has dealt with; nothing when that cannot be known.
+  /// Returns how many of this run's messages the broker has handled; nothing if that is unknown.
   [[nodiscard]] std::optional<std::uint64_t> received_of(const Mark& now) const {
     if (now.since_ms == before_.since_ms) return now.dealt_with - before_.dealt_with;
     if (!now.durable || now.next_offset < before_.next_offset) return std::nullopt;
     return now.next_offset - before_.next_offset + now.turned_down;
   }
 
-  /// How many messages the broker has rejected or refused meanwhile.
+  /// Returns how many messages the broker has rejected or refused since the run began.
   [[nodiscard]] std::uint64_t turned_down_of(const Mark& now) const {
     const std::uint64_t base = now.since_ms == before_.since_ms ? before_.turned_down : 0;
     return now.turned_down - std::min(now.turned_down, base);
   }
 
-  /// An error when the broker did not keep all it was sent.
+  /// Returns an error if the broker did not keep all messages.
   [[nodiscard]] Result<void> all_kept() const {
     if (turned_down_ == 0) return {};
     return report_.not_kept(turned_down_);
@@ -166,7 +167,7 @@ class PlainRun {
   Mark before_;
   ProduceReport report_;
   Reconnector reconnector_;
-  std::optional<std::uint64_t> received_;  // or turned down
+  std::optional<std::uint64_t> received_;  // or rejected or refused
   std::uint64_t turned_down_ = 0;
   std::optional<Clock::time_point> interrupted_at_;
 };

@@ -1,4 +1,4 @@
-/// What `lightq produce` says of itself, while it runs and at its end. Layer: cli.
+/// Prints progress, explanations and the summary of `lightq produce`. Layer: cli.
 #include "client/produce_report.hpp"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// What `lightq produce` says of itself, while it runs and at its end. Layer: cli.
+/// Prints progress, explanations and the summary of `lightq produce`. Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace lightq::cli {
 
-/// Counts what was sent. One thread.
+/// Counts the messages of a run. For one thread.
 class ProduceReport {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,31 +22,31 @@ class ProduceReport {
   ProduceReport(const Common& common, const Produce& produce)
       : common_(common), produce_(produce), progress_(common.quiet) {}
 
-  /// One message more was sent.
+  /// Counts one sent message.
   void sent(std::size_t bytes);
-  /// Counts one message more that was not sent, since it is too large. `why` names the limit.
+  /// Counts a message that was not sent because it is too large. `why` names the limit.
   void turned_down_unsent(const std::string& why);
   /// Counts messages that the broker refused after they were sent.
   void refused(std::uint64_t messages, const Error& why);
-  /// Messages sent.
+  /// Returns the number of messages sent.
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
-  /// When the next message is due at the rate that was asked for; the past where none was.
+  /// Returns when the next message is due at the requested rate; a time in the past without a rate.
   [[nodiscard]] Clock::time_point due() const;
 
-  /// Says once, until something moves again, what a stall is about.
+  /// Prints the reason of a stall, once until `moved` is called.
   void explain(const std::string& why);
   void moved() { explained_ = false; }
-  /// What the broker says of a topic that takes nothing.
+  /// Returns the broker's reason why a topic accepts no messages.
   [[nodiscard]] std::string why_stalled(Client& client) const;
-  /// The error of a command that gives up.
+  /// Returns the error of a command that gives up.
   [[nodiscard]] static Error gave_up(Clock::duration waited, const std::string& why);
-  /// The error of a command whose plain connection does not tell why the broker kept no more.
+  /// Returns the error for messages that the broker did not keep, if a plain connection does not show why.
   [[nodiscard]] Error not_kept(std::uint64_t messages) const;
-  /// The error of a command some of whose messages were not sent, or refused; nothing where there are none.
+  /// Returns an error if messages were not sent or were refused, otherwise nothing.
   [[nodiscard]] std::optional<Error> turned_down() const;
 
-  /// The last words. `received`: what the broker has of it, if that is known; `where` it has that, as
-  /// " received by the broker".
+  /// Prints the final summary. `received` is how many messages the broker has, if known. `where` describes
+  /// them, for example " received by the broker".
   void summarize(std::optional<std::uint64_t> received, const std::string& where);
 
  private:
@@ -59,8 +59,8 @@ class ProduceReport {
   std::uint64_t messages_ = 0;  // sent
   std::uint64_t unsent_ = 0;
   std::uint64_t refused_ = 0;
-  std::string why_unsent_;  // of the first of them
-  Error why_refused_;       // likewise
+  std::string why_unsent_;  // for the first message not sent
+  Error why_refused_;       // for the first message refused
   std::uint64_t bytes_ = 0;
   bool explained_ = false;
 };

@@ -1,4 +1,4 @@
-/// Layer: cli.
+/// Takes passwords out of the process's environment. Layer: cli.
 #include "client/secret_environment.hpp"
 
 #include <array>
@@ -21,8 +21,8 @@ void SecretEnvironment::collect(bool for_broker) {
     if (for_broker && name == of_broker) continue;
     auto value = take_secret_variable(std::string(name));
     if (!value) continue;
-    if (!for_broker) found_[std::string(name)] = *value;  // which has no use for them
-    wipe_text(*value);                                    // moved, a short text would stay
+    if (!for_broker) found_[std::string(name)] = *value;  // a broker has no use for them
+    wipe_text(*value);                                    // a moved short string leaves its bytes
   }
 }
 

@@ -1,4 +1,4 @@
-/// The passwords that came by the environment, which shows them no more. Layer: cli.
+/// Takes passwords out of the process's environment, so that they are not visible there. Layer: cli.
 #pragma once
 
 #include <map>
@@ -6,7 +6,7 @@
 
 namespace lightq::cli {
 
-/// Owns them until they are taken, and wipes the rest at its end. One thread.
+/// Owns the passwords until they are taken; the destructor wipes the others. For one thread.
 class SecretEnvironment {
  public:
   SecretEnvironment() = default;
@@ -14,12 +14,12 @@ class SecretEnvironment {
   SecretEnvironment& operator=(const SecretEnvironment&) = delete;
   ~SecretEnvironment();
 
-  /// Moves LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD out of the process's environment:
-  /// their bytes there, which everybody with this account can read in /proc, are overwritten, and children
-  /// are not given them. `for_broker`: LIGHTQ_ADMIN_PASSWORD stays, for the broker to do the same, and the
-  /// others are not kept. To be called before there is another thread.
+  /// Moves LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD out of the process's environment.
+  /// Overwrites their bytes, which every process of this account can read in /proc; child processes do not
+  /// get them. With `for_broker`, LIGHTQ_ADMIN_PASSWORD stays, because the broker collects it itself, and the
+  /// others are not kept. Requires: no other thread exists yet.
   void collect(bool for_broker);
-  /// The variable's value, once; empty: there was none.
+  /// Returns and forgets the variable's value; empty if it was not set.
   std::string take(const std::string& name);
 
  private:

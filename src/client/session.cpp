@@ -1,4 +1,4 @@
-/// A command's client: found, logged in, its errors explained. Layer: cli.
+/// Opens a command's client, and explains its errors. Layer: cli.
 #include "client/session.hpp"
 
 #include <lightq/base/shown_uri.hpp>
@@ -9,8 +9,8 @@
 namespace lightq::cli {
 namespace {
 
-/// A user's name and where the password comes from: `file`, or what the `variable` had `given`; empty
-/// credentials when no name is given.
+/// Returns a user's name and password. The password comes from `file`, or from `given`, the value of
+/// `variable`. Returns empty credentials if no name is given.
 Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable,
                                 std::string& given) {
   if (name.empty() && !file.empty()) {
@@ -22,7 +22,7 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
     Result<std::string> password = read_password(file, variable);
     if (!password) return password.error();
     Credentials found{name, *password};
-    wipe_text(*password);  // moved, a short text would stay
+    wipe_text(*password);  // moving a short string would leave its bytes behind
     return found;
   }
   if (!given.empty()) return Credentials{name, given};
@@ -31,7 +31,8 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
       "user '" + shown_user(name) + "' needs a password: give a file that holds it, or set " + variable};
 }
 
-/// Passwords of the environment, as long as it takes to choose between them and others.
+/// The passwords of the environment, while the command chooses between them and others. The destructor wipes
+/// them.
 struct GivenPasswords {
   explicit GivenPasswords(SecretEnvironment& from)
       : user(from.take("LIGHTQ_PASSWORD")), admin(from.take("LIGHTQ_ADMIN_PASSWORD")) {}
@@ -66,7 +67,7 @@ Result<Client> open_client(const Common& common) {
     if (!admin) return admin.error();
     options.admin = std::move(*admin);
   } else {
-    options.admin.user_id = common.admin_user;  // of this machine's broker, whose admin.json has the password
+    options.admin.user_id = common.admin_user;  // of this machine's broker; admin.json has the password
   }
   Result<Client> client = Client::connect(common.broker, std::move(options));
   const bool other_admin = client && !common.admin_user.empty() && client->options().admin.user_id != name;
@@ -91,7 +92,7 @@ int fail(const Error& error, const std::string& topic) {
       sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
       break;
     case ErrorCode::unauthorized_access:
-      if (!mentions("no credentials were given")) break;  // it is not for want of a password
+      if (!mentions("no credentials were given")) break;  // a password was given
       sentence +=
           "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
           "machine "

@@ -1,4 +1,4 @@
-/// A command's client: found, logged in, its errors explained. Layer: cli.
+/// Opens a command's client, and explains its errors. Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace lightq::cli {
 
-/// Connects as the command line, the environment and the broker's own files say.
+/// Connects with the settings of the command line, the environment and the broker's own files.
 Result<Client> open_client(const Common& common);
 
-/// Says what went wrong, and what may help; answers the exit code for it. `topic` may be empty.
+/// Prints an error and advice, and returns the exit code for it. `topic` may be empty.
 int fail(const Error& error, const std::string& topic = "");
 
-/// Brings a producer or consumer back whose endpoint is gone though the broker is there. Called now and then
-/// while nothing moves.
+/// Restores a producer or consumer that has lost its endpoint while the broker is running. Called from time
+/// to time while no messages are transferred.
 class Reconnector {
  public:
-  /// Joins again when `handle` has been disconnected for two seconds and the broker answers. Errors: what
-  /// makes going on senseless, such as a topic that was deleted.
+  /// Joins again if `handle` has been disconnected for two seconds and the broker answers. Returns only
+  /// errors that make further attempts useless, such as a deleted topic.
   template <typename Handle>
   Result<void> tend(Client& client, Handle& handle) {
     const auto now = std::chrono::steady_clock::now();
@@ -31,12 +31,12 @@ class Reconnector {
     }
     if (now - last_connected_ < std::chrono::seconds(2)) return {};
     if (!client.ping()) return {};
-    last_connected_ = now;  // another try in two seconds
+    last_connected_ = now;  // the next attempt is in two seconds
     const Result<void> joined = handle.rejoin();
     return joined || is_passing(joined.error()) ? Result<void>() : joined;
   }
 
-  /// Whether trying again later may help.
+  /// Returns true if a later attempt may succeed.
   static bool is_passing(const Error& error);
 
  private:

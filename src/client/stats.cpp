@@ -1,4 +1,4 @@
-/// `lightq stats`: a topic's or the broker's numbers, once or as they change. Layer: cli.
+/// `lightq stats`: prints the statistics of a topic or the broker, once or repeatedly. Layer: cli.
 #include <algorithm>
 #include <cstddef>
 
@@ -10,7 +10,7 @@
 namespace lightq::cli {
 namespace {
 
-/// One line of a two-column table.
+/// Returns one line of a two-column table.
 std::string row(const std::string& name, const std::string& value) {
   constexpr std::size_t width = 22;
   return name + std::string(width - std::min(width - 1, name.size()), ' ') + value + "\n";
@@ -20,7 +20,7 @@ std::string row(const std::string& name, std::uint64_t count) {
   return row(name, format_count(count));
 }
 
-/// A row only where there is something to say.
+/// Returns a row, or nothing for a count of 0.
 std::string row_if(const std::string& name, std::uint64_t count) {
   return count == 0 ? "" : row(name, count);
 }
@@ -64,7 +64,7 @@ std::string table(const TopicStats& stats) {
   return text;
 }
 
-/// Of the limits that have refused somebody something.
+/// Returns a row for each limit that has refused something.
 std::string limit_rows(const BrokerStats& stats) {
   std::string text;
   for (const auto& [name, refused] : stats.limits_reached) text += row_if("reached " + name, refused);
@@ -88,7 +88,7 @@ std::string table(const BrokerStats& stats) {
                                            : "no");
 }
 
-/// Received and sent, for the rates between two looks.
+/// Received and sent messages, for the rates between two outputs.
 struct Counts {
   std::uint64_t received = 0;
   std::uint64_t sent = 0;
@@ -116,9 +116,9 @@ Result<Look> look(Client& client, const Common& common, const std::string& topic
   return look_at(*stats, common.json);
 }
 
-/// Looks again and again until a signal comes or standard output closes.
+/// Prints statistics repeatedly until a signal arrives or standard output closes.
 int watch(Client& client, const Common& common, const StatsRequest& request) {
-  const Timeout interval = std::max(request.interval, Timeout(10));  // a broker has other things to do
+  const Timeout interval = std::max(request.interval, Timeout(10));  // limits the load on the broker
   const double seconds = std::chrono::duration<double>(interval).count();
   Output out;
   std::optional<Counts> before;

@@ -1,4 +1,4 @@
-/// Answers a mistyped command with the one that was probably meant. Layer: cli.
+/// Suggests the intended command for a mistyped one. Layer: cli.
 #include "client/suggestion.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace lightq::cli {
 namespace {
 
-/// Other people's words for our commands.
+/// Words of other systems for these commands.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 22> synonyms = {{
     {"publish", "produce"},   {"send", "produce"},    {"push", "produce"},  {"write", "produce"},
     {"subscribe", "consume"}, {"receive", "consume"}, {"pull", "consume"},  {"read", "consume"},

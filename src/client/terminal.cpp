@@ -1,4 +1,5 @@
-/// Standard output and error as the commands use them, and the signals that end a command. Layer: cli.
+/// Writes to standard output and standard error for the commands, and handles signals that end a command.
+/// Layer: cli.
 #include "client/terminal.hpp"
 
 #include <limits.h>
@@ -19,26 +20,25 @@
 namespace lightq::cli {
 namespace {
 
-// Atomic, not only sig_atomic_t: other threads look at it too.
+// Atomic instead of sig_atomic_t, because other threads read it too.
 std::atomic<int> signals_seen = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 bool progress_shown = false;
-constexpr std::size_t room_bytes =
-    PIPE_BUF;  // there is at least room for so many when poll says that there is
+constexpr std::size_t room_bytes = PIPE_BUF;  // a write of this size does not block after poll reports space
 
 void on_signal(int number) {
   if (++signals_seen < 2) return;
-  signal(number, SIG_DFL);  // the second one ends the process the hard way
+  signal(number, SIG_DFL);  // the second signal ends the process immediately
   raise(number);
 }
 
-/// Waits until a descriptor that does not block takes more; false when a signal came.
+/// Waits until a nonblocking descriptor accepts more. Returns false if a signal arrived.
 bool await_room(int descriptor) {
   pollfd room{descriptor, POLLOUT, 0};
   return ::poll(&room, 1, 1000) > 0 || signals_seen == 0;
 }
 
-/// Writes everything; the error number, or 0.
+/// Writes everything. Returns 0 or the error number.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -47,20 +47,21 @@ int write_all(int descriptor, std::string_view text) {
     } else if (errno != EINTR && errno != EAGAIN) {
       return errno;
     } else if (errno == EINTR ? signals_seen > 0 : !await_room(descriptor)) {
-      return EPIPE;  // a reader that does not read must not keep an interrupted command
+      return EPIPE;  // a reader that does not read must not block an interrupted command
     }
   }
   return 0;
 }
 
-/// Whether a write to it can take as long as a reader wants.
+/// Returns true if a write to the descriptor may wait for a reader.
 bool waits_for_reader(int descriptor) {
   struct stat about{};
   const bool known = ::fstat(descriptor, &about) == 0;
   return known && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(descriptor) == 1);
 }
 
-/// Waits until a write of a few bytes does not block, calling `serve` meanwhile; false when a signal came.
+/// Waits until a write of a few bytes does not block, and calls `serve` meanwhile. Returns false if a signal
+/// arrived.
 bool await_room(int descriptor, const std::function<void()>& serve) {
   pollfd room{descriptor, POLLOUT, 0};
   for (int most_ms = 0; ::poll(&room, 1, most_ms) <= 0; most_ms = 100) {
@@ -70,15 +71,15 @@ bool await_room(int descriptor, const std::function<void()>& serve) {
   return true;
 }
 
-/// The same as write_all, but never blocks for longer than it takes to call `serve`. `written`: how many
-/// bytes left, also where a signal ended it.
+/// Writes everything and calls `serve` while it waits, so that it never blocks for long. `written` returns
+/// how many bytes were written, even if a signal ended the call. Returns 0 or the error number.
 int write_all_serving(int descriptor, std::string_view text, const std::function<void()>& serve,
                       std::size_t& written) {
   if (!waits_for_reader(descriptor)) return write_all(descriptor, text);
   while (written < text.size()) {
     if (!await_room(descriptor, serve)) return EPIPE;
     std::string_view piece = text.substr(written, room_bytes);
-    // A signal is to leave whole lines.
+    // After a signal, the output should end with a whole line.
     if (const std::size_t end = piece.rfind('\n'); end != std::string_view::npos)
       piece = piece.substr(0, end + 1);
     if (const int fault = write_all(descriptor, piece); fault != 0) return fault;
@@ -87,15 +88,15 @@ int write_all_serving(int descriptor, std::string_view text, const std::function
   return 0;
 }
 
-/// Writes the rest of what was begun before a signal came, if the reader takes it within a second. Returns
-/// how many bytes left.
+/// Writes the rest of a text that was begun before a signal arrived, if the reader accepts it within a
+/// second. Returns how many bytes were written.
 std::size_t write_rest(int descriptor, std::string_view rest) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::size_t written = 0;
   while (written < rest.size() && std::chrono::steady_clock::now() < until) {
     pollfd room{descriptor, POLLOUT, 0};
     if (::poll(&room, 1, 50) <= 0) continue;
-    // So many bytes never block where there is room.
+    // A write of this size does not block when there is space.
     const std::string_view piece = rest.substr(written, room_bytes);
     const ssize_t now = ::write(descriptor, piece.data(), piece.size());
     if (now < 0 && errno != EINTR && errno != EAGAIN) break;
@@ -114,7 +115,8 @@ void catch_signals() {
   sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
   const bool outlives_terminal = sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
-  if (!outlives_terminal) sigaction(SIGHUP, &action, nullptr);  // else nohup has started it
+  // ignored before: the command was started by nohup
+  if (!outlives_terminal) sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
@@ -188,8 +190,8 @@ bool Output::write(std::string_view text) {
   return buffer_.size() < buffer_bytes || flush();
 }
 
-/// What a signal cut off in the midst of a piece of text is ended first: half a line would look like a whole
-/// one. Where the reader has gone nothing of the buffer counts as written.
+/// Counts the pieces that were not written. If a signal interrupted a piece, writes its rest first, because
+/// half a line would look like a whole one. If the reader has gone, the whole buffer counts as unwritten.
 void Output::note_unwritten(std::size_t written) {
   const auto begun = std::lower_bound(ends_.begin(), ends_.end(), written);
   if (!interrupted() || begun == ends_.end()) {

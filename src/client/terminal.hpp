@@ -1,4 +1,5 @@
-/// Standard output and error as the commands use them, and the signals that end a command. Layer: cli.
+/// Writes to standard output and standard error for the commands, and handles signals that end a command.
+/// Layer: cli.
 #pragma once
 
 #include <chrono>
@@ -12,29 +13,28 @@
 
 namespace lightq::cli {
 
-/// Makes SIGINT, SIGTERM and SIGHUP (unless that was ignored) end a command in order, and a closed standard
-/// output an ordinary failed write.
-/// Called once, before any thread.
+/// Makes SIGINT and SIGTERM end a command in order, and SIGHUP unless it was ignored. Makes writing to a
+/// closed standard output an ordinary failed write. Requires: called once, before any thread is started.
 void catch_signals();
-/// Whether one of them came.
+/// Returns true if one of these signals has arrived.
 bool interrupted();
-/// Waits; false when a signal came meanwhile.
+/// Waits for `span`. Returns false if a signal arrived meanwhile.
 bool pause_for(std::chrono::nanoseconds span);
 
-/// A line on standard error, after `lightq: `. Ends a progress line first. Escapes control characters other
-/// than line ends, so that what a broker or a file says in it cannot act on a terminal.
+/// Prints a line on standard error, after `lightq: `. Ends a progress line first. Escapes control characters
+/// other than line ends, so that texts from a broker or file cannot control the terminal.
 void say(std::string_view sentence);
-/// Text on standard error as it is.
+/// Prints a text on standard error unchanged.
 void tell(std::string_view text);
 
-/// A line on standard error that is rewritten in place; only on a terminal, at most ten times a second.
+/// A line on standard error that is updated in place, at most ten times a second. Shown only on a terminal.
 class Progress {
  public:
   explicit Progress(bool quiet);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
-  /// Whether show() would be seen now: saves making the text.
+  /// Returns true if show() would be visible now. Saves building the text otherwise.
   [[nodiscard]] bool due() const;
   void show(std::string_view text);
   void clear();
@@ -45,34 +45,35 @@ class Progress {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// Standard output with a buffer of its own. On a terminal, control characters other than line ends and tabs
-/// are escaped, and bytes that are no UTF-8: what is printed may come from anybody. One thread.
+/// Buffered standard output. On a terminal it escapes invalid UTF-8 and control characters other than line
+/// ends and tabs, because the text may come from anybody. For one thread.
 class Output {
  public:
   Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output() { flush(); }
-  /// From now on `serve` is called several times a second while standard output is a pipe, socket or terminal
-  /// that takes nothing; and a signal then ends the waiting.
+  /// Sets a function that is called several times a second while standard output is a pipe, socket or
+  /// terminal that accepts nothing. A signal then ends the waiting.
   void serve_meanwhile(std::function<void()> serve) { serve_ = std::move(serve); }
-  /// From now on a terminal is given the bytes as they are.
+  /// Turns off escaping for a terminal.
   void keep_controls() { escapes_ = false; }
-  /// Clears the screen where standard output is a terminal.
+  /// Clears the screen if standard output is a terminal.
   void clear_screen();
-  /// Appends a whole piece of text, at least a character. False once standard output is closed or failed; the
-  /// command should end.
+  /// Appends a piece of text. Requires: not empty. Returns false once standard output is closed or has
+  /// failed; then the command should end.
   bool write(std::string_view text);
   bool flush();
-  /// Returns false if whoever read the output has gone (`| head`): waiting for something to print is in vain.
+  /// Returns false if the reader of the output has gone (`| head`), so that waiting for more to print is
+  /// useless.
   bool has_reader();
-  /// Writes out what is left; false when the command failed by it.
+  /// Writes the buffered text. Returns false if a write failed, unless the reader had gone.
   bool end() { return flush() || !failed_; }
-  /// Whether a failure was more than a reader that went away.
+  /// Returns true if a write failed for another reason than a closed output.
   [[nodiscard]] bool failed() const { return failed_; }
-  /// How many pieces, of those that `write` was given, did not leave as a whole, and will not.
+  /// Returns how many pieces passed to `write` were not written completely, and will not be.
   [[nodiscard]] std::uint64_t unwritten() const { return unwritten_; }
-  /// Whether nothing is left to be written out.
+  /// Returns true if the buffer is empty.
   [[nodiscard]] bool is_empty() const { return buffer_.empty(); }
 
  private:
@@ -82,13 +83,13 @@ class Output {
   std::function<void()> serve_;
   bool terminal_;
   bool escapes_;
-  std::vector<std::size_t> ends_;  // of the pieces in buffer_
+  std::vector<std::size_t> ends_;  // ends of the pieces in buffer_
   std::uint64_t unwritten_ = 0;
   bool open_ = true;
   bool failed_ = false;
 };
 
-/// Writes a text to standard output; the exit code of a command that does nothing else.
+/// Writes a text to standard output. Returns the exit code for a command that does nothing else.
 int print(std::string_view text);
 
 }  // namespace lightq::cli

@@ -9,8 +9,8 @@
 namespace lightq::cli {
 namespace {
 
-/// The end of a command that changes something: a sentence for people, or a document for scripts like the
-/// broker's answer to `cmd`, with what is `more` in it.
+/// Ends a command that changes a topic, and returns its exit code. Prints a sentence for people, or for
+/// scripts a document like the broker's reply to `cmd`, with `more` added to it.
 int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& topic,
          const std::string& what, const std::string& more = "") {
   if (!result) return fail(result.error(), topic);
@@ -18,7 +18,7 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
     if (!common.quiet) say("topic '" + topic + "' " + what);
     return exit_ok;
   }
-  Output out;  // a topic that the broker knows has a name that needs no escapes
+  Output out;  // names of topics in the broker need no escapes
   out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"" + more + "}\n");
   return out.end() ? exit_ok : exit_failure;
 }
@@ -83,7 +83,7 @@ int run_topic_control(const Common& common, const TopicControl& control) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   const auto& [what, topic, group] = control;
-  // A group that the broker knows has a name that needs no escapes either.
+  // Names of groups in the broker need no escapes either.
   const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
   const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
   if (what == What::pause)

@@ -1,4 +1,4 @@
-/// Sizes, counts, rates and durations as people write them, and back. Layer: cli.
+/// Parses and formats sizes, counts, rates and durations. Layer: cli.
 #include "client/units.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ constexpr std::array<Unit, 4> count_units = {{{"", 1}, {"k", 1e3}, {"m", 1e6}, {
 constexpr std::array<Unit, 6> duration_units = {
     {{"", 1e3}, {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
 
-/// A number of at least 0 followed by one of `units`, multiplied out; nothing beyond 2^63.
+/// Parses a number of at least 0 with one of `units`, and multiplies them. Returns nothing above 2^63.
 std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const char* const end = text.data() + text.size();

@@ -1,4 +1,4 @@
-/// Layer: cli.
+/// Formats errors about the command line without repeating possible secrets. Layer: cli.
 #include "client/usage_error.hpp"
 
 #include <sstream>
@@ -9,7 +9,7 @@ namespace lightq::cli {
 
 namespace {
 
-/// Its name alone: of a short flag nothing of the value that may follow at once, as in `-pVALUE`.
+/// Returns the name of a flag, without a value that follows directly, as in `-pVALUE`.
 std::string name_of_flag(const std::string& word) {
   constexpr std::size_t short_flag_bytes = 2;
   return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, short_flag_bytes);
@@ -21,7 +21,7 @@ std::string without_values(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::size_t list = text.find(": ");
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || list == std::string::npos) return text;
-  // The parser tells them in no order of ours: beside a flag, any other word may be its value.
+  // The parser lists them in an unknown order. Any other word beside a flag may be its value.
   std::istringstream words(text.substr(list + 2));
   std::string told;
   bool others = false;

@@ -1,4 +1,4 @@
-/// What is said of a command line that cannot be understood. Layer: cli.
+/// Formats errors about the command line. Layer: cli.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ class ParseError;
 
 namespace lightq::cli {
 
-/// What the parser says. Of arguments that it does not know, flags' names alone: any other word may be a
-/// secret, given in a way that there is none for.
+/// Returns the parser's error text. Of unknown arguments it repeats only the names of flags. Any other word
+/// may be a secret that somebody tried to pass.
 std::string without_values(const CLI::ParseError& error);
 
 }  // namespace lightq::cli

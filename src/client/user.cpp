@@ -16,7 +16,7 @@ namespace {
 using protocol::Rights;
 using protocol::TopicRight;
 
-/// One entry for each pattern, in the order they were named.
+/// Returns one entry for each pattern, in the order of the command line.
 std::vector<TopicRight> rights_of(const UserCommand& user) {
   std::vector<TopicRight> rights;
   const auto add = [&](const std::vector<std::string>& patterns, bool Rights::* word) {
@@ -43,7 +43,8 @@ std::string words_of(const Rights& rights) {
   return words;
 }
 
-/// The end of a command: a sentence for people, or a document like the broker's answer to `cmd` for scripts.
+/// Ends a command and returns its exit code. Prints a sentence for people, or for scripts a document like the
+/// broker's reply to `cmd`.
 int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& name,
          const std::string& what) {
   if (!result) return fail(result.error());
@@ -56,7 +57,7 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
   return out.end() ? exit_ok : exit_failure;
 }
 
-/// One request for each pattern; the first that fails ends it.
+/// Sends one request for each pattern; stops at the first that fails.
 template <typename Change>
 int change_rights(const Common& common, const UserCommand& user, const std::string& cmd,
                   const std::string& what, Change&& change) {

@@ -1,4 +1,4 @@
-/// The flags of `lightq user`; for command_line.cpp alone, as command_options.hpp. Layer: cli.
+/// The flags of `lightq user`. Included only by command_line.cpp, like command_options.hpp. Layer: cli.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ inline void add_new_password_option(CLI::App* verb, UserCommand& user) {
               "file with the new password; else LIGHTQ_NEW_PASSWORD, else it is asked for", "FILE");
 }
 
-/// `add(name, help, examples)` makes a verb with the flags that all have.
+/// Adds the verbs of `user`. `add(name, help, examples)` makes a verb with the flags that all verbs have.
 template <typename Add>
 void add_user_verbs(Parsed& parsed, Add&& add) {
   using Run = int (*)(const Common&, const UserCommand&);

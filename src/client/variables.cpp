@@ -1,4 +1,4 @@
-/// Layer: cli.
+/// Finds environment variables that no command knows. Layer: cli.
 #include "client/variables.hpp"
 
 #include <string_view>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view variable_prefix = "LIGHTQ_";
 
-/// `LIGHTQ_SERVICE_HOST`, `LIGHTQ_PORT_5000_TCP_ADDR` and others that come with every container beside a
-/// service that is called `lightq`.
+/// Returns true for `LIGHTQ_SERVICE_HOST`, `LIGHTQ_PORT_5000_TCP_ADDR` and similar variables. Containers get
+/// them for a service with the name `lightq`.
 bool is_of_a_service(std::string_view name, std::string_view value) {
   if (name == "SERVICE_HOST" || name.starts_with("SERVICE_PORT")) return true;
   if (name == "NAME") return value.starts_with('/');

@@ -1,4 +1,4 @@
-/// Finds environment variables that are set for nothing: mistyped ones. Layer: cli.
+/// Finds environment variables that no command knows, which are probably mistyped. Layer: cli.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace lightq::cli {
 
-/// Returns what is wrong with the first variable whose name begins with `LIGHTQ_`, that is not empty, and
-/// that is not among the `known`; nothing if there is none. Its value, which may be a secret, is not
-/// repeated. What Kubernetes and Docker set for a service of the name `lightq` is not taken for a setting.
-/// `environment`: `NAME=VALUE` entries, ended by a null pointer.
+/// Returns an error text for the first unknown variable; nothing if there is none. Unknown is a variable that
+/// begins with `LIGHTQ_`, is not empty, and is not in `known`. The text does not repeat its value, which may
+/// be a secret. Ignores the variables that Kubernetes and Docker set for a service with the name `lightq`.
+/// `environment` has `NAME=VALUE` entries, ended by a null pointer.
 std::optional<std::string> unknown_variable(const std::set<std::string>& known,
                                             const char* const* environment);
 

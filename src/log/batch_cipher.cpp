@@ -1,4 +1,4 @@
-/// Layer: log.
+/// Error and key id texts for logs that are encrypted at rest. Layer: log.
 #include "log/batch_cipher.hpp"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-/// Where a topic's groups stand, on disk. docs/log_format.md, "Cursor file". Layer: log.
+/// Writes and reads the cursors of a topic's consumer groups. docs/log_format.md, "Cursor file". Layer: log.
 #include "log/cursor_file.hpp"
 
 #include <algorithm>
@@ -13,13 +13,14 @@ namespace lightq::log {
 
 namespace {
 
-// Each cursor: u64 offset, u16 length of the name; in version 2 u16 number of ranges; the name; the ranges.
+// The body holds each cursor as: u64 offset; u16 length of the name; in version 2 u16 number of ranges; the
+// name; the ranges.
 constexpr std::size_t plain_cursor_bytes = 10;
 constexpr std::size_t cursor_bytes = 12;
 constexpr std::size_t range_bytes = 16;  // u64 begin, u64 end
 
-/// Takes so many ranges from `bytes`, which has them. False: they do not ascend, or touch each other or
-/// `above`.
+/// Takes `count` ranges from `bytes` and appends them to `ranges`. Returns false unless they are above
+/// `above`, ascend, and do not touch each other. Requires: `bytes` is long enough for `count` ranges.
 bool take_ranges(ByteView& bytes, std::size_t count, Offset above, std::vector<OffsetRange>& ranges) {
   for (; count != 0; --count, bytes = bytes.subspan(range_bytes)) {
     const OffsetRange range{{load_little_endian<std::uint64_t>(bytes.data())},
@@ -31,7 +32,7 @@ bool take_ranges(ByteView& bytes, std::size_t count, Offset above, std::vector<O
   return true;
 }
 
-/// Takes the first cursor from `bytes`; nothing if there is no sound one.
+/// Takes the first cursor from `bytes`. Returns nothing if the bytes there are not a sound cursor.
 std::optional<NamedCursor> take_cursor(ByteView& bytes, std::uint32_t version) {
   const std::size_t fixed = version == 1 ? plain_cursor_bytes : cursor_bytes;
   if (bytes.size() < fixed) return std::nullopt;
@@ -55,10 +56,11 @@ bool sound(const SlotBytes& slot) {
 }
 
 constexpr SlotFormat format{"cursor file",
-                            0x0A1A0A0D5255434CULL,  // "LCUR", then bytes that text transfers spoil
+                            0x0A1A0A0D5255434CULL,  // "LCUR", then bytes that text mode corrupts
                             2, 128 * limits::MiB, sound};
 
-/// The lowest ranges: the others are handed out again after a restart.
+/// Returns the ranges that are written: the lowest ones, up to the limit. Messages in the others are
+/// delivered again after a restart.
 std::span<const OffsetRange> written_ranges(const NamedCursor& cursor) {
   return std::span(cursor.acknowledged)
       .first(std::min(cursor.acknowledged.size(), limits::acknowledged_ranges_max));
@@ -113,7 +115,7 @@ Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable,
   return *slot ? take_cursors(**slot) : std::vector<NamedCursor>();
 }
 
-// Where no cursor has ranges it is version 1, which a broker from before there was another can read as well.
+// Encodes version 1 when no cursor has ranges, so that brokers older than version 2 can read the file.
 EncodedCursors CursorFile::encode(const std::vector<NamedCursor>& cursors) {
   const bool plain =
       std::ranges::all_of(cursors, [](const auto& cursor) { return cursor.acknowledged.empty(); });

@@ -1,5 +1,5 @@
-/// Where a topic's groups stand, on disk: names, offsets, and what is acknowledged. Layer: log. Byte by byte:
-/// docs/log_format.md, "Cursor file".
+/// The cursor file of a topic: the names, offsets and acknowledged ranges of its consumer groups, on disk.
+/// Layer: log. Byte by byte: docs/log_format.md, "Cursor file".
 #pragma once
 
 #include <cstdint>
@@ -13,42 +13,46 @@ namespace lightq::log {
 
 struct NamedCursor {
   std::string name;  ///< at most 65,535 bytes
-  Offset offset;     ///< everything before it is done with
-  /// What is done with besides: ascending, not touching each other nor `offset`. Of more than
-  /// `limits::acknowledged_ranges_max` the lowest are written.
+  Offset offset;     ///< every message before it is processed
+  /// Processed messages behind `offset`: ranges in ascending order that touch neither each other nor
+  /// `offset`. If there are more than `limits::acknowledged_ranges_max`, only the lowest are written.
   std::vector<OffsetRange> acknowledged = {};
 
-  /// Nothing of it lies at or behind `end` afterwards, but perhaps the offset at it. True: something did.
+  /// Moves the offset back to `end` if it lies behind, and removes everything from `end` on from the
+  /// acknowledged ranges. Returns true if that changed the cursor. Example: {offset 5, [8, 12)} cut at 10 is
+  /// {offset 5, [8, 10)}.
   bool cut_at(Offset end);
   friend bool operator==(const NamedCursor&, const NamedCursor&) = default;
 };
 
-/// Cursors ready to be written, made on one thread for another.
+/// Cursors in their stored form. One thread can encode them for another one that writes them.
 struct EncodedCursors {
   SlotBytes slot;
 };
 
-/// Two files, `<name>.0` and `<name>.1`, written in turn: a write that is torn leaves the one before it. Not
-/// for two threads at once; `encode` may be called while another thread is in `write`.
+/// Stores cursors in two files, `<name>.0` and `<name>.1`, which it writes in turn: a torn write leaves the
+/// previous file intact. Thread: one at a time, except that `encode` may run while another thread is in
+/// `write`.
 class CursorFile {
  public:
-  /// Nothing is touched before load or write. The storage must outlive it.
+  /// Touches no file before `load` or `write`. Lifetime: the storage must outlive this object.
   CursorFile(Storage& storage, std::string directory, const std::string& name = "cursors");
 
-  /// The newest cursors that are sound; none if neither file exists. Errors: corrupt or foreign_format if
-  /// there are files and none is sound (so that nobody takes that for "no cursors"), io_error.
-  /// `older`, if not null, gets those of the other file, if it is sound: a power cut may bring them back
-  /// until the next write.
+  /// Returns the newest sound cursors, or none if neither file exists. `unreadable` determines whether a file
+  /// that cannot be read makes this fail or counts as damaged. If `older` is not null, it receives the
+  /// cursors of the other file, provided that they are sound: until the next write, a power cut may restore
+  /// them. Errors: corrupt or foreign_format if files exist and none is sound (so that damage never looks
+  /// like "no cursors"); io_error.
   Result<std::vector<NamedCursor>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
                                         std::vector<NamedCursor>* older = nullptr);
 
-  /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
-  /// well.
+  /// Returns why the last `load` or `write` ignored one of the files, or nothing if it ignored none.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return slots_.passed_over(); }
 
   static EncodedCursors encode(const std::vector<NamedCursor>& cursors);
-  /// Writes and syncs; when it returns without error, the cursors survive a power cut. Loads first if nobody
-  /// did. Errors: io_error, no_space; the cursors written before are still there then.
+  /// Writes the cursors and syncs the file. After success the cursors survive a power cut. Calls `load` first
+  /// if nothing was loaded yet. Errors: io_error, no_space; the cursors written before are still on disk
+  /// then.
   Result<void> write(EncodedCursors cursors);
 
  private:

@@ -1,4 +1,4 @@
-/// What cursors there are in a log's directory. docs/log_format.md, "Cursor file" and "Cursor table". Layer:
+/// Surveys the cursors in a log's directory. docs/log_format.md, "Cursor file" and "Cursor table". Layer:
 /// log.
 #include "log/cursor_survey.hpp"
 
@@ -16,11 +16,11 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int looks_max = 3;  // somebody may be writing
+constexpr int looks_max = 3;  // another process may be writing the file
 constexpr std::size_t at_header_crc = 60;
 constexpr std::uint64_t file_bytes_max = cursor_block_position(limits::cursors_max);
 
-/// One look at a cursor table.
+/// Reads a cursor table once and collects its cursors and damage.
 class TableSurvey {
  public:
   TableSurvey(std::string path, Storage& storage, std::uint64_t incarnation)
@@ -51,7 +51,7 @@ CursorSurvey TableSurvey::run() {
   const std::size_t whole = bytes_.size();
   const std::size_t beyond = whole - std::min(whole, cursor_table_header_bytes);
   const std::size_t blocks = (beyond + cursor_block_bytes - 1) / cursor_block_bytes;
-  bytes_.resize(cursor_block_position(blocks));  // cut short: as if zeros followed, as the queue takes it
+  bytes_.resize(cursor_block_position(blocks));  // the queue also reads a cut-off block as zeros
   if (used_ && blocks < *used_) {
     find(Finding::Kind::cursors, whole, 0,
          path_ + " ends after " + std::to_string(blocks) + " of " + std::to_string(*used_) + " cursors");
@@ -92,7 +92,7 @@ void TableSurvey::judge_first_page() {
   CursorTableHeader header;
   const CursorTableFault fault = decode_cursor_table_header(bytes_, header);
   if (fault != CursorTableFault::none) {
-    // Another version's page is sound in its own way; one flipped bit of the magic is not.
+    // The page of another format version has a valid checksum; a magic number with a flipped bit has not.
     const auto stored = load_little_endian<std::uint32_t>(bytes_.data() + at_header_crc);
     result_.foreign = fault == CursorTableFault::foreign && stored == crc32c({bytes_.data(), at_header_crc});
     if (!result_.foreign) return lost("the first page fails its check");
@@ -148,7 +148,7 @@ void TableSurvey::judge_cursor(const DecodedCursor& decoded, std::uint64_t posit
                              std::max(decoded.newest->committed, decoded.delivered)});
 }
 
-// A block is bound to its place, so two of one name can only be a bug, or forged.
+// Each block is bound to its position, so only a bug or a forger can put one name into two blocks.
 void TableSurvey::drop_names_in_two_blocks() {
   for (const auto& [name, position] : blocks_) {
     if (blocks_.count(name) == 1) continue;

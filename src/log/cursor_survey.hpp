@@ -1,5 +1,5 @@
-/// What cursors there are in a log's directory. Changes nothing, so it may be somebody else's log. Layer:
-/// log.
+/// Read-only surveys of the cursors in a log's directory. They change nothing, so another process may have
+/// the log open. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,37 @@
 
 namespace lightq::log {
 
-/// A cursor whose place is known.
+/// A cursor with a readable position.
 struct SurveyedCursor {
   std::string file;
   std::string name;
   Offset committed;
-  std::vector<OffsetRange> acknowledged = {};  ///< besides, of a topic's: ascending
+  std::vector<OffsetRange> acknowledged = {};  ///< a topic's: processed behind `committed`, ascending
   std::optional<Offset> delivered =
-      {};  ///< of an embedded queue's: what its reader has been given, as noted last
+      {};  ///< an embedded queue's only: end of the messages its reader received, as noted last
 };
 
-/// What was found.
+/// The result of a survey.
 struct CursorSurvey {
-  bool exists = false;            ///< there is a file at all
-  bool foreign = false;           ///< it is of another version, and sound as such: `findings` says so
-  std::uint64_t incarnation = 0;  ///< of the log, as a table says; 0: none says any
+  bool exists = false;            ///< there is at least one file
+  bool foreign = false;           ///< the file is sound, but of a format version that `findings` names
+  std::uint64_t incarnation = 0;  ///< the log's incarnation, from the table; 0 if no table states one
   std::vector<SurveyedCursor> cursors;
   std::vector<Finding> findings;
-  /// Why the files cannot be looked at now, sound as they may be (is_shortage); nothing if they could.
+  /// Why the files, which may be sound, could not be read now (is_shortage). Empty if they could be read.
   std::optional<Error> unavailable = {};
 
-  /// There is anything that is not as it was written.
+  /// Returns whether all bytes are as they were written.
   [[nodiscard]] bool sound() const { return findings.empty(); }
 };
 
-/// A topic's: the two files `cursors.0` and `cursors.1`. What looks damaged is looked at again, for somebody
-/// may be writing.
+/// Surveys the cursor files of a topic, `cursors.0` and `cursors.1`. Reads up to three times if something
+/// looks damaged, because another process may be writing.
 CursorSurvey survey_cursor_files(const std::string& directory, Storage& storage);
 
-/// An embedded queue's: `cursors.table`. `incarnation`: the log's; 0: take the table at its word. A table of
-/// which the first page is lost still gives the cursors of that incarnation. Looks again as above.
+/// Surveys the cursor table of an embedded queue, `cursors.table`. `incarnation` is that of the log; 0 means
+/// to accept the table's own. If the first page is lost, the survey still returns the cursors of that
+/// incarnation. Reads up to three times if something looks damaged, because another process may be writing.
 CursorSurvey survey_cursor_table(const std::string& directory, Storage& storage, std::uint64_t incarnation);
 
 }  // namespace lightq::log

@@ -1,4 +1,5 @@
-/// The named cursors of an embedded queue. docs/log_format.md, "Cursor table". Layer: log.
+/// Opens, changes and syncs the named cursors of an embedded queue. docs/log_format.md, "Cursor table".
+/// Layer: log.
 #include "log/cursor_table.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t blocks_at_first = 8;  // then twice as many each time
+constexpr std::size_t blocks_at_first = 8;  // the number doubles each time the table grows
 constexpr std::uint64_t file_bytes_max = cursor_block_position(limits::cursors_max);
 
 Error no_such_cursor(std::string_view name, const std::string& path) {
@@ -38,7 +39,7 @@ Result<std::unique_ptr<CursorTable>> CursorTable::open(Storage& storage, const s
   return table;
 }
 
-// Whatever else is wrong with it, opening says.
+// Reports only a newer format. `open` reports all other errors.
 Result<void> CursorTable::check_known(Storage& storage, const std::string& directory) {
   const std::string path = directory + "/" + std::string(file_name);
   const auto file = storage.open(path, OpenMode::read_only);
@@ -95,7 +96,8 @@ Result<void> CursorTable::load() {
   if (!came) return came.error();
   bytes.resize(*came);
   if (auto sound = check_first_page(bytes); !sound) return sound;
-  // A block that is cut short counts as if zeros followed: as it will read once the file is made whole.
+  // A block that is cut off counts as if zeros followed: it reads like that once the file has its full
+  // length.
   if (const auto newer = newer_cursor_in(path_, bytes, incarnation_)) return *newer;
   const std::size_t blocks =
       (bytes.size() - cursor_table_header_bytes + cursor_block_bytes - 1) / cursor_block_bytes;
@@ -144,7 +146,7 @@ void CursorTable::take_in(std::size_t index, ByteView bytes) {
     case DecodedCursor::State::blank: block.state = Block::State::blank; break;
     case DecodedCursor::State::unused: block.state = Block::State::unused; break;
     case DecodedCursor::State::active: block.state = Block::State::active; break;
-    case DecodedCursor::State::newer:  // refused before
+    case DecodedCursor::State::newer:  // load() has refused these already
     case DecodedCursor::State::damaged: block.state = Block::State::damaged; break;
   }
   if (block.state == Block::State::damaged || (block.state == Block::State::blank && index < used_)) {
@@ -173,7 +175,7 @@ void CursorTable::take_in(std::size_t index, ByteView bytes) {
                       *decoded.newest, decoded.delivered);
 }
 
-// A block is bound to its place, so two of one name can only be a bug, or forged.
+// Each block is bound to its position, so only a bug or a forger can put one name into two blocks.
 void CursorTable::refuse_names_in_two_blocks() {
   std::map<std::string_view, std::size_t> known;
   for (std::size_t index = 0; index < blocks_.size(); ++index) {
@@ -202,7 +204,7 @@ Result<void> CursorTable::map_blocks(std::size_t blocks) {
   return {};
 }
 
-// --- Looking -----------------------------------------------------------------------------------------------
+// --- Looking up --------------------------------------------------------------------------------------------
 
 CursorTable::Block* CursorTable::block_of(std::string_view name) {
   for (Block& block : blocks_) {
@@ -285,7 +287,7 @@ Result<TableCursor*> CursorTable::create(std::string_view name, Offset committed
   return block.cursor.get();
 }
 
-// The copies are on disk before the name is, so that no name is ever found without a place.
+// Syncs the copies before it writes the name, so that a recovery never finds a name without a position.
 Result<void> CursorTable::write_cursor(std::size_t index, const CursorIdentity& identity,
                                        const CursorCopy& first) {
   const auto copies = encode_new_cursor(first, cursor_copy_seed(identity, index, incarnation_));
@@ -300,12 +302,12 @@ Result<void> CursorTable::write_cursor(std::size_t index, const CursorIdentity& 
   if (auto written = write_used(std::max(used_, index + 1)); !written) return written;
   if (auto written = write_identity(index, identity); !written) return written;
   auto synced = sync();
-  if (!synced) put_back(index);  // it is no cursor here, so it must not be one for the next process either
+  if (!synced) put_back(index);  // creation failed here, so the next process must not find the cursor either
   return synced;
 }
 
-// Where a write fails half way, the block must not look like a damaged cursor when it is opened again: what
-// was there is put back where no call can fail.
+// If the write fails half way, the block must not look like a damaged cursor at the next open. put_back()
+// restores the earlier bytes through the mapping, where no call can fail.
 Result<void> CursorTable::write_identity(std::size_t index, const CursorIdentity& identity) {
   const std::uint64_t position = cursor_block_position(index) + cursor_identity_position;
   const auto bytes = encode_cursor_identity(identity, index, incarnation_);
@@ -360,7 +362,7 @@ Result<void> CursorTable::free_blocks(const std::vector<std::size_t>& indices) {
     if (auto written = write_identity(index, unused); !written) return written;
   }
   if (auto synced = sync(); !synced) {
-    // They are still cursors here, so they must be so for the next process too.
+    // In this process they still are cursors, so they must be cursors for the next process too.
     for (const std::size_t index : indices) put_back(index);
     return synced;
   }
@@ -388,9 +390,9 @@ Result<void> CursorTable::write_durable(std::size_t index, std::size_t slot, con
                    cursor_block_position(index) + cursor_durable_position + slot * cursor_durable_stride);
 }
 
-// What was found may have been written by a process that did not live to sync it. Before anything is written
-// over the copy that would count without it, or relies on a name, it must be on disk: written once more, in
-// case that process's sync failed and the system takes the page for clean.
+// Makes the bytes that load() found durable, because the process that wrote them may have ended before its
+// sync. This must happen before a write over the copy that would otherwise count, and before anything relies
+// on a name. The bytes are written again first: after a failed sync the system may take their page for clean.
 Result<void> CursorTable::settle() {
   if (failure_) return *failure_;
   if (settled_) return {};
@@ -401,7 +403,7 @@ Result<void> CursorTable::settle() {
     if (auto again = settle_block(index); !again) return again;
   }
   const auto directory = storage_.open_directory(directory_);
-  if (!directory) return directory.error();  // nothing was synced, so nothing is lost
+  if (!directory) return directory.error();  // nothing was synced yet, so no data is lost
   if (auto synced = sync(); !synced) return synced;
   auto named = (*directory)->sync();
   if (!named) failure_ = named.error();

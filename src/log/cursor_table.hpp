@@ -1,5 +1,6 @@
-/// The named cursors of an embedded queue, in one mapped file: a commit is a few stores to memory. Layer:
-/// log. Byte by byte, and why there are four copies: docs/log_format.md, "Cursor table".
+/// The named cursors of an embedded queue in one mapped file, so that a commit is a few stores to memory.
+/// Layer: log. docs/log_format.md, "Cursor table", has the bytes and the reason for four copies of each
+/// cursor.
 #pragma once
 
 #include <cstddef>
@@ -16,64 +17,69 @@
 
 namespace lightq::log {
 
-/// A cursor as it stands now.
+/// A cursor and its current position.
 struct ListedCursor {
   std::string name;
   Offset committed;
   Offset delivered;  ///< >= committed
 };
 
-/// A cursor whose place is lost.
+/// A cursor that has lost its position.
 struct DamagedCursor {
-  std::string name;  ///< empty: that cannot be read either
-  Error error;       ///< corrupt; file and position
+  std::string name;  ///< empty if the name is lost too
+  Error error;       ///< corrupt, with file and position
 };
 
-/// The file `cursors.table` of a log's directory, open for writing: by one process at a time, which the
-/// caller sees to. Any thread; calls that change the table or flush wait for each other, the others wait for
-/// no disk. Errors: io_error and no_space as of File; after a failed sync all of them, until the table is
-/// opened again (the system may have dropped what it could not write).
+/// The file `cursors.table` of a log's directory, open for writing. Requires: only one process has it open at
+/// a time; the caller ensures that. Thread: any. Calls that change the table and `flush` wait for each other;
+/// all others never wait for the disk. Errors: io_error and no_space as of File. After a failed sync the
+/// system may have dropped unwritten pages. Calls that write therefore return that error until the table is
+/// opened again.
 class CursorTable {
  public:
   static constexpr std::string_view file_name = "cursors.table";
 
-  /// The table in `directory`. `incarnation`: the log's. Errors: io_error, is_missing() where there is no
-  /// table; foreign_format; corrupt (the file as a whole; a cursor's damage: `damaged`). The storage must
-  /// outlive it.
+  /// Opens the table in `directory`. `incarnation` is that of the log. Lifetime: the storage must outlive the
+  /// table. Errors: io_error, for which is_missing() is true if there is no table; foreign_format; corrupt
+  /// for damage to the whole file (`damaged` lists the damage of single cursors).
   static Result<std::unique_ptr<CursorTable>> open(Storage& storage, const std::string& directory,
                                                    std::uint64_t incarnation);
-  /// Fails, with foreign_format, if there is a table that a newer version wrote. Reads only: to be asked
-  /// before its log is opened, which may change that.
+  /// Returns foreign_format if a newer version wrote the table. Only reads. Call it before opening the
+  /// table's log, because opening may change the log.
   static Result<void> check_known(Storage& storage, const std::string& directory);
-  /// Makes an empty table where there is none: as a whole, or not at all. Durable when it returns.
+  /// Creates an empty table, completely or not at all. The table is durable when this returns. Errors:
+  /// invalid_argument if there is a table already.
   static Result<std::unique_ptr<CursorTable>> make(Storage& storage, const std::string& directory,
                                                    std::uint64_t incarnation);
 
-  /// The cursor of this name, or null if there is none; valid as long as the table. Errors: corrupt: its
-  /// place is lost, or that of a cursor whose name is lost too, which may be this one.
+  /// Returns the cursor of this name, or null if there is none. Lifetime: the cursor lives as long as the
+  /// table. Errors: corrupt if the cursor's position is lost, or if the name of any damaged cursor is lost,
+  /// which may be this one.
   Result<TableCursor*> find(std::string_view name);
-  /// A new cursor (1 to 128 bytes of name) that stands at `committed`. Durable when it returns. Errors:
-  /// invalid_argument (the name; there is one already), limit_reached (limits::cursors_max), as find.
+  /// Creates a cursor at offset `committed`; its name has 1 to 128 bytes. The cursor is durable when this
+  /// returns. Errors: invalid_argument (bad name, or the cursor exists); limit_reached (limits::cursors_max);
+  /// those of `find`.
   Result<TableCursor*> create(std::string_view name, Offset committed);
-  /// Forgets a cursor, also one whose place is lost; nobody may use it any more. Durable when it returns.
-  /// Errors: invalid_argument (there is none).
+  /// Removes a cursor, also one whose position is lost. Durable when this returns. Requires: no thread uses
+  /// the cursor any more. Errors: invalid_argument (there is no such cursor).
   Result<void> remove(std::string_view name);
-  /// In no particular order; without the damaged ones.
+  /// Returns all cursors that are not damaged, in no particular order.
   [[nodiscard]] std::vector<ListedCursor> list() const;
 
-  /// Makes what has been committed so far durable; commits may go on meanwhile. One sync, or none if nothing
-  /// has changed. What is delivered is not waited for.
+  /// Makes everything committed before the call durable, with one sync, or with none if nothing has changed.
+  /// Other threads may commit meanwhile. Does not make the delivered offsets durable.
   Result<void> flush();
-  /// Commits `next_offset` for all cursors that stand past it, because a power cut took what they had read;
-  /// their names. Nobody else may commit meanwhile.
+  /// Sets cursors that are past `next_offset` to it, because a power cut removed messages that they had read.
+  /// Returns the names of those whose committed offset changed. Requires: no other thread commits meanwhile.
   std::vector<std::string> clamp(Offset next_offset);
 
-  /// What was found damaged when the table was opened and is so still.
+  /// Returns the cursors that were damaged when the table was opened and have not been removed since.
   [[nodiscard]] std::vector<DamagedCursor> damaged() const;
-  /// Gives up the damaged ones, so that cursors of their names can be made anew. Durable when it returns.
+  /// Removes all damaged cursors, so that cursors of their names can be created again. Durable when this
+  /// returns.
   Result<void> forget_damaged();
-  /// What opening would not believe although the cursor's place is known: copies torn by a power cut, for
-  /// example. A sentence each, with file and position.
+  /// Returns one error, with file and position, for each damaged part that opening could ignore, for example
+  /// a copy torn by a power cut. The affected cursors have kept their positions.
   [[nodiscard]] const std::vector<Error>& passed_over() const { return passed_over_; }
 
  private:
@@ -83,7 +89,7 @@ class CursorTable {
     CursorIdentity identity;
     std::unique_ptr<TableCursor> cursor;
     std::uint64_t durable_sequence = 0;
-    std::size_t durable_slot = 1;  // the newest durable copy's: the next one goes into the other
+    std::size_t durable_slot = 1;  // slot of the newest durable copy; the next one goes into the other
     std::optional<Error> damage;
   };
 
@@ -113,15 +119,15 @@ class CursorTable {
   std::string path_;
   std::uint64_t incarnation_;
   std::unique_ptr<File> file_;
-  std::vector<std::unique_ptr<WritableMapping>> mappings_;  // of the same bytes; the last one sees them all
-  std::size_t used_ = 0;                                    // blocks before it have had a cursor
-  bool used_written_ = true;                                // the file says so
-  bool settled_ = false;                                    // what an earlier process left is on disk
-  std::optional<Error> failure_;                            // of a sync
+  std::vector<std::unique_ptr<WritableMapping>> mappings_;  // of the same file; the last covers it all
+  std::size_t used_ = 0;                                    // all blocks that ever had a cursor lie before it
+  bool used_written_ = true;                                // used_ equals the number in the file
+  bool settled_ = false;                                    // the earlier process's bytes are on disk
+  std::optional<Error> failure_;                            // the error of a failed sync, if one has failed
   std::vector<Error> passed_over_;
-  std::mutex changes_;  // held over disk work; taken before blocks_mutex_
+  std::mutex changes_;  // locked during disk writes; lock it before blocks_mutex_
   mutable std::mutex blocks_mutex_;
-  std::vector<Block> blocks_;  // changed under both, read under either
+  std::vector<Block> blocks_;  // to change it, lock both mutexes; to read it, either
 };
 
 }  // namespace lightq::log

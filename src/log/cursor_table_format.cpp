@@ -1,4 +1,4 @@
-/// The bytes of `cursors.table`. docs/log_format.md, "Cursor table". Layer: log.
+/// Encodes and decodes the bytes of `cursors.table`. docs/log_format.md, "Cursor table". Layer: log.
 #include "log/cursor_table_format.hpp"
 
 #include <algorithm>
@@ -14,24 +14,24 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value = 0x0A1A0A0D4254434CULL;  // "LCTB", then bytes that text transfers spoil
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4254434CULL;  // "LCTB", then bytes that text mode corrupts
 constexpr std::uint32_t used_magic = 0x44455355;              // "USED"
 constexpr std::uint32_t identity_magic = 0x53525543;          // "CURS"
 
-// First page, in bytes from the file's start.
+// Positions in the first page, from the file's start.
 constexpr std::size_t at_magic = 0;         // u64
 constexpr std::size_t at_version = 8;       // u32
 constexpr std::size_t at_block_bytes = 12;  // u32
 constexpr std::size_t at_incarnation = 16;  // u64
-constexpr std::size_t at_flags = 24;        // u32: none is known yet
+constexpr std::size_t at_flags = 24;        // u32: no flag is defined yet
 constexpr std::size_t at_crc = 60;          // u32: of bytes [0,60)
 
-// How many blocks are used, in bytes from cursor_table_used_position.
+// Positions in the record of used blocks, from cursor_table_used_position.
 constexpr std::size_t used_at_count = 4;        // u32
 constexpr std::size_t used_at_incarnation = 8;  // u64
 constexpr std::size_t used_at_crc = 60;         // u32: of bytes [0,60)
 
-// Identity, in bytes from cursor_identity_position.
+// Positions in a block's identity, from cursor_identity_position.
 constexpr std::size_t identity_at_state = 4;         // u32
 constexpr std::size_t identity_at_generation = 8;    // u64
 constexpr std::size_t identity_at_incarnation = 16;  // u64
@@ -68,7 +68,7 @@ DecodedCursor::State decode_identity(const std::byte* from, std::size_t index, s
   return identity.active ? DecodedCursor::State::active : DecodedCursor::State::unused;
 }
 
-/// Looks at all four copies.
+/// Decodes all four copies of a block.
 void decode_copies(ByteView block, std::uint32_t seed, DecodedCursor& decoded) {
   const auto look = [&](std::size_t position) -> std::optional<CursorCopy> {
     const ByteView bytes = block.subspan(position, cursor_copy_bytes);

@@ -1,4 +1,4 @@
-/// Layer: log.
+/// A bounded cache of decrypted batches that all logs share. Layer: log.
 #include "log/decrypted_memory.hpp"
 
 #include <string.h>
@@ -7,7 +7,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t entry_bytes = 256;  // of a batch besides its bytes, about
+constexpr std::size_t entry_bytes = 256;  // overhead of an entry beyond its bytes, about
 
 }  // namespace
 

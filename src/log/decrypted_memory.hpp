@@ -1,4 +1,4 @@
-/// What logs keep of the batches that they have decrypted, all of them together within a bound. Layer: log.
+/// A cache of decrypted batches that all logs share, so that their total size has one limit. Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace lightq::log {
 
-/// A batch in clear. Wipes itself.
+/// A decrypted batch. Overwrites its bytes when it is destroyed.
 class DecryptedBatch {
  public:
   explicit DecryptedBatch(std::size_t bytes) : bytes_(bytes) {}
@@ -29,8 +29,8 @@ class DecryptedBatch {
   std::vector<std::byte> bytes_;
 };
 
-/// Those that were not read for longest make room for others, whichever log they are of. Any thread; outlives
-/// its parts.
+/// The cache. When it is full, it removes the least recently read batches, of any log. Thread: any. Lifetime:
+/// it must outlive its parts.
 class DecryptedMemory {
  public:
   using Batch = std::shared_ptr<DecryptedBatch>;
@@ -41,7 +41,7 @@ class DecryptedMemory {
   DecryptedMemory(const DecryptedMemory&) = delete;
   DecryptedMemory& operator=(const DecryptedMemory&) = delete;
 
-  /// Of what is kept, with what keeping it costs.
+  /// Returns the size of all cached batches, including about 256 bytes of overhead for each.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -56,11 +56,12 @@ class DecryptedMemory {
 
   const std::size_t bytes_max_;
   mutable std::mutex mutex_;
-  Entries entries_;  // by when they were read, the last one at the end
+  Entries entries_;  // in the order of their last read, the newest at the end
   std::size_t bytes_ = 0;
 };
 
-/// One log's. One thread; other parts take from it what they need room for.
+/// The batches of one log in the cache. Thread: one at a time; other parts may remove its batches when they
+/// need space.
 class DecryptedMemory::Part {
  public:
   explicit Part(DecryptedMemory& memory) : memory_(memory) {}
@@ -68,9 +69,9 @@ class DecryptedMemory::Part {
   Part& operator=(const Part&) = delete;
   ~Part() { forget(); }
 
-  /// The batch that begins at `base`; null: it is not kept (any more).
+  /// Returns the batch that begins at `base`, or null if it is not in the cache (any more).
   [[nodiscard]] Batch find(Offset base);
-  /// Keeps one that is not there yet, unless it is larger than all may be together.
+  /// Adds a batch, unless it is larger than the whole cache may be. Requires: the batch is not in the cache.
   void keep(Offset base, const Batch& batch);
   void forget();
 
@@ -78,7 +79,7 @@ class DecryptedMemory::Part {
   friend class DecryptedMemory;
 
   DecryptedMemory& memory_;
-  std::unordered_map<std::uint64_t, Entries::iterator> kept_;  // the memory's mutex
+  std::unordered_map<std::uint64_t, Entries::iterator> kept_;  // guarded by the memory's mutex
 };
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// One process at a time writes a directory. Layer: log.
+/// Locks a directory so that only one process at a time writes to it. Layer: log.
 #include "log/directory_lock.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ Error failed(const std::string& what, const std::string& path, int number) {
   return {write_error_code(number), "cannot " + what + " " + path, number};
 }
 
-// The process that has the lock has written its id into the file, which may have been removed since.
+// The process with the lock has written its id into the file, but the file may have been removed since.
 Error in_use(const std::string& directory, int fd) {
   std::array<char, 32> text{};
   const auto bytes = fd == -1 ? 0 : ::pread(fd, text.data(), text.size() - 1, 0);
@@ -59,7 +59,8 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   return lock;
 }
 
-// As long as the directory is open no other one gets its number.
+// Comparing the inode numbers is safe: while the directory is open, the system gives its number to no other
+// one.
 Result<void> DirectoryLock::check() const {
   if (directory_fd_ == -1) return {};
   struct stat held{};

@@ -1,5 +1,5 @@
-/// One process at a time writes a directory: a lock that the kernel frees when the process is gone. Layer:
-/// log.
+/// Locks a directory so that only one process at a time writes to it. The kernel releases the lock when the
+/// process ends. Layer: log.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace lightq::log {
 
-/// Holds two locks of a directory; freed when destroyed. Move-only. That on the directory itself cannot be
-/// removed, as the file `lock` can. Earlier versions know only that on the file, and file systems that lock
-/// no directories (NFS) have only that.
+/// Owns two locks: one on the directory itself and one on the file `lock` in it. Releases both when
+/// destroyed. Move-only. The file can be removed, the directory's lock cannot be lost in that way. Earlier
+/// versions take only the lock on the file, and file systems that cannot lock directories (NFS) have only
+/// that one.
 class DirectoryLock {
  public:
-  DirectoryLock() = default;  ///< holds none
-  /// Locks the directory, which is made if it is not there, and the file `lock` in it. Errors: in_use
-  /// (another process, or this one, has one of the locks; names the process if it is known), io_error,
-  /// no_space.
+  DirectoryLock() = default;  ///< owns no lock
+  /// Creates the directory if it is missing, then locks it and the file `lock` in it. Errors: in_use if
+  /// another process, or this one, has one of the locks (the text names the process if its id is known);
+  /// io_error; no_space.
   static Result<DirectoryLock> acquire(const std::string& directory);
   DirectoryLock(DirectoryLock&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)),
@@ -31,14 +32,14 @@ class DirectoryLock {
   }
   ~DirectoryLock();
 
-  /// Errors: no_space, as of a disk that takes nothing for now, if the path does not lead to the locked
-  /// directory: that was moved, removed or unmounted. One that holds no lock is content.
+  /// Checks that the path still leads to the locked directory. Succeeds if no lock is owned. Errors:
+  /// no_space, as for a disk that takes no data for now, if the directory was moved, removed or unmounted.
   [[nodiscard]] Result<void> check() const;
 
  private:
   int fd_ = -1;
   int directory_fd_ = -1;
-  std::string directory_;  // its path
+  std::string directory_;  // the directory's path
 };
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// Layer: log.
+/// Limits the disk space of all segment files together. Layer: log.
 #include "log/disk_quota.hpp"
 
 #include <algorithm>
@@ -44,8 +44,9 @@ bool DiskQuota::leaves_last(std::uint64_t bytes, std::uint64_t unused, Clock::ti
   return false;
 }
 
-/// Under the lock; now and then. What is made meanwhile may be counted twice, and what goes not be seen to
-/// go: too much rather than too little, until it is counted again.
+/// Starts a new count, at most one every five seconds. While it runs, a new file may be counted twice and a
+/// removed one may still be counted: the result is too large rather than too small, until the next count.
+/// Requires: mutex_ is locked.
 void DiskQuota::count_again(Clock::time_point now) {
   if (counting_ || now - counted_at_ < count_again_after) return;
   counted_at_ = now;

@@ -1,4 +1,4 @@
-/// Layer: log.
+/// Encrypts and decrypts the batches of one log, and caches decrypted ones. Layer: log.
 #include "log/encrypted_batches.hpp"
 
 #include <utility>
@@ -32,7 +32,7 @@ std::optional<BatchView> EncryptedBatches::decrypt(const BatchView& batch, std::
   if (last_ != nullptr) return view_of(last_);
   auto plain = std::make_shared<DecryptedBatch>(batch.total_bytes() - encrypted_layout::more_bytes);
   if (!cipher_->decrypt(batch, key_id, plain->bytes())) return std::nullopt;
-  // It was sound when it was appended; what has gone wrong in memory since then is told all the same.
+  // The batch was sound when it was appended; this check also finds bytes that changed in memory since then.
   const auto fault = BatchView::check(plain->bytes());
   if (fault || view_of(plain).base_offset() != base) return std::nullopt;
   kept_.keep(base, plain);

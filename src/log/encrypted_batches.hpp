@@ -1,4 +1,4 @@
-/// A log's encrypted batches: made on their way to the disk, and decrypted as they are read; some are kept.
+/// Encrypts a log's batches on their way to the disk, decrypts them for reading, and caches decrypted ones.
 /// Layer: log.
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace lightq::log {
 
-/// Keeps the batch that was read last, and others as long as the memory that it shares with other logs has
-/// room: many readers come to each. What is given up is wiped. One thread.
+/// Keeps the batch that was read last. Keeps others in a cache that it shares with other logs, because a
+/// batch usually has many readers. Batches that leave the cache are wiped. Thread: one at a time.
 class EncryptedBatches {
  public:
-  /// `memory` outlives it; null: one of its own.
+  /// Uses the cache `memory`, or one of its own if that is null. Lifetime: `memory` must outlive this object.
   EncryptedBatches(std::unique_ptr<BatchCipher> cipher, DecryptedMemory* memory)
       : cipher_(std::move(cipher)),
         own_memory_(memory == nullptr ? std::make_unique<DecryptedMemory>() : nullptr),
@@ -29,22 +29,22 @@ class EncryptedBatches {
   ~EncryptedBatches() = default;
 
   [[nodiscard]] std::uint64_t key_id() const { return cipher_->key_id(); }
-  /// The stamped batch encrypted; valid until the next call.
+  /// Returns the stamped batch in encrypted form. Lifetime: valid until the next call.
   BatchView encrypt(const BatchView& batch, std::uint32_t mask);
-  /// The batch as it was before it was encrypted; valid until the next call of decrypt, let_go or forget.
-  /// Nothing: it is not what was encrypted here, or never was encrypted.
+  /// Returns the batch as it was before encryption, or nothing if it is not encrypted or was not encrypted
+  /// for this place. Lifetime: valid until the next call of decrypt, let_go or forget.
   std::optional<BatchView> decrypt(const BatchView& batch, std::uint64_t key_id);
-  /// Nobody reads in the last one any more: it stays only as others do.
+  /// States that no reader uses the last batch any more: from now on only the cache may keep it.
   void let_go() { last_.reset(); }
-  /// Gives up what is kept.
+  /// Removes all batches of this log from memory.
   void forget();
 
  private:
   std::unique_ptr<BatchCipher> cipher_;
-  std::vector<std::byte> scratch_;  // of encrypt
+  std::vector<std::byte> scratch_;  // output of encrypt
   std::unique_ptr<DecryptedMemory> own_memory_;
   DecryptedMemory::Part kept_;
-  DecryptedMemory::Batch last_;  // what was given out, wherever else it is kept
+  DecryptedMemory::Batch last_;  // the batch that decrypt returned last, even if the cache has dropped it
 };
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// A failed sync, remembered for the next process. Layer: log.
+/// Records a failed sync for the next process, and writes the affected bytes again. Layer: log.
 #include "log/failed_sync.hpp"
 
 #include <algorithm>

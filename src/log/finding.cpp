@@ -1,4 +1,4 @@
-/// What an inspection of a log has to say, in words. Layer: log.
+/// Describes the findings of an inspection in words. Layer: log.
 #include "log/finding.hpp"
 
 #include <array>

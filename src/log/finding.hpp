@@ -1,4 +1,4 @@
-/// What an inspection of a log has to say. Layer: log.
+/// The findings of an inspection of a log. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,43 @@
 
 namespace lightq::log {
 
-/// Something about a log that is not as it should be, or worth knowing.
+/// One irregularity of a log, or one fact about it that is worth a report.
 struct Finding {
   enum class Kind {
-    damaged,     ///< bytes that fail their checks, or are not there
-    unreadable,  ///< bytes that the disk gives an error for
-    header,      ///< a segment file whose first page is lost
-    foreign,     ///< a segment file or a batch of another version; `detail` is the sentence
+    damaged,     ///< bytes that fail their checks, or are missing
+    unreadable,  ///< bytes for which the disk reports an error
+    header,      ///< a segment file with a lost first page
+    foreign,     ///< a segment file or batch of another version; `detail` describes it
     stranger,    ///< a segment file of another log
     misnamed,    ///< a segment file that belongs under another name
-    overlap,     ///< a segment file that begins before the one in front of it ends
-    missing,     ///< messages between two files: a file is gone
+    overlap,     ///< a segment file that begins before the previous one ends
+    missing,     ///< messages between two files: a file is missing
     seal,        ///< a seal that fails its checks; nothing is lost by it
-    cursors,     ///< cursor files, of which none is sound; a cursor table that is not sound as a whole
-    cursor,      ///< a cursor in a table that is, whose place is lost
-    producers,   ///< files of a topic's producers, of which none is sound; no message is lost by it
-    forged,      ///< a batch that is not what was encrypted in its place
-    mixed,       ///< a segment file in clear among encrypted ones, or the other way round
-    torn,        ///< no damage: an append, or a write of cursors or producers, that was never completed
+    cursors,     ///< no cursor file is sound, or a cursor table is not sound as a whole
+    cursor,      ///< a cursor of a sound cursor table has lost its position
+    producers,   ///< no producer file is sound; no message is lost by it
+    forged,      ///< a batch that was not encrypted for its place with its key
+    mixed,       ///< an unencrypted segment file among encrypted ones, or the reverse
+    torn,        ///< no damage: an unfinished append, or an unfinished write of cursors or producers
     ahead,       ///< no damage: a cursor past the end of the log, which counts as the end
-    gap,         ///< no damage: a repair has stated that these messages are gone
-    copy,        ///< no damage: something of a cursor that is there more than once, and sound elsewhere
-    index,       ///< no damage: an index file that does not fit its segment, and is made anew when needed
+    gap,         ///< no damage: a repair has stated that these messages are lost
+    copy,        ///< no damage: a bad part of a cursor that has another sound copy
+    index,       ///< no damage: an index file that does not fit its segment; it is rebuilt when needed
   };
   Kind kind = Kind::damaged;
   std::string file;
   std::uint64_t begin_position = 0;
   std::uint64_t end_position = 0;
   Offset first;
-  Offset next;         ///< first equals next: nobody knows which messages
-  std::string detail;  ///< more words; may be empty
+  Offset next;         ///< equal to `first` if the affected messages are unknown
+  std::string detail;  ///< further explanation; may be empty
 
   [[nodiscard]] bool is_damage() const { return kind < Kind::torn; }
   [[nodiscard]] std::uint64_t messages() const { return distance(first, next); }
-  /// One sentence that names file, positions and offsets.
+  /// Returns one sentence with file, positions and offsets.
   [[nodiscard]] std::string text() const;
 };
-/// A kind's word in reports: `damaged`, `missing`.
+/// Returns the word for a kind in reports: `damaged`, `missing`.
 std::string_view to_word(Finding::Kind kind);
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// Whether the index files in a log's directory fit their segments. Layer: log.
+/// Checks whether the index files in a log's directory fit their segments. Layer: log.
 #include "log/index_survey.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_of
       segment.header->epoch, segment.header->incarnation, segment.header->first_offset, end_offset,
       end_position,          segment.header->batch_mask};
   const auto loaded = SegmentIndexFile::load(storage, path, indexed);
-  if (!loaded && is_missing(loaded.error())) return std::nullopt;  // gone meanwhile
+  if (!loaded && is_missing(loaded.error())) return std::nullopt;  // removed meanwhile
   if (!loaded) return finding(path, loaded.error().text());
   const auto file = open_surveyed(segment, storage);
   if (!file) return std::nullopt;

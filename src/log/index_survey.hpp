@@ -1,4 +1,4 @@
-/// Whether the index files in a log's directory fit their segments. Changes nothing. Layer: log.
+/// Checks whether the index files in a log's directory fit their segments. Changes nothing. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace lightq::log {
 
-/// Compares the index file beside `segment`, whose batches end there, with what its batch headers say. What
-/// is wrong with it; nothing: it is as if made anew, or there is none.
+/// Compares the index file of `segment` with an index rebuilt from its batch headers. `end_offset` and
+/// `end_position` are the end of the segment's batches. Returns the difference, or nothing if the two agree
+/// or there is no index file.
 std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_offset,
                                    std::uint64_t end_position, Storage& storage);
 
-/// The index files that lie beside no segment of `survey` (nor one that has come since).
+/// Returns the index files for which neither `survey` nor, by now, the directory has a segment.
 std::vector<Finding> stray_indexes(const std::string& directory, const LogSurvey& survey, Storage& storage);
 
 }  // namespace lightq::log

@@ -17,7 +17,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int looks_max = 16;  // each finds that the log has dropped all that it knew of
+constexpr int looks_max = 16;  // a look fails if the log meanwhile dropped everything surveyed
 
 class Inspection {
  public:
@@ -54,15 +54,15 @@ class Inspection {
   LogVisitor& visitor_;
   InspectTotals totals_;
   bool has_begun_ = false;          // totals_.first_offset is known
-  bool dropped_ = false;            // the segment that was read last, meanwhile
-  std::optional<Offset> expected_;  // where the last segment ended
-  std::string before_;              // its path
-  bool wanted_ = true;              // by the visitor
-  bool has_clear_ = false;          // there are segment files that are not encrypted
-  bool has_encrypted_ = false;      // there are segment files that are
-  bool odd_are_clear_ = false;      // where there are both: those are the ones that do not belong there
+  bool dropped_ = false;            // the segment read last was dropped by its log meanwhile
+  std::optional<Offset> expected_;  // end of the last segment
+  std::string before_;              // path of the last segment
+  bool wanted_ = true;              // the visitor wants more
+  bool has_clear_ = false;          // there are unencrypted segment files
+  bool has_encrypted_ = false;      // there are encrypted segment files
+  bool odd_are_clear_ = false;      // if there are both kinds: the unencrypted ones do not belong
   std::vector<CursorSurvey> found_cursors_;
-  std::unique_ptr<BatchCipher> cipher_;  // of cipher_incarnation_; null: none was needed yet
+  std::unique_ptr<BatchCipher> cipher_;  // for cipher_incarnation_; null until a segment needs it
   std::uint64_t cipher_incarnation_ = 0;
   std::vector<std::byte> plain_;
 };
@@ -77,10 +77,10 @@ Result<InspectTotals> Inspection::run() {
   return Error{ErrorCode::busy, directory_ + " drops its segments faster than they can be read", 0};
 }
 
-// False where the last segment was dropped before its end was read: then all others were, too, and nobody
-// knows where the log ends.
+// Returns false if the last segment was dropped before its end was read. All others are gone too then, and
+// the end of the log is unknown.
 Result<bool> Inspection::look() {
-  if (options_.with_cursors) load_cursors();  // first: they must not be ahead of what is read then
+  if (options_.with_cursors) load_cursors();  // before the segments, so that no cursor is newer than them
   for (const CursorSurvey& cursors : found_cursors_) {
     if (cursors.unavailable) return *cursors.unavailable;
   }
@@ -93,7 +93,7 @@ Result<bool> Inspection::look() {
     const Offset next_first = segments[last ? i : i + 1].first_offset();
     if (options_.to <= segments[i].first_offset()) break;
     if (!last && next_first <= options_.from) {
-      expected_.reset();  // passed by
+      expected_.reset();  // skipped
       continue;
     }
     if (const auto done = read(segments[i], last, next_first); !done) return done.error();
@@ -117,7 +117,7 @@ void Inspection::begin_again() {
   wanted_ = visitor_.on_restart();
 }
 
-// With a segment go all that lie before it. What was found in them was found.
+// A log drops its oldest segments first, so all earlier ones are gone too. Their findings stay in the totals.
 void Inspection::leave_out_what_went() {
   totals_.segments = 0;
   totals_.encrypted_batches = totals_.decrypted_batches = 0;
@@ -126,7 +126,8 @@ void Inspection::leave_out_what_went() {
   expected_.reset();
 }
 
-// Who has the key says that the log is encrypted; else the fewer ones are those that do not belong.
+// A caller with keys expects an encrypted log; without keys the kind with fewer files is the one that does
+// not belong.
 void Inspection::note_kinds(const std::vector<SurveyedSegment>& segments) {
   std::size_t clear = 0;
   std::size_t encrypted = 0;
@@ -139,8 +140,8 @@ void Inspection::note_kinds(const std::vector<SurveyedSegment>& segments) {
   odd_are_clear_ = options_.ciphers != nullptr || clear <= encrypted;
 }
 
-// As check_segment_encrypted and check_segment_key, which keep a broker from such a log: a file in clear
-// without batches is none.
+// Agrees with check_segment_encrypted and check_segment_key, which keep a broker from opening such a log: an
+// unencrypted file without batches is no fault.
 void Inspection::check_kind(SegmentSummary& summary) {
   const bool is_clear = summary.segment.header->key_id == 0;
   const bool is_odd = has_clear_ && has_encrypted_ && is_clear == odd_are_clear_;
@@ -253,7 +254,8 @@ Result<void> Inspection::take_key_of(const SurveyedSegment& segment, File& file)
   return check_segment_key({segment.path, file, *segment.header, segment.limit()}, cipher_.get());
 }
 
-// As its log gives it out, or as it is where there is no key. Nothing: it is not what was encrypted there.
+// Returns the decrypted batch, or the stored one if there is no key. Returns nothing if the batch was not
+// encrypted for this place.
 std::optional<BatchView> Inspection::clear(const BatchView& batch, const SurveyedSegment& segment) {
   const std::uint64_t key_id = segment.header->key_id;
   if (batch.is_encrypted() != (key_id != 0)) return std::nullopt;
@@ -284,11 +286,11 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
     if (step == SegmentWalk::Step::batch) {
       const ScannedBatch& batch = walk.batch();
       if (options_.to <= batch.base) break;
-      if (expected_ && batch.base < *expected_) continue;  // an overlap, told already
+      if (expected_ && batch.base < *expected_) continue;  // overlap, already reported
       take(batch, walk.view(), summary);
       continue;
     }
-    // The file may have been retired and begun anew as another log's: then none of this is damage.
+    // The file may have been recycled for another log's segment: then none of this is damage.
     summary.dropped = is_dropped(summary.segment, storage_);
     if (summary.dropped) return;
     ++summary.damages;
@@ -304,7 +306,7 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
   }
   summary.end_offset = walk.end_offset();
   summary.end_position = walk.end_position();
-  // Where no seal says where it ends, the walk may have come to what another life of the file has begun with.
+  // Without a seal the walk may have read batches of a new use of the file.
   summary.dropped = !summary.segment.seal && is_dropped(summary.segment, storage_);
   summary.torn_bytes = summary.dropped ? 0 : walk.torn_bytes();
   if (summary.torn_bytes == 0) return;
@@ -312,7 +314,7 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
           summary.end_position + summary.torn_bytes, summary.end_offset, summary.end_offset, ""});
 }
 
-// Nothing in it can be told from what lay there before; a repair may know more.
+// In such a file nothing distinguishes this log's bytes from earlier ones. A repair may find out more.
 void Inspection::read_lost(const SurveyedSegment& segment, bool last, Offset next_first) {
   SegmentSummary summary{.segment = segment, .end_offset = next_first};
   summary.dropped = is_dropped(segment, storage_);
@@ -340,12 +342,13 @@ bool Inspection::is_unfinished(const SurveyedSegment& segment, bool last) {
   const auto file = storage_.open(segment.path, OpenMode::read_only);
   if (!file) return false;
   SegmentScanner scanner(**file, segment.marks(), segment.size_bytes);
-  const auto first = scanner.batch_at(segment_header_bytes);  // perhaps of the file's earlier life
+  const auto first = scanner.batch_at(segment_header_bytes);  // perhaps of the file's earlier use
   if (first && segment.name_offset <= first->base) return false;
   return !scanner.resume_after(segment_header_bytes, segment.name_offset);
 }
 
-// As in recovery: it begins where the one before it ended, or where its header says that a gap begins.
+// Same rule as in recovery: a segment begins where the previous one ended, or behind the gap that its header
+// states.
 void Inspection::check_continuity(const SurveyedSegment& segment) {
   const Offset first = segment.first_offset();
   if (!expected_) {

@@ -1,5 +1,5 @@
-/// The log: a topic's ordered batches, whatever they are kept in. Layer: log.
-/// Implementations: RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
+/// The interface of a log: a topic's ordered batches, in memory or in files. Layer: log. Implementations:
+/// RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace lightq::log {
 
-/// Where a reader stands: an offset, and privately where its batch lies, so that reading on costs no search.
-/// A plain value; a default-constructed or hand-made place is searched for at the first read.
+/// A read position: an offset, and a hint to where its batch lies, so that sequential reading needs no
+/// search. A plain value that may be copied. Without a hint, the first read searches for the offset.
 struct Place {
   Offset offset;
   std::uint64_t hint = no_hint;
@@ -24,10 +24,10 @@ struct Place {
 
 enum class AppendOutcome {
   appended,   ///< the batch is in the log (durable logs: pwrite returned)
-  full,       ///< no room; nothing changed. make_room() or wait for trim()
-  no_space,   ///< the disk is full or below its floor; nothing changed; worth trying again later
-  too_large,  ///< can never fit this log
-  failed,     ///< the operating system refused; `last_error()` says why; nothing was appended
+  full,       ///< no free space; nothing changed. Call make_room() or wait for trim()
+  no_space,   ///< the disk is full or below its floor; nothing changed; a later attempt may succeed
+  too_large,  ///< the batch can never fit into this log
+  failed,     ///< the system call failed; `last_error()` says why; nothing was appended
 };
 
 struct AppendResult {
@@ -38,30 +38,32 @@ struct AppendResult {
 enum class ReadOutcome {
   batch,    ///< `batch` contains the place's offset
   end,      ///< the place is at next_offset
-  trimmed,  ///< the place is before first_offset, or in a gap that a repair has left; go on at `next`
-  damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; go on at `next`
-  /// The place's bytes may be sound, but cannot be read now: a file cannot be opened or mapped, or the disk
-  /// does not give its bytes. `last_error()` says why. Nothing may be passed over: read again later.
+  trimmed,  ///< the place is before first_offset, or in a gap that a repair has left; continue at `next`
+  damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; continue at `next`
+  /// The bytes may be sound but cannot be read now: a file cannot be opened or mapped, or the disk reports an
+  /// error. `last_error()` says why. The caller must not skip any message: it reads again later.
   unavailable,
 };
 
 struct ReadResult {
   ReadOutcome outcome = ReadOutcome::end;
   BatchView batch;  ///< valid until the next non-const call on this log
-  Offset next;      ///< trimmed, damaged: the next offset that can be read
+  Offset next;      ///< trimmed, damaged: the next readable offset
 };
 
-/// What a search by time has found.
+/// The result of a search by time.
 struct FoundByTime {
   Offset offset;
-  std::uint64_t batches_passed = 0;  ///< looked at for it
-  bool unavailable = false;  ///< messages from `offset` on cannot be read now: it may lie behind some of them
-  std::uint64_t segments_passed = 0;  ///< likewise
+  std::uint64_t batches_passed = 0;  ///< number of batches that the search examined
+  bool unavailable = false;  ///< messages from `offset` on cannot be read now; the right offset may lie
+                             ///< behind some of them
+  std::uint64_t segments_passed = 0;  ///< number of segments that the search examined
 };
 
-/// Work that waits for a disk (syncing, preparing or recycling files, writing cursors). Made on the log's
-/// thread; `run` may be called once on any one thread, while the log goes on; then `finish` once on the log's
-/// thread. The log must outlive the call of `finish`; a job may be destroyed without either call.
+/// Work that waits for a disk: syncing, preparing or recycling files, writing cursors. Thread: the log's
+/// thread creates the job; any one thread calls `run` once, while the log continues; the log's thread then
+/// calls `finish` once. Lifetime: the log must outlive the call of `finish`. A job may be destroyed without
+/// either call.
 class DiskJob {
  public:
   DiskJob() = default;
@@ -72,8 +74,8 @@ class DiskJob {
   virtual void finish() = 0;
 };
 
-/// One topic's log. Thread rule: one thread at a time, except that DiskJob::run may be elsewhere.
-/// Batches are kept whole: an append either is entirely in the log or left no trace.
+/// One topic's log. It stores whole batches: an append either succeeds entirely or leaves no trace. Thread:
+/// one at a time, except that DiskJob::run may run elsewhere.
 class Log {
  public:
   Log() = default;
@@ -81,87 +83,89 @@ class Log {
   Log& operator=(const Log&) = delete;
   virtual ~Log() = default;
 
-  /// Appends the batch as the next records. `batch` is a complete encoded batch (BatchBuilder::finish) of at
-  /// least one record; base offset, append time, segment epoch and the header checksum are stamped into it in
-  /// place. `appended` promises that the batch can be read and, for a durable log, survives the end of this
-  /// process (not of the machine: see durable_offset).
+  /// Appends the batch as the next records. Stamps base offset, append time, segment epoch and the header
+  /// checksum into it in place. After `appended` the batch can be read, and in a durable log it survives the
+  /// end of this process, but not of the machine: see durable_offset. Requires: `batch` is a complete encoded
+  /// batch (BatchBuilder::finish) of at least one record.
   virtual AppendResult append(std::span<std::byte> batch, Timestamp now) = 0;
-  /// Where a batch of `bytes` that is appended next may lie already, so that it need not be copied: memory of
-  /// the log, but no part of it before. What is put there stays until something has been appended or
-  /// `maintain` is called, and may be offered again after make_room. Empty: there is no such place.
+  /// Returns unused memory of the log where the caller may build the next batch of `bytes`, to save a copy.
+  /// The content stays until an append or a call of `maintain`; after make_room the log may offer the same
+  /// memory again. Returns an empty span if there is no such memory.
   virtual std::span<std::byte> place_for_next(std::size_t /*bytes*/) { return {}; }
-  /// There will be an append soon: asks the processor for memory that it needs, as group prefetching does: in
-  /// steps from 0 on, each for what the step before has brought the addresses of. Never waits.
+  /// Prefetches memory that the next append needs into the processor's caches (group prefetching). Call it
+  /// with step 0, 1, …: each step follows the addresses that the step before has loaded. Never waits.
   virtual void fetch_ahead_for_append(unsigned /*step*/) const {}
 
-  /// The batch that holds `place.offset`; updates the place's hint. The caller moves on by setting
-  /// `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`), keeping the hint.
+  /// Returns the batch that contains `place.offset`, and updates the place's hint. To continue, the caller
+  /// sets `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`) and keeps the
+  /// hint.
   virtual ReadResult read(Place& place) = 0;
 
-  /// As read, but only the batch's offsets, time and producer may be looked at: what is encrypted is not
-  /// decrypted for it, and may turn out not to be readable.
+  /// Reads only a batch's header: the caller may use its offsets, time and producer. An encrypted batch is
+  /// not decrypted, so a later `read` of it may still fail.
   virtual ReadResult look(Place& place) { return read(place); }
 
-  /// Finds the first batch, in the order of the log, that was appended at `time` or later; next_offset if
-  /// there is none. The clock may have been set back in between: a batch may be older than its predecessor.
-  /// Where a file cannot be opened the answer is that file's first offset, so that nothing is left out;
-  /// `unavailable` says whether that is for now only, and last_error() why.
+  /// Finds the first batch, in log order, that was appended at `time` or later; next_offset if there is none.
+  /// A batch may be older than its predecessor, if the clock was set back. If a file cannot be opened, the
+  /// result is its first offset, so that no message is left out; `unavailable` says whether that may be
+  /// temporary, and last_error() why.
   virtual FoundByTime first_since(Timestamp time) = 0;
 
-  /// The oldest message kept; equals next_offset when empty.
+  /// Returns the offset of the oldest kept message; next_offset if the log is empty.
   [[nodiscard]] virtual Offset first_offset() const = 0;
-  /// One past the newest message.
+  /// Returns one past the offset of the newest message.
   [[nodiscard]] virtual Offset next_offset() const = 0;
-  /// Everything before it survives a power cut. A log without a disk answers offset 0.
+  /// Returns the end of the messages that survive a power cut. A log without a disk returns 0.
   [[nodiscard]] virtual Offset durable_offset() const = 0;
-  /// Bytes of batches held now, headers included.
+  /// Returns the bytes of all kept batches, headers included.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
-  /// What the log takes: of a disk the whole files, used or not; of a log in memory as stored_bytes.
+  /// Returns the space that the log occupies: in memory as stored_bytes, on disk its whole files, used or
+  /// not.
   [[nodiscard]] virtual std::uint64_t held_bytes() const { return stored_bytes(); }
 
-  /// Declares that nobody needs messages before `before`. A transient log frees whole batches before it; a
-  /// durable one keeps them for replay (its retention settings decide) and does nothing.
+  /// States that no reader needs messages before `before`. A transient log frees whole batches before it. A
+  /// durable log does nothing: its retention settings decide how long messages stay.
   virtual void trim(Offset before) = 0;
 
-  /// What is appended from now on can be dropped apart from what is there: drop_before(next_offset()) of this
-  /// moment then drops exactly that. Errors: no_space, io_error; some of the oldest may have been dropped all
-  /// the same, to make room.
+  /// Separates later appends from the present messages: drop_before() with the present next_offset() then
+  /// drops exactly the present ones. Errors: no_space, io_error. Even then some of the oldest messages may
+  /// have been dropped, to make space.
   virtual Result<void> end_segment() { return {}; }
-  /// Drops all that can be dropped before `before`, durable or not. A durable log's files go when a disk job
-  /// has run: until then they are back when the process is killed.
+  /// Drops everything before `before` that can be dropped, durable or not. A durable log removes the files in
+  /// a disk job: if the process is killed before that job has run, the messages exist again.
   virtual void drop_before(Offset before) { trim(before); }
 
-  /// Drops the oldest batches until an append of `bytes` would fit, but none that holds a message at or past
-  /// `limit`. True if it fits now. first_offset() tells what was dropped.
+  /// Drops the oldest batches until an append of `bytes` would fit, but no batch with a message at or past
+  /// `limit`. Returns true if it fits now. first_offset() shows how much was dropped.
   virtual bool make_room(std::size_t bytes, Offset limit) = 0;
 
-  /// Applies retention and other housekeeping that depends on time (write-behind, giving back idle memory);
-  /// cheap when there is nothing to do. Called about every 100 ms while the topic is in use.
+  /// Applies retention and other time-dependent work (write-behind, freeing idle memory). Cheap if nothing is
+  /// due. Called about every 100 ms while the topic is in use.
   virtual void maintain(Timestamp now) = 0;
 
-  /// Work for a disk thread that is due now, or null. At most one job of a log is out at a time.
+  /// Returns work for a disk thread that is due now, or null. A log has at most one unfinished job at a time.
   virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
 
-  /// What has been appended should become durable as soon as possible, whatever the log's interval is: the
-  /// next take_disk_job gives a job that covers all of it at once, or as soon as the one that is out is
-  /// finished. Many requests until then cost one sync. Durable is what durable_offset says, as ever; a log
-  /// whose sync has failed, or that has no disk, forgets the request.
+  /// Requests that everything appended becomes durable as soon as possible, independent of the log's
+  /// interval. The next take_disk_job, or the first after the unfinished job, returns a job that covers all
+  /// of it. All requests until then cost one sync; durable_offset reports the result. The request is ignored
+  /// if the log has no disk or a sync has failed.
   virtual void request_flush() {}
 
-  /// take_disk_job would give a job now or later, though nothing is appended: whoever keeps the log keeps
-  /// asking.
+  /// Returns true if take_disk_job may return a job now or later without further appends. The log's owner
+  /// then keeps calling take_disk_job.
   [[nodiscard]] virtual bool wants_disk_work() const = 0;
 
   /// Makes everything appended durable before it returns, on this thread.
   virtual Result<void> flush() = 0;
-  /// After a flush that failed: whether nothing was synced yet, so that a later one may make all of it
+  /// Returns, after a failed flush, whether nothing was synced yet, so that a later flush may make everything
   /// durable.
   [[nodiscard]] virtual bool may_flush_again() const { return false; }
-  /// As flush, for a clean stop: nothing will be appended before the log is opened again, which then need not
-  /// look for what came last. An append all the same costs a sync, once.
+  /// Flushes for a clean stop: if nothing is appended afterwards, the next open need not search for the last
+  /// batch. An append after `close` is possible and costs one additional sync.
   virtual Result<void> close() { return flush(); }
 
-  /// What `failed`, `no_space`, `damaged` or `unavailable` was about, last.
+  /// Returns the error behind the last `failed`, `no_space`, `damaged` or `unavailable`.
   [[nodiscard]] virtual const Error& last_error() const = 0;
 };
 

@@ -1,4 +1,4 @@
-/// What lies in a log's directory. Layer: log.
+/// Surveys the segment files in a log's directory. Layer: log.
 #include "log/log_survey.hpp"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int listings_max = 16;  // each finds that the log has dropped all that the one before had seen
+constexpr int listings_max = 16;  // a listing fails if the log meanwhile dropped all its files
 
-// docs/log_format.md, "Segment file".
+// Positions of fields; see docs/log_format.md, "Segment file".
 constexpr std::size_t at_header_crc = 60;
 constexpr std::size_t seal_at_epoch = segment_seal_position + 4;
 constexpr std::size_t seal_at_incarnation = segment_seal_position + 32;
@@ -26,7 +26,8 @@ bool is_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// Where the header is lost: what the seal says of epoch and incarnation, if there is a sound one.
+/// Returns epoch and incarnation from the seal, for a page with a lost header; nothing if the seal is not
+/// sound.
 std::optional<SegmentHeader> header_by_seal(const SegmentPage& page) {
   SegmentHeader header;
   header.epoch = load_little_endian<std::uint32_t>(page.data() + seal_at_epoch);
@@ -37,7 +38,7 @@ std::optional<SegmentHeader> header_by_seal(const SegmentPage& page) {
 
 PageState state_of(HeaderFault fault, const SegmentPage& page, std::uint64_t size_bytes) {
   if (fault == HeaderFault::blank) return PageState::blank;
-  // Another version's page is sound in its own way; one flipped bit of the magic is not.
+  // The page of another format version has a valid checksum; a magic number with a flipped bit has not.
   const std::uint32_t stored = load_little_endian<std::uint32_t>(page.data() + at_header_crc);
   const bool checked = stored == crc32c({page.data(), at_header_crc});
   const bool foreign = fault == HeaderFault::foreign && checked && segment_seal_position <= size_bytes;
@@ -76,7 +77,7 @@ Result<SurveyedSegment> survey_segment(const std::string& path, Offset name_offs
   const auto size = (*file)->size_bytes();
   if (!size) return size.error();
   segment.size_bytes = *size;
-  for (int look = 0; look < 2; ++look) {  // a second one where a seal was perhaps being written
+  for (int look = 0; look < 2; ++look) {  // a second time because a seal may be half written
     SegmentPage page{};
     if (!read_all(**file, page, 0)) {
       segment.state = PageState::unreadable;
@@ -88,7 +89,7 @@ Result<SurveyedSegment> survey_segment(const std::string& path, Offset name_offs
   return segment;
 }
 
-/// What most pages say; of equals the first.
+/// Returns the incarnation of most pages; among equals that of the first page.
 std::uint64_t incarnation_of(const std::vector<SurveyedSegment>& segments) {
   std::map<std::uint64_t, std::size_t> votes;
   std::uint64_t best = 0;
@@ -102,8 +103,8 @@ std::uint64_t incarnation_of(const std::vector<SurveyedSegment>& segments) {
   return best;
 }
 
-// As in recovery: the last files may have been used again, and their new headers never have come. The
-// segments are in the order of their names.
+// Same rule as in recovery: after a power cut, the last files may have lost the headers of their new use and
+// show those of the earlier one. Requires: the segments are sorted by name.
 void forget_earlier_lives(LogSurvey& survey) {
   for (auto last = survey.segments.rbegin(); last != survey.segments.rend(); ++last) {
     const bool is_old = last->state == PageState::misnamed && last->incarnation == survey.incarnation &&
@@ -127,7 +128,7 @@ void put_in_order(LogSurvey& survey) {
     segment.batch_mask.reset();
     if (!segment.header) continue;
     segment.state = PageState::stranger;
-    segment.header->first_offset = segment.name_offset;  // where it lies; what it says counts elsewhere
+    segment.header->first_offset = segment.name_offset;  // from its name; its header is another log's
   }
   std::sort(survey.segments.begin(), survey.segments.end(),
             [](const SurveyedSegment& a, const SurveyedSegment& b) {
@@ -135,8 +136,8 @@ void put_in_order(LogSurvey& survey) {
             });
 }
 
-// A process was ended before it had named its newest segment, or has not come to it yet. As long as it has no
-// name, the file is this one.
+// Surveys the newest segment, which has no name yet: a process ended before it named the file, or has not
+// done so yet. Until it has a name, the file is `next.prepared`.
 Result<SurveyedSegment> survey_newest(const std::string& directory, Offset offset, Storage& storage) {
   const std::string named = directory + "/" + segment_name(offset);
   auto segment = survey_segment(directory + "/" + next_prepared_name, offset, storage);
@@ -153,7 +154,8 @@ std::uint64_t SurveyedSegment::limit() const {
   return std::max<std::uint64_t>(limit, segment_header_bytes);
 }
 
-// The oldest go first: where the last one is still there, what was left out is missing at the front.
+// The log drops its oldest segments first: if the last one still exists, only segments at the front are
+// missing.
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
   for (int listing = 0; listing < listings_max; ++listing) {
     const auto listed = list_segments(directory, storage);

@@ -1,4 +1,4 @@
-/// Memory from mmap. Layer: log.
+/// Maps anonymous memory and files with mmap. Layer: log.
 #include "log/mapped_memory.hpp"
 
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ Result<MappedMemory> MappedMemory::anonymous(std::size_t bytes) {
 }
 
 Result<MappedMemory> MappedMemory::file(int fd, std::size_t bytes, int protection) {
-  if (bytes == 0) return MappedMemory();  // which mmap refuses; a power cut may leave such files
+  if (bytes == 0) return MappedMemory();  // mmap refuses 0 bytes; a power cut may leave empty files
   void* start = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) {
     return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of a file", errno};
@@ -49,9 +49,9 @@ Result<MappedMemory> MappedMemory::file_kept_open(int fd, std::size_t bytes) {
   return file(fd, bytes, PROT_NONE);
 }
 
-// Written through large pages the file lies in memory in pieces of 2 MiB, if the file system knows those: a
-// fault for each instead of hundreds, for the writer as for every later reader, who finds fewer pages to
-// translate as well. The price: a sync writes whole pieces. Not worth it for what is smaller.
+// Asks for large pages. If the file system supports them, the file lies in memory in pieces of 2 MiB. The
+// writer and every later reader then take one page fault for a piece instead of hundreds, and need fewer
+// address translations. The cost: a sync writes whole pieces. Smaller files do not gain from it.
 Result<MappedMemory> MappedMemory::file_writable(int fd, std::size_t bytes) {
   auto mapped = file(fd, bytes, PROT_READ | PROT_WRITE);
 #ifdef MADV_HUGEPAGE
@@ -61,7 +61,7 @@ Result<MappedMemory> MappedMemory::file_writable(int fd, std::size_t bytes) {
   return mapped;
 }
 
-// In pieces, so that nobody else waits long for the address space's lock.
+// Works in pieces, so that other threads do not wait long for the lock of the address space.
 void MappedMemory::prefault() {
 #ifdef MADV_POPULATE_WRITE
   constexpr std::size_t piece_bytes = 1024 * 1024;
@@ -73,7 +73,7 @@ void MappedMemory::prefault() {
 
 void MappedMemory::populate(std::size_t begin, std::size_t end) const {
 #ifdef MADV_POPULATE_READ
-  constexpr std::size_t page_bytes = 4096;  // or a part of one: what begins within a page is refused
+  constexpr std::size_t page_bytes = 4096;  // or a part of one; madvise refuses other addresses
   begin -= begin % page_bytes;
   end = std::min(end, bytes_);
   if (begin < end) madvise(start_ + begin, end - begin, MADV_POPULATE_READ);
@@ -82,7 +82,7 @@ void MappedMemory::populate(std::size_t begin, std::size_t end) const {
 #endif
 }
 
-// The system syncs by the open file that was mapped, which knows what errors it has told of.
+// The kernel syncs through the open file that was mapped, which remembers the errors that it has reported.
 Result<void> MappedMemory::sync() const {
   if (start_ == nullptr || msync(start_, bytes_, MS_SYNC) == 0) return {};
   return Error{ErrorCode::io_error, "cannot sync the memory of a file", errno};

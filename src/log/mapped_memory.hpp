@@ -1,5 +1,5 @@
-/// Memory from mmap: a ring's anonymous pages, a file's view, read-only or writable. The only place of the
-/// log that knows mmap. Layer: log.
+/// Memory from mmap: anonymous pages of a ring, or the view of a file, read-only or writable. No other file
+/// of the log calls mmap. Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lightq::log {
 
-/// Owns one mapping; move-only. One thread.
+/// Owns one mapping. Move-only. Thread: one at a time, unless a function says otherwise.
 class MappedMemory {
  public:
   MappedMemory() = default;
@@ -18,19 +18,20 @@ class MappedMemory {
   MappedMemory& operator=(MappedMemory&& other) noexcept;
   ~MappedMemory();
 
-  /// `bytes` of address space; a page becomes memory when it is first written. Errors: io_error.
+  /// Reserves `bytes` of address space. A page takes memory only when it is first written. Errors: io_error.
   static Result<MappedMemory> anonymous(std::size_t bytes);
-  /// The first `bytes` of the file behind `fd`, which may be closed afterwards. Touching a page beyond the
-  /// file's end, or one the disk cannot read, is SIGBUS: callers map what fallocate gave them. Errors:
-  /// io_error.
+  /// Maps the first `bytes` of the file behind `fd`, which may be closed afterwards. Access to a page beyond
+  /// the file's end, or to one that the disk cannot read, raises SIGBUS. Callers therefore map only bytes
+  /// that fallocate has reserved. Errors: io_error.
   static Result<MappedMemory> file_read_only(int fd, std::size_t bytes);
 
-  /// As file_read_only, but not to be looked at, so it is address space and no memory: as long as it is there
-  /// the file is open, without a descriptor, and `sync` can be called. `fd` must be open for reading and
-  /// writing.
+  /// Maps as file_read_only does, but without access, so the mapping takes address space and no memory. It
+  /// keeps the file open without a descriptor, so that `sync` still works. Requires: `fd` is open for reading
+  /// and writing.
   static Result<MappedMemory> file_kept_open(int fd, std::size_t bytes);
 
-  /// As file_read_only, but stores go to the file. `fd` must be open for reading and writing.
+  /// Maps as file_read_only does, but writable: stores go to the file. Requires: `fd` is open for reading and
+  /// writing.
   static Result<MappedMemory> file_writable(int fd, std::size_t bytes);
 
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
@@ -40,15 +41,16 @@ class MappedMemory {
   /// Makes all pages of a writable mapping present and writable, as far as the system can.
   void prefault();
 
-  /// Makes the pages that [begin, end) lies in present, to be read, as far as they are in the mapping and the
-  /// system can: a kernel that does not know how leaves all to the first look. Any thread.
+  /// Loads the pages of [begin, end) for reading, as far as they are in the mapping and the system can. On a
+  /// kernel without MADV_POPULATE_READ it does nothing, and each page loads at its first access. Thread: any.
   void populate(std::size_t begin, std::size_t end) const;
 
-  /// Syncs these bytes of the file, however they were written: just what fdatasync of the descriptor that
-  /// they were mapped by would do, and say of errors since that was opened. Errors: io_error. Any thread.
+  /// Syncs these bytes of the file, however they were written. It has the effect of fdatasync on the
+  /// descriptor that was mapped, and reports the same errors since that one was opened. Errors: io_error.
+  /// Thread: any.
   Result<void> sync() const;
 
-  /// Gives the pages of anonymous memory back to the system; their content becomes zero.
+  /// Returns the pages of anonymous memory to the system. Their content becomes zero.
   void give_back();
 
  private:

@@ -1,4 +1,5 @@
-/// The batch that single messages are packed into. docs/log_format.md, "Open batch". Layer: log.
+/// Packs single messages into an open batch, and completes one that a process left. docs/log_format.md, "Open
+/// batch". Layer: log.
 #include "log/open_batch.hpp"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ constexpr std::size_t mark_fixed_bytes = open_mark_layout::extent;
 
 }  // namespace
 
-// Everything of the header that does not depend on the records is written now: a reader beside the writer
-// looks at the time before the batch is finished, and the bytes must not change under it.
+// Writes all header fields that do not depend on the records. A concurrent reader looks at the time before
+// the batch is finished, so these bytes must not change later.
 void OpenBatch::begin(std::span<std::byte> room, std::byte* page, std::uint64_t position,
                       const SegmentHeader& header, BootId boot, Offset base, Timestamp now,
                       std::uint32_t records_max) {

@@ -1,5 +1,5 @@
-/// The batch that single messages are packed into, in place at the end of a segment that is written through a
-/// mapping. Byte by byte: docs/log_format.md, "Open batch". Layer: log.
+/// A batch that collects single messages in place, at the end of a segment that is written through a mapping.
+/// Byte by byte: docs/log_format.md, "Open batch". Layer: log.
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@
 
 namespace lightq::log {
 
-/// Where the first page tells of the open batch: two slots in sectors of their own, written in turn.
+/// Positions of the open batch's two marks in the first page: slots in separate sectors, written in turn.
 inline constexpr std::array<std::size_t, 2> open_slot_positions = {1536, 2048};
 inline constexpr std::size_t open_slot_bytes = 64;
 
-/// What a slot holds, see docs/log_format.md; positions in it.
+/// Positions in a mark, see docs/log_format.md.
 namespace open_mark_layout {
 inline constexpr std::uint32_t magic_value = 0x4E45504F;  // "OPEN"
 inline constexpr std::size_t magic = 0;                   // u32
@@ -42,33 +42,34 @@ inline constexpr std::size_t sum = 40;     // u64
 inline constexpr std::size_t crc = 48;     // u32: of bytes [0,48)
 }  // namespace open_mark_layout
 
-/// Packs messages; nothing of them is ever copied again. One thread. While a batch is open, nobody else may
-/// write behind the segment's end.
+/// Packs messages into a batch without copying them again. Thread: one at a time. Requires: while a batch is
+/// open, nothing else writes behind the segment's end.
 class OpenBatch {
  public:
   [[nodiscard]] bool is_open() const { return start_ != nullptr; }
-  /// Opens a batch at `start`, which lies at `position` of its segment; `slots`: the segment's first page.
-  /// It may grow to `bytes_max`, header included, and `records_max`.
+  /// Opens a batch in `room`, which lies at `position` of its segment. `page` is the segment's first page, in
+  /// the writable mapping. The batch may grow to the size of `room`, header included, and to `records_max`
+  /// records.
   void begin(std::span<std::byte> room, std::byte* page, std::uint64_t position, const SegmentHeader& header,
              BootId boot, Offset base, Timestamp now, std::uint32_t records_max);
   [[nodiscard]] bool fits(std::size_t payload_bytes) const {
     return record_bytes(payload_bytes) <= static_cast<std::size_t>(end_ - at_) && count() < records_max_;
   }
-  /// Adds a message that fits (else it is written beyond the batch's room). When it returns, the message
-  /// survives the process.
+  /// Adds a message. When it returns, the message survives the end of the process. Requires: the message
+  /// fits, or it is written beyond `room`.
   void add(ByteView payload);
 #ifdef LIGHTQ_RECORD_SUM_WIDE
-  /// The same in less time, where RecordSum::may_be_wide says so.
+  /// Adds a message as `add` does, in less time. Requires: RecordSum::may_be_wide returned true for its size.
   LIGHTQ_AVX2_INLINE void add_wide(ByteView payload);
 #endif
   [[nodiscard]] Timestamp opened() const { return opened_; }
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(extent_); }
   [[nodiscard]] Offset next_offset() const { return base_ + count(); }
-  /// Completes the header: the batch, stamped. No batch is open then.
+  /// Completes the header, closes the batch and returns it, stamped.
   std::span<std::byte> finish();
 
  private:
-  /// Where a record's payload goes, and what the mark says when it is there.
+  /// The place for a record's payload, and the content of the mark once the payload is there.
   struct Added {
     std::byte* to;
     std::byte* mark;
@@ -79,9 +80,9 @@ class OpenBatch {
   void end_record(const Added& added);
 
   std::byte* start_ = nullptr;
-  std::byte* at_ = nullptr;   // where the next record goes
-  std::byte* end_ = nullptr;  // of the room
-  std::uint64_t extent_ = 0;  // as the mark has it
+  std::byte* at_ = nullptr;   // position of the next record
+  std::byte* end_ = nullptr;  // end of `room`
+  std::uint64_t extent_ = 0;  // the mark's field of that name
   std::uint32_t records_max_ = 0;
   std::uint32_t mask_ = 0;  // SegmentHeader::batch_mask
   std::array<std::byte*, 2> slots_{};
@@ -91,14 +92,14 @@ class OpenBatch {
   Timestamp opened_;
 };
 
-/// How far ahead of a record the segment's memory is fetched, in bytes. A segment that is written again has
-/// left the caches, and a store that must wait for its line holds up all those behind it: from 2 to 8 KiB a
-/// message of 128 B takes a third less time than without (docs/benchmarks.md, suite `log`).
+/// How far ahead of a record the segment's memory is prefetched, in bytes. A recycled segment is no longer in
+/// the caches, and a store that waits for its cache line delays all later ones. With 2 to 8 KiB, a message of
+/// 128 B takes a third less time than without prefetching (docs/benchmarks.md, suite `log`).
 inline constexpr std::size_t fetched_ahead_bytes = 4096;
-/// So much at a time, which is less work than line by line.
+/// How many bytes one prefetch covers; pieces are cheaper than single lines.
 inline constexpr std::size_t fetched_at_once_bytes = 512;
 
-/// Asks for the memory far ahead of [from, to), which need not be memory.
+/// Prefetches the memory fetched_ahead_bytes after [from, to). The addresses need not be mapped.
 LIGHTQ_ALWAYS_INLINE void fetch_ahead_of(const std::byte* from, const std::byte* to) {
   constexpr std::uintptr_t line_bytes = 64;
   const auto piece_of = [](const std::byte* at) {
@@ -111,7 +112,7 @@ LIGHTQ_ALWAYS_INLINE void fetch_ahead_of(const std::byte* from, const std::byte*
   }
 }
 
-// What is in here is most of what a single message costs.
+// The functions from here on are most of the cost of a single message.
 LIGHTQ_ALWAYS_INLINE OpenBatch::Added OpenBatch::begin_record(std::size_t payload_bytes) {
   std::byte* const to = at_;
   std::byte* const end = to + record_bytes(payload_bytes);
@@ -127,7 +128,7 @@ LIGHTQ_ALWAYS_INLINE OpenBatch::Added OpenBatch::begin_record(std::size_t payloa
 LIGHTQ_ALWAYS_INLINE void OpenBatch::end_record(const Added& added) {
   using namespace open_mark_layout;
   const std::uint64_t sum_now = sum_.value();
-  // The process may end between any two stores: the record must be there before the mark says so.
+  // The process may end between any two stores, so the record must be written before the mark counts it.
   std::atomic_signal_fence(std::memory_order_release);
   store_little_endian(added.mark + extent, added.extent);
   store_little_endian(added.mark + sum, sum_now);
@@ -149,11 +150,11 @@ LIGHTQ_AVX2_INLINE void OpenBatch::add_wide(ByteView payload) {
 }
 #endif
 
-/// Makes a batch of one message in `room`, which has exactly its size: copied and summed in one pass. What is
-/// left is for the log to stamp.
+/// Builds a batch of one message in `room`; copies and sums the payload in one pass. The log stamps the other
+/// fields later. Requires: `room` has exactly the size of that batch.
 void make_batch_of_one(std::span<std::byte> room, ByteView payload);
 
-/// What a segment's first page says of an open batch.
+/// The content of an open batch's mark in a segment's first page.
 struct OpenBatchMark {
   std::uint64_t position = 0;
   Offset base;
@@ -162,12 +163,12 @@ struct OpenBatchMark {
   std::uint64_t sum = 0;
 };
 
-/// The newest valid mark of this boot.
+/// Returns the newest valid mark of this boot, or nothing.
 std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const SegmentHeader& header,
                                               BootId boot);
 
-/// Completes the header of a batch that `mark` tells of and its writer never finished: `batch` is the
-/// header's 64 bytes and the records. False if they are not what the mark says.
+/// Completes the header of a batch that has a mark and was not finished. Returns false if the records do not
+/// match the mark. Requires: `batch` is the 64 bytes of the header and the records.
 bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, const SegmentHeader& header);
 
 }  // namespace lightq::log

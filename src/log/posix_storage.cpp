@@ -1,4 +1,4 @@
-/// The real file system. Layer: log.
+/// Implements Storage with the system calls of the real file system. Layer: log.
 #include "log/posix_storage.hpp"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ Error system_error(const std::string& what) {
   return {write_error_code(code), what, code};
 }
 
-/// Repeats an interrupted system call.
+/// Repeats a system call while a signal interrupts it.
 template <typename Call>
 auto uninterrupted(Call call) {
   for (;;) {
@@ -46,7 +46,7 @@ auto uninterrupted(Call call) {
   }
 }
 
-/// As ::pwrite, but answers EFBIG without SIGXFSZ.
+/// Writes as ::pwrite does, but beyond the file size limit it fails with EFBIG and does not raise SIGXFSZ.
 ssize_t write_within_limit(int fd, ByteView bytes, std::uint64_t position) {
   if (FileSizeLimit::allows(position))
     return uninterrupted(
@@ -136,8 +136,8 @@ class PosixFile final : public File {
     });
   }
 
-  // Never by a descriptor that was opened just now: that may not be told of an error that another one was
-  // told of.
+  // Does not sync by a newly opened descriptor: the kernel may not report to it an error that another
+  // descriptor has already reported.
   Result<void> sync() override {
     const std::shared_lock lock(mutex_);
     if (fd_ == -1) {
@@ -203,7 +203,7 @@ class PosixFile final : public File {
   }
 
  private:
-  /// With the file's descriptor, or one for this call.
+  /// Calls `call` with the file's descriptor, or with a temporary one if that is released.
   template <typename Call>
   auto use(Call call) -> decltype(call(0)) {
     const std::shared_lock lock(mutex_);
@@ -215,7 +215,7 @@ class PosixFile final : public File {
     return result;
   }
 
-  /// Not another file that has its name now.
+  /// Opens the file at `path_`, but fails if another file has that name now.
   [[nodiscard]] int open_again() const {
     const int fd =
         above_standard_streams(uninterrupted([&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC); }));
@@ -229,7 +229,8 @@ class PosixFile final : public File {
   }
 
 #ifdef RWF_DSYNC
-  /// Leaves in `bytes` what the system does not know how to write so.
+  /// Writes and syncs `bytes` with RWF_DSYNC. If the system does not support that, leaves the rest in
+  /// `bytes`.
   Result<void> write_through(int fd, ByteView& bytes, std::uint64_t& position) {
     while (!bytes.empty() && FileSizeLimit::allows(position)) {
       const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -245,11 +246,11 @@ class PosixFile final : public File {
   }
 #endif
 
-  std::shared_mutex mutex_;  // held alone by `rest`, which changes what follows
-  int fd_;                   // -1: the file rests
+  std::shared_mutex mutex_;  // locked exclusively by `rest`, which changes the members below
+  int fd_;                   // -1: `rest` has closed it
   std::string path_;
-  struct stat itself_ = {};  // of a file that rests
-  MappedMemory kept_open_;   // likewise
+  struct stat itself_ = {};  // while fd_ is -1: identifies the file
+  MappedMemory kept_open_;   // while fd_ is -1: keeps the file open
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace lightq::log {
 
-/// All system calls of the durable logs are here (mmap: mapped_memory). Holds nothing; any thread.
+/// Makes all system calls of the durable logs, except mmap (see MappedMemory). Has no state. Thread: any.
 class PosixStorage final : public Storage {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
@@ -17,7 +17,8 @@ class PosixStorage final : public Storage {
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
   Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
-  /// A directory by its descriptor, which it closes. `path`: for errors.
+  /// Returns a directory for an open descriptor, which it then owns and closes. `path` is used in error
+  /// texts.
   static std::unique_ptr<Directory> directory_of(int descriptor, std::string path);
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;

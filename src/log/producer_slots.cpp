@@ -1,4 +1,4 @@
-/// The bytes of a producer file. docs/log_format.md, "Producer file". Layer: log.
+/// Checks the bytes of a producer file. docs/log_format.md, "Producer file". Layer: log.
 #include "log/producer_slots.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace lightq::log {
 
 namespace {
 
-/// Nothing is set that its flags say is not there, nor a flag that the version does not have.
+/// Returns false if a field is set that the flags declare absent, or a flag that the version does not define.
 bool is_sound_producer(const std::byte* entry, std::uint32_t version) {
   using namespace producer_layout;
   if (load_little_endian<std::uint64_t>(entry + at_id) == 0) return false;
@@ -37,7 +37,7 @@ bool are_sound_producers(const SlotBytes& slot) {
 constexpr std::uint64_t producer_file_bytes_max = SlotBytes::header_bytes + producer_layout::as_of_bytes +
                                                   limits::producers_max * producer_layout::entry_bytes_2;
 constexpr SlotFormat producer_format{"producer file",
-                                     0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that text transfers spoil
+                                     0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that text mode corrupts
                                      2, producer_file_bytes_max, are_sound_producers};
 
 }  // namespace

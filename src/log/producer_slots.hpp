@@ -1,5 +1,5 @@
-/// The bytes of a producer file: for the broker, which keeps a topic's producers in it, and for the tools on
-/// logs, which check it. Layer: log. docs/log_format.md, "Producer file".
+/// The format of a producer file. The broker stores a topic's producers in it; tools check it. Layer: log.
+/// docs/log_format.md, "Producer file".
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lightq::log {
 
-/// The body: u64 as_of, then each producer.
+/// Positions in the body: u64 as_of, then one entry for each producer.
 namespace producer_layout {
 
 inline constexpr std::size_t as_of_bytes = 8;
@@ -25,8 +25,8 @@ inline constexpr std::size_t at_secret = 36;  // 16 bytes
 inline constexpr std::size_t secret_bytes = 16;
 inline constexpr std::size_t entry_bytes_2 = 52;
 
-inline constexpr std::uint16_t flag_owner = 1;   // it has one
-inline constexpr std::uint16_t flag_secret = 2;  // likewise
+inline constexpr std::uint16_t flag_owner = 1;   // the producer has an owner
+inline constexpr std::uint16_t flag_secret = 2;  // the producer has a secret
 
 constexpr std::size_t entry_bytes_of(std::uint32_t version) {
   return version == 1 ? entry_bytes_1 : entry_bytes_2;
@@ -34,9 +34,9 @@ constexpr std::size_t entry_bytes_of(std::uint32_t version) {
 
 }  // namespace producer_layout
 
-/// Of the slot files `producers.0` and `producers.1`. Lives as long as the program.
+/// Returns the format of the slot files `producers.0` and `producers.1`. Lifetime: that of the program.
 const SlotFormat& producer_slot_format();
-/// Their name without the number.
+/// The names of the slot files, without the number.
 inline constexpr const char* producer_slots_name = "producers";
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// Whether what a log's directory says of a topic's producers is sound. Layer: log.
+/// Surveys a topic's producer files. Layer: log.
 #include "log/producer_survey.hpp"
 
 #include "log/producer_slots.hpp"
@@ -8,7 +8,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int producer_looks_max = 3;  // somebody may be writing
+constexpr int producer_looks_max = 3;  // another process may be writing the files
 
 ProducerSurvey look_at_producers(const std::string& directory, Storage& storage) {
   const std::string path = directory + "/" + producer_slots_name;

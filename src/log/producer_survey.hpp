@@ -1,5 +1,5 @@
-/// Whether what a log's directory says of a topic's producers is sound. Changes nothing, so it may be
-/// somebody else's log. Layer: log.
+/// A read-only survey of a topic's producer files. It changes nothing, so another process may have the log
+/// open. Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@
 
 namespace lightq::log {
 
-/// What was found of `producers.0` and `producers.1`.
+/// The state of `producers.0` and `producers.1`.
 struct ProducerSurvey {
-  std::size_t producers = 0;         ///< in the file that counts
-  std::optional<Error> newer;        ///< a newer version wrote one of the files
-  std::optional<Error> unavailable;  ///< they cannot be looked at now, sound as they may be (is_shortage)
-  std::optional<Error> lost;         ///< there are files, and none is sound
-  std::vector<std::string> unsound;  ///< names that a broker would not believe; there may be no such file
+  std::size_t producers = 0;         ///< number in the file that counts
+  std::optional<Error> newer;        ///< set if a newer version wrote one of the files
+  std::optional<Error> unavailable;  ///< set if they, perhaps sound, cannot be read now (is_shortage)
+  std::optional<Error> lost;         ///< set if there are files and none is sound
+  std::vector<std::string> unsound;  ///< names that a broker would reject; the files need not exist
   std::vector<Finding> findings;     ///< all of that, in words
 };
 
-/// What looks damaged is looked at again, for somebody may be writing.
+/// Surveys the producer files in `directory`. Reads up to three times if something looks damaged, because
+/// another process may be writing.
 ProducerSurvey survey_producers(const std::string& directory, Storage& storage);
 
 }  // namespace lightq::log

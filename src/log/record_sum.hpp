@@ -1,4 +1,4 @@
-/// A sum of records that is kept up while they are copied. docs/log_format.md, "Open batch". Layer: log.
+/// A checksum of records that is updated while they are copied. docs/log_format.md, "Open batch". Layer: log.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace lightq::log {
 namespace record_sum_detail {
 
 #if defined(__GNUC__)
-/// Two lanes: added and shifted at once, loaded and stored as sixteen bytes.
+/// Two lanes of 64 bits, added and shifted by one instruction each, and loaded and stored as sixteen bytes.
 using Pair = std::uint64_t __attribute__((vector_size(16)));
 
 inline Pair rotated(Pair value, int bits) {
@@ -26,7 +26,7 @@ inline Pair rotated(Pair value, int bits) {
 inline Pair low_only(std::uint64_t value) {
   return Pair{value, 0};
 }
-/// The lower lane of `low`, the upper one of `high`.
+/// Returns the lower lane of `low` and the upper lane of `high`.
 inline Pair low_of(Pair low, Pair high) {
   return Pair{low[0], high[1]};
 }
@@ -57,12 +57,13 @@ inline void store_pair(std::byte* to, Pair pair) {
   std::memcpy(to, &pair, sizeof pair);
 }
 
-/// Word by word: who has just written a message so need not wait until it is in memory.
+/// Loads two words separately: if the message was written just now, a wide load would wait until the stores
+/// have reached the cache.
 inline Pair load_words(const std::byte* from) {
   return Pair{load_little_endian<std::uint64_t>(from), load_little_endian<std::uint64_t>(from + 8)};
 }
 
-/// Zeros behind it. `bytes` < 8.
+/// Loads fewer than 8 bytes, followed by zeros.
 inline std::uint64_t load_part_of_word(const std::byte* from, std::size_t bytes) {
   const auto byte = [from](std::size_t at) { return std::to_integer<std::uint64_t>(from[at]) << 8 * at; };
   if (bytes >= 4) {
@@ -72,7 +73,8 @@ inline std::uint64_t load_part_of_word(const std::byte* from, std::size_t bytes)
   return bytes == 0 ? 0 : byte(0) | byte(bytes / 2) | byte(bytes - 1);
 }
 
-/// Zeros behind what is no whole pair: without a copy, which would have to be in memory first. `bytes` < 16.
+/// Loads fewer than 16 bytes, followed by zeros. Does not copy them into a buffer, because the load would
+/// have to wait for that copy's stores.
 inline Pair load_part(const std::byte* from, std::size_t bytes) {
   if (bytes < 8) return low_only(load_part_of_word(from, bytes));
   return Pair{load_little_endian<std::uint64_t>(from), load_part_of_word(from + 8, bytes - 8)};
@@ -80,17 +82,19 @@ inline Pair load_part(const std::byte* from, std::size_t bytes) {
 
 }  // namespace record_sum_detail
 
-/// An order-dependent sum of records, quick enough to be kept up for each: any change of one eight-byte word
-/// changes it. What survives a power cut has CRCs; this guards memory that outlived its process.
+/// An order-dependent sum of records. It is fast enough to be updated for each record, and any change of one
+/// eight-byte word changes it. It protects memory that survives its process; CRCs protect data that survives
+/// a power cut.
 class RecordSum {
  public:
   void add(ByteView payload) { add_to(nullptr, payload); }
-  /// As add, and copies the record to `to`: the bytes are read once for both.
+  /// Adds the record and copies it to `to`, reading its bytes only once.
   void add_copying(std::byte* to, ByteView payload) { add_to(to, payload); }
 #ifdef LIGHTQ_RECORD_SUM_WIDE
-  /// Whether add_copying_wide may be used for a record of so many bytes.
+  /// Returns whether add_copying_wide may be used for a record of `bytes` bytes.
   static bool may_be_wide(std::size_t bytes) { return record_sum_detail::may_be_wide(bytes); }
-  /// As add_copying, in less time.
+  /// Adds and copies the record as add_copying does, in less time. Requires: may_be_wide returned true for
+  /// its size.
   LIGHTQ_AVX2_INLINE void add_copying_wide(std::byte* to, ByteView payload) {
     record_sum_detail::add_copying_wide<turn_bits>(lanes_.data(), to, payload.data(), payload.size());
   }
@@ -111,8 +115,8 @@ class RecordSum {
                                                                  0x165667B19E3779F9, 0x27D4EB2F165667C5};
 };
 
-// Each eight bytes are added to one of the four lanes, which is then turned; before the first, the length to
-// the first lane.
+// Adds the length to the first lane and rotates that lane. Then adds each eight bytes to one of the four
+// lanes, in turn, and rotates the lane by turn_bits.
 inline void RecordSum::add_to(std::byte* to, ByteView payload) {
   using namespace record_sum_detail;
   auto* const lanes = reinterpret_cast<std::byte*>(lanes_.data());

@@ -1,4 +1,4 @@
-/// The sum of a record with all four lanes in one register, for processors that have AVX2. Layer: log.
+/// Computes a record's sum with all four lanes in one register, on processors with AVX2. Layer: log.
 #pragma once
 
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -17,14 +17,15 @@ inline bool detect_avx2() {
   return __builtin_cpu_supports("avx2") != 0;
 }
 inline const bool has_wide_sums = detect_avx2();
-/// So long a record must be: its last bytes are loaded together with those before them.
+/// Minimum length of a record: its last bytes are loaded together with the bytes before them.
 inline constexpr std::size_t wide_block_bytes = 32;
 
 inline bool may_be_wide(std::size_t bytes) {
   return bytes >= wide_block_bytes && has_wide_sums;
 }
 
-/// From 16 - n on: a shuffle that moves bytes n places down, and zeros behind them.
+/// A table of shuffles. A shuffle loaded from index 16 - n moves the last n bytes to the front, followed by
+/// zeros.
 alignas(32) inline constexpr auto moved_down = [] {
   std::array<std::uint8_t, 32> moved{};
   for (std::size_t i = 0; i < moved.size(); ++i)
@@ -32,9 +33,9 @@ alignas(32) inline constexpr auto moved_down = [] {
   return moved;
 }();
 
-/// For such processors only.
+/// Marks functions that only processors with AVX2 can run.
 #define LIGHTQ_AVX2_TARGET [[gnu::target("avx2")]]
-/// And inlined into functions for them.
+/// Marks functions that are also inlined into their callers, which must have the same target.
 #define LIGHTQ_AVX2_INLINE [[gnu::target("avx2"), gnu::always_inline]] inline
 
 template <int turn_bits>
@@ -51,26 +52,30 @@ LIGHTQ_AVX2_INLINE void store_block(std::byte* to, __m256i block) {
 LIGHTQ_AVX2_INLINE __m128i load_half(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
-/// Word by word: who has just written the first ones as such need not have them in memory yet.
+/// Loads the first two words separately: if they were written just now, a wide load would wait until the
+/// stores have reached the cache.
 LIGHTQ_AVX2_INLINE __m256i load_first_block(const std::byte* from) {
   const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
   const __m128i high = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8));
   return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi64(low, high)), load_half(from + 16),
                                  1);
 }
-/// The last `bytes`, fewer than 16, of the 16 that end at `end`; zeros behind them.
+/// Loads the last `bytes` bytes before `end`, followed by zeros. Requires: `bytes` < 16, and 16 bytes before
+/// `end` are readable.
 LIGHTQ_AVX2_INLINE __m128i load_end(const std::byte* end, std::size_t bytes) {
   const __m128i shuffle = _mm_loadu_si128(reinterpret_cast<const __m128i*>(moved_down.data() + 16 - bytes));
   return _mm_shuffle_epi8(load_half(end - 16), shuffle);
 }
-/// Of the block of which there are `bytes`, fewer than 32.
+/// Loads the incomplete last block: the `bytes` bytes before `end`, followed by zeros. Requires: `bytes` <
+/// 32.
 LIGHTQ_AVX2_INLINE __m256i load_last_block(const std::byte* end, std::size_t bytes) {
   if (bytes < 16) return _mm256_zextsi128_si256(load_end(end, bytes));
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(end - bytes)), load_end(end, bytes - 16),
                                  1);
 }
 
-/// As RecordSum::add_copying, of at least `wide_block_bytes`.
+/// Adds and copies a record as RecordSum::add_copying does. Requires: it has at least `wide_block_bytes`
+/// bytes.
 template <int turn_bits>
 LIGHTQ_AVX2_INLINE void add_copying_wide(std::uint64_t* lanes, std::byte* to, const std::byte* from,
                                          std::size_t bytes) {

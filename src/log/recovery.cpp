@@ -1,4 +1,4 @@
-/// Opening what an earlier process left. docs/log_format.md, "Recovery". Layer: log.
+/// Opens the segments that an earlier process left. docs/log_format.md, "Recovery". Layer: log.
 #include "log/recovery.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace lightq::log {
 
 namespace {
 
-/// One segment file as it lies there.
+/// A segment file as recovery finds it.
 struct FoundFile {
   std::string path;
   Offset name_offset;
@@ -69,8 +69,8 @@ class Recovery {
   const BatchCiphers* const ciphers_;
   const ExpectedLog& expected_;
   const BootId boot_{storage_.boot_id()};
-  std::optional<Offset> unnamed_;  // the newest segment, if it has not got its name yet
-  // What is to be changed on the disk, once all files were looked at: in a log that is refused nothing is.
+  std::optional<Offset> unnamed_;  // the newest segment, if it still has no name
+  // The changes on disk, made after all files have been read: a log that is refused stays unchanged.
   std::vector<std::function<Result<void>()>> changes_;
   RecoveredSegments result_;
 };
@@ -92,7 +92,7 @@ Result<RecoveredSegments> Recovery::run() {
   return std::move(result_);
 }
 
-// Before anything is changed.
+// Called before anything is changed.
 Result<void> Recovery::look_whose_it_is() {
   if (expected_.id == 0) return {};
   const auto names = list_named_segments(directory_, storage_);
@@ -101,7 +101,7 @@ Result<void> Recovery::look_whose_it_is() {
   return first ? check_owner(*first) : Result<void>{};
 }
 
-// Of a file in clear its own error says more.
+// The error of check_segment_encrypted says more about an unencrypted file.
 Result<void> Recovery::check_owner(const FoundFile& file) const {
   const SegmentHeader& header = *file.decoded.header;
   const std::uint32_t found = log_id_of(header.incarnation);
@@ -118,7 +118,8 @@ Result<void> Recovery::check_owner(const FoundFile& file) const {
                                        " has its place; nothing of it was changed"};
 }
 
-// The newest one gets its name later, and what else is left of an earlier process's next ones is removed.
+// Lists the segments, including one without a name. Schedules the newest one's rename, and the removal of
+// other prepared files of the earlier process.
 Result<std::vector<Offset>> Recovery::list_all_segments() {
   auto names = list_named_segments(directory_, storage_);
   if (!names) return names;
@@ -143,7 +144,7 @@ Result<std::vector<Offset>> Recovery::list_all_segments() {
   return names;
 }
 
-// In their order; none is made twice.
+// Makes the scheduled changes in order, each only once.
 Result<void> Recovery::make_changes() {
   for (const auto& change : std::exchange(changes_, {})) {
     if (auto made = change(); !made) return made;
@@ -151,8 +152,8 @@ Result<void> Recovery::make_changes() {
   return {};
 }
 
-// The last files, as long as their header never came to the disk and no message is in them, were made by
-// appends that a power cut undid. All of them go at once, so that opening again finds the same log.
+// Schedules the removal of last files without their own header and without messages, from appends that a
+// power cut undid. It removes them in one recovery, so that the next open finds the same log.
 Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   while (!names.empty()) {
     auto found = look_at(names.back());
@@ -173,7 +174,7 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   return {};
 }
 
-// With an index that a process may have left beside it: the next segment of this name has its own, or none.
+// Also removes a leftover index file: the next segment of this name has its own index or none.
 void Recovery::remove_segment(const FoundFile& found) {
   changes_.emplace_back([this, path = found.path, name = found.name_offset] {
     static_cast<void>(storage_.unlink(directory_ + "/" + segment_index_name(name)));
@@ -181,15 +182,15 @@ void Recovery::remove_segment(const FoundFile& found) {
   });
 }
 
-// A file that was used again, and whose new header never came: the old one names an offset before the whole
-// log, for what had that name was dropped, and its name was gone for good before.
+// Returns true if the file was recycled and its new header never reached the disk. The old one then names an
+// offset before the whole log: that segment was dropped, and its name durably removed.
 bool Recovery::shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names) {
   if (!found.decoded.header || names.front() <= found.decoded.header->first_offset) return false;
   return incarnation_of(names) == found.decoded.header->incarnation;
 }
 
-// As the first file says that has its own header. That need not be the oldest: where nothing is synced, only
-// the one that was the newest when others were dropped has its header on disk for sure.
+// Returns the first file with its own header, and so the log's incarnation. It need not be the oldest:
+// without syncs, only the newest file at the time when others were dropped surely has its header on disk.
 std::optional<FoundFile> Recovery::first_with_its_header(const std::vector<Offset>& names) {
   for (const Offset name : names) {
     auto found = look_at(name);
@@ -205,7 +206,7 @@ std::optional<std::uint64_t> Recovery::incarnation_of(const std::vector<Offset>&
   return found ? std::optional(found->decoded.header->incarnation) : std::nullopt;
 }
 
-// Of a file without its header: from the offset in its name on, of whatever epochs the scanner looks for.
+// Returns the first batch with an offset at or past that in the file's name, of the scanner's epochs.
 std::optional<ScannedBatch> Recovery::first_batch(FoundFile& found, SegmentScanner& scanner) {
   const auto batch = scanner.batch_at(segment_header_bytes);
   if (batch && found.name_offset <= batch->base) return batch;
@@ -250,8 +251,8 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   return add_sound(found, header, next_name);
 }
 
-// Neither a missing key nor what is not encrypted where all else is are damage, which readers would pass
-// over: the log does not open, and nothing is changed.
+// A missing key, or an unencrypted file among encrypted ones, is not damage, which readers would skip: the
+// log does not open, and nothing is changed.
 Result<void> Recovery::check_key(const FoundFile& found, const SegmentHeader& header) {
   if (result_.cipher == nullptr && ciphers_ != nullptr) result_.cipher = ciphers_->of(result_.incarnation);
   const KeyedSegment segment{found.path, *found.file, header, std::min(found.size_bytes, header.file_bytes)};
@@ -260,7 +261,7 @@ Result<void> Recovery::check_key(const FoundFile& found, const SegmentHeader& he
 }
 
 Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name) {
-  // A file that was cut short gets its space back, if there is any.
+  // A file that was truncated is extended to its full size, if the disk has space.
   if (found.size_bytes < header.file_bytes && !next_name) {
     if (auto known = check_all_known(found.path, *found.file, header, found.size_bytes); !known) return known;
     if (found.file->allocate(header.file_bytes)) found.size_bytes = header.file_bytes;
@@ -269,12 +270,12 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
   segment->synced_position = 0;
   const auto seal = decode_segment_seal(found.page, header, boot_);
-  // Also for the last one: its successor may have been lost, but what was sealed is never written again.
+  // This includes the last file: its successor may be lost, but a sealed segment is never appended to.
   const bool sealed = seal && seal->end_position <= usable && header.first_offset <= seal->end_offset &&
                       segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
-    // It is on disk and takes no more: as good as closed, unless something that lay behind it was removed.
+    // The segment is full and on disk: as good as a closed log, unless data behind it was removed.
     result_.report.closed = !next_name && segment->seal_written && result_.report.bytes_cut == 0;
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
@@ -285,14 +286,14 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
     }
   }
   if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
-  // It is opened by its name again.
+  // Make the changes first: a released segment is opened by its name later.
   if (auto made = next_name ? Result<void>{} : make_changes(); !made) return made;
   segment->release();
   result_.segments.push_back(std::move(segment));
   return {};
 }
 
-// From the newest checkpoint on. What the file does not say it has reserved was never written to its end.
+// Scans from the newest checkpoint on. Nothing was written beyond the checkpoint's reserved position.
 Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found, bool last) {
   const SegmentHeader& header = segment.header();
   auto checkpoint = decode_segment_checkpoint(found.page, header, boot_);
@@ -320,13 +321,12 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   }
   result_.report.scanned_bytes += limit - std::min(from, limit);
   if (to_its_end) return cut_tail(segment, scanner, last);
-  // Beyond the limit there may be batches that never became durable: nothing is appended in front of them.
+  // Beyond the limit there may be batches that never became durable, so nothing is appended before them.
   segment.sealed = true;
   return check_readable(segment.path(), scanner, segment.end_position(), limit);
 }
 
-// A batch that single messages were being packed into when the process ended: as far as its mark goes, it is
-// as good as any other.
+// Completes the batch that collected single messages when the process ended, as far as its mark goes.
 Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                          const OpenBatchMark& mark) {
   const bool here = mark.position == segment.end_position() && mark.base == segment.end_offset();
@@ -350,8 +350,8 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
   return {};
 }
 
-// No header, so no epoch: nothing in this file can be told from what lay in it before. It keeps its place in
-// the log, and its offsets are never given to other messages.
+// Adds a file with a lost header. Without the header's epoch, the log's batches cannot be distinguished from
+// older bytes. The segment keeps its range of offsets, so that other messages never get them.
 Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> next_name) {
   Offset end = next_name.value_or(found.name_offset);
   if (!next_name) {
@@ -378,7 +378,7 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
   return {};
 }
 
-// Walks from batch to batch while everything holds; past damage if something sound follows.
+// Reads batch after batch while all are sound. Continues behind damage if a sound batch follows it.
 Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
   for (;;) {
     const std::uint64_t position = segment.end_position();
@@ -399,10 +399,10 @@ Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
   }
 }
 
-// Nothing sound follows the end. What is there of this segment's epoch is an append that was never completed,
-// and is counted as cut. All that is not zero behind the end is overwritten with zeros, so that no later
-// append can make it whole: of appends that were under way together any sector may be missing while the
-// others came, and what came may be the rest of a batch whose beginning the next append writes once more.
+// Cuts the tail: no sound batch follows the end. Bytes of this segment's epoch there belong to an unfinished
+// append, and are counted as cut. Everything behind the end becomes zeros, so that no later append can
+// complete it. A crash during several appends may have kept any of their sectors from the disk. A sector that
+// is there may be the end of a batch whose beginning the next append writes again.
 Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last) {
   const std::uint64_t tail = segment.end_position();
   const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);
@@ -413,7 +413,7 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     const ByteView there(header.data(), segment.usable_bytes() - tail);
     const bool stale = scanner.header_at(tail).has_value() ||
                        !BatchView::check_stored_header(there, segment.header().batch_mask).has_value();
-    // A sound header of another epoch is left from before the file was recycled.
+    // A sound header of another epoch remains from before the file was recycled.
     if (!stale) end = header_end;
   }
   end = std::max(tail, std::min(end, segment.usable_bytes()));
@@ -423,11 +423,11 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();
   }
-  // In front of another segment nothing is ever appended here.
+  // Nothing is ever appended before another segment.
   if (!last) return {};
   if (auto made = make_changes(); !made) return made;
   auto wiped = wipe_tail(segment, tail, scanner);
-  if (!wiped) mark_failed_sync(directory_, storage_);  // the next start would find zeros, and believe them
+  if (!wiped) mark_failed_sync(directory_, storage_);  // else the next start would accept the zeros
   return wiped;
 }
 
@@ -435,7 +435,7 @@ void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& da
   result_.report.damaged.push_back({segment.path(), damage.begin, damage.end, damage.first, damage.next});
 }
 
-// The segment begins where the one before it ended, or messages are missing in between.
+// A segment must begin where the previous one ended, or messages are missing.
 Result<void> Recovery::check_continuity(const SegmentFile& segment) {
   if (result_.segments.empty()) return {};
   const SegmentFile& before = *result_.segments.back();
@@ -463,7 +463,7 @@ void Recovery::add_up() {
   report.segments = result_.segments.size();
   for (const DamagedRange& range : report.damaged) report.damaged_messages += range.messages();
   if (result_.segments.empty()) return;
-  // Up to the first that was not synced, and in it as far as its last checkpoint.
+  // All is durable up to the first unsynced segment, and within that one up to its last checkpoint.
   for (const auto& segment : result_.segments) {
     result_.durable = segment->synced() ? segment->end_offset() : segment->synced_point.end_offset;
     if (!segment->synced()) break;

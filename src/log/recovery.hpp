@@ -1,5 +1,5 @@
-/// Opening what an earlier process left: which segments there are, where they end, what is damaged. Explained
-/// on an example in docs/log_format.md, "Recovery". Layer: log.
+/// Opens the segments that an earlier process left: finds which there are, where they end, and which parts
+/// are damaged. docs/log_format.md, "Recovery", explains it with an example. Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +16,32 @@
 
 namespace lightq::log {
 
-/// A stretch of the log that cannot be delivered.
+/// A range of the log that cannot be delivered.
 struct DamagedRange {
-  std::string file;  ///< where; for a missing file, the one before the gap
+  std::string file;  ///< the damaged file; for a missing file, the one before the gap
   std::uint64_t begin_position = 0;
   std::uint64_t end_position = 0;  ///< equal to begin_position: a file is missing here
   Offset first;
-  Offset next;  ///< one past the last message lost
+  Offset next;  ///< one past the last lost message
 
   [[nodiscard]] std::uint64_t messages() const { return distance(first, next); }
 };
 
-/// What opening a log found.
+/// The result of a recovery.
 struct RecoveryReport {
   std::size_t segments = 0;
-  std::uint64_t messages = 0;       ///< first_offset to next_offset, without the damaged and the gaps
-  bool closed = false;              ///< the log had been closed, or ends in a full segment that is on disk
-  bool closed_for_good = false;     ///< it had been closed, and will be found so after a power cut, too
-  std::uint64_t scanned_bytes = 0;  ///< looked at past the newest checkpoint, where it had not
-  std::uint64_t bytes_cut = 0;      ///< of an append that had not been completed: the torn tail
+  std::uint64_t messages = 0;       ///< from first_offset to next_offset, without damaged ranges and gaps
+  bool closed = false;              ///< the log was closed, or ends in a full segment that is on disk
+  bool closed_for_good = false;     ///< it was closed, and that will still be visible after a power cut
+  std::uint64_t scanned_bytes = 0;  ///< past the newest checkpoints, if the log was not closed
+  std::uint64_t bytes_cut = 0;      ///< bytes of incomplete appends: the torn tail
   std::string cut_file;
   std::vector<DamagedRange> damaged;
   std::uint64_t damaged_messages = 0;
-  std::uint64_t gap_messages = 0;  ///< lost before, and stated so by a repair: no damage any more
+  std::uint64_t gap_messages = 0;  ///< lost earlier, and a repair has stated that: no damage any more
 
   [[nodiscard]] bool clean() const { return bytes_cut == 0 && damaged.empty(); }
-  /// One sentence for a log file; names the first damaged range.
+  /// Returns one sentence for the broker's log, which names the first damaged range.
   [[nodiscard]] std::string text() const;
 };
 
@@ -50,27 +50,27 @@ struct RecoveredSegments {
   std::deque<std::unique_ptr<SegmentFile>> segments;  ///< only the last may be unsealed
   std::uint32_t batch_mask = 0;                       ///< of the newest segment; 0: none
   std::uint64_t incarnation = 0;                      ///< 0: no segments
-  Offset durable;                                     ///< everything before it was known to be on disk
+  Offset durable;                                     ///< every message before it was known to be on disk
   RecoveryReport report;
-  std::unique_ptr<BatchCipher> cipher;  ///< null: there were no segments, or no ciphers
+  std::unique_ptr<BatchCipher> cipher;  ///< null if there are no segments or no ciphers
 };
 
-/// Whose a log is to be.
+/// The topic that a log must belong to.
 struct ExpectedLog {
-  using Names = std::map<std::uint32_t, std::string>;  ///< by log id
+  using Names = std::map<std::uint32_t, std::string>;  ///< topic names by log id
 
-  std::uint32_t id = 0;          ///< the upper half of its incarnation; 0: whichever is there
-  const Names* names = nullptr;  ///< of whom other logs are, for the error; null: not known
+  std::uint32_t id = 0;          ///< upper half of the log's incarnation; 0 accepts any
+  const Names* names = nullptr;  ///< topics that own other logs, for the error; null: unknown
 };
 
-/// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
-/// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; a segment that was begun
-/// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed. All
-/// of that after everything was looked at: in a log that is refused, nothing is changed. `ciphers`: of what
-/// is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is changed, nor of
-/// another log than the one expected. Errors: foreign_format (names the file), corrupt (two files claim the
-/// same offsets, or it belongs to another topic), io_error; not_supported where what a segment was encrypted
-/// with is not there (names file and key); corrupt, too, where one is not encrypted though there are ciphers.
+/// Opens the log in `directory`; a missing directory is an empty log. Scans the bytes past the newest
+/// checkpoint of each unsealed segment, unless the log was closed. Cuts and wipes a torn tail, renames a
+/// segment that was begun without a name, and removes other prepared files; changes nothing else on disk. It
+/// reads everything before it changes anything, so a log that is refused stays unchanged. The log is refused
+/// if a segment cannot be decrypted, or if it is not the expected one. `ciphers` decrypts the segments; null
+/// means that none may be encrypted. Errors: foreign_format (names the file); corrupt (two files have the
+/// same offsets, the log belongs to another topic, or a segment is not encrypted although there are ciphers);
+/// not_supported if the key of a segment is missing (names file and key); io_error.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
                                            const BatchCiphers* ciphers = nullptr,
                                            const ExpectedLog& expected = {});

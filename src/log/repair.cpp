@@ -1,4 +1,4 @@
-/// Makes a sound log out of a broken one. Layer: log.
+/// Repairs a damaged log, in place or into a copy. Layer: log.
 #include "log/repair.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace lightq::log {
 
 namespace {
 
-/// A file that was written, and the name it gets.
+/// A file that was written, and its final name.
 struct NewFile {
   std::string path;
   std::string final_name;
@@ -60,13 +60,13 @@ class Repair {
   bool cursors_need_writing_ = false;
   CursorSurvey found_table_;
   bool table_needs_writing_ = false;
-  std::vector<NewCursor> table_;            // what the new table holds
-  std::vector<std::string> bad_indexes_;    // names
-  std::vector<std::string> bad_producers_;  // likewise
+  std::vector<NewCursor> table_;            // content of the new table
+  std::vector<std::string> bad_indexes_;    // file names
+  std::vector<std::string> bad_producers_;  // file names
 };
 
 Result<void> Repair::plan(const RepairOptions& options) {
-  // First: they must not be ahead of what is read then.
+  // Reads the cursors before the log, so that no cursor is newer than the log that is read.
   if (auto loaded = load_cursors(); !loaded) return loaded;
   found_table_ = survey_cursor_table(directory_, storage_, 0);
   if (found_table_.unavailable) return *found_table_.unavailable;
@@ -90,7 +90,7 @@ Result<void> Repair::plan(const RepairOptions& options) {
   return {};
 }
 
-// A log's key is made for it alone.
+// A log's key is derived from its identity, so encrypted batches need the original one.
 Result<void> Repair::check_identity() const {
   const bool encrypted = std::any_of(plan_.segments.begin(), plan_.segments.end(),
                                      [](const PlannedSegment& segment) { return segment.encrypted; });
@@ -115,7 +115,8 @@ void Repair::clamp_cursors() {
   }
 }
 
-// What a broken disk does not give is given up; what this process cannot open just now is not.
+// Gives up cursors that a broken disk cannot return, but not those that this process cannot open at the
+// moment.
 Result<void> Repair::load_cursors() {
   CursorFile file(storage_, directory_);
   auto loaded = file.load(UnreadableSlot::is_damaged);
@@ -132,8 +133,8 @@ Result<void> Repair::load_cursors() {
   return {};
 }
 
-// An embedded queue's. Bound to the log by its incarnation: a table that says another is looked at once more
-// for cursors of this log.
+// Loads the cursor table of an embedded queue. The incarnation binds a table to its log: if the table names
+// another one, it is read again for cursors of this log.
 Result<void> Repair::load_table() {
   if (!found_table_.exists) return {};
   if (found_table_.foreign) return Error{ErrorCode::foreign_format, found_table_.findings.back().detail, 0};
@@ -153,7 +154,7 @@ Result<void> Repair::load_table() {
   return {};
 }
 
-// They are not copied. In place sound ones stay as they are: a start compares them with what the log has.
+// A copy has no producer files. In place, sound ones stay: a start compares them with the content of the log.
 Result<void> Repair::check_producers() {
   ProducerSurvey survey = survey_producers(directory_, storage_);
   if (survey.unavailable) return *survey.unavailable;
@@ -163,12 +164,12 @@ Result<void> Repair::check_producers() {
   return {};
 }
 
-// A cursor table is bound to its log, which without a segment would have another identity.
+// A cursor table is bound to the log's incarnation, which a log without any segment would not keep.
 bool Repair::needs_end() const {
   return plan_.needs_end_segment() || (found_table_.exists && !plan_.has_pieces);
 }
 
-// Those of files that are written anew are of no use either.
+// The index files of segments that are rewritten are useless too.
 void Repair::judge_indexes() {
   LogSurvey survey;
   for (const PlannedSegment& planned : plan_.segments) {
@@ -251,7 +252,7 @@ Result<void> Repair::fill(const std::string& to) {
 
 Result<RepairReport> Repair::write_to(const std::string& output, const RepairOptions& options) {
   if (auto planned = plan(options); !planned) return planned.error();
-  report_.producers_lost.clear();  // a copy has none
+  report_.producers_lost.clear();  // a copy has no producer files
   const std::string unfinished = output + ".unfinished-" + std::to_string(storage_.random());
   Result<void> done = fill(unfinished);
   if (done) done = storage_.rename(unfinished, output);
@@ -273,7 +274,7 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
   if (!names) return names.error();
   const auto unnamed = unnamed_segment(directory_, *names, storage_);
   if (!unnamed) return unnamed.error();
-  if (*unnamed) {  // nothing is changed of what cannot be repaired
+  if (*unnamed) {  // plan first, so that a log that cannot be repaired stays unchanged
     if (auto possible = Repair(directory_, storage_).plan(options); !possible) return possible.error();
     if (auto named = name_unnamed_segment(directory_, *names, storage_); !named) return named.error();
   }
@@ -311,7 +312,7 @@ Result<std::string> Repair::make_room_for_old_files() {
   }
 }
 
-// The old files keep their names until the new ones take them over: at no moment is there less than before.
+// The old files keep their names until the new files replace them, so no message disappears in between.
 Result<void> Repair::give_second_names() {
   std::vector<std::string> names;
   for (const PlannedSegment& segment : plan_.segments) {
@@ -333,8 +334,8 @@ Result<void> Repair::give_second_names() {
   return storage_.sync_directory(directory_);
 }
 
-// The last first: what is there twice for a moment, a repair that is run again sees through; what is not
-// there it could not.
+// Replaces the last file first. If the repair is interrupted, messages may exist in two files, which a second
+// repair can sort out. With the other order they could be missing, which it could not.
 Result<void> Repair::put_in_place() {
   for (const auto* names : {&bad_indexes_, &bad_producers_}) {
     for (const std::string& name : *names) {
@@ -362,7 +363,7 @@ Result<void> Repair::put_in_place() {
   return cursors_need_writing_ ? replace_cursors() : Result<void>();
 }
 
-// As below.
+// Writes a new file and renames it, because the old file's second name shares its bytes.
 Result<void> Repair::replace_table() {
   const std::string path = directory_ + "/" + std::string(CursorTable::file_name);
   const std::string unfinished = path + ".new";
@@ -371,7 +372,7 @@ Result<void> Repair::replace_table() {
   return storage_.sync_directory(directory_);
 }
 
-// Not written over: the old files' second names share their bytes.
+// Writes new files and renames them, because the old files' second names share their bytes.
 Result<void> Repair::replace_cursors() {
   const std::string slot = directory_ + "/cursors.";
   if (!cursors_.empty()) {

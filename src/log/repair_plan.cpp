@@ -1,4 +1,4 @@
-/// What of a broken log can be saved. Layer: log.
+/// Finds the sound messages of a damaged log and plans its repair. Layer: log.
 #include "log/repair_plan.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace lightq::log {
 
 namespace {
 
-/// Offsets that some file has given already.
+/// The offsets that the files read so far have supplied.
 class Covered {
  public:
   [[nodiscard]] bool touches(Offset first, Offset next) const {
@@ -25,7 +25,8 @@ class Covered {
   std::map<Offset, Offset> ranges_;  // of pieces, which never overlap
 };
 
-/// The best file first, where two have the same messages.
+/// Returns the order in which files are read. If two files have the same messages, the better file is read
+/// first.
 int rank(PageState state) {
   return state == PageState::sound ? 0 : state == PageState::misnamed ? 1 : 2;
 }
@@ -52,9 +53,9 @@ class Planner {
   const bool trust_batches_;
   RepairPlan plan_;
   Covered covered_;
-  bool sound_ = true;  // what the last walk met
+  bool sound_ = true;  // whether the last walk found no damage
   Offset walk_end_;
-  std::optional<Error> newer_;  // of the first batch that a newer version wrote
+  std::optional<Error> newer_;  // for the first batch that a newer version wrote
 };
 
 Result<RepairPlan> Planner::run() {
@@ -102,7 +103,7 @@ Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after
     end = after != nullptr ? after->first_offset() : reserved_end(**file, source);
     const bool never_begun =
         after == nullptr && source.state == PageState::blank && end == source.name_offset;
-    sound_ = never_begun;  // the next opening removes it
+    sound_ = never_begun;  // the next open removes the file
   }
   plan_.next = std::max(plan_.next, end);
   planned.keep = sound_;
@@ -118,14 +119,14 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
     const ScannedBatch& batch = walk.batch();
     if (const auto newer = walk.newer_in_damage(); newer && !newer_)
       newer_ = newer->error(planned.source.path);
-    // What another file has given already is not wanted twice.
+    // Messages that another file has already supplied are skipped.
     if (step == SegmentWalk::Step::damage || covered_.touches(batch.base, batch.end)) {
       sound_ = false;
       continue;
     }
     auto& pieces = planned.pieces;
     if (pieces.empty() && !planned.source.header) planned.encrypted = walk.view().is_encrypted();
-    if (walk.view().is_encrypted() != planned.encrypted) {  // put there by somebody else
+    if (walk.view().is_encrypted() != planned.encrypted) {  // something else put it there
       sound_ = false;
       continue;
     }
@@ -139,7 +140,7 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
   walk_end_ = walk.end_offset();
 }
 
-// Where the mask is lost with the header the first batch tells it; those that have another one are not sound.
+// If the mask is lost with the header, the first batch supplies it. Batches with another mask are not sound.
 std::uint32_t Planner::first_mask(File& file, const WalkRange& range) {
   SegmentScanner scanner(file, range.marks, range.end);
   auto first = scanner.batch_at(segment_header_bytes);
@@ -147,8 +148,8 @@ std::uint32_t Planner::first_mask(File& file, const WalkRange& range) {
   return first ? first->mask : 0;
 }
 
-// The epoch is lost with the header. The first batch tells one; that it is this life's is sure where they run
-// on to where the next file begins.
+// The epoch is lost with the header; the first batch supplies one. It certainly belongs to this use of the
+// file if the batches continue up to the beginning of the next file.
 void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSegment& planned) {
   const SurveyedSegment& source = planned.source;
   SegmentScanner scanner(file, source.marks(), source.size_bytes);
@@ -165,7 +166,7 @@ void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSeg
   if (beyond || (!shown && !trust_batches_)) planned.pieces.clear();
 }
 
-// Of a last file without a header: what no other message may be called, as recovery reckons it.
+// Returns the end of the offsets that a last file without a header reserves, by the same rule as recovery.
 Offset Planner::reserved_end(File& file, const SurveyedSegment& source) {
   SegmentScanner scanner(file, source.marks(), source.size_bytes);
   auto batch = scanner.batch_at(segment_header_bytes);
@@ -207,7 +208,7 @@ void Planner::state_gap(PlannedSegment& planned, SoundPiece& piece) {
   plan_.messages += distance(piece.first, piece.next);
 }
 
-// A file without a message is of use only at the end, where it remembers the next offset.
+// A file without messages is useful only at the end, where it records the next offset.
 void Planner::judge_empty(PlannedSegment& planned) {
   const Offset first = planned.source.first_offset();
   const bool is_end = first == plan_.next && &planned == &plan_.segments.back();

@@ -1,4 +1,5 @@
-/// What of a broken log can be saved, and which of its files need to be written anew for it. Layer: log.
+/// Plans a repair: which messages of a damaged log can be saved, and which files must be rewritten. Layer:
+/// log.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +11,33 @@
 
 namespace lightq::log {
 
-/// Messages of one file that follow each other, all sound.
+/// A contiguous run of sound messages in one file.
 struct SoundPiece {
   Offset first;
   Offset next;
-  std::uint64_t begin = 0;  ///< positions
+  std::uint64_t begin = 0;  ///< positions in the file
   std::uint64_t end = 0;
   Timestamp newest;
-  Offset gap_begin;  ///< what its new header has to state; 0: no gap before it
+  Offset gap_begin;  ///< offset for the new file's header; 0: no gap before the piece
 };
 
-/// A file and what to do with it.
+/// A segment file and the plan for it.
 struct PlannedSegment {
   SurveyedSegment source;
   std::uint32_t epoch = 0;  ///< of its batches
   std::uint32_t batch_mask = 0;
   std::vector<SoundPiece> pieces;
-  bool encrypted = false;  ///< they are
-  bool keep = false;       ///< it may stay as it is
+  bool encrypted = false;  ///< the pieces are encrypted
+  bool keep = false;       ///< the file may stay as it is
 
-  /// SegmentHeader::key_id of what is made of the pieces.
+  /// Returns SegmentHeader::key_id for the files made from the pieces.
   [[nodiscard]] std::uint64_t key_id() const {
     if (source.header) return source.header->key_id;
     return encrypted ? key_id_unknown : 0;
   }
 };
 
-/// Messages lost for good, which no header states yet.
+/// Messages that are lost for good and that no header states as lost yet.
 struct LostRange {
   Offset first;
   Offset next;
@@ -45,21 +46,23 @@ struct LostRange {
 struct RepairPlan {
   std::vector<PlannedSegment> segments;
   std::vector<LostRange> lost;
-  std::uint64_t incarnation = 0;  ///< 0: no file tells it any more
-  std::uint64_t messages = 0;     ///< that are saved
-  Offset end;                     ///< of the last piece
-  Offset next;                    ///< the offset that the next append gets; beyond `end`: the rest is lost
+  std::uint64_t incarnation = 0;  ///< 0: no file states it any more
+  std::uint64_t messages = 0;     ///< number that can be saved
+  Offset end;                     ///< end of the last piece
+  Offset next;                    ///< offset of the next append; the messages from `end` to here are lost
   bool has_pieces = false;
-  bool end_is_kept = false;  ///< an empty last file remembers `next` already, and may stay
+  bool end_is_kept = false;  ///< an empty last file already records `next`, and may stay
 
-  /// An empty last file has to remember `next`: there may be one already, which a new log does not get.
+  /// Returns whether an empty last file must record `next`. In place, such a file may exist already; a copy
+  /// needs a new one.
   [[nodiscard]] bool needs_end_segment() const { return has_pieces ? end < next : next.value != 0; }
-  /// Nothing is to be done in place.
+  /// Returns whether a repair in place has no segment to change.
   [[nodiscard]] bool all_kept() const;
 };
 
-/// Reads the whole log in `directory`. `trust_batches`: take the batches of a file without a header for this
-/// log's where nothing shows it. Errors: foreign_format (of another version: not broken), io_error.
+/// Reads the whole log in `directory` and plans its repair. With `trust_batches`, the batches of a file
+/// without a header count as this log's even if nothing confirms it. Errors: foreign_format (another
+/// version's file, which is not damaged), io_error.
 Result<RepairPlan> plan_repair(const std::string& directory, Storage& storage, bool trust_batches);
 
 }  // namespace lightq::log

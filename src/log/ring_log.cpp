@@ -38,7 +38,7 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   const std::uint64_t position = space_.take(batch.size());
   stamp_batch(batch, next_, now, 0);
   std::byte* const to = memory_.data() + space_.physical(position);
-  // What was put together in place_for_next may have to move after all: room was made meanwhile.
+  // A batch built in place_for_next may have to move, because make_room has freed other memory meanwhile.
   if (batch.data() != to) std::memmove(to, batch.data(), batch.size());
   index_.note(next_, position, now);
   const Offset base = next_;
@@ -96,9 +96,9 @@ ReadResult RingLog::read(Place& place) {
   return {ReadOutcome::batch, batch_at(place.hint), {}};
 }
 
-// The position of the batch that holds place.offset, which is in [first_, next_).
+// Returns the position of the batch with place.offset. Requires: the offset is in [first_, next_).
 std::uint64_t RingLog::locate(const Place& place) const {
-  if (place.offset == newest_offset_) return newest_;  // without a look at any other batch
+  if (place.offset == newest_offset_) return newest_;  // without access to any other batch
   if (place.hint >= space_.begin() && place.hint < space_.end()) {
     const BatchView batch = batch_at(place.hint);
     if (place.offset == batch.end_offset()) return place.hint + batch.total_bytes();
@@ -118,7 +118,7 @@ std::uint64_t RingLog::search(Offset offset) const {
   }
 }
 
-// Some batches before the first entry are left where the entry before it was dropped.
+// Batches before the first index entry exist if the entry that covered them was dropped.
 FoundByTime RingLog::first_since(Timestamp time) {
   FoundByTime found{next_};
   if (empty()) return found;
@@ -152,9 +152,9 @@ void RingLog::drop_oldest() {
 }
 
 void RingLog::trim(Offset before) {
-  if (before <= first_) return;  // without a look at the oldest batch, which may be in no cache any more
+  if (before <= first_) return;  // without access to the oldest batch, which may be in no cache
   while (!empty() && batch_at(space_.begin()).end_offset() <= before) {
-    // Batches are often alike: the one that comes after the next lies about there.
+    // Batches often have equal sizes: prefetch the place where the one after the next probably lies.
     const std::size_t bytes = batch_at(space_.begin()).total_bytes();
     fetch_ahead(batch_at(space_.begin()).bytes().data() + 3 * bytes, 1);
     drop_oldest();

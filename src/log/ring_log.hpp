@@ -12,21 +12,22 @@
 namespace lightq::log {
 
 struct RingLogOptions {
-  /// Address space of the ring, rounded up to whole pages; memory only where batches were written. No batch
-  /// above it can be appended.
+  /// Address space of the ring, rounded up to whole pages. It takes memory only where batches were written. A
+  /// larger batch cannot be appended.
   std::uint64_t capacity_bytes = limits::ring_bytes_default;
-  /// An append is accepted if the log is empty, or if all batches together stay within this. 0: the
-  /// capacity. So a small ring can still take one huge batch.
+  /// An append is accepted if the log is empty, or if all batches together stay within this limit; 0 means
+  /// the capacity. So a small ring can still take one huge batch.
   std::uint64_t soft_limit_bytes = 0;
-  /// The ring's beginning is used again, though there is room further on, once so much and twice what is
-  /// stored is free there: little memory in use stays in the processor's caches.
+  /// The ring starts again at its beginning, although there is space further on, once this many bytes and
+  /// twice the stored bytes are free there. The memory in use then stays small enough for the processor's
+  /// caches.
   std::uint64_t reuse_from_bytes = 16 * limits::KiB;
   Offset first_offset = {};  ///< of the first message ever appended
 };
 
-/// Batches lie contiguously, where RingSpace puts them: one behind the other, and from the memory's beginning
-/// again when there is room, or no room further on.
-/// Never `damaged`, never `no_space`; durable_offset is always 0. One thread.
+/// A ring of batches in memory. RingSpace places each batch contiguously, behind the previous one, or from
+/// the memory's beginning again. Never returns `damaged` or `no_space`; durable_offset is always 0. Thread:
+/// one at a time.
 class RingLog final : public Log {
  public:
   explicit RingLog(const RingLogOptions& options);
@@ -48,11 +49,11 @@ class RingLog final : public Log {
   Result<void> flush() override { return {}; }
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
 
-  /// An empty ring goes on at another offset. Requires that it is empty.
+  /// Continues at another offset. Requires: the ring is empty.
   void restart_at(Offset next);
-  /// The bytes of a batch that this ring's read gave, to stamp its header again.
+  /// Returns the bytes of a batch that this ring's `read` returned, so that its header can be stamped again.
   static std::span<std::byte> writable(const BatchView& batch);
-  /// True if this ring can ever take a batch of `bytes`.
+  /// Returns whether this ring can ever take a batch of `bytes`.
   [[nodiscard]] bool can_hold(std::size_t bytes) const { return bytes <= capacity_; }
 
  private:
@@ -71,7 +72,7 @@ class RingLog final : public Log {
   SparseIndex index_;
   Offset first_;
   Offset next_;
-  std::uint64_t newest_ = 0;  // position of the batch that was appended last, which begins at newest_offset_
+  std::uint64_t newest_ = 0;  // position of the newest batch, which begins at newest_offset_
   Offset newest_offset_;
   std::uint64_t stored_bytes_ = 0;
   Timestamp last_append_;

@@ -1,4 +1,4 @@
-/// Layer: log.
+/// Allocates the memory of a ring. Layer: log.
 #include "log/ring_space.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Writes a sealed segment file out of a stretch of another one. Layer: log.
+/// Copies a range of a segment file into a new sealed one, and copies whole files. Layer: log.
 #include "log/segment_copy.hpp"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t block_bytes = 1 * limits::MiB;
-constexpr std::size_t page_bytes = 4096;  // what a disk fails to read by
+constexpr std::size_t page_bytes = 4096;  // the unit in which disks fail to read
 
-/// Fills `to`; pages that cannot be read, or are not there, with zeros.
+/// Fills `to` from the file. Pages that are missing or cannot be read become zeros.
 void read_what_can_be(File& from, std::span<std::byte> to, std::uint64_t position) {
   for (std::size_t at = 0; at < to.size(); at += page_bytes) {
     const auto page = to.subspan(at, std::min<std::size_t>(page_bytes, to.size() - at));
@@ -41,7 +41,7 @@ Result<void> copy_bytes(File& from, std::uint64_t begin, std::uint64_t end, File
   return {};
 }
 
-/// Reads the new file back.
+/// Reads the new file back and checks every batch.
 Result<void> check_copy(File& file, const SegmentCopy& copy, std::uint64_t end_position) {
   SegmentWalk walk(file, {BatchMarks::of(copy.header), segment_header_bytes, end_position,
                           copy.header.first_offset, copy.end_offset});
@@ -105,7 +105,8 @@ Result<void> copy_file(const std::string& from, const std::string& to, Storage& 
   return done;
 }
 
-// Each cursor has copies of its place, with checksums: one that is written meanwhile leaves the others.
+// Each cursor has several copies of its position, with checksums: a concurrent write can spoil only one of
+// them.
 Result<void> copy_cursor_table(const std::string& from, const std::string& to, Storage& storage) {
   const std::string name = "/" + std::string(CursorTable::file_name);
   auto copied = copy_file(from + name, to + name, storage);

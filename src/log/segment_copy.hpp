@@ -1,4 +1,4 @@
-/// Writes a sealed segment file out of a stretch of another one, for repairs and snapshots. Layer: log.
+/// Copies a range of a segment file into a new sealed one, for repairs and snapshots. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,36 @@
 
 namespace lightq::log {
 
-/// What goes into the new file.
+/// The content of the new file.
 struct SegmentCopy {
   std::string path;
-  SegmentHeader header = {};  ///< its file_bytes are set to what is needed
-  std::uint64_t begin = 0;    ///< positions in the other file; begin equals end: no batches
+  SegmentHeader header = {};  ///< its file_bytes are set to the necessary size
+  std::uint64_t begin = 0;    ///< positions in the source file; equal to `end`: no batches
   std::uint64_t end = 0;
   Offset end_offset = {};
   Timestamp newest = {};
-  /// Every batch is checked in the new file. Without it, what was damaged stays so, and what cannot be read
-  /// becomes zeros.
+  /// Checks every batch in the new file. If false, damaged bytes are copied as they are, and unreadable ones
+  /// become zeros.
   bool must_be_sound = true;
 };
 
-/// Writes and syncs the file; the name is the caller's to sync. Errors: no_space, io_error, corrupt (`from`
-/// gave other bytes than before); nothing stays at `copy.path` then.
+/// Writes and syncs the file. The caller syncs its name. Errors: no_space, io_error, corrupt (`from` returned
+/// other bytes than before); then no file remains at `copy.path`.
 Result<void> write_sealed_segment(File& from, SegmentCopy copy, Storage& storage);
-/// As above, of no batches.
+/// Writes and syncs a sealed segment without batches. Errors: as write_sealed_segment.
 Result<void> write_empty_segment(SegmentCopy copy, Storage& storage);
 
-/// Copies the cursor table of an embedded queue from one directory to another, and syncs it; none there is no
-/// error. Its queue may go on. Errors as above.
+/// Copies an embedded queue's cursor table from one directory to another and syncs it. If there is none, it
+/// succeeds. The queue may be in use meanwhile. Errors: no_space, io_error.
 Result<void> copy_cursor_table(const std::string& from, const std::string& to, Storage& storage);
 
-/// Copies a file as it is, zeros for what cannot be read, and syncs it. Errors as above.
+/// Copies a file and syncs the copy. Unreadable bytes become zeros. Errors: no_space, io_error.
 Result<void> copy_file(const std::string& from, const std::string& to, Storage& storage);
 
-/// Removes the files in a directory, and it; what cannot be removed stays. For what was not finished.
+/// Removes the files in a directory and then the directory, to clean up unfinished work. Ignores errors.
 void remove_files(const std::string& directory, Storage& storage);
 
-/// The directory that holds `path`.
+/// Returns the directory that contains `path`.
 std::string directory_of(const std::string& path);
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// One segment file of a log. Layer: log.
+/// Appends to one segment file of a log and finds batches in it. Layer: log.
 #include "log/segment_file.hpp"
 
 #include <algorithm>
@@ -53,11 +53,11 @@ Result<void> SegmentFile::append(const BatchView& batch) {
   return {};
 }
 
-// In a new file: the system holds in memory in one piece what was written by one call. In large pieces later
-// writes cost less, now and whenever the file is used again; small ones stay what the first batches' places
-// make of them. So the piece in which the next end lies is written with zeros, which is what is there; it is
-// as large as what there is before it, so that a log of a few messages takes little. Whether that can be done
-// matters to nobody.
+// Fills the piece around the next end of a new file with zeros, which change nothing. The system keeps the
+// bytes of one write call together in memory. In large pieces, later writes are cheaper, now and whenever the
+// file is recycled; small pieces would stay as small as the first batches. A piece is as large as the data
+// before it, so that a log of a few messages takes little memory. An error here has no consequence and is
+// ignored.
 void SegmentFile::begin_piece(std::uint64_t end) {
   if (end <= new_from) return;
   static constexpr std::array<std::byte, piece_bytes_max> zeros{};
@@ -114,7 +114,7 @@ void SegmentFile::index_damage(const SegmentDamage& damage) {
 void SegmentFile::note_damage(const SegmentDamage& damage) {
   damages_.push_back(damage);
   index_damage(damage);
-  // What lies in it is never looked at: the walk jumps over it.
+  // The bytes in the damage are never read: reading continues behind it.
   trust(damage.begin, damage.end);
   checked_from_ = std::max(checked_from_, damage.end);
   if (end_position_ <= damage.begin) {
@@ -155,7 +155,7 @@ Result<void> SegmentFile::write_seal(const SegmentSeal& seal) {
   return write_in_header(encode_segment_seal(seal, header_), segment_seal_position);
 }
 
-// A call costs the writer a hundred times what the stores do.
+// Uses the mapping if there is one: a system call costs the writer a hundred times as much as the stores.
 Result<void> SegmentFile::write_in_header(ByteView bytes, std::size_t position) {
   if (writable_ == nullptr) return write_all(*file_, bytes, position);
   std::memcpy(writable_->data() + position, bytes.data(), bytes.size());
@@ -170,9 +170,9 @@ void SegmentFile::set_unreadable(Offset end) {
   end_position_ = all.end;
   checked_from_ = all.end;
   end_offset_ = end;
-  written_ = {std::numeric_limits<std::int64_t>::max()};  // nobody knows
+  written_ = {std::numeric_limits<std::int64_t>::max()};  // unknown
   sealed = true;
-  seal_written = true;  // there is nothing to seal, and the file is not to be touched
+  seal_written = true;  // there is nothing to seal, and the file must not be changed
   synced_position = all.end;
 }
 
@@ -181,7 +181,8 @@ bool SegmentFile::is_trusted(std::uint64_t position) const {
                      [&](const Range& range) { return range.begin <= position && position < range.end; });
 }
 
-// Appending and reading on extend a range; a jump elsewhere begins a new one in place of the oldest.
+// An append or a sequential read extends a range. A jump to another position begins a new range, which
+// replaces the oldest one.
 void SegmentFile::trust(std::uint64_t begin, std::uint64_t end) {
   for (Range& range : trusted_) {
     if (range.end == begin) {
@@ -211,7 +212,7 @@ Result<void> SegmentFile::open_mapped(Storage& storage, SegmentViews* views) {
   return {};
 }
 
-// A file that cannot be mapped now gives back the descriptor that it was opened with for that.
+// If the file cannot be mapped now, closes the descriptor that was opened for the mapping.
 Result<void> SegmentFile::open_for_reading(Storage& storage) {
   if (mapping_ != nullptr) return {};
   const bool was_open = file_ != nullptr;
@@ -236,14 +237,14 @@ void SegmentFile::release() {
 // One step of a walk: the batch or the damage at a position.
 struct SegmentFile::Step {
   bool damaged = false;
-  bool unavailable = false;  // damaged, as far as could be read
+  bool unavailable = false;  // damaged, as far as it could be read
   SegmentDamage damage;
   Offset end;
   std::uint64_t next_position = 0;
   Timestamp time;  // of the batch
 };
 
-// Damage of no length stands before a sound batch: past it `expected` is higher.
+// Damage of zero length lies before a sound batch; once it is passed, `expected` is higher.
 const SegmentDamage* SegmentFile::damage_at(std::uint64_t position, Offset expected) const {
   const auto found = std::find_if(damages_.begin(), damages_.end(), [&](const SegmentDamage& damage) {
     return damage.begin == position && damage.first == expected;
@@ -286,7 +287,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
     index_batch({position, batch.total_bytes(), expected, batch.end_offset(), batch.append_time(), 0, 0});
     return {false, false, {}, batch.end_offset(), end, batch.append_time()};
   }
-  // The body of a batch that is only passed by is left for whoever reads it.
+  // Checks the bodies only of wanted batches; the others are checked when they are read.
   auto batch = scanner.header_at(position);
   if (batch && wanted < batch->end) batch = scanner.batch_at(position);
   if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
@@ -298,7 +299,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
     return {false, false, {}, batch->end, batch->end_position(), batch->time};
   }
   const SegmentDamage damage = find_damage(position, expected, scanner);
-  // What could not be read is looked at anew the next time.
+  // Unreadable bytes are not recorded as damage, so that the next call reads them again.
   const bool unreadable =
       scanner.unreadable(damage.begin, std::max(damage.end, damage.begin + 1)).has_value();
   if (unreadable) read_error_ = *scanner.read_error();
@@ -308,7 +309,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   return {true, unavailable, damage, damage.next, damage.end, {}};
 }
 
-// Checks what the window holds already, for whoever reads on.
+// Checks the other batches that the scanner's window already contains, for readers that continue.
 void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner) {
   const std::uint64_t until = scanner.window_end();
   while (position < until && !is_trusted(position)) {
@@ -343,7 +344,8 @@ std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& pa
   return is_indexed ? std::nullopt : std::optional(indexed_end_offset_);
 }
 
-// Goes on where the index ends, without a look at bodies. False if not all can be read now.
+// Continues the index to the segment's end without reading bodies. Returns false if a part cannot be read
+// now.
 bool SegmentFile::index_rest(SegmentScanner& scanner, std::uint64_t& passed) {
   if (std::exchange(has_jumped_, false)) index_.drop_from(indexed_end_);
   while (indexed_end_offset_ < end_offset_ && indexed_end_ < end_position_) {

@@ -1,4 +1,4 @@
-/// One segment file of a log: appending to it, and finding batches in it. Layer: log.
+/// One segment file of a log: appends batches to it and finds batches in it. Layer: log.
 #pragma once
 
 #include <algorithm>
@@ -19,100 +19,104 @@
 
 namespace lightq::log {
 
-/// A stretch of a segment that cannot be read.
+/// A range of a segment that cannot be read.
 struct SegmentDamage {
   std::uint64_t begin = 0;  ///< position
-  std::uint64_t end = 0;    ///< position of the next sound batch, or of the segment's end
-  Offset first;             ///< what should have begun here
-  Offset next;              ///< what can be read again
+  std::uint64_t end = 0;    ///< position of the next sound batch, or the segment's end
+  Offset first;             ///< offset of the batch that should begin here
+  Offset next;              ///< first offset that can be read again
 };
 
-/// What `SegmentFile::locate` found.
+/// The result of `SegmentFile::locate`.
 struct Located {
   bool found = false;
-  std::uint64_t position = 0;  ///< found: of the batch
-  SegmentDamage damage;        ///< not found: where the offset should have been
-  bool unavailable =
-      false;  ///< not found: the bytes there cannot be read now, SegmentFile::read_error says why
+  std::uint64_t position = 0;  ///< if found: position of the batch
+  SegmentDamage damage;        ///< if not found: the damage around the offset
+  bool unavailable = false;    ///< if not found: the bytes cannot be read now; see SegmentFile::read_error
 };
 
-/// Where a segment lies and what it holds; the file and its mapping are opened when needed and may be let go
-/// (`release`) while nothing is unsynced. Positions count from the file's start. One thread, but `file()` may
-/// be synced on another.
+/// A segment's place on disk and its content. The file and its mapping are opened when needed; `release`
+/// closes them while everything is synced. Positions count from the file's start. Thread: one at a time,
+/// except that another thread may sync `file()`. Invariant: batches lie without gaps in
+/// [segment_header_bytes, end_position), and their offsets are [first_offset, end_offset), apart from damage.
 class SegmentFile {
  public:
-  /// A segment with nothing in it. `usable_bytes`: how far batches may reach.
+  /// Creates a segment without batches. `usable_bytes` is the position that no batch may cross.
   SegmentFile(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
               std::shared_ptr<File> file);
 
-  /// Writes a stamped batch at the end: into the writable mapping if there is one. On error nothing has
-  /// changed.
+  /// Writes a stamped batch at the end: into the writable mapping if there is one, otherwise into the file.
+  /// On error nothing has changed.
   Result<void> append(const BatchView& batch);
-  /// Takes in a stamped batch that already lies at the end of the writable mapping.
+  /// Adds a stamped batch that already lies at the end in the writable mapping.
   void append_in_place(const BatchView& batch);
-  /// The bytes behind the end, at most `wanted`. Requires a writable mapping.
+  /// Returns the bytes behind the end, at most `wanted`. Requires: a writable mapping.
   [[nodiscard]] std::span<std::byte> room(std::uint64_t wanted);
-  /// The segment's first page. Requires a writable mapping.
+  /// Returns the segment's first page. Requires: a writable mapping.
   [[nodiscard]] std::byte* first_page() { return writable_->data(); }
   [[nodiscard]] bool has_room(std::size_t bytes) const { return end_position_ + bytes <= usable_bytes_; }
 
-  /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
-  /// that was found here before and begins at or before it, or 0. Requires `open_for_reading`.
+  /// Finds the batch with `offset`. `from` is the position of a batch that was found here earlier and begins
+  /// at or before the offset, or 0. Requires: `offset` is in [first_offset, end_offset), and
+  /// `open_for_reading` has succeeded.
   Located locate(Offset offset, std::uint64_t from);
-  /// Why the bytes that `locate` or `first_since` wanted last and could not read cannot be read.
+  /// Returns why the last `locate` or `first_since` could not read bytes that it needed.
   [[nodiscard]] const Error& read_error() const { return read_error_; }
-  /// The base offset of its first batch that was appended at `time` or later, if there is one; adds the
-  /// batches that were looked at to `passed`. Where it comes to what cannot be read now, `unavailable` is
-  /// set, and the answer is where that begins. Requires `open_for_reading`.
+  /// Returns the base offset of the first batch that was appended at `time` or later, or nothing. Adds the
+  /// number of examined batches to `passed`. At bytes that cannot be read now, sets `unavailable` and returns
+  /// the offset at which they begin. Requires: `open_for_reading` has succeeded.
   std::optional<Offset> first_since(Timestamp time, std::uint64_t& passed, bool& unavailable);
-  /// Valid while the mapping is.
+  /// Returns the batch at a position. Lifetime: that of the mapping.
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const {
     return BatchView::trusted(mapping_->data() + position);
   }
 
   Result<void> open_for_writing(Storage& storage);
   Result<void> open_for_reading(Storage& storage);
-  /// As open_for_writing, with a writable mapping, which `views` counts if there are any.
+  /// Opens the file as open_for_writing does, and maps it for writing. `views` counts the mapping, if it is
+  /// not null.
   Result<void> open_mapped(Storage& storage, SegmentViews* views);
-  /// Gives it the mapping it is to be written through.
+  /// Sets the mapping through which appends are written.
   void write_through(std::shared_ptr<WritableMapping> mapping) { writable_ = std::move(mapping); }
-  /// Is written by nobody any more; what comes back is to be let go of where that may take a while.
+  /// Ends writing through the mapping and returns it. The caller destroys it where that may take a while.
   std::shared_ptr<WritableMapping> stop_writing() { return std::move(writable_); }
-  /// From now on its end is published to `node`.
+  /// Publishes the end to `node`, now and after each append.
   void publish_to(std::shared_ptr<SegmentNode> node);
-  /// What readers elsewhere see of it; null if nothing is published.
+  /// Returns the part of the segment that readers on other threads see; null if it is not published.
   [[nodiscard]] const std::shared_ptr<SegmentNode>& node() const { return node_; }
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
-  /// Unmaps, and closes the file unless something is unsynced.
+  /// Unmaps the file, and closes it unless something is unsynced.
   void release();
-  /// Of a full segment: keeps no descriptor of what is not synced yet, see File::rest. False if it has to.
+  /// Closes the descriptor of a full segment that is not synced yet, see File::rest. Returns false if it must
+  /// stay open.
   bool rest() { return !has_to_rest() || file_->rest(path_); }
   [[nodiscard]] bool has_to_rest() const { return file_ != nullptr && !(synced() && seal_written); }
-  /// Null when it is not open.
+  /// Returns the open file, or null.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 
-  // Filling it from what lies on disk (recovery).
+  // Functions for recovery, which fills a segment from the bytes on disk.
   void note_batch(const ScannedBatch& batch);
   void note_damage(const SegmentDamage& damage);
-  /// It is sealed. The seal is taken at its word; the batches are checked when they are read.
+  /// Seals the segment at this end. The seal is trusted; batches are checked when they are read.
   void set_end(const SegmentSeal& seal);
-  /// It goes on from here; what lies before is checked when it is read. `next_sequence`: of the next one.
+  /// Continues at this checkpoint; batches before it are checked when they are read. `next_sequence` is the
+  /// sequence of the next checkpoint.
   void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
-  /// It was written at that time or later, or before; see `written`.
+  /// Limits `written` from below (begin_after) or from above (end_before).
   void begin_after(Timestamp written) { written_ = std::max(written_, written); }
   void end_before(Timestamp written) { written_ = std::min(written_, written); }
 
-  /// Everything from this position on was written or checked by this process.
+  /// Returns a position: everything from it on was written or checked by this process.
   [[nodiscard]] std::uint64_t checked_from() const { return checked_from_; }
-  /// The newest checkpoint in the file.
+  /// Returns the newest checkpoint in the file.
   [[nodiscard]] const SegmentCheckpoint& checkpoint() const { return checkpoint_; }
-  /// Writes a checkpoint; its sequence is filled in. Requires `open_for_writing`. On error the one before
-  /// still counts.
+  /// Writes a checkpoint and fills in its sequence. On error the previous one still counts. Requires:
+  /// `open_for_writing` has succeeded.
   Result<void> write_checkpoint(SegmentCheckpoint checkpoint);
-  /// Writes a seal. Requires `open_for_writing`.
+  /// Writes a seal. Requires: `open_for_writing` has succeeded.
   Result<void> write_seal(const SegmentSeal& seal);
-  /// A batch of `bytes` would end past what the newest checkpoint has reserved.
+  /// Returns whether a batch of `bytes` would end past the position that the newest checkpoint has reserved.
   [[nodiscard]] bool needs_reserve(std::size_t bytes) const {
     return checkpoint_.reserved < end_position_ + bytes;
   }
@@ -124,28 +128,28 @@ class SegmentFile {
   [[nodiscard]] Offset end_offset() const { return end_offset_; }
   [[nodiscard]] std::uint64_t end_position() const { return end_position_; }
   [[nodiscard]] std::uint64_t stored_bytes() const { return end_position_ - segment_header_bytes; }
-  /// The latest append time of all its batches.
+  /// Returns the latest append time of all batches.
   [[nodiscard]] Timestamp newest() const { return newest_; }
-  /// When its newest message was written, for retention: as `newest`, but without the steps of the clock that
-  /// its log has made out.
+  /// Returns when the newest message was written, for retention: as `newest`, but without clock jumps that
+  /// the log has detected.
   [[nodiscard]] Timestamp written() const { return written_; }
   [[nodiscard]] bool empty() const { return end_offset_ == first_offset(); }
-  /// What a seal, or a checkpoint, would say of it now.
+  /// Returns the seal or checkpoint that describes the segment now.
   [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_, {}}; }
 
-  /// By this process, which has written its header.
+  /// This process began the segment and wrote its header.
   bool begun_here = false;
-  /// Nothing has ever been written from here on.
+  /// Nothing was ever written from this position on.
   std::uint64_t new_from = ~std::uint64_t{0};
-  /// Takes no more batches.
+  /// The segment takes no more batches.
   bool sealed = false;
-  /// The seal that holds for good is in the file.
+  /// The file has the seal with boot 0, which stays valid after a power cut.
   bool seal_written = false;
-  /// A job has been told to write its index beside it.
+  /// A job was created that writes the segment's index file.
   bool index_may_be_stored = false;
-  /// How far it was at the last sync.
+  /// The segment's end at the last sync.
   SegmentSeal synced_point;
-  /// How far the file is known to be synced; 0: not even its header.
+  /// Position up to which the file is synced; 0: not even its header is.
   std::uint64_t synced_position = 0;
   [[nodiscard]] bool synced() const { return synced_position >= end_position_; }
 
@@ -178,8 +182,8 @@ class SegmentFile {
   Offset end_offset_;
   Timestamp newest_;
   Timestamp written_;
-  // It knows the times of all batches before indexed_end_. What was come to by a jump behind that
-  // (has_jumped_) is in it so that its offset is found again.
+  // The index knows the times of all batches before indexed_end_. If has_jumped_ is set, it also has batches
+  // behind that position, which were reached by a jump, so that their offsets are found again.
   SparseIndex index_;
   std::uint64_t indexed_end_ = segment_header_bytes;
   Offset indexed_end_offset_;
@@ -188,8 +192,9 @@ class SegmentFile {
   Error read_error_;
   SegmentCheckpoint checkpoint_;
   std::uint64_t checked_from_ = segment_header_bytes;
-  // Batches that begin in one of these were written, or checked whole, by this process. A few, so that
-  // readers at different places of an old segment do not check it over and over.
+  // Batches that begin in one of these ranges were written or completely checked by this process. There are
+  // several ranges, so that readers at different positions of an old segment do not repeat each other's
+  // checks.
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

@@ -1,4 +1,5 @@
-/// A segment file's first page. docs/log_format.md, "Segment file". Layer: log.
+/// Encodes and decodes a segment file's first page, which docs/log_format.md, "Segment file", specifies.
+/// Layer: log.
 #include "log/segment_format.hpp"
 
 #include <algorithm>
@@ -16,8 +17,9 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value = 0x0A1A0A0D4745534CULL;  // "LSEG", then bytes that text transfers spoil
-constexpr std::uint32_t seal_magic = 0x4C414553;              // "SEAL"
+// "LSEG", then bytes that a transfer in text mode would change.
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4745534CULL;
+constexpr std::uint32_t seal_magic = 0x4C414553;  // "SEAL"
 constexpr std::string_view name_suffix = ".seg";
 constexpr std::size_t name_digits = 20;
 
@@ -83,7 +85,8 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
   return checkpoint;
 }
 
-/// Of a page whose header is sound: where required flags are that this version does not know; 0: nowhere.
+/// Returns the position of the first flags field in which a required flag is unknown to this version, or 0 if
+/// all are known. Requires: the page's header is sound.
 std::size_t unknown_flags_in(const SegmentPage& page, const SegmentHeader& header) {
   const auto required = [&](std::size_t position) {
     return required_flags(load_little_endian<std::uint32_t>(page.data() + position));
@@ -262,7 +265,8 @@ std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& pa
     if (!newest || newest->sequence < found->sequence) newest = found;
   }
   if (!newest) return newest;
-  // A later one that holds no longer still says how far its writer went, and that it did go on.
+  // A later checkpoint that another boot wrote is not valid in this one. It still shows how far its writer
+  // may have gone, and that the segment was appended to after a clean mark.
   for (const std::size_t position : segment_checkpoint_positions) {
     const auto found = decode_slot(page.data() + position, header);
     if (!found || found->sequence <= newest->sequence) continue;

@@ -1,5 +1,5 @@
-/// A segment file's first page: the header, the checkpoints of a segment that is being written, and the seal
-/// that a full one gets. Byte by byte: docs/log_format.md, "Segment file". Layer: log.
+/// The first page of a segment file: its header, the checkpoints made while it is being written, and its seal
+/// once it is full. Layer: log. docs/log_format.md, "Segment file", specifies every byte.
 #pragma once
 
 #include <array>
@@ -14,173 +14,185 @@
 
 namespace lightq::log {
 
-/// The whole first page is the header's, so that no batch ever shares a page with it.
+/// Length of the header. It takes the whole first page, so that no batch ever shares a page with it.
 inline constexpr std::size_t segment_header_bytes = 4096;
-/// The length of a file that has room for `bytes`.
+/// Returns the length of the smallest file that has space for `bytes`: `bytes` rounded up to a whole page.
 constexpr std::uint64_t round_up_to_page(std::uint64_t bytes) {
   return (bytes + segment_header_bytes - 1) / segment_header_bytes * segment_header_bytes;
 }
-/// The smallest file: one page of batches.
+/// The smallest file: the header and one page of batches.
 inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;
-/// Of a segment whose batches are encrypted: a program from before knows that it cannot read it.
+/// Format version of a segment with encrypted batches. Programs from before encryption refuse it.
 inline constexpr std::uint32_t encrypted_format_version = 2;
-/// A header that was written before its segment's first offset was known: the file's name has it.
+/// SegmentHeader::first_offset of a header that was written before the offset was known. The file's name has
+/// it.
 inline constexpr Offset offset_not_yet_known{~std::uint64_t{0}};
 
-/// A file gets a new epoch with each use. Up to the next multiple of this the uses may follow each other
-/// without a sync, in one log; see docs/log_format.md, "Epochs, and the pool".
+/// Each use of a file has a new epoch. A log may use a file repeatedly without a sync until the epoch is a
+/// multiple of this number; see docs/log_format.md, "Epochs, and the pool".
 inline constexpr std::uint32_t epochs_unsynced_max = 0x10000;
 
-/// SegmentHeader::key_id, where it was lost: a repair found encrypted batches under no header.
+/// SegmentHeader::key_id after a repair that found encrypted batches under a damaged header: the key id is
+/// lost.
 inline constexpr std::uint64_t key_id_unknown = ~std::uint64_t{0};
 
-/// The upper half of an incarnation: whose log it is, over all its lives. 0: of a log that was begun for
-/// nobody.
+/// Returns the log id, the upper half of an incarnation. All incarnations of one log share it. 0: the log was
+/// begun without an id.
 constexpr std::uint32_t log_id_of(std::uint64_t incarnation) {
   return static_cast<std::uint32_t>(incarnation >> 32);
 }
 
-/// Some epochs.
+/// A range of epochs, both ends included.
 struct Epochs {
   std::uint32_t first = 0;
   std::uint32_t last = ~std::uint32_t{0};
 
   static constexpr Epochs any() { return {}; }
-  /// That with which a log has used a file, where a power cut may have left the header of an earlier use,
-  /// with `epoch`. All others that bytes in the file have are another log's.
+  /// Returns the epochs that a log may have used in a file with `epoch` in its header. A power cut may have
+  /// left the header of an earlier use. Bytes of the file with any other epoch belong to another log.
   static constexpr Epochs since(std::uint32_t epoch) { return {epoch, epoch | (epochs_unsynced_max - 1)}; }
   [[nodiscard]] constexpr bool contain(std::uint32_t epoch) const { return first <= epoch && epoch <= last; }
 };
 
-/// What a segment file says of itself.
+/// The fields of a segment file's header.
 struct SegmentHeader {
   std::uint32_t epoch = 0;        ///< in every batch of the file; never 0
   Offset first_offset;            ///< of the first batch, or offset_not_yet_known
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
-  std::uint64_t file_bytes = 0;   ///< allocated, header included
-  Offset gap_begin = {};          ///< a repair says: from here up to first_offset all is lost; 0: no gap
-  std::uint64_t key_id = 0;       ///< of what its batches are encrypted with; 0: they are not
-  /// XORed onto the header checksum of each of its batches: random, of the log, and shown to no client, so
-  /// that no message can hold a batch. 0: of a file from before there were masks.
+  std::uint64_t file_bytes = 0;   ///< allocated length, header included
+  /// Written by a repair: the messages in [gap_begin, first_offset) are lost; 0: no gap.
+  Offset gap_begin = {};
+  std::uint64_t key_id = 0;  ///< of the key that encrypts the batches; 0: they are not encrypted
+  /// XORed onto the header checksum of each batch of the file, so that no client can forge a batch inside a
+  /// message. Drawn at random for each log, and never shown to a client. 0: the file is older than masks.
   std::uint32_t batch_mask = 0;
 };
 
-/// What tells a segment's batches from other bytes in its file.
+/// The properties that distinguish a segment's batches from other bytes in its file.
 struct BatchMarks {
   Epochs epochs;
-  std::optional<std::uint32_t> mask = 0;  ///< nothing: it is lost with the header, and any is taken
+  std::optional<std::uint32_t> mask = 0;  ///< nothing: lost with the header, so any mask is accepted
 
   static constexpr BatchMarks of(const SegmentHeader& header) {
     return {header.epoch == 0 ? Epochs::any() : Epochs{header.epoch, header.epoch}, header.batch_mask};
   }
-  /// Of a file whose own header is lost. `earlier`: the header of its earlier use by the same log, if that is
-  /// there; else `log_mask` is that of the log's other files, 0 if it is not known.
+  /// Returns the marks of batches in a file that has lost its own header. `earlier`: the header of the file's
+  /// earlier use by the same log, or null. `log_mask`: used without `earlier`; the mask of the log's other
+  /// files, 0 if it is not known.
   static constexpr BatchMarks under_lost_header(const SegmentHeader* earlier, std::uint32_t log_mask) {
     if (earlier != nullptr) return {Epochs::since(earlier->epoch), earlier->batch_mask};
     return {Epochs::any(), log_mask == 0 ? std::nullopt : std::optional(log_mask)};
   }
 };
 
-/// Of the machine's boots, one; 0: whichever. What is only in memory survives the process, not the boot.
+/// Identifies one boot of the machine; 0: any boot. Unsynced writes survive the end of the process, but not
+/// of the boot.
 struct BootId {
   std::uint64_t value = 0;
   friend constexpr bool operator==(BootId, BootId) = default;
 };
 
-/// What is known of a segment that takes no more batches.
+/// The end of a segment that takes no more batches.
 struct SegmentSeal {
   std::uint64_t end_position = 0;
   Offset end_offset;
-  Timestamp newest;  ///< append time of the last batch
-  BootId boot = {};  ///< 0: all of it was synced before; else it holds in this boot only
+  Timestamp newest;  ///< append time of the newest batch
+  BootId boot = {};  ///< 0: all of it was synced before; else the seal is valid in this boot only
 };
 
-/// What is known of a segment that is being written: everything before `end_position` is sound.
+/// A known state of a segment that is being written: everything before `end_position` is sound.
 struct SegmentCheckpoint {
-  std::uint64_t sequence = 0;  ///< from 1 in each segment; the higher one counts
+  /// Starts at 1 in each segment; the checkpoint with the higher one is the current one.
+  std::uint64_t sequence = 0;
   std::uint64_t end_position = 0;
   Offset end_offset;
   Timestamp newest;
-  BootId boot = {};            ///< as SegmentSeal::boot
-  std::uint64_t reserved = 0;  ///< no batch reaches beyond this position
+  BootId boot = {};  ///< 0: all before `end_position` was synced before; else it is valid in this boot only
+  std::uint64_t reserved = 0;  ///< no batch ends beyond this position
   bool clean = false;          ///< nothing was appended after it
 };
 
 using SegmentPage = std::array<std::byte, segment_header_bytes>;
 inline constexpr std::size_t segment_seal_position = 64;
 inline constexpr std::size_t segment_seal_bytes = 64;
-/// The batch mask and its checksum: the header's second part, behind the seal and in the same sector.
+/// The header's second part: the batch mask and its checksum. It follows the seal in the same disk sector.
 inline constexpr std::size_t segment_mask_position = 128;
 inline constexpr std::size_t segment_mask_bytes = 8;
-/// A checkpoint that says of a segment what `point` does, and reserves nothing yet.
+/// Returns a checkpoint for the state that `point` describes, which reserves nothing yet.
 inline SegmentCheckpoint checkpoint_at(const SegmentSeal& point) {
   return {.end_position = point.end_position,
           .end_offset = point.end_offset,
           .newest = point.newest,
           .boot = point.boot};
 }
-/// Two slots, in sectors of their own, written in turn.
+/// The two checkpoint slots. Each has its own disk sector, and checkpoints are written to them in turn.
 inline constexpr std::array<std::size_t, 2> segment_checkpoint_positions = {512, 1024};
 inline constexpr std::size_t segment_checkpoint_bytes = 64;
-#ifdef LIGHTQ_SEEDED_BUGS  // tests of small logs set them
+#ifdef LIGHTQ_SEEDED_BUGS  // variables, so that tests can use small logs
 inline std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
 inline std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
 #else
-/// How far a writer goes past its newest checkpoint, and so what a recovery has to scan.
+/// How many bytes a writer may append past its newest checkpoint: the most that recovery has to scan.
 inline constexpr std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
-/// A new checkpoint is due after so many bytes.
+/// A new checkpoint is due after this many bytes.
 inline constexpr std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
 #endif
 
-/// What is known of a segment when it begins.
+/// Returns the checkpoint of a segment that has no batch yet.
 SegmentCheckpoint first_checkpoint(const SegmentHeader& header);
-/// The first page of a new segment: the header and, if its first offset is known, its first checkpoint.
+/// Returns the first page of a new segment: the header and, if its first offset is known, its first
+/// checkpoint.
 SegmentPage encode_segment_header(const SegmentHeader& header);
-/// The seal's bytes, which belong at segment_seal_position. Bound to the segment by its header.
+/// Returns the bytes of a seal, to be written at segment_seal_position. `header`: of the segment that it
+/// seals.
 std::array<std::byte, segment_seal_bytes> encode_segment_seal(const SegmentSeal& seal,
                                                               const SegmentHeader& header);
 
 std::array<std::byte, segment_checkpoint_bytes> encode_segment_checkpoint(const SegmentCheckpoint& checkpoint,
                                                                           const SegmentHeader& header);
-/// Where the checkpoint of this sequence belongs.
+/// Returns the position of the slot for the checkpoint with this sequence.
 constexpr std::size_t segment_checkpoint_position(std::uint64_t sequence) {
   return segment_checkpoint_positions[sequence % 2];
 }
 
 enum class HeaderFault {
   blank,    ///< all zero: never written
-  foreign,  ///< another magic, version or byte order, or required flags that this version does not know
-  damaged,  ///< checksum or values
+  foreign,  ///< unknown magic, version or byte order, or required flags that this version does not know
+  damaged,  ///< wrong checksum, or impossible values
 };
 
-/// The header of a first page, or what is wrong with it.
+/// The header decoded from a first page; without one, `fault` says why.
 struct DecodedHeader {
   std::optional<SegmentHeader> header;
   HeaderFault fault = HeaderFault::damaged;
 };
 DecodedHeader decode_segment_header(const SegmentPage& page);
-/// A foreign page that a newer version of LightQ wrote, as its magic and its checksum say.
+/// Returns true if a newer version of LightQ wrote this page: the header's fault is `foreign`, but magic and
+/// checksum are right.
 bool is_newer_segment(const SegmentPage& page);
-/// The error for a file whose first page is `foreign`: what of it this version does not know.
+/// Returns the error for a file with a `foreign` first page. It names the version or flags that are
+/// unknown.
 Error foreign_segment(const std::string& path, const SegmentPage& page);
-/// The seal of a first page whose header is `header`, if there is a valid one that holds in this boot.
+/// Returns the seal of a first page, if it is sound and valid in this boot.
 std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
                                                BootId boot);
-/// As decode_segment_seal, whichever boot it holds in.
+/// Returns the seal of a first page, if it is sound, whichever boot it is valid in.
 std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const SegmentHeader& header);
-/// The newest valid checkpoint that holds in this boot; with the reservation of a later one that does not.
+/// Returns the newest sound checkpoint that is valid in this boot. Its `reserved` includes the space that a
+/// later checkpoint of another boot has reserved.
 std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
                                                            const SegmentHeader& header, BootId boot);
-/// The highest sequence of any checkpoint there, whether it holds or not: the next one written is one higher.
-/// Both slots are clean and agree: the second is written when the first is on disk, so a power cut leaves one
-/// of them.
+/// Returns true if both slots hold clean checkpoints that agree. The second is written only once the first is
+/// on disk, so a power cut leaves at least one of them.
 bool has_both_clean_marks(const SegmentPage& page, const SegmentHeader& header);
+/// Returns the highest sequence of any sound checkpoint, in whichever boot it is valid. The next one written
+/// gets the next higher sequence.
 std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const SegmentHeader& header);
 
-/// `00000000000000000042.seg`
+/// Returns the file name of a segment, for example `00000000000000000042.seg`.
 std::string segment_name(Offset first_offset);
-/// The offset in a segment's name; nothing for another name.
+/// Returns the offset in a segment's file name, or nothing for another name.
 std::optional<Offset> segment_name_offset(std::string_view name);
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// Where some batches of one segment lie. Layer: log.
+/// Searches the index of one segment. Layer: log.
 #include "log/segment_index.hpp"
 
 #include <algorithm>
@@ -7,7 +7,8 @@ namespace lightq::log {
 
 namespace {
 
-/// The entry before the first of which `is_behind` is true; it is true of all after that.
+/// Returns the entry before the first one for which `is_behind` is true. Requires: it is true for all entries
+/// after that.
 template <typename IsBehind>
 std::optional<IndexedBatch> last_before(std::span<const IndexedBatch> entries, IsBehind is_behind) {
   const auto first = std::partition_point(entries.begin(), entries.end(),

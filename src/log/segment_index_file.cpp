@@ -1,4 +1,4 @@
-/// A sealed segment's index on disk. docs/log_format.md, "Segment index". Layer: log.
+/// Stores a sealed segment's index on disk and loads it. docs/log_format.md, "Segment index". Layer: log.
 #include "log/segment_index_file.hpp"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value = 0x0A1A0A0D5844494CULL;  // "LIDX", then bytes that text transfers spoil
+// "LIDX", then bytes that a transfer in text mode would change.
+constexpr std::uint64_t magic_value = 0x0A1A0A0D5844494CULL;
 constexpr std::uint32_t version_value = 1;
 constexpr std::string_view name_suffix = ".idx";
 constexpr std::string_view segment_suffix = ".seg";
@@ -21,7 +22,7 @@ constexpr std::string_view segment_suffix = ".seg";
 // Fields, in bytes from the file's start.
 constexpr std::size_t at_magic = 0;          // u64
 constexpr std::size_t at_version = 8;        // u32
-constexpr std::size_t at_crc = 12;           // u32: of everything from at_epoch on
+constexpr std::size_t at_crc = 12;           // u32: of all bytes from at_epoch on
 constexpr std::size_t at_epoch = 16;         // u32
 constexpr std::size_t at_count = 20;         // u32
 constexpr std::size_t at_incarnation = 24;   // u64
@@ -30,7 +31,7 @@ constexpr std::size_t at_end_offset = 40;    // u64
 constexpr std::size_t at_end_position = 48;  // u64
 constexpr std::size_t at_newest = 56;        // i64
 constexpr std::size_t header_bytes = 64;
-// Then each entry: u64 offset, u64 position, i64 newest time.
+// Each entry follows: u64 offset, u64 position, i64 newest time.
 constexpr std::size_t entry_bytes = 24;
 constexpr std::uint64_t file_bytes_max =
     header_bytes + entry_bytes * SegmentIndex::entries_max(8 * limits::GiB);
@@ -51,7 +52,7 @@ bool is_of(ByteView bytes, const IndexedSegment& segment) {
          load_little_endian<std::uint64_t>(from + at_end_position) == segment.end_position;
 }
 
-/// The entries ascend and lie within the segment, and none is newer than `newest`.
+/// Returns true if the entries ascend, lie within the segment, and none is newer than `newest`.
 bool are_sound(std::span<const IndexedBatch> entries, const IndexedSegment& segment, Timestamp newest) {
   std::uint64_t position = segment_header_bytes;
   Offset offset = segment.first_offset;

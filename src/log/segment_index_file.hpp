@@ -1,5 +1,5 @@
-/// A sealed segment's index, beside it on disk: `00000000000000000042.idx`. Layer: log. Byte by byte:
-/// docs/log_format.md, "Segment index".
+/// The index of a sealed segment, stored in a file beside it: `00000000000000000042.idx`. Layer: log.
+/// docs/log_format.md, "Segment index", specifies every byte.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace lightq::log {
 
-/// What an index file must fit: the sealed segment as its own first page describes it.
+/// The sealed segment that an index file has to match, as the segment's own first page describes it.
 struct IndexedSegment {
   std::uint32_t epoch = 0;
   std::uint64_t incarnation = 0;
@@ -24,32 +24,33 @@ struct IndexedSegment {
   std::uint32_t batch_mask = 0;
 };
 
-/// Loads, stores and makes anew. Losing an index file costs the time to read the segment's batch headers, and
-/// nothing else; so nothing here is synced. Holds nothing; any thread.
+/// Loads, stores and rebuilds index files. Stateless; any thread. Nothing is synced: a lost index file costs
+/// only the time to read the segment's batch headers again.
 class SegmentIndexFile {
  public:
   using LoadResult = Result<std::unique_ptr<SegmentIndex>>;
 
-  /// The index of `segment` in the file at `path`. Whatever is wrong with it, there is none: foreign_format,
-  /// corrupt (also: of another segment), io_error (is_missing() if there is no file), with a sentence that
-  /// says why.
+  /// Returns the index of `segment` from the file at `path`. Errors: foreign_format, corrupt (also for the
+  /// index of another segment), io_error (is_missing() if there is no file), each with the reason.
   static LoadResult load(Storage& storage, const std::string& path, const IndexedSegment& segment);
-  /// Writes it under another name, then renames. Errors: io_error, no_space; what was there before is still
-  /// there then.
+  /// Writes the index under a temporary name, then renames it. Errors: io_error, no_space; an earlier file at
+  /// `path` stays then.
   static Result<void> store(Storage& storage, const std::string& path, const IndexedSegment& segment,
                             const SegmentIndex& index);
-  /// Makes it from the batch headers in the segment's file; damage is jumped over. Null where not all of the
-  /// file could be read.
+  /// Rebuilds the index from the batch headers in the segment's file, skipping damage. Returns null if part
+  /// of the file could not be read.
   static std::unique_ptr<SegmentIndex> rebuild(File& file, const IndexedSegment& segment);
 
-  /// The bytes of the file, and back; for load and store, and tests. `name` is for the errors' sentences.
+  /// Encodes the file's bytes, for `store` and tests.
   static std::vector<std::byte> encode(const IndexedSegment& segment, const SegmentIndex& index);
+  /// Decodes the file's bytes, for `load` and tests. `name` appears in error texts. Errors: foreign_format,
+  /// corrupt.
   static LoadResult decode(ByteView bytes, const IndexedSegment& segment, const std::string& name);
 };
 
-/// `00000000000000000042.idx`
+/// Returns the name of an index file, for example `00000000000000000042.idx`.
 std::string segment_index_name(Offset first_offset);
-/// The offset in an index file's name; nothing for another name.
+/// Returns the offset in an index file's name, or nothing for another name.
 std::optional<Offset> segment_index_name_offset(std::string_view name);
 
 }  // namespace lightq::log

@@ -1,4 +1,4 @@
-/// What a segment log has a disk thread do. Layer: log.
+/// Executes a segment log's work on a disk thread. Layer: log.
 #include "log/segment_job.hpp"
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace lightq::log {
 
 namespace {
 
-// Losing it costs a look at the batch headers, no more.
+// Errors are ignored: without an index file, readers scan the batch headers.
 void store_index(const SyncTarget& target, Storage& storage) {
   const IndexedSegment segment{target.header.epoch, target.header.incarnation, target.header.first_offset,
                                target.seal.end_offset, target.seal.end_position};
@@ -24,8 +24,8 @@ void store_index(const SyncTarget& target, Storage& storage) {
 
 using Directories = std::vector<std::unique_ptr<Directory>>;
 
-// Before anything is synced: an error of fsync is told once, and what it meant is lost; this is no such
-// error.
+// Opens the directories before anything is synced. An error here loses no data, unlike an error of fsync,
+// which the system reports only once.
 Result<void> open_directories(const SegmentWork& work, Storage& storage, Directories& directories) {
   for (const std::string& path : work.sync_directories) {
     auto opened = storage.open_directory(path);
@@ -35,7 +35,8 @@ Result<void> open_directories(const SegmentWork& work, Storage& storage, Directo
   return {};
 }
 
-// The file of a segment without a descriptor could not be opened, or the data directory is not in its place.
+// Returns true if the work failed before it began. Either the file of a segment without a descriptor could
+// not be opened, or the data directory is missing or was replaced.
 bool is_not_begun(const Result<void>& written) {
   if (written.ok()) return false;
   const Error& error = written.error();
@@ -49,8 +50,8 @@ bool is_not_begun(const Result<void>& written) {
   }
 }
 
-// A seal is written only over data that is on disk, under names that are: whoever finds it need not scan the
-// segment, and may take it for durable. Losing it costs a scan.
+// Writes a seal only after the segment's data and the directory entries are on disk. A process that finds the
+// seal can then skip the scan, and take the segment for durable. A lost seal costs a scan.
 Result<void> sync_all(const SegmentWork& work, const Directories& directories, Storage& storage) {
   const auto write_seal = [](const SyncTarget& target) {
     static_cast<void>(
@@ -72,8 +73,9 @@ Result<void> sync_all(const SegmentWork& work, const Directories& directories, S
   return {};
 }
 
-// Without a mapping it is mapped when it is needed, which costs the writer a little. One that was kept has
-// pages that the system has written meanwhile, and would stop the writer at.
+// Maps the prepared file, so that the writer does not have to. A failure costs the writer a little time
+// later. Also makes the pages of a recycled mapping present: the system has written some of them meanwhile,
+// and the writer would wait at each.
 void map_prepared(PreparedSegment& prepared, SegmentPool& pool, SegmentViews& views) {
   if (prepared.mapping == nullptr) {
     if (!views.has_room(prepared.header.file_bytes)) pool.unmap();
@@ -86,7 +88,8 @@ void map_prepared(PreparedSegment& prepared, SegmentPool& pool, SegmentViews& vi
   prepared.mapping->prefault();
 }
 
-// Both parts of it, which share a sector. What lies between them, the seal, the writer may be writing.
+// Writes both parts of the header, which share a disk sector. It leaves out the seal between them, because
+// the writer may be writing it at the same time.
 Result<void> write_header_synced(File& file, const SegmentHeader& header) {
   const SegmentPage page = encode_segment_header(header);
   const ByteView first_part = ByteView(page).first(segment_seal_position);
@@ -96,7 +99,8 @@ Result<void> write_header_synced(File& file, const SegmentHeader& header) {
                            segment_mask_position);
 }
 
-// The name and the header of the newest segment are enough to remember the next offset by.
+// Makes the name and the header of the newest segment durable. These two are enough to restore the next
+// offset.
 Result<void> remember_next_offset(const SegmentWork& work, const Directories& directories,
                                   SegmentWorkDone& done) {
   if (auto written = write_header_synced(*work.remember, work.remembered); !written) {
@@ -109,7 +113,8 @@ Result<void> remember_next_offset(const SegmentWork& work, const Directories& di
   return {};
 }
 
-// Up to the first that has to keep its descriptor.
+// Closes descriptors in order, up to the first file that has to keep its own. Returns the number of that
+// segment, or `work.rested`.
 std::uint64_t rest_in_order(const SegmentWork& work) {
   for (const RestTarget& target : work.rest) {
     if (!target.file->rest(target.path)) return target.number;
@@ -117,7 +122,7 @@ std::uint64_t rest_in_order(const SegmentWork& work) {
   return work.rested;
 }
 
-// Those that are still read come last.
+// Segments that still have readers are at the end of the list, and are removed instead of recycled.
 void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, SegmentWorkDone& done) {
   std::vector<FreeFile> free;
   for (const RetiredSegment& segment : work.retire) {
@@ -135,12 +140,13 @@ void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, Se
 
 SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool, bool& sync_failed) {
   SegmentWorkDone done;
-  // First, for it makes room under the cap; and then what the writer may be waiting for.
+  // Unmap first, because that frees space under the cap for mapped memory. Then give the name, for which the
+  // writer may be waiting.
   work.unmap.clear();
   if (work.name != nullptr) done.begun = work.name->give(storage);
   Directories directories;
   if (done.begun) done.begun = open_directories(work, storage, directories);
-  if (!done.begun) {  // without the name nothing is durable, and the next file has no place
+  if (!done.begun) {  // without the name nothing is durable, and the next file's name is still in use
     if (work.sync) done.sync = done.begun;
     if (work.sync || work.remember != nullptr) done.remembered = done.begun;
     return done;
@@ -163,8 +169,8 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
   if (done.sync && remember) done.remembered = remember_next_offset(work, directories, done);
   if (!done.remembered && done.begun) sync_failed = true;
-  // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
-  // predecessor goes. In order: a crash in between leaves the newest, without a gap.
+  // Retire only now. After this the oldest segment is the one that restores the next offset, so it must be on
+  // disk first. In order: a crash in between leaves the newest segments, without a gap.
   if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   return done;
 }
@@ -187,7 +193,7 @@ void SegmentJob::run() {
 
 void SegmentJob::finish() {
   if (done_) log_.finish_job(work_, std::move(*done_));
-  // The next may be taken while this object still lives somewhere.
+  // Allows the next job to be taken even if this object still exists for a while.
   std::exchange(state_, nullptr)->is_out = false;
 }
 

@@ -1,4 +1,5 @@
-/// What a segment log has a disk thread do: sync, seal, retire old files, prepare the next one. Layer: log.
+/// The work that a segment log gives to a disk thread: sync, seal, retire old files, prepare the next one.
+/// Layer: log.
 #pragma once
 
 #include <atomic>
@@ -18,90 +19,91 @@ namespace lightq::log {
 
 class SegmentLog;
 
-/// A dropped segment's file.
+/// The file of a dropped segment, to be recycled or removed.
 struct RetiredSegment {
   std::string path;
   std::uint64_t bytes = 0;
   Offset end_offset;
-  std::string index_path;                    ///< to be removed; empty: it has none
-  std::shared_ptr<WritableMapping> mapping;  ///< goes with the file
-  std::shared_ptr<File> file;                ///< to be closed where that may take a while
-  bool is_read = false;                      ///< somebody still reads it: it is removed, not recycled
-  std::shared_ptr<SegmentNode> node;         ///< while it waits for its readers; null where there are none
-  bool has_header = true;                    ///< a sound one: it says which log this is
-  std::optional<SegmentHeader> header;       ///< that this process has written, else nothing
+  std::string index_path;                    ///< removed with the segment; empty: it has no index file
+  std::shared_ptr<WritableMapping> mapping;  ///< recycled or removed together with the file
+  std::shared_ptr<File> file;                ///< closed by the job, because closing may take a while
+  bool is_read = false;               ///< the segment still has readers, so its file is removed, not recycled
+  std::shared_ptr<SegmentNode> node;  ///< set while the segment waits for its readers; null if it has none
+  bool has_header = true;             ///< the header is sound, so it identifies the log
+  std::optional<SegmentHeader> header;  ///< the header, if this process has written it
 };
 
-/// A file to sync. If its segment is full, it then gets its seal.
+/// A file to sync. A full segment gets its seal after the sync.
 struct SyncTarget {
-  std::uint64_t number = 0;    ///< the segment's, see SegmentLog
-  std::uint64_t position = 0;  ///< what had been written when the work was put together
+  std::uint64_t number = 0;    ///< the segment's number, see SegmentLog
+  std::uint64_t position = 0;  ///< the end of the data when the job was taken
   std::shared_ptr<File> file;
   bool is_full = false;
   SegmentHeader header;
   SegmentSeal seal;
-  std::string index_path;                     ///< where its index belongs
-  std::shared_ptr<const SegmentIndex> index;  ///< to be written beside it when it is sealed; may be null
+  std::string index_path;                     ///< the path for its index file
+  std::shared_ptr<const SegmentIndex> index;  ///< stored beside the segment when it is sealed; may be null
 };
 
-/// A full segment's file that is to do without a descriptor, see File::rest.
+/// A full segment's file that should give up its descriptor, see File::rest.
 struct RestTarget {
-  std::uint64_t number = 0;  ///< the segment's, see SegmentLog
+  std::uint64_t number = 0;  ///< the segment's number, see SegmentLog
   std::shared_ptr<File> file;
   std::string path;
 };
 
-/// What there is to do. Self-contained: needs nothing of the log while it is done.
+/// The tasks of one job. Self-contained: the log is not needed while they are executed.
 struct SegmentWork {
-  std::shared_ptr<PendingName> name;  ///< not null: to be given before all else
+  std::shared_ptr<PendingName> name;  ///< not null: rename the segment before all else
   std::vector<RetiredSegment> retire;
   bool sync = false;
   std::vector<SyncTarget> targets;
   std::vector<std::string> sync_directories;
-  std::uint64_t rolls = 0;  ///< changes of the directory that its sync covers
-  Offset durable;           ///< what will be durable when all of it was synced
+  std::uint64_t rolls = 0;  ///< the directory changes that the sync covers, see SegmentLog::rolls
+  Offset durable;           ///< the log's durable_offset once all targets are synced
   std::uint64_t prepare_bytes = 0;
   std::string prepare_path;
   NewBytes prepare_new = NewBytes::reserved;
-  SegmentViews* map_prepared = nullptr;  ///< not null: the prepared file is mapped too, and counted there
-  /// Not null: instead of a sync, this file's header is made durable before anything is retired, so that the
-  /// log's next offset is remembered.
+  SegmentViews* map_prepared = nullptr;  ///< not null: map the prepared file too, and count the mapping there
+  /// Not null: instead of a sync, make this file's header durable before anything is retired. It restores the
+  /// log's next offset at the next start.
   std::shared_ptr<File> remember;
   SegmentHeader remembered;
-  std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
-  std::vector<RestTarget> rest;                         ///< in order
-  std::uint64_t rested = 0;  ///< the number behind those that were looked at for it
+  /// Unmapped by the job, because unmapping may take a while.
+  std::vector<std::shared_ptr<WritableMapping>> unmap;
+  std::vector<RestTarget> rest;  ///< in the order of the segments
+  std::uint64_t rested = 0;      ///< one past the last segment that was checked for `rest`
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
   std::uint32_t batch_mask = 0;
   SpaceWanted prepare_space;
 };
 
-/// What came of it.
+/// The results of one job.
 struct SegmentWorkDone {
-  /// Where the segment's name could not be given or a directory not be opened, nothing was synced or retired,
-  /// and nothing can have been lost; the same job may succeed later.
+  /// An error if the segment could not be renamed or a directory not be opened. Then nothing was synced or
+  /// retired, and nothing is lost; the job may succeed later.
   Result<void> begun;
   Result<void> sync;
-  Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
-  std::size_t retired = 0;  ///< how many of SegmentWork::retire
+  Result<void> remembered;  ///< result of SegmentWork::remember; without that, equal to `sync`
+  std::size_t retired = 0;  ///< how many of SegmentWork::retire are recycled or removed
   std::optional<PreparedSegment> prepared;
   std::uint64_t rested =
-      0;  ///< the first segment that has its descriptor still; where there is SegmentWork::rest
+      0;  ///< the first segment that still has its descriptor; only valid with SegmentWork::rest
 };
 
-/// Shared by a log and its job, which may outlive it.
+/// Shared by a log and its job. The job may outlive the log.
 struct SegmentJobState {
-  std::mutex running;                ///< held while files are synced, sealed or retired
-  bool closed = false;               ///< guarded by `running`: the log is gone, its files are not its own
-  bool sync_failed = false;          ///< guarded by `running`; an error is told only once by the system
-  std::atomic<bool> is_out = false;  ///< a job is, and is not finished
+  std::mutex running;        ///< locked while files are synced, sealed or retired
+  bool closed = false;       ///< guarded by `running`: the log is destroyed, and no longer owns its files
+  bool sync_failed = false;  ///< guarded by `running`; kept because the system reports a sync error only once
+  std::atomic<bool> is_out = false;  ///< a job was taken and is not finished
 };
 
-/// Does the work; `running` is held by the caller. What is to be unmapped is let go of.
+/// Executes `work`. Requires: the caller has locked `running`. Releases the mappings in `work.unmap`.
 SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool, bool& sync_failed);
 
-/// One round of work for a disk thread.
+/// One job of a SegmentLog: `run` on a disk thread, then `finish` on the log's thread.
 class SegmentJob final : public DiskJob {
  public:
   SegmentJob(SegmentLog& log, std::shared_ptr<SegmentJobState> state, SegmentWork work, Storage& storage,

@@ -1,4 +1,4 @@
-/// Layer: log.
+/// Checks that a segment can be decrypted, or is encrypted at all. Layer: log.
 #include "log/segment_key.hpp"
 
 #include <string.h>
@@ -13,7 +13,7 @@ namespace lightq::log {
 
 namespace {
 
-/// The sound batches of a segment, one after the other, past whatever else is there.
+/// Iterates over the sound batches of a segment, skipping all other bytes.
 class SoundBatches {
  public:
   explicit SoundBatches(const KeyedSegment& segment)

@@ -1,4 +1,4 @@
-/// Whether a log may be opened with the keys that are there, segment by segment. Layer: log.
+/// Checks, segment by segment, whether a log may be opened with the available storage keys. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace lightq::log {
 
-/// A segment file whose header is sound.
+/// A segment file with a sound header.
 struct KeyedSegment {
   const std::string& path;
   File& file;
   const SegmentHeader& header;
-  std::uint64_t usable_bytes = 0;  ///< how far batches may reach
+  std::uint64_t usable_bytes = 0;  ///< batches end at or before this position
 };
 
-/// Whether `cipher`, of the segment's log, decrypts what is in it; null: the log is not encrypted. Where the
-/// key's id was lost, the batches tell: one that is decrypted is enough. Changes nothing. Error:
+/// Checks that `cipher`, the cipher of the segment's log, can decrypt the segment. Null: the log is not
+/// encrypted. If the key id was lost, one batch that can be decrypted is enough. Changes nothing. Errors:
 /// not_supported, with file and key id.
 Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher);
 
-/// That a segment of an encrypted log is encrypted, or has nothing in it: what was put there, or is from
-/// before, is neither given out nor passed over. Changes nothing. Error: corrupt, with the file.
+/// Checks that a segment of an encrypted log is encrypted or empty. A segment in clear was put there by
+/// somebody else or is older than the encryption; it is neither delivered nor skipped. Changes nothing.
+/// Errors: corrupt, with the file.
 Result<void> check_segment_encrypted(const KeyedSegment& segment);
 
 }  // namespace lightq::log

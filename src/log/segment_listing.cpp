@@ -1,4 +1,4 @@
-/// Which segments there are in a log's directory. Layer: log.
+/// Lists the segments in a log's directory. Layer: log.
 #include "log/segment_listing.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int listings_max = 16;  // each finds a log that has dropped all that the one before had seen
+constexpr int listings_max = 16;  // each retry means that the log dropped all segments of the listing before
 
 }  // namespace
 
@@ -25,9 +25,9 @@ Result<std::vector<Offset>> list_named_segments(const std::string& directory, St
   return offsets;
 }
 
-// A listing may miss a name that comes while it is made, and have one that comes later. What was there before
-// the look is the unnamed one, or in the first listing; all before the last of these had their names before
-// the second began.
+// A directory listing may miss a name that is created meanwhile, and include a later one. A segment that
+// existed before the call is the unnamed one or in the first listing. All segments before the last of these
+// had their names before the second listing began.
 Result<ListedSegments> list_segments(const std::string& directory, Storage& storage) {
   ListedSegments found;
   for (int listing = 0; listing < listings_max && found.offsets.empty(); ++listing) {

@@ -1,4 +1,4 @@
-/// Which segments there are in a log's directory, by name or without one. Layer: log.
+/// Lists the segments in a log's directory, named or not. Layer: log.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace lightq::log {
 
-/// A log's segments by their first offsets, ascending.
+/// The segments of a log, by their first offsets, ascending.
 struct ListedSegments {
   std::vector<Offset> offsets;
-  std::optional<Offset> unnamed;  ///< the last of them, if that has or had just now no name yet
+  std::optional<Offset> unnamed;  ///< the last of `offsets`, if it has no name yet or got it during the call
 };
 
-/// Also of a log that another process writes: none is missing in between. Those that were begun during the
-/// look may be left out. Errors: io_error.
+/// Lists the segments of a log, also while another process writes it. The list has no gap, but may lack
+/// segments that were begun during the call. Errors: io_error.
 Result<ListedSegments> list_segments(const std::string& directory, Storage& storage);
 
-/// The first offsets of the segments that have a name, ascending. Errors: io_error.
+/// Returns the first offsets of the segments that have a name, ascending. Errors: io_error.
 Result<std::vector<Offset>> list_named_segments(const std::string& directory, Storage& storage);
 
 }  // namespace lightq::log

@@ -1,5 +1,5 @@
-/// A durable log: opening, appending. Layer: log. Reading: segment_log_reading.cpp. Dropping and disk work:
-/// segment_log_upkeep.cpp.
+/// A durable log: opening and appending. Layer: log. Reading is in segment_log_reading.cpp and
+/// segment_log_search.cpp, dropping in segment_log_upkeep.cpp, disk jobs in segment_log_jobs.cpp.
 #include "log/segment_log.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
-constexpr std::uint64_t prefault_by_writer_max = limits::MiB;  // of a segment
+// The writer does not make the pages of larger segments present.
+constexpr std::uint64_t prefault_by_writer_max = limits::MiB;
 
 }  // namespace
 
@@ -36,9 +37,10 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   auto recovered = recover_segments(options.directory, storage, options.ciphers, options.expected);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
-  // What the earlier process had appended may not be on disk yet; if it cannot be synced, durable_offset says
-  // so. A mapped log promises nothing of a power cut: it is not made to wait for the disk here. One that was
-  // closed is on disk, but for full segments whose last seal was lost, or that were about to be retired.
+  // Syncs the appends of the earlier process, as they may not be on disk yet; if that fails, durable_offset
+  // says so. A mapped log promises nothing about power cuts, so it does not wait for the disk here. A log
+  // that was closed is on disk, except for full segments that have lost their last seal or were about to be
+  // retired.
   const bool closed = log->recovery_.closed;
   const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
   const bool doubtful =
@@ -146,7 +148,7 @@ void SegmentLog::append_in_place(std::span<std::byte> batch) {
   stored_bytes_ += batch.size();
 }
 
-// The active segment takes a batch of this size, or is replaced by one that does.
+// Makes the active segment ready for a batch of this size, beginning a new segment if it does not fit.
 Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages) {
   if (!active_takes(bytes, messages)) {
     if (auto rolled = roll(bytes); !rolled) return rolled;
@@ -154,8 +156,8 @@ Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages
   return begin_writing(*segments_.back(), bytes);
 }
 
-// Before the first batch behind a clean checkpoint that checkpoint must be gone, also after a power cut: else
-// the next opening would take the log to end there, and what lies behind could one day be taken for more.
+// Removes a clean checkpoint, also from the disk, before the first batch behind it. Otherwise the next start
+// would take the log to end there, and later batches could one day be taken for its continuation.
 Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   auto opened = options_.mapped_writes ? active.open_mapped(storage_, options_.views)
                                        : active.open_for_writing(storage_);
@@ -172,8 +174,8 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
 }
 
-// A checkpoint further on. Its end is what is on disk for good, so that a lost slot loses nothing durable; in
-// a log that nobody syncs it is where the log ends, for this boot.
+// Writes a checkpoint with a larger reservation. Its end is known to be on disk, so that losing a
+// slot loses nothing durable. In a mapped log, which is not synced, it is the log's end, valid in this boot.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};
   const bool synced_only = boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
@@ -200,7 +202,7 @@ bool SegmentLog::fits_capacity(std::size_t bytes, std::uint64_t messages) const 
 bool SegmentLog::active_takes(std::size_t bytes, std::uint64_t messages) const {
   if (segments_.empty() || segments_.back()->sealed || !segments_.back()->has_room(bytes)) return false;
   const SegmentFile& active = *segments_.back();
-  if (active.header().key_id != key_id()) return false;  // another key is in use now
+  if (active.header().key_id != key_id()) return false;  // the log encrypts with another key now
   return options_.segment_messages_max == 0 || active.empty() ||
          distance(active.first_offset(), active.end_offset()) + messages <= options_.segment_messages_max;
 }
@@ -253,8 +255,8 @@ void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound
   if (!std::exchange(waits_for_space_, waits) && waits) pool_.note_wait(bound);
 }
 
-// Begins a new segment at next_. The header and the name reach the disk with the next sync; until then
-// nothing in the segment is durable either.
+// Begins a new segment at next_. Its header and name reach the disk with the next sync; until then nothing in
+// the segment is durable either.
 Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
   if (auto made = make_directory(); !made) return made;
   if (auto named = give_name(); !named) return named;
@@ -278,7 +280,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
   } else {
     done = write_all(*prepared->file, page, 0);
   }
-  // An empty segment had the same name, and is perhaps all that remembers next_ on disk.
+  // The new file replaces an empty segment of the same name, which may be the only record of next_ on disk.
   const bool replaces = !segments_.empty() && segments_.back()->empty();
   if (done && replaces) done = prepared->file->sync();
   const bool name_later = was_prepared && !prepared_ && options_.prefault && !replaces;
@@ -292,7 +294,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
     static_cast<void>(storage_.unlink(prepared->path));
     return done;
   }
-  // An empty one that is replaced stays a link of its readers' chain.
+  // An empty segment that is replaced stays a link in its readers' chain.
   const std::shared_ptr<SegmentNode> before = segments_.empty() ? nullptr : segments_.back()->node();
   const Timestamp written = segments_.empty() ? Timestamp{} : segments_.back()->written();
   if (replaces) {
@@ -314,13 +316,14 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
   return {};
 }
 
-// Else a disk job does, which comes soon. The next segment needs it: only one may be without a name.
+// Renames the active segment if no disk job has done so yet. Called before the next segment begins, because
+// only one may be without its name.
 Result<void> SegmentLog::give_name() {
   return name_ != nullptr ? name_->give(storage_) : Result<void>{};
 }
 
-// A small one is made present at once, which costs half of what a fault for each page does; in a large one
-// the writer would stand still for it.
+// Makes the pages of a small file present immediately, which costs half as much as a fault for each page. In
+// a large file the writer would stop for too long.
 Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   if (!options_.mapped_writes || prepared.mapping != nullptr) return {};
   make_room_to_map(prepared.header.file_bytes);
@@ -332,8 +335,9 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   return {};
 }
 
-// Under the cap: what waits to be unmapped elsewhere goes first, then what lies in the pool, then what nobody
-// reads, then the segment that is about to be full; if that goes on after all, it is mapped again.
+// Makes space for a mapping under the cap. Unmaps in this order: mappings that wait for a job, the pool's
+// mappings, views without a reader, and the active segment, which is about to be full. If the active segment
+// continues after all, it is mapped again.
 void SegmentLog::make_room_to_map(std::uint64_t bytes) {
   if (options_.views == nullptr || options_.views->has_room(bytes)) return;
   unmap_.clear();
@@ -343,7 +347,7 @@ void SegmentLog::make_room_to_map(std::uint64_t bytes) {
   segments_.back()->stop_writing();
 }
 
-// Readers elsewhere find it behind its predecessor.
+// Links the segment behind its predecessor, where readers on other threads find it.
 void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (options_.views == nullptr) return;
   segment.publish_to(std::make_shared<SegmentNode>(segment.path(), segment.header(), segment.usable_bytes(),
@@ -352,7 +356,8 @@ void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (before != nullptr) before->set_next(segment.node());
 }
 
-// What waits to be unmapped elsewhere still counts: above the cap it goes here.
+// Leaves the mapping to the next job. Mappings that wait for one still count, so above the cap it is unmapped
+// here.
 void SegmentLog::stop_writing(SegmentFile& segment) {
   auto mapping = segment.stop_writing();
   if (mapping != nullptr && !is_above_cap()) unmap_.push_back(std::move(mapping));
@@ -362,10 +367,12 @@ bool SegmentLog::is_above_cap() const {
   return options_.views != nullptr && options_.views->is_above_cap();
 }
 
-// Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
+// Writes a seal that is valid in this boot only. Until the next sync it spares a recovery the scan, if only
+// the process has ended.
 void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
-  // One that this process has not written to: the next sync seals it, if it finds it open.
+  // Opens a segment that this process has not written to. On failure a later sync seals it, if the file is
+  // open then.
   static_cast<void>(segment.open_for_writing(storage_));
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};

@@ -1,4 +1,4 @@
-/// A durable log: batches in segment files. Layer: log. Byte by byte: docs/log_format.md.
+/// A durable log: batches in segment files. docs/log_format.md specifies every byte. Layer: log.
 #pragma once
 
 #include <algorithm>
@@ -20,42 +20,44 @@
 namespace lightq::log {
 
 struct SegmentLogOptions {
-  std::string directory;  ///< this log's own; made at the first append
+  std::string directory;  ///< owned by this log alone; created at the first append
   std::uint64_t segment_bytes = limits::segment_bytes_default;
-  /// Size of the first segment's file. Later ones are four times the last one up to 1 MiB, then twice, up to
-  /// `segment_bytes`.
+  /// File size of the first segment. Each later one is four times as large as the one before, up to 1 MiB,
+  /// then twice as large, up to `segment_bytes`.
   std::uint64_t first_segment_bytes = 1 * limits::MiB;
-  std::uint64_t segment_messages_max = 0;  ///< of a segment; 0: as many as fit
-  std::uint64_t capacity_bytes = 0;        ///< of stored_bytes; 0: no limit but the disk's
-  std::uint64_t capacity_messages = 0;     ///< 0: no limit
-  std::uint64_t retention_bytes = 0;       ///< at least so many of the newest are kept; 0: all
-  std::int64_t retention_ms = 0;           ///< messages are kept at least so long; 0: for good
-  std::uint64_t retention_messages = 0;    ///< at least so many of the newest are kept; 0: all
+  std::uint64_t segment_messages_max = 0;  ///< limit for one segment; 0: as many as fit
+  std::uint64_t capacity_bytes = 0;        ///< limit for stored_bytes; 0: only the disk limits it
+  std::uint64_t capacity_messages = 0;     ///< limit for the number of messages; 0: none
+  std::uint64_t retention_bytes = 0;       ///< at least this many of the newest bytes are kept; 0: all
+  std::int64_t retention_ms = 0;           ///< messages are kept at least this long; 0: without a limit
+  std::uint64_t retention_messages = 0;    ///< at least this many of the newest messages are kept; 0: all
   std::int64_t flush_interval_ms = 100;    ///< 0: only flush() makes anything durable
   std::uint64_t disk_free_floor_bytes = 0;
-  bool leaves_others_room = true;  ///< of what all logs may have of the disk: SpaceWanted::leaves_room
-  std::uint64_t flush_bytes = 0;   ///< a sync is due when so many bytes are not durable; 0: not by size
-  /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
+  bool leaves_others_room = true;  ///< of the space for all logs: SpaceWanted::leaves_room
+  std::uint64_t flush_bytes = 0;   ///< a sync is due once this many bytes are not durable; 0: not by size
+  /// Batches are stored into a mapping of the file instead of written. Faster, unless syncs are frequent.
   bool mapped_writes = false;
-  /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
-  /// after it was begun.
+  /// With mapped_writes: a disk job maps the next segment and makes its pages present. The first job after
+  /// the segment has begun renames it.
   bool prefault = false;
-  /// Dropped segments wait so long after the last job for others that go with them, or until something else
-  /// is to be done; unless they are many, or as many as the pool keeps.
+  /// How long after the last job that retired segments newly dropped ones wait, so that one job retires
+  /// several. They wait less if other work is due, or if there are many of them (16, or as many as the pool
+  /// keeps).
   std::int64_t retire_gather_us = 0;
-  /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
-  /// none. Must outlive the log.
+  /// Provides views for readers on other threads, for which the log then keeps its chain of SegmentNodes.
+  /// Null: there are no such readers. Lifetime: must outlive the log.
   SegmentViews* views = nullptr;
-  /// Batches are encrypted on the disk, and nothing that is not is given out. Null: they are not. Not with
-  /// mapped_writes or views. Must outlive the log.
+  /// Encrypts batches on disk; batches in clear are then not delivered. Null: no encryption. Not with
+  /// mapped_writes or views. Lifetime: must outlive the log.
   const BatchCiphers* ciphers = nullptr;
-  /// Whose the log is: files of another one are not opened.
+  /// The id that the log should have. Files of a log with another id are not opened.
   ExpectedLog expected = {};
-  /// Where it keeps what it has decrypted, with other logs; outlives it. Null: in a memory of its own.
+  /// Memory for decrypted batches, shared with other logs. Null: the log has its own. Lifetime: must outlive
+  /// the log.
   DecryptedMemory* decrypted = nullptr;
 };
 
-/// Room for a batch at the end of the log, in the mapping that the active segment is written through.
+/// Space for a batch at the end of the log, in the mapping through which the active segment is written.
 struct RoomInPlace {
   std::span<std::byte> bytes;
   std::byte* page = nullptr;  ///< the segment's first page
@@ -63,18 +65,24 @@ struct RoomInPlace {
   SegmentHeader header;
 };
 
-/// `appended` means that pwrite returned: the batch survives the end of this process, and is readable.
-/// `durable_offset` is what an fdatasync has covered; one that fails stops it for good ("poisoned") until the
-/// log is opened again, while appends go on; dropped files from there on are kept until then. Nothing is on
-/// disk before the first append. Segments are dropped whole, oldest first. One thread, but for DiskJob::run.
+/// The log of a durable topic or embedded queue, in segment files.
+///
+/// - `appended` means that pwrite returned: the batch is readable, and survives the end of this process.
+/// - `durable_offset` is the end of the messages that an fdatasync has covered. If one fails, the log is
+///   poisoned: durable_offset stays where it is until the log is opened again. Appends continue, and dropped
+///   files from there on are kept.
+/// - Nothing is on disk before the first append. Segments are dropped whole, oldest first.
+///
+/// Thread: one at a time, except that DiskJob::run may be on another.
 class SegmentLog final : public Log {
  public:
-  /// Opens the log in `options.directory`, recovering what an earlier process left; a directory that does not
-  /// exist is an empty log. `storage` and `pool` must outlive it. Errors: foreign_format, corrupt, io_error,
-  /// each naming the file; not_supported where a segment's key is not there; invalid_argument.
+  /// Opens the log in `options.directory` and recovers the messages of an earlier process. A directory that
+  /// does not exist is an empty log. Lifetime: `storage` and `pool` must outlive the log. Errors:
+  /// foreign_format, corrupt, io_error, each with the file; not_supported if a segment's key is missing;
+  /// invalid_argument.
   static Result<std::unique_ptr<SegmentLog>> open(SegmentLogOptions options, Storage& storage,
                                                   SegmentPool& pool, Timestamp now);
-  /// Writes nothing: what was appended is with the operating system. Waits for a job that is running.
+  /// Writes nothing, because the operating system has everything that was appended. Waits for a running job.
   ~SegmentLog() override;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
@@ -88,11 +96,11 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t held_bytes() const override;
   void trim(Offset /*before*/) override {}
   Result<void> end_segment() override;
-  /// Drops every segment but the last that holds nothing at or past `before`, and whose successor begins
-  /// there at the latest.
+  /// Drops each segment, except the last, that contains nothing at or past `before`. Its successor has to
+  /// begin at `before` or earlier.
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
-  /// As make_room, for a batch of `messages`.
+  /// See Log::make_room; makes space for a batch of `messages` messages.
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
@@ -101,80 +109,88 @@ class SegmentLog final : public Log {
   Result<void> flush() override;
   Result<void> close() override;
 
-  /// Room for a batch of at least `at_least` and at most `wanted` bytes, beginning a new segment if need be.
-  /// Requires `mapped_writes`. Until the next call that is not const nothing else may be written there.
-  /// `full`, `no_space`, `failed`, `too_large` as append.
+  /// The result of room_in_place. Outcomes `full`, `no_space`, `failed`, `too_large` as for append.
   struct RoomResult {
     AppendOutcome outcome = AppendOutcome::failed;
     RoomInPlace room;
   };
+  /// Returns space for a batch of at least `at_least` and at most `wanted` bytes; begins a new segment if
+  /// necessary. Requires: `mapped_writes`. Until the next non-const call, nothing else may be written into
+  /// that space.
   RoomResult room_in_place(std::size_t at_least, std::size_t wanted);
-  /// Appends the batch that was made in that room; its base offset and time are stamped already.
+  /// Appends the batch that was written into that space. Requires: its base offset and time are stamped.
   void append_in_place(std::span<std::byte> batch);
-  /// How many messages the active segment still takes; before a roll: of the next.
+  /// Returns how many more messages the active segment takes; if the next append begins a segment, how many
+  /// that takes.
   [[nodiscard]] std::uint64_t messages_left() const;
-  /// Nothing at or past `hold` is dropped by retention.
+  /// Keeps retention from dropping anything at or past `hold`.
   void hold(Offset hold) { hold_ = hold; }
-  /// The files of dropped segments that hold something at or past `from` stay: the next start may have to
-  /// read them. They go all the same where the disk is full, and the oldest of those that are more than
-  /// dropped_bytes_max() together. By default none stays.
+  /// Keeps the files of dropped segments that contain something at or past `from`, because the next start may
+  /// have to read them. By default none is kept. They are removed all the same if the disk is full, and the
+  /// oldest are removed if all together have more than dropped_bytes_max() bytes.
   void keep_dropped_from(Offset from) { keep_dropped_from_ = from; }
-  /// At least 128 MiB, and two segments.
+  /// Returns the limit for keep_dropped_from: 128 MiB or two segments, whichever is more.
   [[nodiscard]] std::uint64_t dropped_bytes_max() const {
     return std::max<std::uint64_t>(128 * limits::MiB, 2 * options_.segment_bytes);
   }
-  /// Removes the files that are kept to be written again, of all logs: what is saved beside this one found
-  /// the disk full.
+  /// Removes the pool's files, which wait to be recycled by any log. Called when a file stored beside this
+  /// log found the disk full.
   void free_disk() { pool_.free_disk(); }
-  /// Bytes of dropped segments whose files are there, and one past the last message in them; 0 without any.
+  /// Returns the bytes of dropped segments with files that still exist.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
+  /// Returns one past the last message of dropped segments with files that still exist; 0 if there are none.
   [[nodiscard]] Offset dropped_end() const {
     return retired_.empty() ? Offset{} : retired_.back().end_offset;
   }
-  /// Drops what retention does not need, but never the last segment.
+  /// Drops segments that retention does not need, but never the last one.
   void drop_unneeded(Timestamp now);
-  /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
-  /// there is no segment. Requires `views`.
+  /// Returns the node of the segment that contains `offset`. For an offset in a gap, returns the segment
+  /// before it; past the end, the last segment; before the first one, the first. Null if there is no segment.
+  /// Requires `views`.
   [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;
   [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_; }
-  /// A batch of this size fits the capacity.
+  /// Returns true if a batch of this size fits the capacity.
   [[nodiscard]] bool fits_capacity(std::size_t bytes, std::uint64_t messages) const;
-  /// How many segments were begun.
+  /// Returns how many segments were begun, with one added if the log was not empty when it was opened. Each
+  /// changes the directory, so the number identifies the directory's state.
   [[nodiscard]] std::uint64_t rolls() const { return rolls_; }
-  /// A job was taken, and is neither finished nor destroyed yet.
+  /// Returns true if a job was taken, and is neither finished nor destroyed yet.
   [[nodiscard]] bool job_is_out() const { return jobs_->is_out; }
-  /// take_disk_job would give a job now, or at least has to be asked.
+  /// Returns true if take_disk_job should be called, because it would probably return a job.
   [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
-  /// Dropped segments wait for nothing but others: they are due after retire_gather_us.
+  /// Returns true if dropped segments wait only for others to be retired with them: they are due after
+  /// retire_gather_us.
   [[nodiscard]] bool gathers_retired() const { return !retire_failed_ && !ready_to_retire().empty(); }
-  /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
+  /// Returns a job that makes everything appended so far durable, even if no sync is due; null while another
+  /// is out.
   std::unique_ptr<DiskJob> take_flush_job(Timestamp now);
   /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.
   Result<void> settle();
-  /// Bytes appended that no sync has covered.
+  /// Returns the number of appended bytes that no sync has covered.
   [[nodiscard]] std::uint64_t unsynced_bytes() const;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
   [[nodiscard]] bool may_flush_again() const override { return !poisoned_; }
-  /// Whether the last disk job that was finished could give the active segment its name (PendingName) and
-  /// open the directories to be synced; if not, it has synced and retired nothing, and a later one tries
-  /// again.
+  /// Returns whether the last finished disk job could rename the active segment (PendingName) and open the
+  /// directories to be synced. If not, it has synced and retired nothing, and a later job tries again.
   [[nodiscard]] const Result<void>& begun() const { return begun_; }
-  /// False for a while after a job could not: another one is not to be taken yet to sync.
+  /// Returns false for a while after a job failed to begin: no other job to sync may be taken yet.
   [[nodiscard]] bool may_begin(Timestamp now) const;
 
-  /// What opening found.
+  /// Returns the findings of opening the log.
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
-  /// The log's identity: the same as long as its files live, another one after they were lost.
+  /// Returns the log's identity. It stays the same as long as the log's files exist, and differs after they
+  /// were lost.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
-  /// A sync has failed: durable_offset stands still until the log is opened again.
+  /// Returns true if a sync has failed: durable_offset does not advance until the log is opened again.
   [[nodiscard]] bool poisoned() const { return poisoned_; }
-  /// What that sync said; last_error() may be of an append since.
+  /// Returns the error of that sync; last_error() may be that of a later append.
   [[nodiscard]] const Error& sync_error() const { return sync_error_; }
-  /// Drops the oldest segment, whatever the capacity, if it holds nothing at or past `limit`; the only one
-  /// after beginning another with room for `bytes`. False if nothing could be dropped.
+  /// Drops the oldest segment, even if the capacity is not reached, unless it contains something at or past
+  /// `limit`. If it is the only segment, first begins another with space for `bytes`. Returns false if
+  /// nothing could be dropped.
   bool drop_first(Offset limit, std::size_t bytes);
-  /// Hands all files to the pool and removes the directory, for a topic that is deleted. Only destruction may
-  /// follow. Waits for a job that is running.
+  /// Gives all files to the pool and removes the directory, for a topic that is deleted. Waits for a running
+  /// job. Requires: only destruction follows.
   Result<void> destroy();
 
  private:
@@ -196,8 +212,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] NewBytes new_bytes() const {
     return options_.prefault ? NewBytes::written : NewBytes::reserved;
   }
-  /// How large a new segment is: as its log has come to need, or as small as the format allows, whatever the
-  /// bounds of the disk's use, to let others go.
+  /// The size of a new segment.
+  /// - as_needed: as the growth of the log and the batch require.
+  /// - smallest: the minimum of the format, beyond all bounds of disk use, so that others can be dropped.
   enum class NewSegment { as_needed, smallest };
   Result<void> roll(std::size_t batch_bytes, NewSegment size = NewSegment::as_needed);
   Result<void> roll_to_drop(std::size_t batch_bytes);
@@ -214,7 +231,7 @@ class SegmentLog final : public Log {
   // Reading.
   struct Start {
     std::size_t segment = 0;     // index in segments_
-    std::uint64_t position = 0;  // of a batch to begin at; 0: search
+    std::uint64_t position = 0;  // of a batch to start at; 0: search
   };
   [[nodiscard]] std::optional<Start> start_from_hint(const Place& place) const;
   [[nodiscard]] std::size_t segment_of(Offset offset) const;
@@ -249,13 +266,15 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] bool name_is_due(Timestamp now) const;
-  /// Of a log: full segments that wait for a sync and have a descriptor when a job has been done; where none
-  /// has come for long; and dropped ones that wait for a job.
+  /// Limits for the open files of one log.
+  /// - unsynced_open_max: full segments that wait for a sync and keep their descriptors after a job.
+  /// - unsynced_open_hard_max: the same, if no job has run for long; the writer then closes them.
+  /// - retired_open_max: dropped segments that wait for a job.
   static constexpr std::uint64_t unsynced_open_max = 16;
   static constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;
   static constexpr std::size_t retired_open_max = unsynced_open_max;
   void rest_full_segments();
-  /// So many segments that wait for a sync, at least, are to give up their descriptors.
+  /// Returns true if at least `at_least` unsynced segments should give up their descriptors.
   [[nodiscard]] bool may_rest(std::uint64_t at_least) const;
   void add_rest(SegmentWork& work);
   void finish_rest(const SegmentWork& work, std::uint64_t rested);
@@ -278,40 +297,42 @@ class SegmentLog final : public Log {
   SegmentPool& pool_;
   const SegmentPool::Member member_{pool_};
   std::deque<std::unique_ptr<SegmentFile>> segments_;
-  std::uint64_t front_number_ = 0;   // segments_[i] is segment number front_number_ + i in hints and jobs
+  std::uint64_t front_number_ = 0;   // in hints and jobs, segments_[i] has the number front_number_ + i
   std::uint64_t rested_ = 0;         // segments before this number have no descriptor
   std::vector<SegmentFile*> views_;  // mapped segments, least recently used first
   Offset next_;
   Offset durable_;
-  Offset flush_requested_;  // everything before it is to become durable at once
+  Offset flush_requested_;  // everything before it should become durable immediately
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t incarnation_ = 0;
   std::uint32_t batch_mask_ = 0;                 // of the files that it begins
-  std::unique_ptr<EncryptedBatches> encrypted_;  // null: nothing is
+  std::unique_ptr<EncryptedBatches> encrypted_;  // null: the log is not encrypted
   bool directory_made_ = false;
-  bool parent_unsynced_ = false;                          // the directory's own name is not on disk yet
-  std::uint64_t rolls_ = 0;                               // changes of the directory
-  std::uint64_t synced_rolls_ = 0;                        // those that are on disk
-  std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};  // when a file had to keep its descriptor
-  bool closed_ = false;                // that is on disk for good, and nothing has changed since
-  bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
+  bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
+  std::uint64_t rolls_ = 0;         // changes of the directory
+  std::uint64_t synced_rolls_ = 0;  // the value of rolls_ that the last sync of the directory covered
+  // Value of rolls_ when a file had to keep its descriptor.
+  std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};
+  bool closed_ = false;                // a clean end of the log is on disk, and nothing has changed since
+  bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint on disk may be clean: nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
-  bool waits_for_space_ = false;       // for a new segment, which is told once, when it begins
-  std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
+  bool waits_for_space_ = false;  // for a new segment; reported once, when the wait begins
+  // Of the active segment, if it was begun without a name; a job may have renamed it meanwhile.
+  std::shared_ptr<PendingName> name_;
   Result<void> begun_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk
-  std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
-  std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
-  std::uint64_t dropped_bytes_ = 0;                      // of retired_
+  std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to unmap
+  std::vector<RetiredSegment> retired_;  // dropped segments with files that still exist; oldest first
+  std::uint64_t dropped_bytes_ = 0;      // total of retired_
   Offset keep_dropped_from_{~std::uint64_t{0}};
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};
   Timestamp last_begun_;
   Timestamp last_retire_;
-  bool retire_failed_ = false;  // the last time
+  bool retire_failed_ = false;  // the last job could not retire all its segments
   Timestamp last_use_;
   bool used_ = false;  // since the last maintain
   RecoveryReport recovery_;

@@ -1,4 +1,4 @@
-/// A durable log: its work for a disk thread. Layer: log.
+/// A durable log: its disk jobs. Layer: log.
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
@@ -14,14 +14,16 @@ namespace lightq::log {
 namespace {
 
 constexpr Timestamp never_tried{-1'000'000};
-constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
-constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
-constexpr std::int64_t begin_again_us = 1'000'000;  // after a rename, or an open of a directory, that failed
-constexpr std::size_t retired_at_once_max = 64;     // the writer may be waiting for another job
-constexpr std::size_t rested_at_once_max = 64;      // likewise
-constexpr std::size_t retired_gathered_max = 16;    // these wait for no more
-constexpr std::uint64_t rested_at_once_min = 8;     // a job for each would cost more than what it does
-constexpr std::size_t still_read_max = 2;           // dropped segments that wait for their readers
+// Wait after a failed attempt, for example on a full disk.
+constexpr std::int64_t prepare_again_us = 1'000'000;
+constexpr std::int64_t retire_again_us = 1'000'000;  // wait after a failed attempt to retire
+constexpr std::int64_t begin_again_us = 1'000'000;  // wait after a rename, or opening a directory, has failed
+// Limit for one job, because the writer may be waiting for the next one.
+constexpr std::size_t retired_at_once_max = 64;
+constexpr std::size_t rested_at_once_max = 64;    // limit for one job
+constexpr std::size_t retired_gathered_max = 16;  // this many dropped segments wait for no more
+constexpr std::uint64_t rested_at_once_min = 8;   // for fewer, a job would cost more than it gains
+constexpr std::size_t still_read_max = 2;  // dropped segments that may wait for their readers to finish
 
 }  // namespace
 
@@ -40,8 +42,8 @@ bool SegmentLog::flush_is_due(Timestamp now) const {
   return durable_ < flush_requested_ && may_begin(now);
 }
 
-// Where the segment could not be given its name, or a directory not be opened, nothing was synced, and
-// nothing is before that is tried again.
+// Returns false for a while after a job could not rename the segment or open a directory. Nothing was synced
+// then, and nothing can be until that succeeds.
 bool SegmentLog::may_begin(Timestamp now) const {
   return begun_.ok() || has_passed(last_begun_, begin_again_us, now);
 }
@@ -103,8 +105,9 @@ bool SegmentLog::wants_disk_work() const {
   return to_sync || !ready_to_retire().empty();
 }
 
-// A log that syncs nothing by itself still never gives an offset twice: before what is behind durable_offset
-// goes, the newest segment's name and header are made durable.
+// Returns work that makes the name and header of the newest segment durable. A log that syncs nothing by
+// itself needs this before it removes segments beyond durable_offset, so that no offset is ever assigned
+// twice.
 SegmentWork SegmentLog::work_to_remember() const {
   SegmentWork work = new_work();
   work.remember = segments_.back()->file();
@@ -115,7 +118,8 @@ SegmentWork SegmentLog::work_to_remember() const {
   return work;
 }
 
-// By a segment that is still there.
+// Returns true if a segment that stays on disk already records the next offset, so these can be retired
+// safely.
 bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const {
   if (!remembered_ || !options_.mapped_writes) return false;
   if (seeded(SeededBug::remembered_once)) return true;
@@ -126,8 +130,8 @@ bool SegmentLog::may_retire(Timestamp now) const {
   return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
 }
 
-// Each job has its price, whatever it does: threads that wake each other, and a synced directory. But what
-// comes together has to find room in the pool.
+// Each job has a fixed cost, even if it does little: threads wake each other, and a directory is synced. So
+// segments are gathered, but no more than the pool has space for.
 bool SegmentLog::retire_is_due(Timestamp now) const {
   const std::size_t room = pool_.files_max();
   const std::size_t many = room == 0 ? retired_gathered_max : std::min(room, retired_gathered_max);
@@ -145,24 +149,26 @@ bool SegmentLog::name_is_due(Timestamp now) const {
   return name_ != nullptr && !name_->is_given() && has_passed(last_begun_, begin_again_us, now);
 }
 
-// A log that nobody syncs would have a descriptor for each segment it holds, which a process has few of. To
-// give one up costs a writer as much as all the rest of a new segment does.
+// Closes descriptors of full segments on the writer's thread, beyond the hard limit only. Without a limit, a
+// log that nobody syncs would keep one for each of its segments, and a process has few. Closing one costs the
+// writer as much as all other work for a new segment.
 void SegmentLog::rest_full_segments() {
   rested_ = std::max(rested_, front_number_);
   while (rested_ + unsynced_open_hard_max < front_number_ + segments_.size()) {
-    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is at it: another time
+    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is using it: try again later
     ++rested_;
   }
 }
 
-// Where a file has had to keep its descriptor it is asked again when there is another segment.
+// After a file had to keep its descriptor, asks again only once another segment has begun.
 bool SegmentLog::may_rest(std::uint64_t at_least) const {
   const std::uint64_t from = std::max(rested_, front_number_);
   return rest_refused_rolls_ != rolls_ &&
          from + unsynced_open_max + at_least <= front_number_ + segments_.size();
 }
 
-// What else is due takes along what has gathered.
+// Returns true if any work is due except retiring; such a job also takes the dropped segments gathered so
+// far.
 bool SegmentLog::has_to_work(Timestamp now) const {
   return sync_is_due(now) || prepare_is_due(now) || name_is_due(now) || may_rest(rested_at_once_min) ||
          !unmap_.empty();
@@ -221,7 +227,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   const bool name = name_is_due(now);
   work.unmap = std::exchange(unmap_, {});
   const std::uint64_t rest_min = other_work || !work.retire.empty() ? 1 : rested_at_once_min;
-  if (!work.sync && may_rest(rest_min)) add_rest(work);  // what is synced needs none
+  if (!work.sync && may_rest(rest_min)) add_rest(work);  // files that were synced need no descriptor
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
       work.rest.empty() && !name)
     return nullptr;
@@ -238,7 +244,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
 
 Result<void> SegmentLog::settle() {
   if (poisoned_) return sync_error_;
-  // A file without a header, which a power cut may leave, says nothing of the log.
+  // A file without a header, which a power cut may leave, does not identify the log.
   if (segments_.empty() || segments_.back()->sealed) {
     if (auto rolled = roll(0); !rolled) return rolled;
   }
@@ -251,8 +257,8 @@ Result<void> SegmentLog::settle() {
   return remembered;
 }
 
-// The retired segment that alone says which log this is: those that follow have lost their headers. It stays
-// until another one has been begun.
+// Returns the retired segment that alone identifies the log, because all later ones have lost their headers;
+// else null. It stays until another segment has begun.
 const RetiredSegment* SegmentLog::last_with_identity() const {
   const bool known = std::any_of(segments_.begin(), segments_.end(),
                                  [](const auto& segment) { return segment->header().epoch != 0; });
@@ -262,10 +268,11 @@ const RetiredSegment* SegmentLog::last_with_identity() const {
   return last != retired_.rend() ? &*last : nullptr;
 }
 
-// While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
-// without them a power cut would turn the log back, and its offsets would be given to other messages.
-// Of those that are still read a few wait, to be recycled. What a start may need stays, see
-// keep_dropped_from; `all` is asked for where the disk is full.
+// Returns the dropped segments that may be retired now, oldest first. `all`: the disk is full, so segments
+// are not kept for readers or for the next start (keep_dropped_from). While the log is poisoned, the file
+// that records durable_offset stays, with all that follow it. Without them a power cut would turn the log
+// back, and its offsets would be assigned to other messages. A few segments that still have readers wait, so
+// that they can be recycled.
 std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   std::vector<RetiredSegment> ready;
   const RetiredSegment* const identity = last_with_identity();
@@ -295,7 +302,7 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
     last_prepare_ = never_tried;
   }
   begun_ = done.begun;
-  if (!begun_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
+  if (!begun_) return;  // no sync was attempted, so none has failed: the next job may succeed
   if (work.remember != nullptr && done.remembered) {
     synced_rolls_ = std::max(synced_rolls_, work.rolls);
     remembered_ = work.remembered.first_offset;
@@ -305,8 +312,8 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   if (!done.remembered) poison(done.remembered.error());
 }
 
-// Whatever was synced when it failed: the system may have taken the error of other pages of that file for
-// told.
+// Stops durable_offset for all files, even those that the failed sync did not cover. The system may treat
+// errors of other pages of that file as reported, and not report them again.
 void SegmentLog::poison(const Error& error) {
   poisoned_ = !seeded(SeededBug::sync_retried);
   mark_failed_sync(options_.directory, storage_);
@@ -317,7 +324,7 @@ void SegmentLog::poison(const Error& error) {
   sync_error_ = last_error_;
 }
 
-// An earlier process could not sync, and left what it had written in memory.
+// Writes all data again that an earlier process could not sync, and left in the system's memory.
 void SegmentLog::settle_doubts() {
   for (const auto& segment : segments_) {
     if (segment->seal_written) continue;
@@ -342,7 +349,7 @@ void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
   }
 }
 
-// A checkpoint that cannot be written costs a longer scan, no more.
+// Writes a checkpoint if it is due. A failure costs a longer scan, nothing else.
 void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
   segment.synced_position = std::max(segment.synced_position, target.position);
   segment.seal_written = segment.seal_written || target.is_full;
@@ -358,7 +365,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
 Result<void> SegmentLog::close() {
   if (auto named = give_name(); !named) return named;
   if (auto flushed = flush(); !flushed) return flushed;
-  if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
+  if (!retired_.empty()) static_cast<void>(retire_now());  // on failure the next start finds them again
   if (segments_.empty() || closed_) return {};
   SegmentFile& active = *segments_.back();
   if (active.sealed) return keep_seal(active);
@@ -369,14 +376,14 @@ Result<void> SegmentLog::close() {
   maybe_closed_on_disk_ = true;
   if (auto written = active.write_checkpoint(checkpoint); !written) return written;
   if (auto synced = sync_close(active); !synced) return synced;
-  // Once more into the other slot, without a sync: who finds both knows that the first is on disk, and has
-  // nothing to write at a close with nothing before it.
+  // Writes the same into the other slot, without a sync. A process that finds both knows that the first is on
+  // disk, and writes nothing when it closes an unchanged log.
   static_cast<void>(active.write_checkpoint(checkpoint));
   return {};
 }
 
-// Its seal says all that a clean checkpoint would. It was written behind the last sync, or found, by a
-// process whose predecessor may have ended before it was on disk.
+// Syncs the seal of the last segment, which says all that a clean checkpoint would. It was written after the
+// last sync, or by a process that may have ended before it was on disk.
 Result<void> SegmentLog::keep_seal(SegmentFile& last) {
   const bool has_one = last.seal_written && last.header().epoch != 0;
   return has_one ? sync_close(last) : Result<void>{};
@@ -400,7 +407,7 @@ Result<void> SegmentLog::flush() {
   return {};
 }
 
-// With no job out, so that none is at the same files.
+// Requires: no job is out, as it would use the same files.
 Result<void> SegmentLog::retire_now() {
   const std::lock_guard lock(jobs_->running);
   SegmentWork work = poisoned_ ? new_work() : work_to_sync();

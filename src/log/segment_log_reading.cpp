@@ -10,7 +10,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t views_max = 16;  // segments mapped at once
+constexpr std::size_t views_max = 16;  // maximum number of segments mapped at the same time
 
 }  // namespace
 
@@ -50,7 +50,8 @@ ReadResult SegmentLog::find(Place& place, bool header_alone) {
   return {ReadOutcome::batch, batch, {}};
 }
 
-// A batch in clear among encrypted ones was not put there by this log, nor the other way round.
+// Fails for a batch in clear in an encrypted log, and for an encrypted batch in another log: this log did not
+// write it.
 ReadResult SegmentLog::read_encrypted(const SegmentFile& segment, std::uint64_t position) {
   const BatchView batch = segment.batch_at(position);
   const auto plain =
@@ -65,7 +66,7 @@ ReadResult SegmentLog::read_encrypted(const SegmentFile& segment, std::uint64_t 
   return {ReadOutcome::damaged, {}, batch.end_offset()};
 }
 
-// A hint is the segment's number in the upper half and the last batch's position in the lower.
+// Returns a hint: the segment's number in the upper half, the last batch's position in the lower.
 std::uint64_t SegmentLog::hint_for(std::size_t segment, std::uint64_t position) const {
   return ((front_number_ + segment) << 32) | position;
 }
@@ -86,12 +87,13 @@ std::optional<SegmentLog::Start> SegmentLog::start_from_hint(const Place& place)
                       position + batch_layout::header_bytes <= segment.end_position();
   if (!inside || segment.batch_at(position).segment_epoch() != segment.header().epoch) return std::nullopt;
   const BatchView batch = segment.batch_at(position);
-  // Further away the index is quicker than a walk.
+  // For offsets that are further away the index is faster than walking from the hint.
   if (place.offset < batch.base_offset() || batch.end_offset() < place.offset) return std::nullopt;
   return Start{index, position};
 }
 
-// The last segment that begins at or before `offset`, which is in [first_offset, next_offset).
+// Returns the index of the last segment that begins at or before `offset`. Requires: `offset` is in
+// [first_offset, next_offset).
 std::size_t SegmentLog::segment_of(Offset offset) const {
   const auto after = std::upper_bound(segments_.begin(), segments_.end(), offset,
                                       [](Offset wanted, const std::unique_ptr<SegmentFile>& segment) {
@@ -112,7 +114,7 @@ Result<void> SegmentLog::open_view(SegmentFile& segment) {
     views_.erase(views_.begin());
   }
   auto opened = segment.open_for_reading(storage_);
-  // It may be this log's own views that take what there is of descriptors and memory.
+  // Perhaps this log's own views use up the descriptors or the memory.
   if (!opened && !views_.empty() && is_unavailable(opened.error())) {
     release_views();
     opened = segment.open_for_reading(storage_);
@@ -121,8 +123,9 @@ Result<void> SegmentLog::open_view(SegmentFile& segment) {
   return opened;
 }
 
-// A file that is not there is damage, but not where none of the log's files is: then its directory is away
-// (it was renamed, or a disk is not mounted), and the files may be sound.
+// Returns true if the error may be temporary. A missing file is damage, unless all of the log's files are
+// missing. Then its directory is not there (renamed, or on a disk that is not mounted), and the files may be
+// sound.
 bool SegmentLog::may_come_back(const Error& error) const {
   if (is_unavailable(error)) return true;
   if (!is_missing(error) && error.system_error != ENOTDIR) return false;

@@ -1,4 +1,4 @@
-/// A durable log: finding a time. Layer: log.
+/// A durable log: searching by time. Layer: log.
 #include "log/segment_log.hpp"
 
 namespace lightq::log {

@@ -1,4 +1,4 @@
-/// A durable log: dropping old segments. Layer: log.
+/// A durable log: dropping old segments, and retention. Layer: log.
 #include <algorithm>
 #include <atomic>
 #include <cassert>
@@ -31,14 +31,15 @@ bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset lim
   return true;
 }
 
-// Messages of it that a power cut has taken, or that are damaged, are the oldest segment's too: whoever has
-// not come past them is still to be told.
+// Returns where the next segment begins, even if the oldest one ends before that. The messages between,
+// damaged or lost in a power cut, count as the oldest segment's. Readers that are not past them still have to
+// learn of the loss.
 Offset SegmentLog::end_of_oldest() const {
   return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
 }
 
-// On a full disk the smallest new segment does, and where there is not even so much, the files of what goes
-// first make room for it.
+// On a full disk the smallest new segment is enough. If there is no space even for that, old segments are
+// dropped first and their files make space.
 Result<void> SegmentLog::end_segment() {
   if (segments_.empty() || segments_.back()->empty()) return {};
   auto rolled = roll_to_drop(0);
@@ -50,8 +51,8 @@ Result<void> SegmentLog::end_segment() {
   return rolled;
 }
 
-// Begins a segment behind which the ones before can go. That frees more than it takes, so that no bound but
-// the disk's end stands in its way, unless it is to hold a batch as well.
+// Begins a segment so that those before it can be dropped. Without a batch to store, this frees more space
+// than it takes, so that only a full disk prevents it and no other bound.
 Result<void> SegmentLog::roll_to_drop(std::size_t batch_bytes) {
   auto rolled = roll(batch_bytes);
   const bool lacks_space = !rolled && rolled.error().code == ErrorCode::no_space;
@@ -66,7 +67,7 @@ bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
   if (segments_.empty() || limit < end_of_oldest()) return false;
   if (segments_.size() == 1) {
     if (segments_.front()->empty()) return false;
-    // The new segment must be there first: its name is what remembers next_offset.
+    // The new segment must exist first, because its name records next_offset.
     if (const auto rolled = roll_to_drop(bytes); !rolled) {
       last_error_ = rolled.error();
       return false;
@@ -81,7 +82,7 @@ void SegmentLog::drop_oldest() {
   SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
-  // While a job is out for long, many may come to wait for the next.
+  // While one job takes long, many segments may gather for the next.
   if (retired_.size() >= retired_open_max) static_cast<void>(oldest.rest());
   retired_.push_back(retired(oldest));
   dropped_bytes_ += retired_.back().bytes;
@@ -89,8 +90,9 @@ void SegmentLog::drop_oldest() {
   ++front_number_;
 }
 
-// A reader elsewhere stands in it, or may still come to it from its predecessor: if that is retired too, it
-// holds it as well. Who can come to it otherwise asks this log, on this thread.
+// Returns true if a reader on another thread is in the segment, or can still reach it from its predecessor. A
+// predecessor retired in the same job has a reference, too. All other readers ask this log for the segment,
+// on this thread.
 bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) const {
   if (segment.node == nullptr) return false;
   options_.views->forget(*segment.node);
@@ -99,7 +101,7 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
   return read;
 }
 
-// Of the first, smaller ones no mapping is kept: nobody asks for such a file again.
+// Keeps no mapping of a log's first, smaller files, because no log asks for such a file again.
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   if (segment.usable_bytes() != next_segment_bytes(0)) stop_writing(segment);
   const bool has_index = !segment.begun_here || segment.index_may_be_stored;
@@ -123,8 +125,8 @@ void SegmentLog::maintain(Timestamp now) {
   release_idle_files(now);
 }
 
-// For retention. A time that is still to come was written by a clock that was ahead: the segment is no newer
-// than what was appended behind it, and no newer than now. Nor is it older than what lies before it.
+// Corrects the segments' times for retention. A time in the future came from a clock that was ahead: the
+// segment is at most as new as those behind it, and as now. It is at least as new as those before it.
 void SegmentLog::date_segments(Timestamp now) {
   Timestamp latest = now;
   for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
@@ -162,7 +164,7 @@ void SegmentLog::apply_retention(Timestamp now) {
   if (all_too_old) static_cast<void>(drop_first(next_, 0));
 }
 
-// An idle log holds no descriptor and no mapping.
+// Closes descriptors and mappings of a log that has not been used for a while.
 void SegmentLog::release_idle_files(Timestamp now) {
   if (options_.mapped_writes) return;
   if (encrypted_ != nullptr) encrypted_->let_go();
@@ -184,7 +186,7 @@ Result<void> SegmentLog::destroy() {
   prepared_.reset();
   for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
-  // No other log uses its files again.
+  // No other log uses these files again.
   for (const RetiredSegment& segment : ready_to_retire(true)) {
     if (auto removed = pool_.remove(segment.path, segment.bytes); !removed) return removed;
   }
@@ -193,7 +195,7 @@ Result<void> SegmentLog::destroy() {
   if (!left) return left.error();
   if (left->empty() && !directory_made_) return {};
   for (const std::string& name : *left) {
-    if (name.starts_with(damaged_prefix)) {  // a repair has left it
+    if (name.starts_with(damaged_prefix)) {  // left by a repair
       remove_files(options_.directory + "/" + name, storage_);
       continue;
     }
@@ -208,8 +210,8 @@ std::uint64_t SegmentLog::held_bytes() const {
   return bytes;
 }
 
-// Four times the last one's size up to 1 MiB, so that a log that grows soon has few small ones; then twice,
-// up to segment_bytes. More only for a batch that needs it.
+// Returns the next file's size: four times the last one's up to 1 MiB, then twice, up to segment_bytes. So a
+// log that grows soon has few small files. A file is larger only for a batch that needs it.
 std::uint64_t SegmentLog::next_segment_bytes(std::size_t batch_bytes) const {
   constexpr std::uint64_t small = 1 * limits::MiB;
   std::uint64_t bytes = options_.first_segment_bytes;

@@ -1,4 +1,4 @@
-/// What readers on other threads see of a segment. Layer: log.
+/// Segments as readers on other threads see them, and the views of their files. Layer: log.
 #include "log/segment_node.hpp"
 
 #include <algorithm>
@@ -13,8 +13,10 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t strangers_files_max = 64;               // kept mapped, for each has a descriptor
-constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;  // what is walked at most for want of an entry
+// Limit for mapped files of another process's log, because each has a descriptor.
+constexpr std::size_t strangers_files_max = 64;
+// How much of a growing segment a reader walks at most, because its index has no entry yet.
+constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;
 
 std::string directory_before(const SegmentNode& node) {
   return node.path().substr(0, node.path().find_last_of('/') + 1);
@@ -24,7 +26,8 @@ Error dropped(const SegmentNode& node) {
   return {ErrorCode::closed, node.path() + " has been dropped by its log", 0};
 }
 
-// Between the look at the directory and the lock the file may have become another segment's.
+// Locks the file and checks its epoch: between reading the directory and locking, it may have become another
+// segment's.
 Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
   if (auto locked = file.lock_shared(); !locked) {
     return locked.error().code == ErrorCode::in_use ? dropped(node) : locked.error();
@@ -40,7 +43,8 @@ Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
 
 }  // namespace
 
-// It may get its name between the first look and the second.
+// Tries the segment's own name twice, because the segment may get it between the first attempt and the
+// second.
 Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& storage) {
   const std::string unnamed = directory_before(node) + next_prepared_name;
   Error last;
@@ -74,7 +78,7 @@ SegmentView::~SegmentView() {
   if (counted_) counted_->fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
-// To ask again for what is there is not free: the system looks at each page.
+// Remembers the range, because repeating the call has a cost: the system looks at each page.
 void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
   if (of_its_own_ == nullptr) return;
   const std::uint64_t ready_begin = ready_begin_.load(std::memory_order_relaxed);
@@ -86,9 +90,9 @@ void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
   ready_end_.store(joined ? std::max(end, ready_end) : end, std::memory_order_relaxed);
 }
 
-// A long chain that a slow reader held goes link by link, not by recursion: each node that goes leaves its
-// successor to the first one. (To ask a successor whether it goes too, by its use_count, would be a look
-// without an order between its last reader's and ours.)
+// Destroys a long chain, left by a slow reader, in a loop instead of by recursion. Each destroyed node leaves
+// its successor to the outermost call. (Testing a successor's use_count would not be ordered with its last
+// reader's release.)
 SegmentNode::~SegmentNode() {
   thread_local std::shared_ptr<SegmentNode>* left = nullptr;
   if (left != nullptr) {
@@ -104,7 +108,7 @@ SegmentNode::~SegmentNode() {
   left = nullptr;
 }
 
-// A stranger's file stays locked, so open, as long as it is looked at.
+// The file of another process's log stays locked, hence open, as long as it is mapped.
 struct SegmentViews::MappedFile {
   std::unique_ptr<File> file;
   std::unique_ptr<Mapping> mapping;
@@ -160,8 +164,8 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     return known;
   }
   std::shared_ptr<const SegmentView> made;
-  // Nobody looks into one that is unreadable, perhaps not even a page long, nor into one that was left empty:
-  // its name may be that of the file that has replaced it, of another size.
+  // No reader reads from an unreadable segment, which may be shorter than a page. Nor from one that was left
+  // empty, because its name may now belong to the file that replaced it, which has another size.
   const bool left_empty = node->next() != nullptr && node->end_position() <= segment_header_bytes;
   if (node->header().epoch == 0 || left_empty) {
     made = std::make_shared<SegmentView>(node, nullptr, nullptr, 0, nullptr);
@@ -169,7 +173,7 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
   } else {
-    take_until_room(node->usable_bytes()).clear();  // before, not after: the cap is a hard one
+    take_until_room(node->usable_bytes()).clear();  // before mapping, because the cap is a hard limit
     auto mapping = map_file(*node);
     if (!mapping) return mapping.error();
     const Mapping& mapped = *(*mapping)->mapping;
@@ -181,7 +185,8 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
   return made;
 }
 
-// Of those that a reader still has, the reader's share stays.
+// Keeps the view for later readers, and drops views above the cap. A dropped view stays mapped as long as a
+// reader has it.
 void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node) {
   const auto found =
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.node == &node; });
@@ -194,7 +199,7 @@ void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const Se
   while (viewed_ == ViewedLog::of_a_stranger && kept_.size() > strangers_files_max) kept_.pop_back();
 }
 
-// Unmapped without the lock: readers that go on to another segment need not wait for it.
+// Unmaps without the lock, so that readers that continue with another segment need not wait.
 void SegmentViews::make_room(std::uint64_t bytes) {
   const std::lock_guard one_at_a_time(making_room_);
   std::list<Kept> dropped;
@@ -202,7 +207,7 @@ void SegmentViews::make_room(std::uint64_t bytes) {
   dropped = take_until_room(bytes);
 }
 
-// The least recently used first; those that a reader still has free nothing.
+// Removes the least recently used views first. A view that a reader still has frees nothing.
 std::list<SegmentViews::Kept> SegmentViews::take_until_room(std::uint64_t bytes) {
   std::list<Kept> dropped;
   std::uint64_t freed = 0;

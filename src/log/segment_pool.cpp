@@ -1,4 +1,4 @@
-/// Segment files that wait to be written again. Layer: log.
+/// The pool of segment files that wait to be recycled. Layer: log.
 #include "log/segment_pool.hpp"
 
 #include <algorithm>
@@ -15,10 +15,12 @@ namespace {
 
 constexpr std::string_view suffix = ".free";
 
-constexpr std::uint64_t left_max = 128;  // files that come to a full pool before one of another log has to go
-constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;  // where not even the first size is to be had
-constexpr std::uint64_t piece_bytes = 128 * limits::KiB;      // of a new file, where all of it is written
-constexpr std::uint64_t written_max = 2 * limits::MiB;        // larger files are mapped by large pages
+// Files that arrive at a full pool before another log's file has to go.
+constexpr std::uint64_t left_max = 128;
+// Size for a log that cannot get even the usual first size.
+constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;
+constexpr std::uint64_t piece_bytes = 128 * limits::KiB;  // size of each write that fills a new file
+constexpr std::uint64_t written_max = 2 * limits::MiB;    // larger files are mapped with large pages
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
   if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
@@ -29,7 +31,7 @@ std::string segment_text(const std::string& path, std::uint64_t bytes) {
   return "a new segment of " + std::to_string(bytes) + " bytes at " + path;
 }
 
-/// The log that the file's header names; 0: it has no sound one.
+/// Returns the incarnation in the file's header; 0 if it has no sound header.
 std::uint64_t log_in_header(File& file) {
   SegmentPage page{};
   const auto came = read_all(file, page, 0);
@@ -37,7 +39,7 @@ std::uint64_t log_in_header(File& file) {
   return header ? header->incarnation : 0;
 }
 
-// Past all that may have been given since a header with this one came to the disk.
+// Returns an epoch past all those that may have been used since the header with this epoch reached the disk.
 std::uint32_t epoch_beyond(std::uint32_t epoch) {
   const bool trusted = seeded(SeededBug::found_epoch_trusted) || seeded(SeededBug::recycled_epoch_kept);
   return next_epoch(trusted ? epoch : epoch | (epochs_unsynced_max - 1));
@@ -48,7 +50,8 @@ std::uint32_t epoch_beyond(std::uint32_t epoch) {
 SegmentPool::SegmentPool(SegmentPoolOptions options, Storage& storage)
     : options_(std::move(options)), storage_(storage) {}
 
-// Pool files are named `<number>.free`. A broker without durable topics never looks. mutex_ is held.
+// Reads the pool's directory at first use; its files are named `<number>.free`. A broker without durable
+// topics never does. Requires: mutex_ is locked.
 void SegmentPool::load_once() {
   if (loaded_) return;
   loaded_ = true;
@@ -75,12 +78,12 @@ std::size_t SegmentPool::files() {
   return entries_.size();
 }
 
-// For one more file of `bytes`. mutex_ is held.
+// Returns true if the pool has no space for one more file of `bytes`. Requires: mutex_ is locked.
 bool SegmentPool::is_full(std::uint64_t bytes) const {
   return entries_.size() + reserved_ >= options_.files_max || bytes_ + bytes > options_.bytes_max;
 }
 
-// mutex_ is held.
+// Requires: mutex_ is locked.
 std::optional<SegmentPool::Entry> SegmentPool::take_at(std::size_t index) {
   Entry entry = std::move(entries_[index]);
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -109,7 +112,7 @@ std::optional<SegmentPool::Entry> SegmentPool::take_oldest(std::uint64_t bytes) 
   return take_at(static_cast<std::size_t>(found - entries_.begin()));
 }
 
-// A path for one more file of `bytes`; nothing if the pool is full.
+// Reserves a slot for one more file of `bytes` and returns its path; nothing if the pool is full.
 std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
@@ -125,14 +128,16 @@ void SegmentPool::give_up_reserved(std::uint64_t bytes) {
   --reserved_;
 }
 
-// A snapshot holds the file too. Asked of the name in the pool: no further link can be made by the old one.
+// Returns true if a snapshot has the file too. Asks after the file was moved into the pool, because no
+// further link can be made under the old name then.
 bool SegmentPool::has_other_names(const std::string& path) {
   const auto links = storage_.link_count(path);
   return !links || *links > 1;
 }
 
-// Where the pool is full: a smaller file, for the first files of a log are small, and it asks for none such
-// again once it has grown; or one that its own log has not asked for in a long time.
+// If the pool is full, takes a file that can be removed for the new one. A smaller one will do: only a log's
+// first files are small, and a grown log asks for none of that size. Else one that its own log has not asked
+// for in a long time.
 std::optional<SegmentPool::Entry> SegmentPool::take_for_room(std::uint64_t bytes, std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   load_once();
@@ -160,7 +165,7 @@ Result<void> SegmentPool::retire(std::span<FreeFile> files, std::size_t& done) {
   return result;
 }
 
-// Under its new name, from which nobody takes it yet; or it is removed.
+// Moves the file to its name in the pool, where it is not available yet; or removes it.
 Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
   const std::uint64_t log = log_of(file);
   if (const auto given_up = take_for_room(file.bytes, log))
@@ -177,8 +182,8 @@ Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
   return {};
 }
 
-// The old names must be gone for good before the files are written again: a power cut must not give a log
-// back a file that has become another's.
+// Makes the removal of the old names durable before the files are recycled. Otherwise a power cut could give
+// a log back a file that has become another log's.
 Result<void> SegmentPool::sync_old_names(const std::vector<Moved>& moved) {
   if (seeded(SeededBug::retired_name_unsynced)) return {};
   std::vector<std::string> synced;
@@ -226,7 +231,7 @@ void SegmentPool::give_back(std::uint64_t bytes) {
   if (options_.quota != nullptr) options_.quota->give_back(bytes);
 }
 
-// Unmapped without the lock: it takes a while.
+// Unmaps after unlocking, because that takes a while.
 void SegmentPool::unmap() {
   std::vector<std::shared_ptr<WritableMapping>> given_up;
   const std::lock_guard lock(mutex_);
@@ -241,7 +246,8 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
   const Owner owner{incarnation, key_id, recycled, batch_mask};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
-  if (made.error().system_error == EFBIG) return made;  // small files for ever would fit, which nobody wants
+  // The system limits the size of files: the log would then get small ones for ever, which is not wanted.
+  if (made.error().system_error == EFBIG) return made;
   const std::uint64_t smaller =
       std::max(small_file_bytes, round_up_to_page(segment_header_bytes + wanted.batch_bytes));
   if (bytes <= smaller || !has_part(wanted, smaller)) return made;
@@ -255,7 +261,8 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
   while (const auto entry = take_own(bytes, owner.incarnation)) {
     auto recycled = recycle(*entry, path, owner);
     if (recycled) return recycled;
-    static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
+    // Otherwise the same bad file would be tried for ever.
+    static_cast<void>(remove(entry->path, entry->bytes));
   }
   auto made = create(path, bytes, owner, wanted, new_bytes);
   while (!made && made.error().code == ErrorCode::no_space) {
@@ -264,7 +271,7 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
     made = replace(std::move(*replaced), path, owner, new_bytes);
   }
   while (!made && made.error().code == ErrorCode::no_space) {
-    const auto given_up = take_any();  // of another size: worth less than what a log needs now
+    const auto given_up = take_any();  // a file of another size: worth less than the one that a log needs now
     if (!given_up) break;
     static_cast<void>(remove(given_up->path, given_up->bytes));
     made = create(path, bytes, owner, wanted, new_bytes);
@@ -272,7 +279,7 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
   return made;
 }
 
-// What the file of this log is to say of itself now.
+// Returns the header of the file for its next use by this log.
 Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file, const Owner& owner) {
   NextHeader next{
       {0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id, owner.batch_mask}, false};
@@ -282,7 +289,7 @@ Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, Fil
         (entry.header->epoch + 1) % epochs_unsynced_max == 0 && !seeded(SeededBug::recycled_header_unsynced);
     return next;
   }
-  if (has_other_names(entry.path))  // of a process that was ended before it could look
+  if (has_other_names(entry.path))  // its process ended before it could check
     return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
   SegmentPage page{};
   const auto came = read_all(file, page, 0);
@@ -311,9 +318,9 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
   return PreparedSegment{std::move(*file), moves ? path : entry.path, next->header, entry.mapping};
 }
 
-// The system keeps in memory in one piece what was written by one call. With large pieces a mapping has few
-// faults to read by; but a page that is written to costs a look at each page of its piece. 128 KiB are the
-// best of 16 to 256 for both (docs/benchmarks.md).
+// Writes in pieces, because the system caches as one piece the bytes of one write call. Large pieces make
+// reading through a mapping cost few faults. But each write to a page makes the system check all pages of its
+// piece. 128 KiB is the best of 16 to 256 KiB for both (docs/benchmarks.md).
 Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
   if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
   const SegmentPage page = encode_segment_header(header);
@@ -327,10 +334,11 @@ Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, Ne
   return {};
 }
 
-// The new file takes the place of one of another log, on the disk and in the quota: it needs no room.
+// Replaces another log's file by a new one of that size, which needs no additional space on the disk or in
+// the quota.
 Result<PreparedSegment> SegmentPool::replace(Entry entry, const std::string& path, const Owner& owner,
                                              NewBytes new_bytes) {
-  entry.mapping.reset();  // it would keep the disk's space
+  entry.mapping.reset();  // the mapping would keep the disk's space allocated
   if (auto removed = storage_.unlink(entry.path); !removed && !is_missing(removed.error()))
     return removed.error();
   return make_file(path, entry.bytes, owner, new_bytes);
@@ -348,7 +356,8 @@ void SegmentPool::free_disk() {
   }
 }
 
-// What waits here is less worth than what a log needs now.
+// Takes `bytes` of the quota. Removes files from the pool if necessary: they are worth less than a file that
+// a log needs now.
 bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   if (options_.quota == nullptr) return true;
   while (!options_.quota->take(bytes)) {
@@ -359,7 +368,8 @@ bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   return true;
 }
 
-// Of so many bytes that are kept for logs that have little.
+// Returns true if the log, with the new file, stays within its part of `kept` bytes: an equal share for each
+// open log.
 bool SegmentPool::is_its_part(const SpaceWanted& wanted, std::uint64_t bytes, std::uint64_t kept) const {
   const std::uint64_t part = kept / std::max<std::uint64_t>(1, logs_);
   return bytes <= part && wanted.log_bytes <= part - bytes;
@@ -370,7 +380,8 @@ bool SegmentPool::has_part(const SpaceWanted& wanted, std::uint64_t bytes) const
          (options_.floor_has_parts && is_its_part(wanted, bytes, wanted.free_bytes_floor / 2));
 }
 
-// Of what the logs may take of the disk, for one that has much of it. What is in the pool others could have.
+// Returns an error if the file would need the quota's reserve and the log has more than its part of it. Files
+// in the pool count as free, because other logs could have their space.
 std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_t bytes,
                                            const SpaceWanted& wanted) {
   if (options_.quota == nullptr || !wanted.leaves_room || wanted.beyond_bounds) return std::nullopt;
@@ -390,7 +401,8 @@ std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_
                0};
 }
 
-// Of the disk, or of what the logs may take of it; that has been taken then.
+// Returns an error if the disk's floor or the quota does not permit the file. Otherwise counts the file in
+// the quota.
 std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t bytes,
                                           const SpaceWanted& wanted) {
   if (wanted.beyond_bounds) {
@@ -430,7 +442,7 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
   return make_file(path, bytes, owner, new_bytes);
 }
 
-// There is room for it, and the quota has been told.
+// Creates the file. Requires: there is space for it, and the quota counts it.
 Result<PreparedSegment> SegmentPool::make_file(const std::string& path, std::uint64_t bytes,
                                                const Owner& owner, NewBytes new_bytes) {
   auto file = storage_.open(path, OpenMode::create);

@@ -1,4 +1,4 @@
-/// Segment files that no log needs any more, kept to be written again: that is several times faster than
+/// The pool of segment files that no log needs any more. Recycling them is several times faster than
 /// allocating new ones. Layer: log.
 #pragma once
 
@@ -19,111 +19,114 @@
 
 namespace lightq::log {
 
-/// What keeps a log from a new segment.
+/// The bound that keeps a log from getting a new segment.
 enum class SpaceBound {
-  disk,   ///< it is full
-  floor,  ///< it would have less left than it is to have
-  quota,  ///< logs have as much of it as they may, all together
-  share   ///< this log has as much of that as it may
+  disk,   ///< the disk is full
+  floor,  ///< the disk's free space would fall below its floor
+  quota,  ///< all logs together have reached the quota
+  share   ///< the rest of the quota is a reserve, and this log has more than its part
 };
 
-/// What a new segment is held to.
+/// The conditions for a new segment.
 struct SpaceWanted {
-  std::uint64_t free_bytes_floor = 0;  ///< of the disk, with a new file
-  std::uint64_t log_bytes = 0;         ///< what its log has already
-  bool leaves_room = true;             ///< of the quota, for others, once the log has more than its part
-  bool beyond_bounds = false;          ///< only the disk bounds it: it lets files go that are larger
-  SpaceBound* bound = nullptr;         ///< told what was reached, where there was no space
-  std::size_t batch_bytes =
-      0;  ///< where only its part is left, a smaller file that has room for so much does
+  std::uint64_t free_bytes_floor = 0;  ///< bytes that stay free on the disk, counting the new file
+  std::uint64_t log_bytes = 0;         ///< bytes that the segment's log has already
+  /// The quota's reserve is left for others if the log has more than its part of it.
+  bool leaves_room = true;
+  bool beyond_bounds = false;   ///< only a full disk refuses the file, which lets larger files be removed
+  SpaceBound* bound = nullptr;  ///< set to the bound that was reached, if there was no space
+  std::size_t batch_bytes = 0;  ///< if only the log's part of a reserve is left, a smaller file with space
+                                ///< for this many bytes will do
 };
 
 struct SegmentPoolOptions {
-  std::string directory;  ///< on the same file system as the logs; made when first needed
+  std::string directory;  ///< on the file system of the logs; created when first needed
   std::size_t files_max = 64;
   std::uint64_t bytes_max = 1 * limits::GiB;
-  DiskQuota* quota = nullptr;  ///< of all segment files, those in the pool too; outlives the pool; null: none
-  /// Of the floor that logs are held to, half is for those that have no more than their part of that.
+  /// For all segment files, including those in the pool; outlives the pool; null: none.
+  DiskQuota* quota = nullptr;
+  /// The lower half of the floor is a reserve for logs that have no more than their part of it.
   bool floor_has_parts = false;
-  /// A log begins to wait for space. Any thread.
+  /// Called when a log begins to wait for space. Thread: any.
   std::function<void(SpaceBound)> log_waits = [](SpaceBound) {};
 };
 
-/// A file that is ready to become a log's next segment: allocated, and with a header that belongs to that log
-/// but does not know its first offset yet.
+/// A file that is ready to become a log's next segment: allocated, with a header for that log. The header
+/// does not contain the first offset yet.
 struct PreparedSegment {
   std::shared_ptr<File> file;
   std::string path;
   SegmentHeader header;
-  std::shared_ptr<WritableMapping> mapping;    ///< where it was asked for
-  std::uint64_t new_from = ~std::uint64_t{0};  ///< nothing has ever been written from here on
+  std::shared_ptr<WritableMapping> mapping;    ///< set if it was requested
+  std::uint64_t new_from = ~std::uint64_t{0};  ///< nothing was ever written from this position on
 };
 
-/// A file that its log is done with.
+/// A file that its log no longer needs.
 struct FreeFile {
   std::string path;
   std::uint64_t bytes = 0;
-  /// That it was written through, if that is to be used again.
+  /// The mapping through which the file was written, if that can be used again.
   std::shared_ptr<WritableMapping> mapping = nullptr;
-  /// That this process has written; nothing if another one has, or if it is not sound.
+  /// The header, if this process has written it; nothing if another process has, or if it is not sound.
   std::optional<SegmentHeader> header = std::nullopt;
 };
 
-/// What becomes of the bytes of a new file.
+/// How the space of a new file is allocated.
 enum class NewBytes {
-  reserved,  ///< only the disk's space
-  /// Zeros are written, if the file is not large: the system then has them in memory in large pieces, and a
-  /// mapping of the file, now and whenever the file is used again, costs few faults.
+  reserved,  ///< the disk's space is reserved, nothing is written
+  /// Zeros are written, unless the file is large. The system then caches the file in large pieces, so that
+  /// mapping it, now or after recycling, costs few page faults.
   written
 };
 
-/// Where a file from the pool lies until its segment has a name.
+/// The path of a recycled file until its segment has a name.
 enum class RecycledFile {
-  moves,  ///< to the path that a new file would have
-  stays   ///< in the pool, from which nobody takes it any more: saves a rename where the name is known by now
+  moves,  ///< the path that a new file would have
+  stays   ///< its path in the pool, which gives it to no one else; saves a rename if the name is known soon
 };
 
-/// One per broker, shared by all its logs. A file is used again by the log that it was of, and by no other:
-/// in place of another log's file a new one is made, see docs/adr/0041-a-file-stays-with-its-log.md. A file
-/// that is used again carries an epoch that no bytes in it have, nor can have after a power cut: old bytes
-/// never validate. Any thread; the storage must outlive the pool, the pool its logs.
+/// The pool of segment files. A broker has one for all its logs; an embedded queue has its own. Thread: any.
+/// Lifetime: the storage must outlive the pool, the pool its logs.
 ///
-/// The next epoch is the one after the last. Where this process knows that last one, for it has written the
-/// header, the new header need not be on disk before the log's directory knows the file: the header that a
-/// power cut may leave then names an offset before everything that the log holds, see docs/log_format.md.
-/// Such epochs end at a multiple of 2^16; that one's header is synced. A header that was found may be one of
-/// several that never came to the disk, and bytes under any of them may have: the next epoch is the multiple
-/// of 2^16 behind it, and that header is synced, too.
+/// Only the log that dropped a file uses it again. Other logs get new files, which may replace a file of the
+/// pool; see docs/adr/0041-recycle-segment-files-only-within-their-log.md. A recycled file has an epoch that
+/// no bytes in it have, nor can have after a power cut, so old bytes never validate.
+///
+/// - If this process wrote the last header, the next epoch is the last one + 1. The new header need not be
+///   synced before the file is renamed into the log's directory. The header that a power cut may leave names
+///   an offset before everything in the log, see docs/log_format.md. At each multiple of 2^16 the header is
+///   synced.
+/// - If the header was found, later headers may never have reached the disk, although bytes under their
+///   epochs have. The next epoch is the next multiple of 2^16, and the header is synced.
 class SegmentPool {
  public:
   SegmentPool(SegmentPoolOptions options, Storage& storage);
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
 
-  /// How many files it keeps.
+  /// Returns how many files the pool keeps at most.
   [[nodiscard]] std::size_t files_max() const { return options_.files_max; }
-  /// Takes over the files, in order: each goes into the pool, or is removed if the pool is full or the file
-  /// has another name too (a snapshot's: it is never written again). A full pool gives up a smaller file for
-  /// it. Their directories are synced once for all. A file that is not there is no error. Adds to `done` how
-  /// many it has come past. Errors: io_error.
+  /// Adds the files to the pool, in order. A file is removed instead if the pool is full or the file has
+  /// another name; that is a snapshot's, and is never written again. A full pool removes a smaller file for
+  /// it. Each directory that the files leave is synced once. A missing file is no error. Adds the number of
+  /// processed files to `done`. Errors: io_error.
   Result<void> retire(std::span<FreeFile> files, std::size_t& done);
   Result<void> retire(FreeFile file) {
     std::size_t done = 0;
     return retire({&file, 1}, done);
   }
-  /// As retire, for a file of `bytes` that somebody still reads: never written again.
+  /// Removes a file of `bytes` that a reader still uses, so that it is never written again. Errors: io_error.
   Result<void> remove(const std::string& path, std::uint64_t bytes);
 
-  /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
-  /// that left too little on the disk, or went beyond the quota. The quota's last eighth is for logs that
-  /// have no more than their part of it then, which all logs have alike; what they get there may be smaller.
-  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`, `batch_mask`: see SegmentHeader.
-  /// Where it lies is told.
+  /// Makes a file of exactly `bytes` for the log `incarnation`, from the pool or new. PreparedSegment::path
+  /// tells where it is. `key_id`, `batch_mask`: see SegmentHeader. A new file has to respect the disk's floor
+  /// and the quota. The quota's last eighth is a reserve for small logs. Each open log has an equal part of
+  /// it, for which a smaller file may be made. Errors: no_space, io_error; nothing stays at `path` then.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
                                   std::uint64_t key_id = 0, RecycledFile recycled = RecycledFile::moves,
                                   std::uint32_t batch_mask = 0);
-  /// A log that is open: what is kept for those that have little is divided among all.
+  /// Registers an open log: the reserve is divided by the number of open logs.
   class Member {
    public:
     explicit Member(SegmentPool& pool) : pool_(pool) { ++pool_.logs_; }
@@ -134,29 +137,29 @@ class SegmentPool {
    private:
     SegmentPool& pool_;
   };
-  /// A log has asked, and waits from now on.
+  /// Reports that a log had no space, and waits from now on.
   void note_wait(SpaceBound bound) const { options_.log_waits(bound); }
 
-  /// Gives up the mappings that files came with: their room is needed.
+  /// Drops the mappings of the pool's files, to make space under the cap.
   void unmap();
 
-  /// Removes the files that wait to be written again: the disk is full, and something smaller needs room.
+  /// Removes the pool's files, because the disk is full and something smaller needs space.
   void free_disk();
 
-  /// Files in the pool.
+  /// Returns the number of files in the pool.
   [[nodiscard]] std::size_t files();
 
  private:
-  /// See FreeFile.
+  /// A file in the pool; see FreeFile.
   struct Entry {
     std::string path;
     std::uint64_t bytes = 0;
     std::shared_ptr<WritableMapping> mapping;
     std::optional<SegmentHeader> header;
-    std::uint64_t log = 0;      ///< the incarnation of the log that it is of; 0: not known
-    std::uint64_t retired = 0;  ///< how many files had come to the pool
+    std::uint64_t log = 0;      ///< the incarnation of the log that dropped it; 0: unknown
+    std::uint64_t retired = 0;  ///< the value of retired_ when the file was added
   };
-  /// The log that a file is for, what it encrypts with, and where it wants the file.
+  /// The log that a file is for, its key, and where it wants the file.
   struct Owner {
     std::uint64_t incarnation = 0;
     std::uint64_t key_id = 0;
@@ -177,8 +180,8 @@ class SegmentPool {
   std::optional<Entry> take_any();
   bool take_of_quota(std::uint64_t bytes);
   bool has_other_names(const std::string& path);
-  /// A file of this log: one with a mapping, if there is any; else the one that came last, which is likeliest
-  /// to be in memory.
+  /// Takes a file that this log dropped: one with a mapping if there is any, else the newest, which is most
+  /// likely cached.
   std::optional<Entry> take_own(std::uint64_t bytes, std::uint64_t log);
   std::optional<Entry> take_oldest(std::uint64_t bytes);
   std::uint64_t log_of(const FreeFile& free);
@@ -186,7 +189,7 @@ class SegmentPool {
   std::optional<Entry> take_at(std::size_t index);
   std::optional<std::string> reserve(std::uint64_t bytes);
   void give_up_reserved(std::uint64_t bytes);
-  /// A file that has moved in.
+  /// A file that was moved into the pool's directory and is not available yet.
   struct Moved {
     std::string old_directory;
     Entry entry;
@@ -211,14 +214,14 @@ class SegmentPool {
   const SegmentPoolOptions options_;
   Storage& storage_;
   std::atomic<std::uint64_t> logs_{0};
-  std::mutex mutex_;  // guards what follows; never held during a rename, a write or a sync
+  std::mutex mutex_;  // guards all below; never locked during a rename, a write or a sync
   bool loaded_ = false;
   std::vector<Entry> entries_;
-  std::size_t mapped_ = 0;    // of them have a mapping
-  std::size_t reserved_ = 0;  // places for files that are being moved in
+  std::size_t mapped_ = 0;    // entries with a mapping
+  std::size_t reserved_ = 0;  // slots for files that are being moved in
   std::uint64_t bytes_ = 0;
   std::uint64_t next_number_ = 0;
-  std::uint64_t retired_ = 0;  // files that have come, also those that found no place
+  std::uint64_t retired_ = 0;  // files offered to the pool, including those for which it had no space
 };
 
 }  // namespace lightq::log

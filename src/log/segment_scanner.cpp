@@ -1,4 +1,4 @@
-/// Finds and checks batches in a segment file by pread. Layer: log.
+/// Finds and checks the batches in a segment file, which it reads with pread. Layer: log.
 #include "log/segment_scanner.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void SegmentScanner::load(std::uint64_t position, std::uint64_t bytes) {
   const std::span<std::byte> window(window_.get(), bytes);
   const auto came = read_all(file_, window, position);
   if (came && *came == bytes) return;
-  if (came) {  // shorter than it says: the rest counts as zeros
+  if (came) {  // the file is shorter than expected: the rest counts as zeros
     std::fill(window.begin() + static_cast<std::ptrdiff_t>(*came), window.end(), std::byte{0});
     return;
   }
@@ -83,7 +83,7 @@ std::uint32_t SegmentScanner::mask_of(ByteView header) const {
 
 std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
   const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
-  // The check reads the header only; the size it is told is how far a batch may reach.
+  // The check reads only the header. The size that it gets is the limit for the batch's length.
   const ByteView available(header.data(), limit_ - position);
   if (header.size() < batch_layout::header_bytes ||
       (check_header(available).has_value() && !forgiven_header(available))) {
@@ -110,8 +110,8 @@ std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
   return batch;
 }
 
-// Of what it does not know this version believes the header's checksum, length, offset and epoch. Where the
-// mask is lost that checksum says nothing, and torn bytes are not to be taken for a newer batch.
+// For an unknown version, trusts the header's checksum, length, offset and epoch. If the mask is lost, that
+// checksum says nothing, and torn bytes must not be taken for a newer version's batch.
 std::optional<BatchView> SegmentScanner::newer_header_at(std::uint64_t position, Offset lowest) {
   const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
   if (newer_ || header.size() < batch_layout::header_bytes) return std::nullopt;
@@ -128,12 +128,12 @@ void SegmentScanner::look_for_newer(std::uint64_t position, Offset lowest) {
     newer_ = {position, batch->version(), static_cast<std::uint8_t>(batch->codec()), batch->flags()};
 }
 
-// A newer version's batch is believed only where a batch has to begin. The search below comes to messages,
-// too: a client could store one that looks like such a batch.
+// Accepts a newer version's batch only at a position where a batch has to begin. The search below also reads
+// the bytes of messages, and a client could store a message that looks like such a batch.
 std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position, Offset lowest) {
   look_for_newer(position, lowest);
-  // A sound header over a damaged body says where the next batch is. Ask there first: what looks like a batch
-  // in between may be a message that holds one.
+  // A sound header over a damaged body tells where the next batch is. That position is tried first, because
+  // an apparent batch before it may be part of a message.
   if (const auto damaged = header_at(position)) {
     look_for_newer(damaged->end_position(), damaged->end);
     const auto next = batch_at(damaged->end_position());

@@ -1,5 +1,5 @@
-/// Finds and checks batches in a segment file by pread: for recovery, for a first look at old bytes, and past
-/// damage. Layer: log.
+/// Finds and checks the batches in a segment file with pread: for recovery, for the first check of earlier
+/// bytes, and to continue after damage. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace lightq::log {
 
-/// A batch found in a file.
+/// A batch that was found in a file.
 struct ScannedBatch {
   std::uint64_t position = 0;
   std::uint64_t total_bytes = 0;
@@ -28,55 +28,56 @@ struct ScannedBatch {
   [[nodiscard]] std::uint64_t end_position() const { return position + total_bytes; }
 };
 
-/// A batch whose header is sound, but not known to this version: a newer one wrote it.
+/// A batch of a newer version: its header is sound, but its version, codec or flags are unknown.
 struct NewerBatch {
   std::uint64_t position = 0;
   std::uint8_t version = 0;
   std::uint8_t codec = 0;
   std::uint16_t flags = 0;
 
-  /// That the file at `path` has it.
+  /// Returns the error that the file at `path` contains this batch.
   [[nodiscard]] Error error(const std::string& path) const;
 };
 
-/// Reads through a window, so that a walk costs one pread per megabyte. Bytes the disk cannot read count as
-/// zeros. The file must outlive the scanner. One thread.
+/// Scans a file for batches with certain marks. It reads through a window, so that a walk costs one pread per
+/// megabyte. Bytes that the disk cannot read count as zeros. Lifetime: the file must outlive the scanner.
+/// Thread: one.
 class SegmentScanner {
  public:
-  /// Batches with these marks only. Nothing at or past `limit` is looked at. `window_bytes` are read at a
-  /// time where bodies are checked.
+  /// Scans for batches with `marks`, and reads nothing at or past `limit`. `window_bytes`: how much is read
+  /// at a time to check bodies.
   SegmentScanner(File& file, const BatchMarks& marks, std::uint64_t limit,
                  std::uint64_t window_bytes = limits::MiB)
       : file_(file), marks_(marks), limit_(limit), body_window_bytes_(window_bytes) {}
 
-  /// The batch at `position` if its header is sound and of the epoch; its body is not looked at.
+  /// Returns the batch at `position` if its header is sound and has the right epoch. Does not check the body.
   std::optional<ScannedBatch> header_at(std::uint64_t position);
-  /// The batch at `position` if all of it is sound.
+  /// Returns the batch at `position` if all of it is sound.
   std::optional<ScannedBatch> batch_at(std::uint64_t position);
-  /// Past damage at `position`: the next sound batch whose base offset is at least `lowest`.
+  /// Returns the next sound batch after damage at `position`, with a base offset of at least `lowest`.
   std::optional<ScannedBatch> resume_after(std::uint64_t position, Offset lowest);
-  /// As resume_after, or the batch at `position` itself if it is sound and passes over fewer messages: others
-  /// are missing before it.
+  /// Returns the batch at `position` or the one that resume_after finds, whichever is sound and skips fewer
+  /// messages. Used where messages may be missing before a sound batch.
   std::optional<ScannedBatch> resume_at(std::uint64_t position, Offset lowest);
-  /// Returns the first batch of the epoch, of those looked at so far, that a newer version wrote. It lies
-  /// where a walk stood, or where the length of a damaged batch leads to. It is neither damage nor the end.
+  /// Returns the first batch of a newer version, with the right epoch, that was found so far; it is neither
+  /// damage nor the end. It was found where a batch has to begin: where a walk stopped, or behind the length
+  /// of a damaged batch.
   [[nodiscard]] const std::optional<NewerBatch>& newer() const { return newer_; }
-  /// Notes the batch at `position` if it is such a one, and its base offset at least `lowest`.
+  /// Notes the batch at `position` if a newer version wrote it and its base offset is at least `lowest`.
   void look_for_newer(std::uint64_t position, Offset lowest);
 
-  /// The furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
+  /// Returns the furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
   [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }
-  /// The first of the bytes from `begin` up to `end` that the disk could not read; nothing if it could read
-  /// all.
+  /// Returns the first position in [begin, end) that the disk could not read; nothing if it could read all.
   [[nodiscard]] std::optional<std::uint64_t> unreadable(std::uint64_t begin, std::uint64_t end) const;
-  /// Why bytes could not be read, first of all; nothing if all could.
+  /// Returns the first read error; nothing if all bytes could be read.
   [[nodiscard]] const std::optional<Error>& read_error() const { return read_error_; }
-  /// One past what has been read already.
+  /// Returns the position up to which the file was read.
   [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
-  /// Reads anew what is asked for next: somebody may have written it meanwhile.
+  /// Drops the window, so that the next call reads again: another process may have written to the file.
   void forget() { window_bytes_ = 0; }
-  /// The bytes from `position` on: at least `needed` of them, fewer only at the limit. Valid until the next
-  /// call.
+  /// Returns the bytes from `position` on: at least `needed` of them, fewer only at the limit. Lifetime:
+  /// until the next call.
   ByteView bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted);
 
  private:

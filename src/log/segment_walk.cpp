@@ -1,4 +1,4 @@
-/// A walk through one segment file. Layer: log.
+/// Walks through one segment file, batch by batch. Layer: log.
 #include "log/segment_walk.hpp"
 
 #include <algorithm>
@@ -67,10 +67,11 @@ bool SegmentWalk::read_batch() {
 
 SegmentWalk::Step SegmentWalk::pass_damage() {
   auto next = scanner_.batch_at(position_);
-  const bool is_later = next && expected_ < next->base;  // sound, but something is missing before it
+  const bool is_later = next && expected_ < next->base;  // sound, but messages are missing before it
   if (!is_later) next = scanner_.resume_after(position_, expected_);
   const bool goes_on = next && fits(*next);
-  // A writer goes in order: what had not come when it was looked at is there once its successor is.
+  // Reads again: a writer appends in order, so once the next batch exists, the one missing before is
+  // complete, too.
   scanner_.forget();
   if (goes_on && read_batch()) return Step::batch;
   if (goes_on) return damaged(next->position, next->base);
@@ -84,7 +85,7 @@ SegmentWalk::Step SegmentWalk::damaged(std::uint64_t end, Offset next) {
   return Step::damage;
 }
 
-// Nothing sound follows. Before a known end that is damage, else the tail.
+// Ends the walk, because no sound batch follows. Bytes before a known end are damage, others are the tail.
 SegmentWalk::Step SegmentWalk::finish() {
   at_end_ = true;
   if (range_.end_offset) {
@@ -101,7 +102,8 @@ SegmentWalk::Step SegmentWalk::finish() {
   return Step::end;
 }
 
-// As recovery would cut it: an append's header, sound or begun, and what it says would have followed.
+// Returns the length of the torn tail, as recovery would cut it. It has an append's header, complete or
+// partial, and the bytes that should follow according to it.
 std::uint64_t SegmentWalk::measure_tail() {
   const std::uint64_t claimed = std::min(scanner_.claimed_end(), range_.end);
   if (position_ < claimed) return claimed - position_;
@@ -111,7 +113,7 @@ std::uint64_t SegmentWalk::measure_tail() {
       load_little_endian<std::uint32_t>(header.data()) != batch_layout::magic_value) {
     return 0;
   }
-  // A sound header of another epoch is left from before the file was recycled.
+  // A sound header of another epoch is a leftover from before the file was recycled.
   const auto fault =
       BatchView::check_stored_header({header.data(), range_.end - position_}, range_.marks.mask.value_or(0));
   return fault ? std::min<std::uint64_t>(batch_layout::header_bytes, range_.end - position_) : 0;

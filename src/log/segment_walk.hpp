@@ -1,5 +1,5 @@
-/// A walk through one segment file from batch to batch, past damage, by pread: for those who look at a log
-/// that may be broken, or another process's. Layer: log.
+/// Walks through one segment file from batch to batch, and past damage, with pread. For code that reads a log
+/// that may be broken, or that belongs to another process. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,48 @@
 
 namespace lightq::log {
 
-/// Where a walk goes.
+/// The part of a segment file to walk through.
 struct WalkRange {
   BatchMarks marks;
   std::uint64_t begin = segment_header_bytes;
-  std::uint64_t end = 0;             ///< position that nothing reaches beyond
+  std::uint64_t end = 0;             ///< the position at which it ends
   Offset first;                      ///< of the batch at `begin`
-  std::optional<Offset> end_offset;  ///< known, from a seal: all up to it must be there
+  std::optional<Offset> end_offset;  ///< known from a seal: all messages before it must be there
 };
-/// All of a segment whose header is sound.
+/// Returns the range for the whole of a segment with a sound header.
 WalkRange whole_segment(const SurveyedSegment& segment);
 
-/// Gives each batch that is sound, each stretch that is not, and then where the segment ends. What looks
-/// damaged is looked at a second time, since a writer may have been at it. The file must outlive the walk.
-/// One thread.
+/// Returns each sound batch, each damaged range, and then the segment's end. Reads a part that looks damaged
+/// twice, because a writer may just have been writing it. Lifetime: the file must outlive the walk. Thread:
+/// one.
+///
+/// Example: `while (walk.next() == SegmentWalk::Step::batch) use(walk.view());` reads up to the first damage.
 class SegmentWalk {
  public:
   enum class Step { batch, damage, end };
 
   SegmentWalk(File& file, const WalkRange& range);
   Step next();
-  /// Passes by all batches that end at or before `offset`, without a look at their bodies.
+  /// Skips all batches that end at or before `offset`, without checking their bodies.
   void skip_to(Offset offset);
 
-  /// After Step::batch.
+  /// Returns the batch. Requires: `next` returned Step::batch.
   [[nodiscard]] const ScannedBatch& batch() const { return batch_; }
-  /// Its bytes, checked; valid until the next call.
+  /// Returns the checked bytes of that batch. Lifetime: until the next call.
   BatchView view();
-  /// After Step::damage. Where `first` equals `next`: nobody knows how many messages.
+  /// Returns the damaged range. Requires: `next` returned Step::damage. If `first` equals `next`, the number
+  /// of lost messages is unknown.
   [[nodiscard]] const SegmentDamage& damage() const { return damage_; }
-  /// The first position in the damage that the disk cannot read.
+  /// Returns the first position in the damaged range that the disk cannot read.
   [[nodiscard]] std::optional<std::uint64_t> unreadable() const;
 
-  /// The batch in the damage that a newer version wrote, if there is one: then it is none.
+  /// Returns the newer version's batch in that range, if there is one. The range is then not damaged.
   [[nodiscard]] std::optional<NewerBatch> newer_in_damage() const;
 
-  // After Step::end; before, how far it has come.
+  // After Step::end, the end of the segment; before, how far the walk has come.
   [[nodiscard]] std::uint64_t end_position() const { return position_; }
   [[nodiscard]] Offset end_offset() const { return expected_; }
-  /// Bytes behind the end of an append that was never completed.
+  /// Returns the number of bytes behind the end that an incomplete append has left.
   [[nodiscard]] std::uint64_t torn_bytes() const { return torn_bytes_; }
 
  private:

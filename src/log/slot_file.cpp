@@ -1,4 +1,4 @@
-/// Two small files written in turn. docs/log_format.md, "Slot files". Layer: log.
+/// Two small files that are written in turn. docs/log_format.md, "Slot files". Layer: log.
 #include "log/slot_file.hpp"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 // Fields, in bytes from the file's start.
 constexpr std::size_t at_magic = 0;      // u64
 constexpr std::size_t at_version = 8;    // u32
-constexpr std::size_t at_crc = 12;       // u32: of everything from at_sequence on
+constexpr std::size_t at_crc = 12;       // u32: of all bytes from at_sequence on
 constexpr std::size_t at_sequence = 16;  // u64
-constexpr std::size_t at_bytes = 24;     // u32: the whole file, as far as it counts
+constexpr std::size_t at_bytes = 24;     // u32: the valid length of the file
 constexpr std::size_t at_count = 28;     // u32
 
 std::uint32_t byte_swapped(std::uint32_t value) {
@@ -33,7 +33,7 @@ std::uint64_t byte_swapped(std::uint64_t value) {
   return half(value) << 32 | half(value >> 32);
 }
 
-// Version 1 left itself out of its checksum, when there was no other that it could have been taken for.
+// Version 1 did not include the version in its checksum, as there was no other version to confuse it with.
 std::uint32_t checksum(ByteView slot) {
   const bool with_version = load_little_endian<std::uint32_t>(slot.data() + at_version) != 1;
   const std::uint32_t before = with_version ? crc32c(slot.subspan(at_version, 4)) : 0;
@@ -64,7 +64,8 @@ std::string SlotFile::slot_path(int slot) const {
   return directory_ + "/" + name_ + "." + std::to_string(slot);
 }
 
-// Of each version length and checksum lie where they are: so a newer one is told from a torn one.
+// Every version has length and checksum at the same positions, so a newer version's file differs from a torn
+// one.
 bool SlotFile::is_newer(const SlotBytes& slot) const {
   const ByteView bytes = slot.bytes;
   if (bytes.size() < SlotBytes::header_bytes || slot.version() <= format_.version) return false;
@@ -74,8 +75,8 @@ bool SlotFile::is_newer(const SlotBytes& slot) const {
          load_little_endian<std::uint32_t>(bytes.data() + at_crc) == checksum(bytes.first(length));
 }
 
-// No length is trusted before there are so many bytes, and no entry before the checksum fits. Cuts off what a
-// longer file has left.
+// Returns why the slot cannot be used, or nothing. Trusts no length that exceeds the bytes there, and no
+// entry before the checksum is right. Cuts off leftovers of an earlier, longer content.
 std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot) const {
   const auto fault = [&](ErrorCode code, std::size_t position, const std::string& why) {
     return Error{code, path + ": position " + std::to_string(position) + ": " + why, 0};
@@ -144,7 +145,8 @@ Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable, std::
   for (int slot = 0; slot < 2; ++slot) {
     auto found = read_slot(slot, unreadable);
     if (!found) return found.error();
-    // What another version has written weighs more than what is torn: nobody may take it for nothing.
+    // The error of an unknown version takes precedence over that of a torn slot, because such a file must not
+    // be taken for an empty one.
     const bool keep = passed_over_ && passed_over_->code == ErrorCode::foreign_format;
     if (found->fault && !keep) passed_over_ = found->fault;
     if (found->fault) unsound_.push_back(name_ + "." + std::to_string(slot));
@@ -173,8 +175,8 @@ SlotBytes SlotFile::make(const SlotFormat& format, std::uint32_t version, std::s
 
 Result<void> SlotFile::write(SlotBytes slot) {
   if (!loaded_) {
-    // What cannot be read is overwritten, the first slot first; only an unreadable disk stops here, and what
-    // a newer version wrote.
+    // Unsound files are overwritten, the first slot first. Only a disk that cannot be read and a newer
+    // version's file are errors here.
     const auto before = load();
     if (!before && (before.error().system_error != 0 || newer_found_)) return before.error();
     loaded_ = true;
@@ -188,7 +190,7 @@ Result<void> SlotFile::write(SlotBytes slot) {
   if (auto written = write_slot(next, slot.bytes); !written) return written;
   if (!slot_named_[next]) {
     if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
-    // The directory itself may be new: this can come before the first message.
+    // The directory itself may be new, because this may be called before the first message is appended.
     if (auto synced = storage_.sync_directory(parent_of(directory_)); !synced) return synced;
     slot_named_[next] = true;
   }
@@ -198,8 +200,8 @@ Result<void> SlotFile::write(SlotBytes slot) {
   return {};
 }
 
-// A new file gets its name when it is whole: one that a power cut has torn would be taken for a damaged one,
-// and there is no other yet.
+// Renames a new file only once it is complete. A power cut could tear it, and the torn file would be taken
+// for damage, as there is no other slot yet.
 Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
   const std::string path = slot_path(slot);
   auto file = storage_.open(path, OpenMode::read_write);
@@ -214,8 +216,8 @@ Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
   return storage_.rename(path + ".new", path);
 }
 
-// What a killed process has written last may not be on disk yet, and then the other file, which is written
-// over next, is all that a power cut would leave.
+// Syncs the newest slot of an earlier process. It may not be on disk yet, and the other slot, which is
+// overwritten next, would then be all that a power cut leaves.
 Result<void> SlotFile::keep_newest() {
   if (newest_synced_ || sequence_ == 0 || seeded(SeededBug::loaded_cursor_unsynced)) return {};
   const auto file = storage_.open(slot_path(newest_slot_), OpenMode::read_write);

@@ -1,4 +1,4 @@
-/// Two small files written in turn, so that a torn write leaves what was there before. Layer: log.
+/// Two small files that are written in turn, so that a torn write leaves the previous content. Layer: log.
 /// docs/log_format.md, "Slot files".
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace lightq::log {
 
-/// Bytes of one slot: a header, then the body.
+/// The bytes of one slot: a header, then the body.
 struct SlotBytes {
   static constexpr std::size_t header_bytes = 32;
 
@@ -25,51 +25,52 @@ struct SlotBytes {
   [[nodiscard]] std::uint32_t version() const;
 };
 
-/// What is kept in a pair of slots, and how its bytes are known.
+/// The kind of content that a pair of slots has, and how it is recognized.
 struct SlotFormat {
-  std::string_view what;  ///< for people: "cursor file"
+  std::string_view what;  ///< for error texts: "cursor file"
   std::uint64_t magic = 0;
-  std::uint32_t version = 0;         ///< the newest; the ones before it, from 1 on, are read too
+  std::uint32_t version = 0;         ///< the newest version; older ones, from 1 on, are read too
   std::uint64_t file_bytes_max = 0;  ///< no more is ever read
-  /// The body holds exactly `count()` entries of its version, and everything about them that can be seen is
-  /// as it should be. Asked only for slots whose checksum fits, cut to what they say they have.
+  /// Returns true if the body has exactly `count()` entries of its version, with possible values. Called only
+  /// for slots with a right checksum, cut to the length in their header.
   bool (*sound)(const SlotBytes& slot) = nullptr;
 };
 
-/// What a copy that cannot be read now means to who loads the other.
+/// How `load` treats a slot that cannot be read now.
 enum class UnreadableSlot {
-  refuses,     ///< load fails: it may be the newer one
-  is_damaged,  ///< the other one counts: for a repair
+  refuses,     ///< load fails, because that slot may be the newer one
+  is_damaged,  ///< load uses the other slot; for a repair
 };
 
-/// The files `<name>.0` and `<name>.1`. Not for two threads at once; `make` may be called while another
-/// thread is in `write`.
+/// The files `<name>.0` and `<name>.1`. The newer sound one is the current content. Thread: one at a time,
+/// except that `make` may be called during `write`.
 class SlotFile {
  public:
-  /// Nothing is touched before load or write. The storage must outlive it.
+  /// Accesses no file before `load` or `write`. Lifetime: the storage must outlive this object.
   SlotFile(Storage& storage, std::string directory, std::string name, const SlotFormat& format);
 
-  /// The newest slot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
-  /// there are files and none is sound, or one is of a newer version, each with file and position; io_error.
-  /// `older`, if not null, gets what the other file has, if that is sound.
+  /// Returns the newest sound slot; nothing if neither file exists. `older`, if not null, gets the content of
+  /// the other file, if that is sound. Errors: corrupt or foreign_format if no existing file is sound, or if
+  /// one is of a newer version, each with file and position; io_error.
   Result<std::optional<SlotBytes>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
                                         std::optional<SlotBytes>* older = nullptr);
-  /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
-  /// well.
+  /// Returns why the last `load` did not use one of the files; nothing if both were sound or missing.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
-  /// Names of the files that the last load would not believe. Not of a newer version's: there it stops.
+  /// Returns the names of the files that were unsound in the last `load`. A file of a newer version is not
+  /// among them, because `load` stops there.
   [[nodiscard]] const std::vector<std::string>& unsound() const { return unsound_; }
-  /// The last load failed because a newer version wrote one of the files.
+  /// Returns true if the last load failed because a newer version wrote one of the files.
   [[nodiscard]] bool newer_found() const { return newer_found_; }
 
-  /// A header for `count` entries and room for a body of so many bytes, zeros, to be filled in.
-  /// `version`: one of the format's.
+  /// Returns a slot with a header for `count` entries and a body of `body_bytes` zeros, to be filled in.
+  /// `version`: one of the format's versions.
   static SlotBytes make(const SlotFormat& format, std::uint32_t version, std::size_t body_bytes,
                         std::uint32_t count);
-  /// Writes and syncs; when it returns without error, it survives a power cut. Loads first if nobody did.
-  /// Errors: io_error, no_space; what was written before is still there then.
+  /// Writes and syncs the slot: after success it survives a power cut. Calls `load` first if nobody has.
+  /// Errors: io_error, no_space; the previous content stays then. foreign_format if a newer version wrote one
+  /// of the files.
   Result<void> write(SlotBytes slot);
-  /// Neither file is there afterwards, nor after a power cut.
+  /// Removes both files, and makes that survive a power cut.
   Result<void> remove();
 
  private:
@@ -88,10 +89,10 @@ class SlotFile {
   std::optional<Error> passed_over_;
   std::vector<std::string> unsound_;
   bool loaded_ = false;
-  bool newer_found_ = false;             // by the last load
+  bool newer_found_ = false;             // set by the last load
   int newest_slot_ = 1;                  // the other one is written next
-  bool newest_synced_ = false;           // by this object
-  bool slot_named_[2] = {false, false};  // its name is on disk
+  bool newest_synced_ = false;           // this object has synced the newest slot
+  bool slot_named_[2] = {false, false};  // the slot's file name is on disk
   std::uint64_t sequence_ = 0;
 };
 

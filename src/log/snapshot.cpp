@@ -1,4 +1,4 @@
-/// A copy of a log as it stands. Layer: log.
+/// Makes snapshots of logs. Layer: log.
 #include "log/snapshot.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int tries_max = 20;  // each finds a log that has dropped all that the one before had seen
+constexpr int tries_max = 20;  // each retry means that the log dropped all segments of the survey before
 constexpr int cursor_looks = 3;
 
 bool cannot_link(const Error& error) {
@@ -42,14 +42,14 @@ class Snapshot {
   const std::string to_;
   Storage& storage_;
   SnapshotReport report_;
-  Offset end_;  // of the segment that was taken last
+  Offset end_;  // end of the newest segment that was copied or linked last
 };
 
 Result<SnapshotReport> Snapshot::run() {
   if (auto made = storage_.make_directory(to_); !made) return made.error();
   for (int left = tries_max; left > 0; --left) {
     report_ = {};
-    // Before the messages, so that no cursor is ahead of them.
+    // Cursors are copied before messages, so that no cursor is ahead of them.
     if (auto taken = take_cursors(); !taken) return taken.error();
     const auto taken = take_segments();
     if (!taken) return taken.error();
@@ -71,7 +71,8 @@ Result<void> Snapshot::take_cursors() {
   return copy.write(CursorFile::encode(*loaded));
 }
 
-// Newest first. Logs drop their oldest segments, so whatever goes meanwhile is missing at the front.
+// Takes the newest segments first. A log drops its oldest segments, so any that disappear meanwhile are
+// missing at the front.
 Result<bool> Snapshot::take_segments() {
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
@@ -88,7 +89,7 @@ Result<bool> Snapshot::take_segments() {
 }
 
 Result<Snapshot::Taken> Snapshot::take(const SurveyedSegment& segment) {
-  const bool unnamed = segment.path != segment.named_path();  // its name may be another file's by now
+  const bool unnamed = segment.path != segment.named_path();  // that name may now belong to another file
   if (!segment.seal || segment.state != PageState::sound || unnamed) return copy(segment);
   return link(segment);
 }
@@ -99,7 +100,7 @@ Result<Snapshot::Taken> Snapshot::link(const SurveyedSegment& segment) {
   if (!linked && is_missing(linked.error())) return Taken::dropped;
   if (!linked && cannot_link(linked.error())) return copy(segment);
   if (!linked) return linked.error();
-  // Its log may not have synced it yet, and would not tell us.
+  // The log may not have synced the segment yet, and there is no way to ask it.
   const auto file = storage_.open(to, OpenMode::read_only);
   if (!file) return file.error();
   if (auto synced = (*file)->sync(); !synced) return synced.error();
@@ -123,7 +124,7 @@ Result<Snapshot::Taken> Snapshot::copy(const SurveyedSegment& segment) {
     ++report_.damages;
     end_ = segment.name_offset;
   }
-  // What was read may be another log's by now.
+  // The file may have been recycled while it was read, so that the copy is not of this segment.
   if (taken == Taken::yes && is_dropped(segment, storage_)) taken = Taken::dropped;
   if (taken == Taken::dropped) static_cast<void>(storage_.unlink(to));
   return taken;

@@ -1,5 +1,5 @@
-/// A copy of a log as it stands, made while somebody writes it: docs/log_format.md, "Broken disks". Layer:
-/// log.
+/// Makes a snapshot: a copy of a log's current state, also while another process writes the log.
+/// docs/log_format.md, "Broken disks". Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace lightq::log {
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 struct SnapshotReport {
   std::size_t segments = 0;
-  std::size_t linked = 0;  ///< of these, share their bytes with the log
+  std::size_t linked = 0;  ///< of `segments`: those that share their bytes with the log
   std::uint64_t copied_bytes = 0;
   Offset first_offset;
   Offset next_offset;
-  std::size_t damages = 0;  ///< stretches of the copied files that are as damaged as they were
+  std::size_t damages = 0;  ///< damaged ranges in the copied files, as damaged as they are in the log
 };
 
-/// Makes a snapshot of the log in `directory` at `output`, which must not exist: sealed segments get a second
-/// name (or are copied where the file system cannot), the others are copied up to the last complete batch,
-/// and the newest cursors with them. Everything is synced, then renamed from another name to `output`. Writes
-/// nothing in `directory`; whoever writes the log may go on. Errors: no_space, io_error, busy (the log
-/// dropped its segments faster than they could be copied); nothing new stays then.
+/// Makes a snapshot of the log in `directory` at `output`. Sealed segments get a second name, or are copied
+/// if the file system cannot link; others are copied up to the last complete batch. The newest cursors are
+/// copied, too. Everything is synced under a temporary name, then renamed to `output`. Writes nothing in
+/// `directory`; its writer may continue. Requires: `output` does not exist. Errors: no_space, io_error,
+/// busy (the log dropped its segments faster than they could be copied); no new file stays then.
 Result<SnapshotReport> snapshot_log(const std::string& directory, const std::string& output,
                                     Storage& storage);
 

@@ -1,4 +1,4 @@
-/// Helpers over the file system seam. Layer: log.
+/// Default implementations and helpers for the file system interface. Layer: log.
 #include "log/storage.hpp"
 
 #include <cerrno>
@@ -58,7 +58,7 @@ bool may_exist(const std::string& path, Storage& storage) {
 }
 
 std::string parent_of(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');  // `a/b/` lies in `a`, too
+  const std::size_t end = path.find_last_not_of('/');  // the parent of `a/b/` is `a`, too
   const std::size_t slash = end == std::string::npos ? 0 : path.find_last_of('/', end);
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);

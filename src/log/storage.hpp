@@ -1,5 +1,5 @@
-/// Everything the durable logs ask of a file system, so that tests can put a failing one underneath. Layer:
-/// log. The real one: posix_storage.hpp.
+/// The file system interface of the durable logs, so that tests can use a file system that fails. Layer: log.
+/// The real one is in posix_storage.hpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lightq::log {
 
-/// A read-only view of a file's bytes that shows what is written later. Unmapped when destroyed.
+/// A read-only mapping of a file's bytes; it shows later writes, too. Unmapped when destroyed.
 class Mapping {
  public:
   Mapping() = default;
@@ -21,14 +21,14 @@ class Mapping {
   virtual ~Mapping() = default;
   [[nodiscard]] virtual const std::byte* data() const = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
-  /// Has the system make the pages of [begin, end) ready to be read, which else waits at the first look at
-  /// each few of them. Only a hint. Any thread.
+  /// Asks the system to make the pages of [begin, end) present. Without that, a reader waits at the first
+  /// access to each few of them. Only a hint. Thread: any.
   virtual void populate(std::size_t /*begin*/, std::size_t /*end*/) const {}
 };
 
-/// A file's bytes, to be read and written in place. What is stored is seen at once by every other view and
-/// reader of the file, and survives the process; a power cut only after File::sync. The system may write any
-/// page back at any time, also in the middle of a store. Unmapped when destroyed.
+/// A read-write mapping of a file's bytes. Every other mapping and reader of the file sees a store
+/// immediately. It survives the process, and after File::sync a power cut. The system may write any page to
+/// disk at any time, also in the middle of a store. Unmapped when destroyed.
 class WritableMapping {
  public:
   WritableMapping() = default;
@@ -37,12 +37,13 @@ class WritableMapping {
   virtual ~WritableMapping() = default;
   [[nodiscard]] virtual std::byte* data() = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
-  /// Has the system make its pages ready for the first store, which else waits for each. Any thread.
+  /// Asks the system to prepare all pages for the first store, which would otherwise wait at each. Thread:
+  /// any.
   virtual void prefault() {}
 };
 
-/// An open file; closed when destroyed. Errors of all calls: io_error, or no_space where the disk is full,
-/// with errno in `system_error`. `sync` may run on one thread while another writes.
+/// An open file; closed when destroyed. Thread: `sync` may run on one thread while another writes. Errors,
+/// for all calls: io_error, or no_space if the disk is full, with errno in `system_error`.
 class File {
  public:
   File() = default;
@@ -50,38 +51,41 @@ class File {
   File& operator=(const File&) = delete;
   virtual ~File() = default;
 
-  /// One pwrite: how many bytes went out, which may be fewer than given. Interruptions are retried inside.
+  /// Writes with one pwrite. Returns the number of bytes written, which may be fewer than given. Retries if
+  /// interrupted.
   virtual Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) = 0;
-  /// Writes all of `bytes`, and syncs the sectors that they lie in alone: what else was written to the file
-  /// may stay unsynced.
+  /// Writes all of `bytes` and syncs the disk sectors that contain them. Other data written to the file may
+  /// stay unsynced.
   virtual Result<void> write_synced(ByteView bytes, std::uint64_t position);
-  /// One pread: how many bytes came; 0 at the end of the file. Interruptions are retried inside.
+  /// Reads with one pread. Returns the number of bytes read; 0 at the end of the file. Retries if
+  /// interrupted.
   virtual Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) = 0;
-  /// Makes the file `bytes` long and reserves disk for all of it: later writes within need no more space.
+  /// Makes the file `bytes` long and reserves disk space for all of it: later writes inside it need no more
+  /// space.
   virtual Result<void> allocate(std::uint64_t bytes) = 0;
-  /// fdatasync.
+  /// Makes written data survive a power cut (fdatasync).
   virtual Result<void> sync() = 0;
-  /// Does without a descriptor from now on, where many files are open for long: further calls, but for
-  /// `sync`, open the file, which must lie at `path` then, each for itself. `sync` tells of what goes wrong
-  /// with the disk all the same. False if the file has to keep its descriptor, for now at least: it is being
-  /// used, is open for reading only, or the system cannot.
+  /// Closes the descriptor, for logs with many files open for a long time. Later calls, except `sync`, each
+  /// open the file at `path`, where it must be. `sync` still reports disk errors. Returns false if the file
+  /// has to keep its descriptor, at least for now. The reason may be that it is in use or open only for
+  /// reading, or that the system cannot do this.
   virtual bool rest(const std::string& /*path*/) { return true; }
   virtual Result<std::uint64_t> size_bytes() = 0;
-  /// Says to other processes, as long as the file is open here, that its bytes are being read: in_use if one
-  /// of them has said that it writes them anew.
+  /// Tells other processes that the file's bytes are being read, as long as it is open here. Errors: in_use
+  /// if another process has declared that it overwrites them.
   virtual Result<void> lock_shared() { return {}; }
-  /// Says that the bytes are to be written anew; false if somebody reads them.
+  /// Declares that the bytes will be overwritten. Returns false if another process reads them.
   virtual bool lock_exclusive() { return true; }
-  /// Takes back either.
+  /// Ends the effect of lock_shared or lock_exclusive.
   virtual void unlock() {}
-  /// The first `bytes` of the file, which the file must have.
+  /// Maps the first `bytes` of the file. Requires: the file is at least that long.
   virtual Result<std::unique_ptr<Mapping>> map(std::size_t bytes) = 0;
-  /// As map, to be written too; the file must be open for writing and its first `bytes` allocated. May
-  /// outlive the File.
+  /// Maps the first `bytes` of the file for reading and writing. Requires: the file is open for writing, and
+  /// these bytes are allocated. Lifetime: the mapping may outlive the File.
   virtual Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) = 0;
 };
 
-/// A directory that is held open, so that nothing but the disk can keep its sync from being done.
+/// An open directory. Opening it before the sync leaves only disk errors that can make the sync fail.
 class Directory {
  public:
   Directory() = default;
@@ -96,10 +100,10 @@ class Directory {
 enum class OpenMode {
   read_only,
   read_write,  ///< the file must exist
-  create,      ///< makes the file, or empties the one that is there
+  create,      ///< creates the file, or empties an existing one
 };
 
-/// A file system. Any thread. Paths are absolute or relative to the process's directory.
+/// A file system. Paths are absolute or relative to the process's directory. Thread: any.
 class Storage {
  public:
   Storage() = default;
@@ -108,56 +112,57 @@ class Storage {
   virtual ~Storage() = default;
 
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
-  /// Makes a directory and those above it; nothing happens to one that exists. The names of those above
-  /// survive a power cut then, its own when the directory that it lies in was synced.
+  /// Creates a directory and its missing parents; does nothing if it exists. The names of the parents then
+  /// survive a power cut, the directory's own name only once its parent is synced.
   virtual Result<void> make_directory(const std::string& path) = 0;
-  /// Atomic; replaces `to`.
+  /// Renames atomically; replaces `to` if it exists.
   virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   virtual Result<void> unlink(const std::string& path) = 0;
-  /// Gives the file at `from` another name, `to`, which nothing may have yet; io_error with EXDEV, EPERM or
-  /// EMLINK where the file system cannot.
+  /// Gives the file at `from` the additional name `to`. Requires: `to` does not exist. Errors: io_error with
+  /// EXDEV, EPERM or EMLINK if the file system cannot do this.
   virtual Result<void> link(const std::string& from, const std::string& to);
-  /// How many names the file at `path` has. A file system without links answers 1.
+  /// Returns how many names the file at `path` has. A file system without links returns 1.
   virtual Result<std::uint64_t> link_count(const std::string& /*path*/) { return std::uint64_t{1}; }
   virtual Result<void> remove_directory(const std::string& path) = 0;
   /// Makes names created, renamed or unlinked in this directory survive a power cut.
   virtual Result<void> sync_directory(const std::string& path) = 0;
-  /// Opens a directory to be synced later. An error here is no failed sync: nothing can have been lost. By
-  /// default it opens nothing, and its sync is sync_directory.
+  /// Opens a directory to be synced later. An error here is not a failed sync: no data can be lost. The
+  /// default implementation opens nothing, and its sync calls sync_directory.
   virtual Result<std::unique_ptr<Directory>> open_directory(const std::string& path);
-  /// The names in a directory, unsorted; none if there is no such directory.
+  /// Returns the names in a directory, unsorted; none if the directory does not exist.
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
-  /// What an ordinary user may still write on the disk of this directory (or of the nearest one above it).
+  /// Returns the bytes that an ordinary user may still write to the disk of this directory, or of its nearest
+  /// existing parent.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
-  /// For epochs and incarnations.
+  /// Returns a random number, for epochs and incarnations.
   virtual std::uint64_t random() = 0;
-  /// Of the machine since it was started: what is only in its memory is lost when this changes. 0: not known.
+  /// Returns the id of the machine's boot. Data that is only in memory is lost when it changes. 0: not known.
   virtual std::uint64_t boot_id() { return 0; }
 };
 
-/// True if `error` says that there is no such file.
+/// Returns true if `error` says that the file does not exist.
 [[nodiscard]] bool is_missing(const Error& error);
 
-/// True if the failed call says nothing about the stored bytes: the process lacks descriptors or memory, it
-/// may not open the file just now, the disk did not answer, has no space
-/// or is not there (no_space). The same call may succeed later. False where
-/// there is no such file or the file cannot be mapped as asked, and for errors that are not the system's.
+/// Returns true if the failed call says nothing about the stored bytes, so the same call may succeed later.
+/// The process lacks descriptors or memory, the file may not be opened now, or the disk did not answer, is
+/// full or is not there (no_space). False if the file does not exist or cannot be mapped as requested, and
+/// for errors that are not the system's.
 [[nodiscard]] bool is_unavailable(const Error& error);
 
-/// As is_unavailable, but the disk is not to blame: tools that read what a broken disk still gives stop here,
-/// too.
+/// Returns true if is_unavailable does, and the disk is not the cause. Tools that read all they can from a
+/// broken disk stop at these errors.
 [[nodiscard]] bool is_shortage(const Error& error);
 
-/// False only if it is known that there is no such file.
+/// Returns false only if it is certain that the file does not exist.
 [[nodiscard]] bool may_exist(const std::string& path, Storage& storage);
 
-/// The directory that `path` lies in.
+/// Returns the parent directory of `path`.
 [[nodiscard]] std::string parent_of(const std::string& path);
 
-/// Writes all of `bytes`, however the system cuts it.
+/// Writes all of `bytes`, with as many calls as the system needs.
 Result<void> write_all(File& file, ByteView bytes, std::uint64_t position);
 
-/// Reads until `to` is full or the file ends; how many bytes came.
+/// Reads until `to` is full or the file ends. Returns the number of bytes read.
 Result<std::size_t> read_all(File& file, std::span<std::byte> to, std::uint64_t position);
 
 }  // namespace lightq::log

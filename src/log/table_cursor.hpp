@@ -1,4 +1,4 @@
-/// One cursor of a CursorTable: committing is a handful of stores to mapped memory. Layer: log.
+/// One cursor of a CursorTable. A commit takes only a few stores to mapped memory. Layer: log.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,24 @@
 
 namespace lightq::log {
 
-/// Where a named cursor stands. A commit survives the process at once, and a power cut after the table's next
-/// flush. One thread commits and notes; any thread asks. Lives as long as its table; not to be used once the
-/// cursor has been removed.
+/// A named cursor. A commit survives the end of the process immediately, and a power cut after the table's
+/// next flush. Thread: one commits and notes, any reads. Lifetime: as long as its table. Requires: the cursor
+/// is not used after it was removed.
 class TableCursor {
  public:
   TableCursor() = default;
   TableCursor(const TableCursor&) = delete;
   TableCursor& operator=(const TableCursor&) = delete;
 
-  /// Everything before `offset` is done with. It may be lower than before: what counts is which commit came
-  /// last.
+  /// Commits: everything before `offset` has been processed. It may be lower than before, because the last
+  /// commit counts.
   void commit(Offset offset) {
     const std::uint64_t sequence = published_.load(std::memory_order_relaxed) + 1;
     static_assert(cursor_copy_at_sequence == 0 && cursor_copy_at_committed == 8 &&
                   cursor_copy_checked_bytes == 16);
     const std::uint32_t crc = crc32c_of_words(sequence, offset.value, seed_);
-    // Into the copy that is not the newest. Released, so that no store of a commit passes one of the commit
-    // before: at every moment one of the two copies is whole, whenever the process dies.
+    // Writes into the older of the two copies. Release order keeps each store behind those of the commit
+    // before. So one copy is complete at any moment at which the process may die.
     std::byte* copy = live_ + (sequence & 1) * cursor_copy_bytes;
     store(copy + cursor_copy_at_sequence, sequence);
     store(copy + cursor_copy_at_committed, offset.value);
@@ -41,7 +41,8 @@ class TableCursor {
     published_.store(sequence, std::memory_order_release);
   }
 
-  /// The reader has been given everything before `offset`. Survives the process; not a power cut for sure.
+  /// Notes that everything before `offset` was delivered to the reader. Survives the process, but not always
+  /// a power cut.
   void note_delivered(Offset offset) {
     store(live_ + cursor_delivered_position, offset.value);
     store(live_ + cursor_delivered_position + 8, ~offset.value);
@@ -49,18 +50,19 @@ class TableCursor {
   }
 
   [[nodiscard]] Offset committed() const { return last().committed; }
-  /// What was noted last, but never less than what is committed.
+  /// Returns the offset noted last, but at least the committed one.
   [[nodiscard]] Offset delivered() const {
     return std::max(Offset{delivered_.load(std::memory_order_acquire)}, committed());
   }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The last commit. Any thread; tries again only while its thread makes several commits at once.
+  /// Returns the last commit. Thread: any; retries only if several commits are made during the call.
   [[nodiscard]] CursorCopy last() const {
     for (;;) {
       const std::uint64_t sequence = published_.load(std::memory_order_acquire);
       const std::uint64_t offset = recent_[sequence % recent_.size()].load(std::memory_order_acquire);
-      // The place is written again recent_.size() commits later, after all those in between were published.
+      // The array element is overwritten recent_.size() commits later, after all commits between were
+      // published.
       const std::uint64_t after = published_.load(std::memory_order_relaxed);
       if (after - sequence < recent_.size() - 1) return {sequence, {offset}};
     }
@@ -69,7 +71,8 @@ class TableCursor {
  private:
   friend class CursorTable;
 
-  /// Begins a life: the block's live sector, what its copies' checksums begin with, and where it stands.
+  /// Starts using a block of the table: its live sector, the initial value of its copies' checksums, and the
+  /// position.
   void begin(std::byte* live, std::uint32_t seed, std::string name, const CursorCopy& last,
              Offset delivered) {
     live_ = live;
@@ -89,8 +92,9 @@ class TableCursor {
   std::byte* live_ = nullptr;
   std::uint32_t seed_ = 0;
   std::string name_;
-  // What other threads read, in one cache line: never the mapped page, which may wait for the disk.
-  alignas(64) std::atomic<std::uint64_t> published_ = 0;  // the last commit's sequence
+  // Read by other threads, all in one cache line. They never read the mapped page, which may wait for the
+  // disk.
+  alignas(64) std::atomic<std::uint64_t> published_ = 0;  // sequence of the last commit
   std::array<std::atomic<std::uint64_t>, 4> recent_{};    // committed offsets, by sequence
   std::atomic<std::uint64_t> delivered_ = 0;
 };

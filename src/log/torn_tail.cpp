@@ -51,7 +51,7 @@ Result<void> wipe_tail(SegmentFile& segment, std::uint64_t begin, SegmentScanner
     }
     at += count;
   }
-  // On disk too, before anything is written there that the next power cut could mix with it.
+  // Sync the zeros before anything is written there: the next power cut could mix new data with the old tail.
   if (seeded(SeededBug::tail_wipe_unsynced) && wiped_any) segment.synced_position = begin;
   return wiped_any && !seeded(SeededBug::tail_wipe_unsynced) ? segment.file()->sync() : Result<void>{};
 }

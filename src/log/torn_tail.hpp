@@ -1,4 +1,4 @@
-/// The end of a segment that was being written when its process ended, or the power. Layer: log.
+/// The end of a segment that was being written when its process ended or the power failed. Layer: log.
 /// docs/log_format.md, "Recovery".
 #pragma once
 
@@ -10,17 +10,18 @@
 
 namespace lightq::log {
 
-/// Fails if the disk could not read some of the bytes from `begin` up to `end` that the scanner looked at:
-/// they may be durable messages. Not damage, neither wiped nor written over, for the disk may yet give them;
-/// only a repair gives them up.
+/// Fails if the disk could not read some of the bytes in [begin, end) that the scanner needed. They may be
+/// durable messages. They are not damage, and are neither wiped nor overwritten, because the disk may still
+/// return them later. Only a repair gives them up. Errors: io_error.
 Result<void> check_readable(const std::string& path, const SegmentScanner& scanner, std::uint64_t begin,
                             std::uint64_t end);
-/// Fails if the scanner has come to a batch that a newer version wrote.
+/// Fails if the scanner has found a batch of a newer version.
 Result<void> check_known(const std::string& path, const SegmentScanner& scanner);
-/// As check_known, of all batches of the file up to `limit`.
+/// Fails if any batch of the file before `limit` is of a newer version.
 Result<void> check_all_known(const std::string& path, File& file, const SegmentHeader& header,
                              std::uint64_t limit);
-/// Writes zeros over what is not zero from `begin` on, and syncs that. Blocks that cannot be read stay.
+/// Overwrites all bytes from `begin` on with zeros, unless they are zeros, and syncs that. Leaves blocks that
+/// cannot be read.
 Result<void> wipe_tail(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner);
 
 }  // namespace lightq::log

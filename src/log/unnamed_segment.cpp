@@ -1,4 +1,4 @@
-/// A segment that was begun before it had its name. Layer: log.
+/// Finds and renames a segment that was begun without its name. Layer: log.
 #include "log/unnamed_segment.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace lightq::log {
 
 namespace {
 
-// What lay in the file before it was used again has another epoch, and is no message of this segment.
+// Bytes from before the file was recycled have another epoch, and are no messages of this segment.
 Result<bool> holds_messages(File& file, const SegmentPage& page, const SegmentHeader& header, BootId boot) {
   if (const auto mark = decode_open_mark(page, header, boot);
       mark && mark->position == segment_header_bytes && mark->base == header.first_offset) {
@@ -33,7 +33,8 @@ Result<void> PendingName::give(Storage& storage) {
   return {};
 }
 
-// One that cannot be opened or read just now may hold messages: who takes it for none removes it.
+// A file that cannot be opened or read now may contain messages, so that is an error: a caller that got
+// nothing would remove the file.
 Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                               Storage& storage) {
   const std::optional<Offset> none;

@@ -1,6 +1,6 @@
-/// A segment that was begun before it had its name: a rename costs the writer more than all the rest of
-/// beginning one, so a disk thread does it a moment later. Layer: log. docs/log_format.md, "A log's
-/// directory".
+/// A segment that was begun before its file was renamed. The rename would cost the writer more than all other
+/// work of beginning a segment, so a disk thread does it a moment later. Layer: log. docs/log_format.md, "A
+/// log's directory".
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@
 
 namespace lightq::log {
 
-/// What the names of files end in that a log's directory has before they become segments.
+/// Suffix of files in a log's directory that are prepared to become segments.
 inline constexpr const char* prepared_suffix = ".prepared";
-/// The file that is to become the next segment, or that already is it.
+/// The file that will be the next segment, or that already is one but is not renamed yet.
 inline constexpr const char* next_prepared_name = "next.prepared";
 
-/// The name that a segment is still to get. Any thread.
+/// The pending rename of a segment. Thread: any.
 class PendingName {
  public:
   PendingName(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  /// Gives it, if that was not done before. Errors: io_error; it can be tried again then.
+  /// Renames the file, unless that was done before. Errors: io_error; it can be tried again then.
   Result<void> give(Storage& storage);
   [[nodiscard]] bool is_given() const { return given_.load(std::memory_order_acquire); }
 
@@ -35,14 +35,15 @@ class PendingName {
   std::atomic<bool> given_{false};
 };
 
-/// The first offset of the segment in `next.prepared` that a process which was ended had begun, if it holds
-/// something and belongs behind those of `names`, the first offsets of the segments that have a name. Nothing
-/// is changed. Errors: io_error if there is a file that cannot be opened.
+/// Returns the first offset of the segment in `next.prepared`, if it contains messages and follows all in
+/// `names`, the first offsets of the named segments. A process that has ended had begun it. Changes nothing.
+/// Errors: io_error if the file exists and cannot be opened or read; foreign_format if a newer version wrote
+/// it.
 Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                               Storage& storage);
 
-/// Gives it its name, in a directory that nobody writes to meanwhile; `names` as above. Nothing happens if
-/// there is none. Errors: io_error.
+/// Renames the segment that unnamed_segment finds; does nothing if there is none. Requires: no process writes
+/// in the directory. Errors: as for unnamed_segment, and io_error if the rename fails.
 Result<void> name_unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                   Storage& storage);
 

@@ -1,4 +1,4 @@
-/// A log that is served from memory and written behind to segment files. Layer: log.
+/// A log that is read from memory and written behind to segment files. Layer: log.
 #include "log/write_behind_log.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t chunk_bytes = limits::MiB;
-// Hints of the ring and of the segments are told apart by the highest bit, which neither uses.
+// The highest bit of a hint, which neither log uses, marks the hints of the segments.
 constexpr std::uint64_t segment_hint = std::uint64_t{1} << 63;
 
 RingLogOptions starting_at(RingLogOptions options, Offset next) {
@@ -54,7 +54,7 @@ AppendResult WriteBehindLog::append(std::span<std::byte> batch, Timestamp now) {
   return result;
 }
 
-// Gives up the oldest of the ring, writing it first if need be.
+// Frees space in the ring by dropping its oldest batches, which are written first if necessary.
 AppendOutcome WriteBehindLog::free_ring(std::size_t bytes) {
   while (!ring_.make_room(bytes, written_offset())) {
     const AppendOutcome written =
@@ -76,7 +76,7 @@ AppendResult WriteBehindLog::append_directly(std::span<std::byte> batch, Timesta
   return result;
 }
 
-// The batch keeps the time of its append; the segment stamps its epoch over the ring's header.
+// Keeps the batch's append time. The segment stamps its own epoch over the ring's header.
 AppendOutcome WriteBehindLog::write_next() {
   const ReadResult next = ring_.read(write_place_);
   assert(next.outcome == ReadOutcome::batch && write_place_.offset == written_offset());
@@ -127,7 +127,7 @@ FoundByTime WriteBehindLog::first_since(Timestamp time) {
           written.segments_passed};
 }
 
-// On a full disk the files of what goes first make room for the rest.
+// On a full disk, dropping old segments first makes space for the rest.
 Result<void> WriteBehindLog::end_segment() {
   auto written = write_all_behind();
   if (!written && written.error().code == ErrorCode::no_space) {
@@ -146,7 +146,7 @@ void WriteBehindLog::drop_before(Offset before) {
 
 bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
   if (fits_capacity(bytes)) return true;
-  // Only segments are dropped, whole: what is still in memory only has to be there first.
+  // Only whole segments are dropped, so batches that are only in memory have to be written first.
   if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended)
     return false;
   while (!fits_capacity(bytes)) {
@@ -163,18 +163,18 @@ void WriteBehindLog::maintain(Timestamp now) {
                    (unwritten_bytes_ != 0 && has_passed(unwritten_since_, in_us(options_.unwritten_ms), now));
   if (due) write_until_ = next_offset();
   if (more_to_write() && write_up_to(write_until_, chunk_bytes) != AppendOutcome::appended) {
-    write_until_ = written_offset();  // tried again at the next call
+    write_until_ = written_offset();  // the next call tries again
   }
   ring_.maintain(now);
 }
 
-// While a job is out more may come, which is then written, and synced, together.
+// While a job is out, more batches may arrive, which are then written and synced together.
 std::unique_ptr<DiskJob> WriteBehindLog::take_disk_job(Timestamp now) {
   if (!segments_->job_is_out() && durable_offset() < flush_requested_) write_for_request();
   return segments_->take_disk_job(now);
 }
 
-// What could be written is synced, whatever became of the rest.
+// Requests the sync even if not all could be written, so that the written part becomes durable.
 void WriteBehindLog::write_for_request() {
   if (!requested_write_failed_ && written_offset() < flush_requested_)
     requested_write_failed_ = !write_all_behind().ok();

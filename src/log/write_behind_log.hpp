@@ -1,4 +1,4 @@
-/// A log that is served from memory and written behind to segment files (`queue_file`). Layer: log.
+/// A log that is read from memory and written behind to segment files (`queue_file`). Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,26 @@
 namespace lightq::log {
 
 struct WriteBehindOptions {
-  RingLogOptions ring;  ///< first_offset is ignored: the segments know
-  /// Writing begins when so many bytes, or for so long, have not been written: what a crash may lose.
+  RingLogOptions ring;  ///< first_offset is ignored and taken from the segments
+  /// Writing begins once this many bytes, or batches for this long, are unwritten. A crash loses at most
+  /// about that.
   std::uint64_t unwritten_bytes = 16 * limits::MiB;
   std::int64_t unwritten_ms = 100;
-  std::uint64_t capacity_bytes = 0;  ///< of stored_bytes; 0: no limit but the disk's
+  std::uint64_t capacity_bytes = 0;  ///< limit for stored_bytes; 0: only the disk limits it
 };
 
-/// A RingLog in front of a SegmentLog, with the same offsets. `appended` means: in memory. Batches are read
-/// from the ring while they are there and from the segments afterwards; the ring gives up only what is
-/// written. After a restart the log is what the segments hold. A batch above the ring's capacity goes
-/// straight to the segments. One thread, but for DiskJob::run.
+/// A RingLog in front of a SegmentLog; both use the same offsets. `appended` means that the batch is in
+/// memory.
+///
+/// Batches are read from the ring while they are there, and from the segments afterwards. The ring drops only
+/// batches that are written. After a restart the log has the messages of the segments. A batch larger than
+/// the ring is appended to the segments directly. Thread: one at a time, except that DiskJob::run may be on
+/// another.
 class WriteBehindLog final : public Log {
  public:
-  /// `segments`: opened, and without a capacity of its own. Nobody else uses it any more.
+  /// Takes over `segments`, which must be open and have no capacity limit of its own.
   WriteBehindLog(const WriteBehindOptions& options, std::unique_ptr<SegmentLog> segments);
-  /// Loses what is not written: call flush before, at a clean stop.
+  /// Loses the unwritten batches. For a clean stop, call `flush` first.
   ~WriteBehindLog() override = default;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
@@ -44,33 +48,33 @@ class WriteBehindLog final : public Log {
     return segments_->held_bytes() + unwritten_bytes_;
   }
   void trim(Offset /*before*/) override {}
-  /// Writes everything first.
+  /// Writes all batches to the segments first.
   Result<void> end_segment() override;
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
-  /// Writes at most one chunk of about 1 MiB; ask `more_to_write` whether to call again at once.
+  /// Writes at most about 1 MiB. If `more_to_write` is true afterwards, call again immediately.
   void maintain(Timestamp now) override;
-  /// After request_flush: writes all that waits first. Where that fails, it is tried again after `maintain`
-  /// has written something.
+  /// After request_flush, writes all unwritten batches first. If that fails, it tries again after a later
+  /// write, for example by `maintain`, has succeeded.
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
   void request_flush() override { flush_requested_ = next_offset(); }
   [[nodiscard]] bool wants_disk_work() const override {
     return written_offset() < flush_requested_ || segments_->wants_disk_work();
   }
-  /// Writes everything, then syncs.
+  /// Writes all unwritten batches, then syncs.
   Result<void> flush() override;
   Result<void> close() override;
   [[nodiscard]] const Error& last_error() const override { return *last_error_; }
 
-  /// True while a round of writing has begun and is not done.
+  /// Returns true while a round of writing has begun and is not finished.
   [[nodiscard]] bool more_to_write() const { return written_offset() < write_until_; }
-  /// Everything before it is in the segments.
+  /// Returns the offset before which everything is in the segments.
   [[nodiscard]] Offset written_offset() const { return segments_->next_offset(); }
   [[nodiscard]] const SegmentLog& segments() const { return *segments_; }
   [[nodiscard]] SegmentLog& segments() { return *segments_; }
 
  private:
-  /// `way`: read or look.
+  /// Reads with `way`, which is Log::read or Log::look.
   ReadResult find(Place& place, ReadResult (Log::*way)(Place&));
   [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
   Result<void> write_all_behind();
@@ -83,10 +87,10 @@ class WriteBehindLog final : public Log {
   const WriteBehindOptions options_;
   std::unique_ptr<SegmentLog> segments_;
   RingLog ring_;
-  Place write_place_;  // of the next batch to write, in the ring
+  Place write_place_;  // the next batch to write, in the ring
   Offset write_until_;
-  Offset flush_requested_;               // everything before it is to be written and synced at once
-  bool requested_write_failed_ = false;  // and nothing has been written since
+  Offset flush_requested_;               // everything before it should be written and synced immediately
+  bool requested_write_failed_ = false;  // writing for a request failed, and nothing was written since
   std::uint64_t unwritten_bytes_ = 0;
   Timestamp unwritten_since_;
   const Error* last_error_;

@@ -1,4 +1,4 @@
-/// The queue's clocks. Layer: queue.
+/// The embedded queue's clock. Layer: queue.
 #pragma once
 
 #include <ctime>
@@ -8,10 +8,10 @@
 namespace lightq::queue {
 
 #ifdef LIGHTQ_SEEDED_BUGS
-inline Timestamp test_now;  // tests that must repeat set it; 0: the real time
+inline Timestamp test_now;  // set by tests that have to be repeatable; 0: use the real time
 #endif
 
-/// The time of day to about 4 ms, for a fraction of what the exact one costs.
+/// Returns the time of day, exact to about 4 ms, for a fraction of the cost of the exact time.
 inline Timestamp coarse_now() {
 #ifdef LIGHTQ_SEEDED_BUGS
   if (test_now.us != 0) return test_now;

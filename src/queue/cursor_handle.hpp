@@ -1,12 +1,12 @@
-/// An open named cursor: what it has committed, and whom that concerns. Layer: queue.
+/// An open named cursor of an embedded queue. Layer: queue.
 #pragma once
 
 #include "queue/engine.hpp"
 
 namespace lightq::queue {
 
-/// Commits are a few stores; the queue hears of one only where it may have to act: at a segment's end, or
-/// when a writer waits for room. One thread; the engine must outlive it.
+/// Commits for a cursor, with a few stores. It notifies the queue only if the queue may have to act: at a
+/// segment's end, or if a writer waits for space. Thread: one. Lifetime: the engine must outlive it.
 class CursorHandle {
  public:
   CursorHandle(Engine& engine, log::TableCursor& cursor) : engine_(engine), cursor_(cursor) {}
@@ -20,7 +20,8 @@ class CursorHandle {
     cursor_.commit(offset);
     if (tell_from_ <= offset || engine_.room_is_wanted()) tell_from_ = engine_.committed(cursor_);
   }
-  /// As commit, for an offset that may lie further back; what it came to.
+  /// Commits an offset that may be lower than before. Returns the committed offset, which is the nearest one
+  /// that is kept.
   Offset go_back(Offset offset) {
     tell_from_ = {};
     return engine_.go_back(cursor_, offset);

@@ -1,4 +1,4 @@
-/// The queue's background thread. Layer: queue.
+/// The background thread of an embedded queue. Layer: queue.
 #include "queue/disk_thread.hpp"
 
 #include <cassert>
@@ -23,7 +23,7 @@ void DiskThread::stop() {
   thread_.join();
 }
 
-// Told without the lock: else it would wake only to wait for that.
+// Notifies after unlocking, because the thread would otherwise wake only to wait for the lock.
 void DiskThread::post(std::unique_ptr<log::DiskJob> job) {
   {
     const std::lock_guard lock(mutex_);
@@ -53,7 +53,7 @@ void DiskThread::set_timer(std::chrono::milliseconds timer) {
     shorter = timer < timer_;
     timer_ = timer;
   }
-  if (shorter) due_.notify_one();  // it may be waiting already, for longer
+  if (shorter) due_.notify_one();  // the thread may already be waiting, for a longer time
 }
 
 void DiskThread::wake() {
@@ -79,7 +79,7 @@ void DiskThread::run_one(std::unique_lock<std::mutex>& lock) {
   done_ = std::move(job);
 }
 
-// False if it was only told of another timer.
+// Returns false if it was woken only because the timer has become shorter.
 bool DiskThread::wait(std::unique_lock<std::mutex>& lock) {
   const auto timer = timer_;
   const auto has_to_act = [&] { return woken_ || stop_ || has_work(); };

@@ -1,4 +1,5 @@
-/// The queue's background thread: runs one disk job at a time, and looks up at times. Layer: queue.
+/// The background thread of an embedded queue: runs one disk job at a time, and calls the queue at intervals.
+/// Layer: queue.
 #pragma once
 
 #include <chrono>
@@ -13,26 +14,26 @@
 
 namespace lightq::queue {
 
-/// Runs what it is given. It takes no lock but its own, so that whoever gives it work never waits for it.
-/// Any thread, but for start and stop.
+/// Runs jobs and calls on a thread of its own. It takes no lock but its own, so that a thread that gives it
+/// work never waits for it. Thread: any, except for `start` and `stop`.
 class DiskThread {
  public:
   DiskThread() = default;
   DiskThread(const DiskThread&) = delete;
   DiskThread& operator=(const DiskThread&) = delete;
   ~DiskThread() { stop(); }
-  /// `look_up` is called on the thread: after a job, when the timer has run out, and after `wake`.
+  /// Starts the thread. It calls `look_up` after each job, when the timer has run out, and after `wake`.
   void start(std::function<void()> look_up);
-  /// What was posted is run and called first. Nothing if it does not run.
+  /// Stops the thread after the posted job and calls are done. Does nothing if it does not run.
   void stop();
 
-  /// To be run. Requires that the last one's `take_done` has been given out.
+  /// Posts a job. Requires: `take_done` has returned the last one.
   void post(std::unique_ptr<log::DiskJob> job);
-  /// The job that has been run; null if there is none.
+  /// Returns the job that was run, or null if there is none.
   std::unique_ptr<log::DiskJob> take_done();
-  /// To be called on the thread.
+  /// Posts functions to be called on the thread.
   void call(std::vector<std::function<void()>> calls);
-  /// How long it waits for something to do before it looks up.
+  /// Sets how long the thread waits for work before it calls `look_up`.
   void set_timer(std::chrono::milliseconds timer);
   void wake();
 
@@ -50,7 +51,7 @@ class DiskThread {
   std::chrono::milliseconds timer_ = std::chrono::hours(24);
   bool woken_ = false;
   bool stop_ = false;
-  std::thread thread_;  // the last member: it uses all others
+  std::thread thread_;  // the last member, because the thread uses all others
 };
 
 }  // namespace lightq::queue

@@ -1,4 +1,4 @@
-/// Who waits for what to become durable. Layer: queue.
+/// Callbacks that wait for offsets to become durable. Layer: queue.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace lightq::queue {
 
-/// Callbacks by the offset they wait for. Not synchronised: its owner's lock guards it; what it gives out is
-/// called without that lock.
+/// Callbacks, by the offset that they wait for. Thread: guarded by its owner's lock; the callbacks that
+/// `take` returns are called without that lock.
 class DurabilityWaits {
  public:
   using Callback = std::function<void(const Result<void>&)>;
 
   void add(Offset offset, Callback done) { waits_.emplace(offset, std::move(done)); }
   [[nodiscard]] bool empty() const { return waits_.empty(); }
-  /// Takes out those who wait for nothing past `durable`, in order.
+  /// Removes and returns the callbacks for offsets up to `durable`, in order of their offsets.
   std::vector<Callback> take(Offset durable) {
     std::vector<Callback> taken;
     const auto end = waits_.upper_bound(durable);

@@ -1,4 +1,4 @@
-/// An open queue: opening, closing, and what readers ask. Layer: queue.
+/// An open queue: opening, closing, and calls from readers. Layer: queue.
 #include "queue/engine.hpp"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace {
 
 const std::atomic<std::uint32_t> no_beat{Pulse::still};
 
-constexpr std::uint64_t flush_bytes_default =
-    16 * limits::MiB;  // what a sync waits for at most, to be bounded
+constexpr std::uint64_t flush_bytes_default = 16 * limits::MiB;  // limits how much a single sync has to write
 
 constexpr std::size_t packed_bytes_max = 4095;
 constexpr std::int64_t retire_gather_us = 1000;
@@ -44,7 +43,8 @@ Result<void> check(const QueueOptions& options) {
   return {};
 }
 
-// Not where appends may wait for room: one would wait in the name of all.
+// Returns true if writers append in groups. Not if an append may wait for space, because then one writer
+// would wait on behalf of the whole group.
 bool waits_together(const QueueOptions& options) {
   const bool is_bounded = options.capacity_bytes != 0 || options.capacity_messages != 0;
   return options.flush.each_append && options.many_writers &&
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
   if (auto opened = engine->open_cursors(); !opened) return opened.error();
   if (options.background) {
     engine->background_.start([raw = engine.get()] { raw->mutex_.request(); });
-    engine->background_.wake();  // for what opening has left to do
+    engine->background_.wake();  // for work that is due after opening
     if (engine->pulse_ != nullptr)
       engine->beat_call_ = engine->pulse_->call_each_beat([raw = engine.get()] { raw->wake_if_put_off(); });
   }
@@ -140,7 +140,8 @@ Result<void> Engine::open_cursors() {
   if (!opened) return opened.error();
   cursors_ = std::move(*opened);
   recovery_.clamped_cursors = cursors_->clamp(log_->next_offset());
-  // On disk before new messages are: else the next power cut could bring the old place back, past them.
+  // Sync before new messages are appended. Otherwise a power cut could restore the earlier, higher position,
+  // and skip them.
   if (!recovery_.clamped_cursors.empty()) {
     if (auto flushed = cursors_->flush(); !flushed) return flushed;
   }
@@ -170,7 +171,7 @@ Result<void> Engine::close() {
   close_batch();
   Result<void> done = sync_up_to(lock, log_->next_offset());
   if (log::CursorTable* const cursors = cursors_.get(); cursors != nullptr) {
-    lock.unlock();  // as in flush(): making a cursor comes back for this lock
+    lock.unlock();  // as in flush(): creating a cursor takes this lock
     if (auto flushed = cursors->flush(); done) done = flushed;
     lock.lock();
   }

@@ -1,4 +1,5 @@
-/// An open queue: its log, the batch that is being packed, its cursors, and what happens when. Layer: queue.
+/// An open embedded queue: its log, the batch that is being packed, its cursors, and its maintenance. Layer:
+/// queue.
 #pragma once
 
 #include <atomic>
@@ -30,28 +31,32 @@ namespace lightq::queue {
 
 class AppendGroup;
 
-/// Locks: `mutex_` guards the log and everything that is not said to be otherwise; it is never held during a
-/// write or a sync of the disk thread's kind (DiskJob::run), nor while a callback runs. The writer's quick
-/// way (a message into the open batch) takes it only with `many_writers`: the batch is the writer's, and is
-/// begun and completed under the lock. Readers take it to begin, to seek and to change segments after a drop.
-/// The background thread never waits for it: whoever holds it takes what a job has done and posts the next.
+/// The engine behind lightq::Queue. It owns the log, its pool, the cursor table and the background thread.
+///
+/// Locks: `mutex_` guards the log and all members that are not documented otherwise. It is never locked while
+/// a disk job runs (DiskJob::run) or a callback is called.
+/// - The writer's fast path adds a message to the open batch. It locks only with `many_writers`, because the
+///   open batch belongs to the writer. The batch is begun and completed under the lock.
+/// - Readers lock to begin, to seek, and to find a segment after a drop.
+/// - The background thread never waits for the lock. A thread that has it takes finished jobs from the
+///   background thread, and posts the next.
 class Engine final : private HasHeldStorage, public SegmentSource {
  public:
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
                                               log::Storage& storage);
-  /// For a directory whose lock the caller has seen to.
+  /// Opens a queue in a directory that the caller has locked.
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
                                               log::Storage& storage, log::DirectoryLock lock);
   ~Engine() override;
   Result<void> close();
-  /// In place of destruction, in a child of the process that opened it: closes the descriptors of the
-  /// directory's lock, which the parent still has, and touches nothing else.
+  /// Closes the descriptors of the directory's lock, and does nothing else; the parent still has the lock.
+  /// Called instead of the destructor in a child process.
   void abandon() { held_.abandon(); }
 
   // Appending: engine_append.cpp.
   Result<Offset> enqueue(ByteView payload);
 #ifdef LIGHTQ_RECORD_SUM_WIDE
-  /// As enqueue, where RecordSum::may_be_wide says so.
+  /// See enqueue. Requires: RecordSum::may_be_wide is true for the message.
   LIGHTQ_AVX2_TARGET Result<Offset> enqueue_wide(ByteView payload);
 #endif
   Result<Offset> append(std::span<std::byte> batch);
@@ -65,15 +70,16 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   void maintain();
 
   // Cursors: engine_cursors.cpp.
-  /// The cursor of this name, made if there is none; it is the caller's until `give_back`.
+  /// Returns the cursor with this name, created if there is none. It belongs to the caller until `give_back`.
   Result<log::TableCursor*> take_cursor(std::string_view name, const Start& start);
   void give_back(const log::TableCursor& cursor);
   Result<void> remove_cursor(std::string_view name);
-  /// Commits `offset`, or the nearest one that is kept, while nothing is being dropped; what it came to.
+  /// Commits `offset`, or the nearest offset that is kept, while no messages are dropped. Returns the
+  /// committed offset.
   Offset go_back(log::TableCursor& cursor, Offset offset);
-  /// Says that `cursor` has committed; the offset from which on it should say so again.
+  /// Notes that `cursor` has committed. Returns the offset from which on the cursor should call this again.
   Offset committed(const log::TableCursor& cursor);
-  /// A writer waits for commits, all of them.
+  /// Returns true if a writer waits for commits; then each commit has to be noted.
   [[nodiscard]] bool room_is_wanted() const {
     fence_.light();
     return room_wanted_.load(std::memory_order_relaxed) != 0;
@@ -83,7 +89,7 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   [[nodiscard]] const QueueRecovery& recovery() const { return recovery_; }
   [[nodiscard]] const QueueOptions& options() const { return options_; }
 
-  // SegmentSource.
+  // Implementation of SegmentSource.
   std::shared_ptr<log::SegmentNode> node_of(Offset offset) override;
   [[nodiscard]] Offset first_offset() const override { return {first_.load(std::memory_order_acquire)}; }
   bool wait(Offset offset, std::chrono::milliseconds timeout) override;
@@ -94,18 +100,20 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   Result<void> open_log();
   Result<void> open_cursors();
 
-  // Appending. All with the lock.
+  // Appending. Requires: the lock is held.
   [[nodiscard]] Lock lock_writer() {
     return options_.many_writers ? Lock(mutex_) : Lock(mutex_, std::defer_lock);
   }
   Result<Offset> enqueue_otherwise(ByteView payload);
   Result<Offset> enqueue_written(ByteView payload);
   Result<Offset> enqueue_mapped(ByteView payload);
-  /// The open batch takes one more: it has room, and its time is still right, as shows without the clock.
+  /// Returns true if the open batch takes one more message: it has space, and the pulse shows that its time
+  /// is still right.
   [[nodiscard]] bool goes_on_at_once(std::size_t payload_bytes) const {
     return has_room_for(payload_bytes) && beat_->load(std::memory_order_relaxed) == batch_beat_;
   }
-  /// The same, by the clock.
+  /// Returns true if the open batch takes one more message: it has space, and the clock shows that its time
+  /// is still right.
   [[nodiscard]] bool goes_on(std::size_t payload_bytes) { return has_room_for(payload_bytes) && is_young(); }
   [[nodiscard]] bool has_room_for(std::size_t payload_bytes) const {
     return open_.fits(payload_bytes) && payload_bytes <= packed_bytes_max_;
@@ -120,7 +128,7 @@ class Engine final : private HasHeldStorage, public SegmentSource {
     open_.add(payload);
     return shown(offset);
   }
-  /// The message at `offset` was added: readers may have it.
+  /// Publishes the message at `offset` to readers, and wakes them if necessary.
   Result<Offset> shown(Offset offset) {
     publish(offset + 1);
     if (readers_.may_wait()) [[unlikely]]
@@ -128,7 +136,7 @@ class Engine final : private HasHeldStorage, public SegmentSource {
     return offset;
   }
   Result<Offset> woken(Offset offset);
-  /// Readers may have everything before `next`.
+  /// Publishes everything before `next` to readers, and wakes them if necessary.
   void show(Offset next) {
     publish(next);
     readers_.wake_if_waiting();
@@ -148,14 +156,14 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   [[nodiscard]] Error refused(Lock& lock, log::AppendOutcome outcome, std::size_t bytes);
   static Error closed_error() { return {ErrorCode::closed, "the queue was closed", 0}; }
 
-  // Many writers that wait for the disk: engine_group_commit.cpp.
+  // Group commit, for many writers that wait for the disk: engine_group_commit.cpp.
   Result<Offset> enqueue_in_group(ByteView payload);
   void lead(Lock& lock, AppendGroup& group);
   void gather(Lock& lock, const AppendGroup& group) const;
   static void lock_soon(Lock& lock);
   void append_each(Lock& lock, AppendGroup& group);
 
-  // Upkeep. All with the lock.
+  // Maintenance. Requires: the lock is held.
   void note_log();
   void drop_committed();
   void apply_retention();
@@ -186,9 +194,9 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   const std::string directory_;
   const QueueOptions options_;
   const bool mapped_;
-  const bool quick_;                    // the open batch is one thread's
+  const bool quick_;                    // only one thread writes to the open batch
   const bool groups_;                   // writers that wait for the disk append together
-  const std::size_t packed_bytes_max_;  // what is larger gets a batch of its own
+  const std::size_t packed_bytes_max_;  // larger messages get a batch of their own
   const log::BootId boot_;
   log::SegmentPool pool_;
   std::unique_ptr<log::SegmentLog> log_;
@@ -196,39 +204,41 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   QueueRecovery recovery_;
 
   mutable HandOffMutex mutex_{[this] { serve_background(); }};
-  WaitedCount room_made_;  // for writers that wait for room
-  WaitedCount jobs_done_;  // for those that wait for a sync, or for a job to be done
+  WaitedCount room_made_;  // increased for writers that wait for space
+  WaitedCount jobs_done_;  // increased for threads that wait for a sync, or for the end of a job
   bool job_is_out_ = false;
-  bool stopping_ = false;          // nothing more is posted
-  bool failure_is_known_ = false;  // a sync has failed, and all who wait for one have been woken
-  bool timer_runs_ = false;        // the background thread knows that something is not durable
+  bool stopping_ = false;          // no more jobs are posted
+  bool failure_is_known_ = false;  // a sync has failed, and all threads that wait for one were woken
+  bool timer_runs_ = false;        // the background thread knows that some messages are not durable
   std::uint64_t rolls_seen_ = 0;
   std::atomic<int> room_wanted_{0};
-  const AsymmetricFence fence_;  // between a commit and a look at room_wanted_
+  const AsymmetricFence fence_;  // between a commit and reading room_wanted_
   std::vector<log::TableCursor*> all_cursors_;
-  bool cursor_is_damaged_ = false;        // one that is not among them
-  std::uint32_t cursors_being_made_ = 0;  // nor are these yet: they hold everything back
+  bool cursor_is_damaged_ = false;  // a cursor that is not in all_cursors_
+  // Cursors not in all_cursors_ yet; while there are any, no messages are dropped.
+  std::uint32_t cursors_being_made_ = 0;
   bool closed_ = false;
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors
   DurabilityWaits durability_;
-  std::shared_ptr<AppendGroup> group_;          // the one that can be joined; null: none
-  std::uint32_t last_group_ = 0;                // how many messages the last one had
-  std::chrono::nanoseconds last_group_took_{};  // from its append until it was durable
-  BatchBuilder builder_;                        // many_writers: with the lock; else the writer's
+  std::shared_ptr<AppendGroup> group_;          // the group that messages can join; null: none
+  std::uint32_t last_group_ = 0;                // the number of messages in the last group
+  std::chrono::nanoseconds last_group_took_{};  // time from its append until it was durable
+  BatchBuilder builder_;                        // with many_writers guarded by the lock; else the writer's
 
   log::OpenBatch open_;
-  const std::shared_ptr<Pulse> pulse_;             // with `quick_` and a background; else null
-  const std::atomic<std::uint32_t>* const beat_;   // the pulse's, or one that stands still
-  static constexpr std::uint32_t no_beat_yet = 1;  // odd, as no beat is
-  std::uint32_t batch_beat_ = no_beat_yet;         // when the open batch was found to be young
-  // The background is to be woken for what a new segment has made due: by the next message, or with a beat.
+  const std::shared_ptr<Pulse> pulse_;             // null unless `quick_` and there is a background thread
+  const std::atomic<std::uint32_t>* const beat_;   // the pulse's beat, or a constant one
+  static constexpr std::uint32_t no_beat_yet = 1;  // odd, because beats are always even
+  std::uint32_t batch_beat_ = no_beat_yet;  // the beat at which the open batch was last found to be recent
+  // A new segment has made work due, for which the background thread should wake. The next message wakes it,
+  // or a beat.
   std::atomic<bool> wake_is_put_off_{false};
-  std::uint64_t beat_call_ = 0;  // of wake_if_put_off
+  std::uint64_t beat_call_ = 0;  // id of the call to wake_if_put_off
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;
-  DiskThread background_;  // the last member: it uses all others
+  DiskThread background_;  // the last member, because its thread uses all others
 };
 
 }  // namespace lightq::queue

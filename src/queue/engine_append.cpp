@@ -12,13 +12,16 @@ namespace lightq::queue {
 
 namespace {
 
-constexpr std::int64_t batch_open_max_us = 10'000;  // so that a message's time is right to about 10 ms
-constexpr std::uint32_t beat_from_records = 32;     // in a batch; fewer may as well look at the clock
-constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;  // with a batch, less than a recovery may scan
+constexpr std::int64_t batch_open_max_us = 10'000;  // keeps each message's time right to about 10 ms
+// Records in a batch; with fewer, reading the clock costs little.
+constexpr std::uint32_t beat_from_records = 32;
+// With one batch more, still less than a recovery may scan.
+constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;
 
 }  // namespace
 
-// The quick way first, and nothing else in here: a message that joins the open batch costs a few nanoseconds.
+// The fast path comes first and stands alone here: adding a message to the open batch costs a few
+// nanoseconds.
 Result<Offset> Engine::enqueue(ByteView payload) {
   if (!quick_ || !goes_on_at_once(payload.size())) [[unlikely]]
     return enqueue_otherwise(payload);
@@ -55,7 +58,7 @@ Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
 
 Result<Offset> Engine::enqueue_written(ByteView payload) {
   Lock lock = lock_writer();
-  // Packed only when there is room: while a writer waits for that, the builder is another one's.
+  // Packs only once there is space. While this writer waits for space, another one may use the builder.
   if (lock.owns_lock()) {
     const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
     if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();
@@ -78,7 +81,7 @@ bool Engine::is_young() {
   return true;
 }
 
-// Until the next beat the open batch's time needs no look at the clock.
+// Notes that until the next beat the open batch is recent, without reading the clock.
 void Engine::note_beat() {
   const std::uint32_t beat = beat_->load(std::memory_order_relaxed);
   batch_beat_ = beat == Pulse::still ? no_beat_yet : beat;
@@ -92,7 +95,7 @@ Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
   return add_to_open_batch(payload);
 }
 
-// A batch of its own costs less than to be packed: one pass over the bytes.
+// Writes a large message as a batch of its own, which passes over its bytes only once.
 Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
   if (closed_) return closed_error();
   const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
@@ -124,8 +127,9 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
               coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
   note_beat();
-  // A segment that was begun is named soon: the next batch may be long in coming. To wake a thread for it
-  // takes as long as all the rest of a new segment, so within a stream that is left to the next message.
+  // A new segment should be renamed soon, because the next batch may take long to come. Waking a thread costs
+  // as much as all other work of a new segment. Within a stream, the wake is therefore left to the next
+  // message.
   if (options_.background && rolls_seen_ != log_->rolls()) {
     if (has_beat()) {
       put_off_wake();
@@ -136,14 +140,14 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   return {};
 }
 
-// A beat follows, whether a message does or not.
+// Leaves the wake to the next message, or to the next beat, which follows in any case.
 void Engine::put_off_wake() {
   wake_is_put_off_.store(true, std::memory_order_relaxed);
   batch_beat_ = no_beat_yet;
   pulse_->keep_beating();
 }
 
-// The writer, or the pulse's thread, which must not wait for anything that a disk has to do with.
+// Called by the writer and by the pulse's thread, which must not wait for the disk.
 void Engine::wake_if_put_off() {
   if (wake_is_put_off_.load(std::memory_order_relaxed) && wake_is_put_off_.exchange(false))
     background_.wake();
@@ -179,9 +183,10 @@ Result<Offset> Engine::append_unsynced(Lock& lock, std::span<std::byte> batch, s
   return result.base;
 }
 
-// No batch is open then. While room is made the lock may be let go of, and another writer may open one.
+// Closes the open batch and makes space. On success no batch is open. While this waits for space, the lock
+// may be released, and another writer may open a batch.
 Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
-  // What can never fit must not first make all else go.
+  // A batch that can never fit must not cause other messages to be dropped.
   const bool hopeless = (options_.capacity_bytes != 0 && bytes > options_.capacity_bytes) ||
                         (options_.capacity_messages != 0 && records > options_.capacity_messages);
   if (hopeless) return refused(lock, log::AppendOutcome::full, bytes);
@@ -192,7 +197,8 @@ Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uin
   }
 }
 
-// Of what every cursor has committed, as much goes as is needed; then the overflow policy decides.
+// Drops as many messages that all cursors have committed as necessary. If that is not enough, the overflow
+// policy decides.
 bool Engine::make_room_from_committed(std::size_t bytes, std::uint64_t records) {
   close_batch();
   const auto committed = committed_by_all();
@@ -220,7 +226,7 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
 
 Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
   room_wanted_.fetch_add(1);
-  fence_.heavy();  // a commit that did not see this is seen below
+  fence_.heavy();  // a commit that did not see the new room_wanted_ is seen below
   const Deadline until = std::chrono::steady_clock::now() + bounded(options_.block_timeout);
   bool came = make_room_from_committed(bytes, records);
   for (bool told = true; !came && told;) {
@@ -236,8 +242,8 @@ Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t 
                0};
 }
 
-// What the append has made due: here, or on the background thread. What is not durable is bounded: it is what
-// an opening after a power cut has to look through.
+// Does the work that the append has made due, here or on the background thread. Limits how much is not
+// durable, because an opening after a power cut has to scan that.
 void Engine::after_append(Lock& lock) {
   if (rolls_seen_ != log_->rolls()) {
     rolls_seen_ = log_->rolls();
@@ -245,7 +251,7 @@ void Engine::after_append(Lock& lock) {
     apply_retention();
   }
   if (options_.background) {
-    wake_is_put_off_.store(false, std::memory_order_relaxed);  // posted below
+    wake_is_put_off_.store(false, std::memory_order_relaxed);  // the work is posted below
     const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
     if (timer_starts) {
       timer_runs_ = true;
@@ -260,7 +266,7 @@ void Engine::after_append(Lock& lock) {
   }
 }
 
-// What could not be appended may have been kept out by a sync that failed.
+// Also reports a failed sync, which may be the reason why the append was refused.
 Error Engine::refused(Lock& lock, log::AppendOutcome outcome, std::size_t bytes) {
   Error error = error_of(outcome, bytes);
   tell_failure(lock);

@@ -1,4 +1,4 @@
-/// An open queue: named cursors, and where a time is. Layer: queue.
+/// An open queue: named cursors, and searching by time. Layer: queue.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,7 @@ constexpr std::uint64_t check_again_after = 4096;  // messages, in the segment t
 
 }  // namespace
 
-// The log must be there first, for good: the table names it.
+// Creates the cursor table. The log has to be durable first, because the table names it.
 Result<log::CursorTable*> Engine::cursor_table() {
   if (cursors_ != nullptr) return cursors_.get();
   if (auto settled = log_->settle(); !settled) return settled.error();
@@ -54,8 +54,8 @@ Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const St
   return create_cursor(**table, name, start);
 }
 
-// It counts before it is there: nothing that it is about to stand at may be dropped while it is looked for,
-// or while its name reaches the disk.
+// The new cursor counts before it exists. No message at its start may be dropped while that is searched for,
+// or while the cursor's name is written to disk.
 Result<log::TableCursor*> Engine::create_cursor(log::CursorTable& table, std::string_view name,
                                                 const Start& start) {
   Lock lock(mutex_);
@@ -91,7 +91,7 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   lock.lock();
   taken_.erase(reserved);
   if (!removed) return removed;
-  // One of it: its place in the table may be another cursor's by now.
+  // Removes one entry only: another cursor may already have the same slot of the table.
   const auto known =
       cursor ? std::find(all_cursors_.begin(), all_cursors_.end(), *cursor) : all_cursors_.end();
   if (known != all_cursors_.end()) all_cursors_.erase(known);
@@ -101,7 +101,7 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   return removed;
 }
 
-// What the other cursors commit meanwhile drops nothing that this one goes back to.
+// The lock keeps commits of other cursors from dropping the messages to which this one returns.
 Offset Engine::go_back(log::TableCursor& cursor, Offset offset) {
   const Lock lock(mutex_);
   const Offset kept = clamped(offset);
@@ -113,7 +113,7 @@ Offset Engine::committed(const log::TableCursor& cursor) {
   Lock lock(mutex_);
   drop_committed();
   if (room_is_wanted()) room_made_.increase();
-  // Without a background thread the writer does it, at its next batch.
+  // Without a background thread, the writer does the work at its next batch.
   if (options_.background) post_due_work();
   const auto node = log_->node_of(cursor.committed());
   if (node != nullptr && node->next() != nullptr) return node->end_offset();
@@ -137,10 +137,11 @@ Result<Offset> Engine::offset_at_time(Timestamp time) {
   {
     const Lock lock(mutex_);
     const auto& segments = log_->segments();
-    // The clock may have been set back: a later segment may be older.
+    // The clock may have been set back, so a later segment may be older.
     const auto found = std::ranges::find_if(
         segments, [&](const auto& segment) { return !segment->empty() && time <= segment->newest(); });
-    // Later than all complete batches: the one that is being packed, if any, is all that may be left.
+    // The time is after all complete batches, so only the batch that is being packed can match, if there is
+    // one.
     if (found != segments.end()) {
       node = (*found)->node();
     } else if (!segments.empty()) {

@@ -1,4 +1,4 @@
-/// An open queue: many writers that each wait for the disk. Layer: queue.
+/// An open queue: group commit, for many writers that each wait for the disk. Layer: queue.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -14,7 +14,7 @@ constexpr int tries_to_lock = 64;
 
 }  // namespace
 
-// While one sync runs, whoever comes joins the group that is next.
+// While one sync runs, arriving messages join the next group.
 Result<Offset> Engine::enqueue_in_group(ByteView payload) {
   Lock lock(mutex_, std::defer_lock);
   lock_soon(lock);
@@ -35,7 +35,7 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
   return group->wait(place, awake);
 }
 
-// It is held for a moment only: to sleep for it, and be woken, takes longer.
+// Retries before it sleeps: the lock is held only briefly, and sleeping and being woken takes longer.
 void Engine::lock_soon(Lock& lock) {
   for (int tries = 0; tries < tries_to_lock && !lock.try_lock(); ++tries) std::this_thread::yield();
   if (!lock.owns_lock()) lock.lock();
@@ -58,8 +58,9 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
   group.settle(std::move(base));
 }
 
-// Those whom the last sync has let go of are about to come back: one sync for all of them takes less than one
-// for who is first and another for the rest. Waits for nobody who does not come at once.
+// Waits for writers that the last sync has released and that are about to append again. One sync for all of
+// them takes less time than one for the first and another for the rest. Stops as soon as no further message
+// joins.
 void Engine::gather(Lock& lock, const AppendGroup& group) const {
   std::uint32_t before = 0;
   while (before < group.builder.record_count() && group.builder.record_count() < last_group_) {
@@ -70,7 +71,7 @@ void Engine::gather(Lock& lock, const AppendGroup& group) const {
   }
 }
 
-// Together they could not be appended; one or the other may.
+// Appends the messages one by one, since they could not be appended together.
 void Engine::append_each(Lock& lock, AppendGroup& group) {
   std::vector<Result<Offset>> each;
   BatchBuilder builder;

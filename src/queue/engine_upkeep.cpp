@@ -11,18 +11,19 @@ namespace {
 constexpr std::chrono::milliseconds no_timer = std::chrono::hours(24);
 constexpr std::chrono::milliseconds retention_timer{500};
 constexpr std::chrono::milliseconds begin_again_timer{1000};
-constexpr std::chrono::milliseconds retire_timer{4};  // the coarse clock's step
+constexpr std::chrono::milliseconds retire_timer{4};  // the resolution of the coarse clock
 
 }  // namespace
 
-// Makes known what readers and others look at without the lock, and to writers that there is room.
+// Publishes the log's state that other threads read without the lock, and wakes writers if there is more
+// space.
 void Engine::note_log() {
   const Offset before = first_offset();
   first_.store(log_->first_offset().value, std::memory_order_release);
   if (before < log_->first_offset() && room_is_wanted()) room_made_.increase();
   durable_.store(log_->durable_offset().value, std::memory_order_release);
   if (!log_->poisoned() || failure_is_known_) return;
-  // In whatever call the sync has failed: no job will come that tells of it.
+  // Reports the failure here, in whichever call the sync failed, because no job follows that would report it.
   failure_is_known_ = true;
   jobs_done_.increase();
   if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
@@ -30,7 +31,7 @@ void Engine::note_log() {
 
 std::optional<Offset> Engine::committed_by_all() const {
   std::optional<Offset> least;
-  // Nobody knows where it stands, or will stand.
+  // These cursors have no known position, so nothing may be dropped.
   if (cursor_is_damaged_ || cursors_being_made_ != 0) least = Offset{0};
   for (const log::TableCursor* cursor : all_cursors_) {
     least = std::min(least.value_or(cursor->committed()), cursor->committed());
@@ -44,7 +45,7 @@ void Engine::drop_committed() {
   note_log();
 }
 
-// A batch that is open is the writer's, and keeps the last segment.
+// An open batch belongs to the writer, so the last segment has to stay.
 void Engine::apply_retention() {
   if (options_.many_writers) close_batch();
   if (options_.retain_uncommitted) log_->hold(committed_by_all().value_or(Offset{~std::uint64_t{0}}));
@@ -87,7 +88,8 @@ void Engine::post_due_work() {
   background_.post(std::move(job));
 }
 
-// The hand-off mutex's duty: on the background thread, or on the one that has held the lock.
+// The duty of the HandOffMutex. Runs on the background thread, or on the thread that has just released the
+// lock.
 void Engine::serve_background() {
   if (auto job = background_.take_done()) finish_job(std::move(job));
   if (stopping_) return;
@@ -105,7 +107,8 @@ void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
   lock.lock();
   finish_job(std::move(job));
   tell_durable(lock);
-  if (options_.background) post_due_work();  // what came meanwhile: no look of the background's could post it
+  // Posts the work that became due meanwhile: the background thread could not post it while this job was out.
+  if (options_.background) post_due_work();
 }
 
 void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
@@ -117,7 +120,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
 }
 
-// The calls to make to those whose offset is durable now, or never will be.
+// Returns the callbacks for offsets that are durable now, or never will be.
 std::vector<std::function<void()>> Engine::take_durable() {
   const bool failed = log_->poisoned();
   auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
@@ -135,13 +138,14 @@ void Engine::tell_durable(Lock& lock) {
   lock.lock();
 }
 
-// Also where it was no job that could not sync: a file had to go to make room, or the first cursor was made.
+// Reports a failed sync that was not part of a job: in making space by removing a file, or in creating the
+// first cursor.
 void Engine::tell_failure(Lock& lock) {
   note_log();
   if (log_->poisoned() && !options_.background) tell_durable(lock);
 }
 
-// Lets go of the lock until `count` has grown; false if it has not until then.
+// Releases the lock until `count` has grown. Returns false if it has not grown by `until`.
 bool Engine::wait_without(Lock& lock, const WaitedCount& count, Deadline until) {
   const std::uint32_t seen = count.value();
   lock.unlock();
@@ -150,7 +154,7 @@ bool Engine::wait_without(Lock& lock, const WaitedCount& count, Deadline until) 
   return came;
 }
 
-// For the job that is out.
+// Waits until the job that is out is finished.
 void Engine::wait_for_job(Lock& lock) {
   const std::uint32_t seen = jobs_done_.value();
   lock.unlock();
@@ -158,7 +162,7 @@ void Engine::wait_for_job(Lock& lock) {
   lock.lock();
 }
 
-// One of those who wait syncs for all: what the others append meanwhile is in the next sync.
+// One waiting thread syncs for all. Messages that others append meanwhile are in the next sync.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
     if (log_->poisoned()) return log_->sync_error();
@@ -233,7 +237,8 @@ void Engine::maintain() {
   }
 }
 
-// Something is not durable, may grow too old, or was dropped; else nothing happens by itself.
+// Returns how long the background thread waits before it looks for work. It has a timer only while some
+// messages are not durable, may become too old, or were dropped.
 std::chrono::milliseconds Engine::next_timer() const {
   std::chrono::milliseconds timer = no_timer;
   if (timer_runs_) timer = std::min(timer, options_.flush.interval);

@@ -1,4 +1,5 @@
-/// The files of a queue's directory, while its path leads to the directory that was locked. Layer: queue.
+/// The files of a queue's directory, accessible while its path leads to the directory that was locked. Layer:
+/// queue.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,16 @@
 
 namespace lightq::queue {
 
-/// As `storage`; but while the directory is moved, removed or unmounted it makes, renames and removes nothing
-/// in the place where it was, and a file that is missing there is not taken for lost: no_space, until the
-/// directory is back. Files that are open are the queue's wherever they lie. Any thread.
+/// A Storage that checks the directory's lock. While the directory is moved, removed or unmounted, nothing is
+/// created, renamed or removed at its old path. A file that is missing there counts as unavailable, not as
+/// lost: these calls fail with no_space until the directory is back. Files that are open stay usable wherever
+/// they are. Thread: any.
 class HeldStorage final : public log::Storage {
  public:
-  /// `storage` outlives it.
+  /// Lifetime: `storage` must outlive it.
   HeldStorage(log::Storage& storage, log::DirectoryLock lock) : storage_(storage), lock_(std::move(lock)) {}
 
-  /// In a child of the process that has the lock: closes its descriptors.
+  /// Closes the descriptors of the lock. Called in a child of the process that has the lock.
   void abandon() { const log::DirectoryLock closed(std::move(lock_)); }
 
   Result<std::unique_ptr<log::File>> open(const std::string& path, log::OpenMode mode) override {
@@ -72,7 +74,7 @@ class HeldStorage final : public log::Storage {
   log::DirectoryLock lock_;
 };
 
-/// Has its storage before what uses that.
+/// A base class that is initialized before the bases and members that use the storage.
 class HasHeldStorage {
  protected:
   HasHeldStorage(log::Storage& storage, log::DirectoryLock lock) : held_(storage, std::move(lock)) {}

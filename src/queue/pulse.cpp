@@ -1,4 +1,4 @@
-/// A clock that costs a load. Layer: queue.
+/// A clock that costs one load to read. Layer: queue.
 #include "queue/pulse.hpp"
 
 #include <unistd.h>
@@ -21,8 +21,8 @@ std::shared_ptr<Pulse> Pulse::shared() {
   const std::lock_guard lock(mutex);
   std::shared_ptr<Pulse> pulse = known.lock();
   if (pulse == nullptr || pulse->process_ != ::getpid()) {
-    // In a child the parent's stays where it is: its thread is not there to be joined, and who waits on its
-    // condition will never wake.
+    // In a child process the parent's pulse is leaked. Its thread does not exist there, so joining it or
+    // waiting on its condition variable would never end.
     known = pulse = std::shared_ptr<Pulse>(new Pulse, [](const Pulse* last) {
       if (last->process_ == ::getpid()) delete last;
     });
@@ -78,7 +78,8 @@ void Pulse::stop_calling(std::uint64_t id) {
   calls_.erase(id);
 }
 
-// Either whoever asks sees that it sleeps, or it sees that somebody has asked.
+// Sleeps until a beat is requested. The fence ensures that either the requesting thread sees that this one
+// sleeps, or this one sees the request.
 void Pulse::sleep(std::unique_lock<std::mutex>& lock) {
   beat_.store(still, std::memory_order_relaxed);
   asleep_.store(true, std::memory_order_relaxed);
@@ -90,7 +91,7 @@ void Pulse::sleep(std::unique_lock<std::mutex>& lock) {
 void Pulse::wake() {
   {
     const std::lock_guard lock(mutex_);
-  }  // it has gone to sleep by then, or has not looked yet
+  }  // by now the thread sleeps, or has not checked yet
   due_.notify_one();
 }
 

@@ -1,4 +1,4 @@
-/// The public face of the embedded queue: include/lightq/queue.hpp. Layer: queue.
+/// Implements the public interface of the embedded queue, include/lightq/queue.hpp. Layer: queue.
 #include <lightq/queue.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ log::Storage& file_system() {
 
 constexpr std::string_view default_cursor = "default";
 
-/// As the process may go to another directory later.
+/// Makes a path absolute, because the process may change its working directory later.
 Result<std::string> absolute_path(const std::string& directory) {
   std::error_code fault;
   const std::filesystem::path path = std::filesystem::absolute(directory, fault);
@@ -39,8 +39,8 @@ Result<std::string> absolute_path(const std::string& directory) {
           "the queue was opened before this process was forked: a child has to open it by itself", 0};
 }
 
-/// The next message; `done` is called with the offset behind it. In one piece for whoever calls it: what a
-/// message costs is a few loads and stores, the search for the next batch is elsewhere.
+/// Returns the next message, and calls `done` with the offset behind it. Compiled into each caller: a message
+/// costs a few loads and stores, and the search for the next batch is elsewhere.
 template <typename Done>
 Result<std::optional<QueuedMessage>> next_of(queue::ReaderState& reader, Done&& done) {
   if (!reader.home().is_here()) [[unlikely]]
@@ -50,7 +50,7 @@ Result<std::optional<QueuedMessage>> next_of(queue::ReaderState& reader, Done&& 
     if (!found) return found.error();
     if (!*found) return std::optional<QueuedMessage>();
   }
-  // Made where the caller wants it, of values in registers: a copy would wait for stores just made.
+  // Built in place from values in registers, because copying would wait for stores just made.
   const auto [offset, time, payload, kinds, attributes_bytes] = reader.take_message();
   const std::byte* const data = payload.data();
   const std::size_t bytes = payload.size();
@@ -157,10 +157,10 @@ Offset QueueCursor::delivered() const {
   return handle_->delivered();
 }
 
-/// What a Queue owns; its default cursor goes before the engine.
+/// The parts of a Queue. The default cursor is destroyed before the engine.
 struct Queue::Parts {
-  /// Destroys the engine in the process that opened it. In a child its memory stays: its destructor would
-  /// wait for threads that are not there, and write what is the parent's.
+  /// Deletes the engine in the process that opened it. In a child process its memory is leaked: the
+  /// destructor would wait for threads that do not exist there, and write to the parent's files.
   struct EngineEnd {
     void operator()(queue::Engine* ended) const {
       if (ended->home().is_here()) {
@@ -366,7 +366,7 @@ QueueView& QueueView::operator=(QueueView&& other) noexcept {
   std::swap(engine_, other.engine_);
   return *this;
 }
-// In a child its memory stays, as a queue's does.
+// In a child process the engine's memory is leaked, as for a Queue.
 QueueView::~QueueView() {
   if (engine_ != nullptr && !engine_->home().is_here()) static_cast<void>(engine_.release());
 }

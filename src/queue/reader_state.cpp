@@ -1,4 +1,4 @@
-/// Where a reader stands, and how it goes on. Layer: queue.
+/// The position of a reader, and how it advances. Layer: queue.
 #include "queue/reader_state.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace lightq::queue {
 
 namespace {
 
-constexpr std::uint64_t worth_an_index = 1024;  // messages that are walked rather than looked up
+constexpr std::uint64_t worth_an_index = 1024;  // fewer messages are walked over instead of looked up
 constexpr std::uint64_t large_batch_bytes = 16 * 1024;
-constexpr std::uint64_t fetched_bytes = 3 * 1024;  // by measurement: 2 and 4 KiB gain less
+constexpr std::uint64_t fetched_bytes = 3 * 1024;  // measured: 2 and 4 KiB gain less
 
 }  // namespace
 
@@ -44,9 +44,9 @@ void ReaderState::start_batch(std::uint64_t position) {
   run_end_ = offset_;
 }
 
-// Between two batches a reader that is as fast as the memory asks it for nothing, and takes as long to be
-// that fast again as the memory takes to answer. Near the end the lines may be the writer's: they are left to
-// it.
+// Prefetches the start of the next batch. A reader at memory speed requests nothing between two batches, and
+// would then wait for memory before it is as fast again. Near the segment's end nothing is fetched, because
+// the writer may be using those cache lines.
 void ReaderState::fetch_next_batch() const {
   if (batch_end_ + fetched_bytes > seen_end_ || batch_end_ < batch_ + large_batch_bytes) return;
   fetch_lines(view_->data() + batch_end_, fetched_bytes);
@@ -69,7 +69,7 @@ Result<QueuedMessages> ReaderState::take(std::size_t max) {
   const std::uint64_t count = std::min<std::uint64_t>(distance(offset_, run_end_), max);
   const QueuedMessages taken(record_, count, offset_, time_, kinds_);
   const Offset end = offset_ + count;
-  // A complete batch's end is known; else it is walked to.
+  // The end of a complete batch is known; in an open batch the records are walked over.
   if (end < run_end_ || batch_end_ == 0) skip_records(offset_, end);
   offset_ = end;
   return taken;
@@ -83,10 +83,10 @@ Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset l
     const auto found = find_message();
     if (!found) {
       if (all.empty()) return found.error();
-      place(all.back().offset + 1);  // the next call says so
+      place(all.back().offset + 1);  // the next call returns the error
       break;
     }
-    // What is missing before the next message may reach past `last`.
+    // The next message may be past `last`, if messages before it are missing.
     if (!*found || last <= offset_) break;
     const auto some = take(distance(offset_, last));
     if (!some) return some.error();
@@ -110,7 +110,8 @@ Result<ReaderState::Step> ReaderState::find_records() {
   return node_ == nullptr ? enter_segment() : find_in_segment(next);
 }
 
-// The file of a segment that was dropped after it was found is gone: what is the oldest now is looked for.
+// If the segment was dropped after it was found, its file is gone. The search is then repeated, for the
+// segment that is the oldest now.
 Result<ReaderState::Step> ReaderState::enter_segment() {
   for (int attempt = 0;; ++attempt) {
     auto node = source_.node_of(offset_);
@@ -130,7 +131,7 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
   }
 }
 
-// By the index, as far as the batch that it names is the one that is there.
+// Starts at the index entry nearest to the offset, after checking that its batch is there.
 void ReaderState::start_near() {
   if (distance(node_->first_offset(), offset_) < worth_an_index) return;
   const auto index = source_.views().index(node_);
@@ -149,10 +150,10 @@ void ReaderState::start_near() {
 Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   const std::uint64_t end = node_->end_position();
   seen_end_ = end;
-  // Without a header nothing in the file can be told from what lay there before.
+  // Without a header, this segment's bytes cannot be distinguished from those of the file's earlier uses.
   if (node_->header().epoch == 0 && offset_ < node_->end_offset()) return damage_at(end);
   if (record_ != nullptr && batch_end_ == 0) {
-    if (end <= batch_) {  // still open
+    if (end <= batch_) {  // the batch is still open
       run_end_ = next;
       return Step::ready;
     }
@@ -167,14 +168,15 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   }
   if (batch_ < end) return enter_batch(end);
   if (node_->next() == nullptr) {
-    // Of somebody else's log only complete batches are shown: it was dropped, and the log has gone on.
+    // For another process's log only complete batches are shown, so the log has dropped this segment and
+    // continued.
     if (source_.views().viewed() == log::ViewedLog::of_a_stranger) {
       node_ = nullptr;
       return Step::again;
     }
     return enter_open_batch(next);
   }
-  // With a successor the end is final.
+  // Once there is a successor, the end is final.
   return node_->end_position() == end ? leave_segment(end) : Step::again;
 }
 
@@ -186,7 +188,7 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
                                  batch.segment_epoch() == node_->header().epoch &&
                                  batch.base_offset() == batch_base_ && batch_base_ < batch.end_offset());
   if (!sound) return damage_at(end);
-  // The body of a batch that is only passed by is left for whoever reads it.
+  // The body of a batch that is skipped is checked only when it is read.
   if (batch.end_offset() <= offset_) {
     batch_base_ = batch.end_offset();
     start_batch(batch_ + batch.total_bytes());
@@ -206,7 +208,7 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
   return Step::ready;
 }
 
-// Nothing complete lies here, and yet there are messages: those of the batch that is being packed.
+// There is no complete batch here, but there are messages: they are in the batch that is being packed.
 ReaderState::Step ReaderState::enter_open_batch(Offset next) {
   const std::byte* at = view_->data() + batch_;
   record_ = at + batch_layout::header_bytes;
@@ -218,7 +220,7 @@ ReaderState::Step ReaderState::enter_open_batch(Offset next) {
   return Step::ready;
 }
 
-// A topic's log may have such; a queue's has not.
+// Reports a compressed batch. A topic's log may contain some, a queue's log contains none.
 Result<ReaderState::Step> ReaderState::pass_compressed(const BatchView& batch) {
   const std::uint64_t position = batch_;
   const Offset first = offset_;
@@ -231,7 +233,7 @@ Result<ReaderState::Step> ReaderState::pass_compressed(const BatchView& batch) {
                0};
 }
 
-// `record_` is at the record of `from`, and then at that of `to`.
+// Moves `record_` from the record of offset `from` to that of offset `to`.
 void ReaderState::skip_records(Offset from, Offset to) {
   for (; from < to; from = from + 1) record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
 }
@@ -239,7 +241,7 @@ void ReaderState::skip_records(Offset from, Offset to) {
 Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   const auto next = node_->next();
   const Offset ended = node_->end_offset();
-  // What a repair has stated to be lost is passed over in silence.
+  // A gap that a repair has recorded is skipped without an error.
   const Offset gap = next->header().gap_begin;
   const Offset missing_end = gap.value != 0 && ended <= gap ? gap : next->first_offset();
   const bool missing = offset_ < missing_end;
@@ -263,7 +265,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
                0};
 }
 
-// Goes behind the damage; says so if a wanted message was in it.
+// Continues after the damage. Returns an error if it contained the next wanted message.
 Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
   const std::uint64_t begin = batch_;
   const Offset first = batch_base_;
@@ -272,7 +274,7 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
     auto file = source_.views().open(*node_);
     const bool dropped = !file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed);
     if (!file && !dropped) return file.error();
-    // Of a segment that was dropped meanwhile, the rest goes with the damage.
+    // If the segment was dropped meanwhile, its remaining messages are skipped with the damage.
     if (file) {
       log::SegmentScanner scanner(**file, log::BatchMarks::of(node_->header()), end);
       sound = scanner.resume_at(begin, first);
@@ -304,7 +306,7 @@ Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::
     if (batch->empty()) return source.next_offset();
     const bool doubtful =
         entry && entry->newest < batch->front().time && batch->front().offset <= entry->offset;
-    if (doubtful && !log::seeded(log::SeededBug::index_trusted)) {  // the batch there is not so old
+    if (doubtful && !log::seeded(log::SeededBug::index_trusted)) {  // the batch is newer than the index says
       entry.reset();
       reader.place(node->first_offset());
       continue;

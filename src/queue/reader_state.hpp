@@ -1,5 +1,5 @@
-/// Where a reader stands, and how it goes on: without locks within a segment, beside the writer. Layer:
-/// queue.
+/// The position of a reader, and how it advances: within a segment without locks, while the writer appends.
+/// Layer: queue.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,30 @@
 
 namespace lightq::queue {
 
-/// Walks records, batch by batch, segment by segment. One thread; the source must outlive it.
+/// Reads records, batch by batch, segment by segment. Thread: one. Lifetime: the source must outlive it.
 ///
-/// The writer publishes, in this order: a record's bytes, then the offset behind it; a batch's header, then
-/// the segment's end; the segment's end, then its successor. The reader looks in the opposite order, so what
-/// it sees is whole: it takes the next offset first, and a batch that was not complete after that was still
-/// open when that offset was published, so all records before it are in that batch.
+/// The writer publishes in this order:
+/// - a record's bytes, then the offset behind it;
+/// - a batch's header, then the segment's end;
+/// - the segment's end, then its successor.
+///
+/// The reader reads these in the opposite order, so it sees only complete data. It reads the next offset
+/// first. A batch that is incomplete after that was still open when the offset was published, so all records
+/// before the offset are in that batch.
 class ReaderState {
  public:
   explicit ReaderState(SegmentSource& source) : source_(source), home_(source.home()) {}
 
-  /// A message is known to lie at its place: message() and take_message() may be called.
+  /// Returns true if the next message's position is known, so that message() and take_message() may be
+  /// called.
   [[nodiscard]] bool has_message() const { return offset_ < run_end_; }
-  /// Looks for the next message; false at the end of the log.
+  /// Finds the next message. Returns false at the end of the log.
   Result<bool> find_message();
   [[nodiscard]] QueuedMessage message() const {
     return QueuedMessage::of(offset_, time_, kinds_,
                              {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)});
   }
-  /// Gives the message and goes on behind it.
+  /// Returns the message and advances past it. Requires: has_message().
   QueuedMessage take_message() {
     const QueuedMessage taken = message();
     record_ = taken.payload.data() + taken.payload.size();
@@ -42,17 +47,17 @@ class ReaderState {
     read_ahead(record_, taken.payload.size());
     return taken;
   }
-  /// Up to `max` messages of one batch.
+  /// Returns up to `max` messages of one batch.
   Result<QueuedMessages> take(std::size_t max);
-  /// All from `first` to `last`, however many batches they are in.
+  /// Returns all messages in [first, last), which may be in several batches.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
-  /// Goes to `offset`, which is looked for at the next read.
+  /// Moves to `offset`; the next read searches for it.
   void place(Offset offset);
 
   [[nodiscard]] Offset position() const { return offset_; }
   [[nodiscard]] SegmentSource& source() { return source_; }
   [[nodiscard]] const HomeProcess& home() const { return home_; }
-  /// What keeps the messages given last valid.
+  /// Returns the owner of the memory of the messages returned last: they stay valid as long as it exists.
   [[nodiscard]] std::shared_ptr<const void> pinned() const;
 
  private:
@@ -72,25 +77,27 @@ class ReaderState {
   void start_near();
 
   SegmentSource& source_;
-  const HomeProcess home_;             // the source's, where it costs one load less
-  Offset offset_;                      // of the next message
-  Offset run_end_;                     // the messages from offset_ up to here are known to be there, in a row
-  const std::byte* record_ = nullptr;  // the record of offset_; null: it stands before the batch
-  Timestamp time_;                     // of the batch
-  AttributeKinds kinds_;               // likewise
-  std::shared_ptr<log::SegmentNode> node_;  // null: to be looked for
+  const HomeProcess home_;                  // a copy of the source's, which saves one load
+  Offset offset_;                           // of the next message
+  Offset run_end_;                          // messages from offset_ up to here are known to follow each other
+  const std::byte* record_ = nullptr;       // the record of offset_; null: the reader is before the batch
+  Timestamp time_;                          // append time of the batch
+  AttributeKinds kinds_;                    // attributes of the batch's messages
+  std::shared_ptr<log::SegmentNode> node_;  // null: to be searched for
   std::shared_ptr<const log::SegmentView> view_;
-  std::uint64_t batch_ = 0;      // position of the batch it stands in or before
-  Offset batch_base_;            // of that batch's first record
-  std::uint64_t batch_end_ = 0;  // position; 0: the batch is still open
-  std::uint64_t seen_end_ = 0;   // of the segment, when it was looked at last
+  std::uint64_t batch_ = 0;      // position of the current or next batch
+  Offset batch_base_;            // offset of that batch's first record
+  std::uint64_t batch_end_ = 0;  // its end position; 0: the batch is still open
+  std::uint64_t seen_end_ = 0;   // the segment's end when it was last read
   PopulateWindow populate_;
   std::vector<QueuedMessage> messages_;
-  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on
+  // Views of the last range, until the reader advances.
+  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;
 };
 
-/// The first message of the first batch at or behind `node` that was appended at `time` or later; the end of
-/// the log if there is none. What cannot be read is passed over. Errors: io_error.
+/// Returns the offset of the first message in the first batch, at or behind `node`, that was appended at
+/// `time` or later. If there is none, returns the end of the log. Skips damage. Errors: those of a read,
+/// except corrupt.
 Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::SegmentNode>& node,
                               Timestamp time);
 

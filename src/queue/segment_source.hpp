@@ -1,4 +1,5 @@
-/// Where readers get segments from: the queue that writes them, or a view of somebody else's. Layer: queue.
+/// The interface through which readers get segments: from an open queue, or from a view of another process's
+/// queue. Layer: queue.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 
 namespace lightq::queue {
 
-/// Readers ask it when they begin, seek, or lack a successor; within a chain of segments they need only
-/// `next_offset`. Any thread.
+/// Provides segments. Readers call it when they begin, seek, or find no successor; within a chain of segments
+/// they need only `next_offset`. Thread: any.
 class SegmentSource {
  public:
   SegmentSource(log::Storage& storage, std::uint64_t mapped_bytes_max,
@@ -25,22 +26,22 @@ class SegmentSource {
   SegmentSource& operator=(const SegmentSource&) = delete;
   virtual ~SegmentSource() = default;
 
-  /// The segment that holds `offset`, or the nearest; null while there is none.
+  /// Returns the segment that contains `offset`, or the nearest one; null if there is none.
   virtual std::shared_ptr<log::SegmentNode> node_of(Offset offset) = 0;
   [[nodiscard]] virtual Offset first_offset() const = 0;
-  /// Where `start` is; see Start.
+  /// Returns the offset for `start`; see Start.
   Result<Offset> resolve(const Start& start);
-  /// Waits until there is something at `offset`. False after `timeout`.
+  /// Waits until there is a message at `offset`. Returns false after `timeout`.
   virtual bool wait(Offset offset, std::chrono::milliseconds timeout) = 0;
 
-  /// One past the newest message: everything before it can be read.
+  /// Returns one past the newest message: everything before it can be read.
   [[nodiscard]] Offset next_offset() const { return {next_.load(std::memory_order_acquire)}; }
-  /// The nearest offset that is kept, or the next one.
+  /// Returns the nearest offset to `offset` that is kept, or next_offset.
   [[nodiscard]] Offset clamped(Offset offset) const {
-    const Offset first = first_offset();  // looked at first: it may pass an earlier next offset
+    const Offset first = first_offset();  // read first, because it may grow past an earlier next offset
     return std::clamp(offset, first, next_offset());
   }
-  /// The process that opened it.
+  /// Returns the process that opened the source.
   [[nodiscard]] const HomeProcess& home() const { return home_; }
   [[nodiscard]] log::SegmentViews& views() { return views_; }
   [[nodiscard]] const log::SegmentViews& views() const { return views_; }
@@ -50,7 +51,7 @@ class SegmentSource {
   void publish(Offset next) { next_.store(next.value, std::memory_order_release); }
 
  private:
-  /// The first message of the first batch appended at `time` or later.
+  /// Returns the first message of the first batch appended at `time` or later.
   virtual Result<Offset> offset_at_time(Timestamp time) = 0;
   virtual Result<Offset> offset_of_cursor(const std::string& name) = 0;
 

@@ -1,4 +1,4 @@
-/// Somebody else's queue, to be read. Layer: queue.
+/// A view of a queue that another process may write. Layer: queue.
 #include "queue/view_engine.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace lightq::queue {
 
 namespace {
 
-constexpr int listings_max = 16;  // of a directory that changes all the time
+constexpr int listings_max = 16;  // attempts, for a directory that changes all the time
 
 }  // namespace
 
@@ -24,9 +24,9 @@ Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& director
   return view;
 }
 
-// Files are dropped at the front and begun at the end. Where one is gone when it is looked at, the next
-// listing lacks it, and all that were dropped before it. Who reads the last of those, which has no successor
-// then, looks for its place anew.
+// Updates the list of segments. Files are dropped at the front and begun at the end. If a file is gone when
+// it is opened, the next listing lacks it and all that were dropped before it. A reader in the last of those,
+// which then has no successor, searches for its position again.
 Result<void> ViewEngine::refresh() {
   for (int listing = 1;; ++listing) {
     const auto listed = log::list_segments(directory_, storage());
@@ -39,7 +39,7 @@ Result<void> ViewEngine::refresh() {
     }
     const auto all_there = find_new(there);
     const bool done = !all_there || *all_there || listing == listings_max;
-    if (!done && listing > 1) seen_.clear();  // a file may have become another one of the same name
+    if (!done && listing > 1) seen_.clear();  // a file may have been recycled under the same name
     if (!done) continue;
     if (!seen_.empty()) publish(seen_.back().node->end_offset());
     first_ = seen_.empty() ? next_offset() : seen_.front().node->first_offset();
@@ -49,7 +49,7 @@ Result<void> ViewEngine::refresh() {
   }
 }
 
-// False if a file is not there any more.
+// Adds the new segments. Returns false if a file no longer exists.
 Result<bool> ViewEngine::find_new(const std::vector<Offset>& there) {
   if (!seen_.empty()) {
     const auto is_there = look_on(seen_.back());
@@ -63,7 +63,7 @@ Result<bool> ViewEngine::find_new(const std::vector<Offset>& there) {
   return true;
 }
 
-// False if it was dropped meanwhile, or got its name.
+// Adds a segment. Returns false if it was dropped or renamed meanwhile.
 Result<bool> ViewEngine::add(Offset name) {
   const std::string path = directory_ + "/" + log::segment_name(name);
   auto file = storage().open(path, log::OpenMode::read_only);
@@ -79,7 +79,7 @@ Result<bool> ViewEngine::add(Offset name) {
   const auto size = (*file)->size_bytes();
   if (!size) return size.error();
   log::DecodedHeader decoded = log::decode_segment_header(page);
-  // As in recovery: what is left of a file that was cut short says nothing of a format.
+  // As in recovery: the rest of a file that was cut short says nothing about its format.
   if (*size < log::segment_seal_position && decoded.fault != log::HeaderFault::blank) decoded = {};
   if (!decoded.header && decoded.fault == log::HeaderFault::foreign) return log::foreign_segment(path, page);
   if (decoded.header && decoded.header->key_id != 0) return log::no_key(path, decoded.header->key_id);
@@ -88,14 +88,14 @@ Result<bool> ViewEngine::add(Offset name) {
   if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
   if (decoded.header && !is_ours && seen_.empty())
     return Error{ErrorCode::corrupt, path + " belongs to another log than the one that was shown here", 0};
-  // One that names another offset is of the file's earlier life: a power cut has undone this segment's.
+  // A header with another offset is of the file's earlier use: a power cut has undone this segment's header.
   const bool fits = is_it || (is_ours && decoded.header->first_offset == log::offset_not_yet_known);
   if (fits) incarnation_ = decoded.header->incarnation;
   log::SegmentHeader header = fits ? *decoded.header : log::SegmentHeader{};
   header.first_offset = name;
   const std::uint64_t usable =
       fits ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
-  // Nothing is trusted: all was written elsewhere.
+  // No batch is trusted, because another process wrote them all.
   auto node = std::make_shared<log::SegmentNode>(path, header, usable, ~std::uint64_t{0});
   Seen seen{node, false, {}};
   const auto is_there = look_on(seen);
@@ -108,8 +108,8 @@ Result<bool> ViewEngine::add(Offset name) {
   return true;
 }
 
-// Goes on from what is known, or from the file's own word for it, to the last complete batch. False if the
-// segment was dropped meanwhile.
+// Finds the last complete batch. Starts at the known end, or at the seal's or checkpoint's. Returns false if
+// the segment was dropped meanwhile.
 Result<bool> ViewEngine::look_on(Seen& seen) {
   log::SegmentNode& node = *seen.node;
   if (seen.complete || node.header().epoch == 0) return true;
@@ -143,7 +143,7 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
     offset = batch->end;
     seen.newest = std::max(seen.newest, batch->time);
   }
-  // What cannot be read now is not the end: a successor would be taken to leave a gap.
+  // A range that cannot be read now is not the end; otherwise the next segment would seem to leave a gap.
   if (scanner.read_error()) return *scanner.read_error();
   scanner.look_for_newer(position, offset);
   if (scanner.newer()) return scanner.newer()->error(node.path());
@@ -180,7 +180,7 @@ Result<Offset> ViewEngine::offset_at_time(Timestamp time) {
   return first_batch_at(*this, node, time);
 }
 
-// Nobody tells it of what another process appends: what ends the wait is a refresh on another thread.
+// Other processes do not notify this one of appends, so the wait ends with a refresh on another thread.
 bool ViewEngine::wait(Offset offset, std::chrono::milliseconds timeout) {
   return readers_.wait(timeout, [&] { return offset < next_offset(); });
 }

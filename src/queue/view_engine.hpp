@@ -1,4 +1,4 @@
-/// Somebody else's queue, or nobody's, to be read: looks at the files, changes none. Layer: queue.
+/// A read-only view of a queue's files, which another process may be writing. Layer: queue.
 #pragma once
 
 #include <deque>
@@ -12,9 +12,9 @@
 
 namespace lightq::queue {
 
-/// Knows the segments as they were at the last refresh. What it shows are complete batches; every one is
-/// checked when it is read, and a file of another log is damage. A file that it has mapped is locked, so that
-/// its writer does not recycle it. Refreshes come from one thread; readers may be elsewhere.
+/// Shows the segments as of the last refresh. Only complete batches are shown, and each is checked when it is
+/// read; a file of another log is damage. Mapped files are locked, so that the writer does not recycle them.
+/// Thread: one refreshes; readers may be on others.
 class ViewEngine final : public SegmentSource {
  public:
   static Result<std::unique_ptr<ViewEngine>> open(const std::string& directory, log::Storage& storage);
@@ -40,10 +40,10 @@ class ViewEngine final : public SegmentSource {
   Result<Offset> offset_of_cursor(const std::string& name) override;
 
   const std::string directory_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all below
   std::deque<Seen> seen_;
-  std::uint64_t incarnation_ = 0;  // of the log, as its first sound file said; 0: none was seen yet
-  Offset first_;                   // kept, as of the last refresh
+  std::uint64_t incarnation_ = 0;  // of the log, from its first sound file; 0: none was found yet
+  Offset first_;                   // the oldest message as of the last refresh
   Waiters readers_;
 };
 

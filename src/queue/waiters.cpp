@@ -1,4 +1,4 @@
-/// Waiting for messages without polling. Layer: queue.
+/// Waits for messages without polling. Layer: queue.
 #include "queue/waiters.hpp"
 
 #include <linux/futex.h>
@@ -19,7 +19,7 @@ bool membarrier(int command) {
 
 bool register_membarrier() {
 #if defined(__SANITIZE_THREAD__)
-  return false;  // the sanitizer sees fences of the language only
+  return false;  // the sanitizer knows only the language's fences
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 #endif
@@ -34,21 +34,21 @@ void AsymmetricFence::heavy() const {
   if (expedited_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-// Either whoever is about to sleep sees the new value, or it is seen here.
+// Ensures that either a thread that is about to sleep sees the new value, or its sleep is seen here.
 void WaitedCount::increase() {
   value_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
   ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// The system looks at the value again before it lets the thread sleep.
+// The system compares the value again before it lets the thread sleep.
 void WaitedCount::sleep_while(std::uint32_t seen, const timespec* timeout) const {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, timeout, nullptr, 0);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Woken for no reason, or too late: it looks again.
+// Checks again after a wake without a reason, or one that is too late.
 void WaitedCount::wait_while(std::uint32_t seen) const {
   while (value() == seen) sleep_while(seen, nullptr);
 }
@@ -67,7 +67,7 @@ bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()
   if (ready()) return true;
   std::unique_lock lock(mutex_);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
-  // From here on either the writer sees that somebody waits, or `ready` sees what the writer stored.
+  // From here on, either the writer sees that a reader waits, or `ready` sees the writer's stores.
   fence_.heavy();
   const bool came = woken_.wait_for(lock, bounded(timeout), ready);
   waiting_.fetch_sub(1, std::memory_order_relaxed);

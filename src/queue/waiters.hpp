@@ -1,4 +1,4 @@
-/// Waiting for messages without polling, and waking at no cost while nobody waits. Layer: queue.
+/// Waits for messages without polling; waking costs nothing while no reader waits. Layer: queue.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@
 
 namespace lightq::queue {
 
-/// A timeout that can be added to any clock's time: what is longer counts as a year.
+/// Returns a timeout that can be added to any clock's time: at most a year.
 constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds year = std::chrono::hours(24 * 365);
   return timeout < year ? timeout : year;
 }
 
-/// Orders a store before a load that follows it, on both of two sides that each store and then look at what
-/// the other has stored. The frequent side pays nothing: the rare one makes up for it (membarrier(2)), where
-/// the system has that. Any thread.
+/// Orders a store before a later load, on each of two sides that store and then read the other side's store.
+/// The frequent side pays nothing, because the rare side uses membarrier(2) if the system has it. Thread:
+/// any.
 class AsymmetricFence {
  public:
   AsymmetricFence();
-  /// Of the frequent side.
+  /// The fence of the frequent side.
   void light() const {
     if (expedited_) {
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -31,25 +31,25 @@ class AsymmetricFence {
       std::atomic_thread_fence(std::memory_order_seq_cst);
     }
   }
-  /// Of the rare side.
+  /// The fence of the rare side.
   void heavy() const;
-  /// Whether the frequent side pays nothing.
+  /// Returns true if the frequent side pays nothing.
   [[nodiscard]] bool is_free() const { return expedited_; }
 
  private:
   const bool expedited_;
 };
 
-/// A number that only grows and that threads wait on; with the least that the system needs for it: no lock,
-/// no spinning, one call to wake all, and none where nobody sleeps. Any thread.
+/// A number that only grows and that threads can wait for. Uses the minimum of system calls: no lock, no
+/// spinning, one call to wake all threads, and none if no thread sleeps. Thread: any.
 class WaitedCount {
  public:
   [[nodiscard]] std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
-  /// One more: everybody who waits goes on, and sees what was done before.
+  /// Adds one. All waiting threads continue, and see the stores made before this call.
   void increase();
-  /// Until the value is not `seen`.
+  /// Waits until the value is not `seen`.
   void wait_while(std::uint32_t seen) const;
-  /// The same; false if it still is at `until`.
+  /// Waits until the value is not `seen`. Returns false if it still is at the time `until`.
   bool wait_while(std::uint32_t seen, std::chrono::steady_clock::time_point until) const;
 
  private:
@@ -58,15 +58,15 @@ class WaitedCount {
   mutable std::atomic<std::uint32_t> sleepers_{0};
 };
 
-/// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
-/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep,
-/// where AsymmetricFence is free.
+/// Lets readers wait and a writer wake them. Thread: any. `wake_if_waiting` is a plain load while no reader
+/// waits. The writer's last store has to be ordered before that load. If AsymmetricFence is free, a reader
+/// that goes to sleep pays for that.
 class Waiters {
  public:
   Waiters() : nobody_(fence_.is_free() ? 0 : 1), waiting_(nobody_) {}
-  /// Waits until `ready`, which is asked again after each wake. False after `timeout`.
+  /// Waits until `ready` returns true; it is called again after each wake. Returns false after `timeout`.
   bool wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready);
-  /// After what makes `ready` true: whether `wake` is to be called.
+  /// Returns true if `wake` has to be called. Requires: the stores that make `ready` true were made before.
   [[nodiscard]] bool may_wait() const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return waiting_.load(std::memory_order_relaxed) != 0;
@@ -78,7 +78,8 @@ class Waiters {
 
  private:
   const AsymmetricFence fence_;
-  // One more than there are where the fence has a price: that is paid in `wake` then.
+  // The value of waiting_ without a waiting reader. It is 1 if the fence has a cost, so that `wake` is always
+  // called and pays it.
   const int nobody_;
   std::atomic<int> waiting_;
   std::mutex mutex_;

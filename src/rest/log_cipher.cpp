@@ -1,4 +1,4 @@
-/// Layer: rest.
+/// Encrypts and decrypts batches, and derives the keys for it. Layer: rest.
 #include "rest/log_cipher.hpp"
 
 #include <sodium.h>
@@ -21,11 +21,12 @@ static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == key_bytes);
 constexpr std::string_view log_key_context = "lightq log key 1";
 constexpr std::string_view key_id_context = "lightq key id 1 ";
 
-// In the encrypted prefix.
+// Fields of the encrypted prefix, in bytes from its start.
 constexpr std::size_t prefix_body_crc = 0;  // u32
-constexpr std::size_t prefix_codec = 4;     // u8; three bytes, zero, follow
+constexpr std::size_t prefix_codec = 4;     // u8; three zero bytes follow
 
-// Of the stamped header: what is bound to the records. Not the segment's epoch, nor the checksums.
+// The range of the stamped header that the tag also authenticates. It includes neither the segment's epoch
+// nor the checksums.
 constexpr std::size_t bound_begin = batch_layout::version;
 constexpr std::size_t bound_end = batch_layout::segment_epoch;
 
@@ -36,7 +37,7 @@ const unsigned char* raw(const std::byte* bytes) {
   return reinterpret_cast<const unsigned char*>(bytes);
 }
 
-/// Keyed BLAKE2b of a context of 16 bytes and a number.
+/// Writes the BLAKE2b, keyed with `key`, of a context of 16 bytes and a number.
 void derive(std::span<std::byte> to, const Key& key, std::string_view context, std::uint64_t number) {
   std::array<std::byte, 24> input{};
   assert(context.size() + sizeof number == input.size());
@@ -45,7 +46,7 @@ void derive(std::span<std::byte> to, const Key& key, std::string_view context, s
   crypto_generichash(raw(to.data()), to.size(), raw(input.data()), input.size(), raw(key.data()), key_bytes);
 }
 
-// Neither "not encrypted" nor "unknown".
+// Returns the key's id, which is never 0 ("not encrypted") or key_id_unknown.
 std::uint64_t id_of(const Key& key) {
   std::array<std::byte, crypto_generichash_BYTES> digest{};
   derive(digest, key, key_id_context, 0);
@@ -110,7 +111,7 @@ bool LogCipher::decrypt(const BatchView& batch, std::uint64_t key_id, std::span<
   return false;
 }
 
-// The prefix goes where the end of the header will be, and is written over by it.
+// Decrypts the prefix into the last bytes of the header's space, and then writes the header over it.
 bool LogCipher::decrypt_with(const Key& key, const BatchView& batch, std::span<std::byte> to) {
   const ByteView stored = batch.bytes();
   std::byte* const inner = to.data() + batch_layout::header_bytes - prefix_bytes;

@@ -1,5 +1,5 @@
-/// Encrypts one log's batches with XChaCha20-Poly1305. Layer: rest. Byte by byte: docs/log_format.md,
-/// "Encrypted batches".
+/// Encrypts the batches of one log with XChaCha20-Poly1305. Layer: rest. docs/log_format.md, "Encrypted
+/// batches", specifies every byte.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace lightq::rest {
 
 inline constexpr std::size_t key_bytes = 32;
 
-/// A key that wipes itself. Movable.
+/// A key of 32 bytes that is wiped from memory when destroyed. Copyable.
 class Key {
  public:
   Key() = default;
@@ -29,10 +29,11 @@ class Key {
   std::array<std::byte, key_bytes> bytes_{};
 };
 
-/// Encrypts with the first of the keys that it is made of, and decrypts with all.
+/// The cipher of one log. Encrypts with the first of its keys, and decrypts with each of them.
 class LogCipher final : public log::BatchCipher {
  public:
-  /// Of the log with this incarnation. `masters`: at least one.
+  /// Derives the keys of the log with this incarnation from the storage keys `masters`. Requires: at least
+  /// one.
   LogCipher(std::span<const Key> masters, std::uint64_t incarnation);
 
   [[nodiscard]] std::uint64_t key_id() const override { return keys_.front().id; }

@@ -1,4 +1,4 @@
-/// Layer: rest.
+/// Runs the storage key command and reads its output. Layer: rest.
 #include "rest/storage_key_command.hpp"
 
 #include <fcntl.h>
@@ -28,10 +28,10 @@ Error cannot_run(int number) {
   return {ErrorCode::io_error, "cannot run the storage key command", number};
 }
 
-/// How long the command is waited for.
+/// The limits of a wait for the command.
 struct Patience {
   Clock::time_point deadline;
-  int stop_descriptor;  // readable: no longer; -1: there is none
+  int stop_descriptor;  // readable: stop waiting; -1: none
 
   [[nodiscard]] int left_ms() const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -39,18 +39,19 @@ struct Patience {
   }
 };
 
-/// The command, once it runs. Ended with all that it has started where this is left early.
+/// The running command. If it has not ended when this object is destroyed, it is killed with all processes of
+/// its group.
 class Command {
  public:
   Command() = default;
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   ~Command();
-  /// Answers errno, 0 if it runs.
+  /// Starts the command. Returns 0, or errno if that failed.
   int start(const std::string& command);
-  /// Reads what it prints, up to the end or the buffer's.
+  /// Reads the command's output until it ends or the buffer is full.
   std::optional<Error> read_all(std::string& text, std::size_t& bytes, const Patience& patience);
-  /// Waits for its end.
+  /// Waits until the command has ended.
   std::optional<Error> wait(const Patience& patience);
 
  private:
@@ -66,7 +67,8 @@ Command::~Command() {
   }
 }
 
-/// In a group of its own, with the signals as a shell expects them.
+/// Starts the command in a process group of its own, with no signals blocked and their default handlers, as a
+/// shell expects it.
 int spawn(const std::string& command, int output, pid_t& process) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -80,7 +82,7 @@ int spawn(const std::string& command, int output, pid_t& process) {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // What was opened here without O_CLOEXEC, by this program or one that it is part of, is none of its.
+    // Closes descriptors that this process opened without O_CLOEXEC: the command must not have them.
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
@@ -102,7 +104,7 @@ int Command::start(const std::string& command) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return errno;
   output_ = ends[0];
-  fcntl(ends[1], F_SETFL, 0);  // for the command it blocks
+  fcntl(ends[1], F_SETFL, 0);  // the command's end blocks
   const int number = spawn(command, ends[1], process_);
   close(ends[1]);
   if (number != 0) process_ = -1;
@@ -141,7 +143,7 @@ std::optional<Error> Command::wait(const Patience& patience) {
     const pid_t ended = waitpid(process_, &status, WNOHANG);
     if (ended == process_) break;
     if (ended < 0 && errno != EINTR) {
-      process_ = -1;  // somebody else has waited for it
+      process_ = -1;  // other code of this process has already waited for it
       return cannot_run(ECHILD);
     }
     if (patience.left_ms() == 0) return too_slow();

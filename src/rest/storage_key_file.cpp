@@ -1,4 +1,4 @@
-/// Layer: rest.
+/// Reads storage keys from a file, and wipes its text from memory. Layer: rest.
 #include "rest/storage_key_file.hpp"
 
 #include <string>

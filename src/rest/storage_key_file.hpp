@@ -1,4 +1,4 @@
-/// Storage keys in a file. Layer: rest.
+/// Reads storage keys from a file. Layer: rest.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace lightq::rest {
 
-/// Reads the keys in a file, which may be a link or a pipe. Errors: as read_private_file, and as
+/// Reads storage keys from `file`, which may be a link or a pipe. Errors: those of read_private_file and
 /// StorageKeys::parse.
 Result<std::unique_ptr<StorageKeys>> read_storage_keys(const std::filesystem::path& file,
                                                        const PipeWait& wait = {});

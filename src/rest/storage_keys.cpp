@@ -1,4 +1,4 @@
-/// Layer: rest.
+/// Parses storage keys from text. Layer: rest.
 #include "rest/storage_keys.hpp"
 
 #include <sodium.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view space = " \t\r";
 
-/// Without what follows a #, and without space at its ends.
+/// Returns the line without its comment, which starts with #, and without spaces at its ends.
 std::string_view trimmed(std::string_view line) {
   line = line.substr(0, line.find('#'));
   line.remove_prefix(std::min(line.find_first_not_of(space), line.size()));

@@ -1,4 +1,4 @@
-/// The keys that a broker encrypts its disk with. Layer: rest.
+/// The keys with which a broker encrypts its disk. Layer: rest.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,14 @@
 
 namespace lightq::rest {
 
-/// Each log has keys of its own, made of these and its incarnation. Immutable; any thread. Wipes itself.
+/// The storage keys. Each log has keys of its own, derived from these and its incarnation. Immutable; wiped
+/// from memory when destroyed. Thread: any.
 class StorageKeys final : public log::BatchCiphers {
  public:
-  /// A key of 64 hexadecimal digits on each line, the one to encrypt with first; empty lines and what follows
-  /// a # are passed over. `name`: where the text is from, for errors, which never tell what is in it. Errors:
-  /// invalid_argument, naming the line, or that there is no key; limit_reached.
+  /// Parses one key of 64 hexadecimal digits per line; the first key encrypts. Skips empty lines, and ignores
+  /// text after a #. `name`: the source of the text, for error texts, which never contain any of it. Errors:
+  /// invalid_argument, for a bad line (with its number) or if there is no key; limit_reached for too many
+  /// keys; internal if libsodium cannot be used.
   static Result<std::unique_ptr<StorageKeys>> parse(std::string_view text, const std::string& name);
 
   [[nodiscard]] std::unique_ptr<log::BatchCipher> of(std::uint64_t incarnation) const override {
@@ -31,7 +33,7 @@ class StorageKeys final : public log::BatchCiphers {
  private:
   StorageKeys() { keys_.reserve(limits::storage_keys_max); }
 
-  std::vector<Key> keys_;  // never moved: that would leave copies behind
+  std::vector<Key> keys_;  // never reallocated, because that would leave copies in memory
 };
 
 }  // namespace lightq::rest

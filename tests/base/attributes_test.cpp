@@ -1,4 +1,4 @@
-/// Keys, headers and times in front of a payload.
+/// Tests of the keys, headers and times that precede a message's payload.
 #include <lightq/base/attributes.hpp>
 
 #include <string>
@@ -101,7 +101,7 @@ TEST(Attributes, AreRefusedBeyondTheirLimits) {
   const Header nameless[] = {{"", "v"}};
   EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = nameless}, "")));
 
-  const std::size_t around = 2 + 2 + 1 + 2;  // how many, and the lengths and the name of one
+  const std::size_t around = 2 + 2 + 1 + 2;  // header count, name length, value length, name
   const std::string value(limits::attributes_bytes_max - around, 'v');
   const Header large[] = {{"n", value}};
   EXPECT_TRUE(AttributesView::measure(headers, written(headers, {.headers = large}, "payload")));
@@ -129,7 +129,7 @@ TEST(Attributes, OfAnyBytesAreMeasuredWithinThem) {
   test::Random random(1);
   for (int round = 0; round < 200'000; ++round) {
     std::vector<std::byte> record(random.below(40));
-    // Small lengths, so that some are right.
+    // Small values, so that some of the lengths are valid.
     for (auto& byte : record) byte = static_cast<std::byte>(random.below(2) == 0 ? 0 : random.below(6));
     const AttributeKinds kinds(static_cast<std::uint16_t>(random.below(8)));
     const auto bytes = AttributesView::measure(kinds, record);
@@ -180,7 +180,7 @@ TEST(BatchWithAttributes, IsBadWhereOneMessageLacksThem) {
     const auto expected = flags == 0  ? std::nullopt
                           : flags < 8 ? std::optional(BatchFault::bad_records)
                                       : std::optional(BatchFault::bad_version);
-    // Eight bytes can be a time, whatever they are.
+    // Any eight bytes are a valid time.
     EXPECT_EQ(fault, flags == AttributeKinds::times ? std::nullopt : expected) << flags;
   }
 }

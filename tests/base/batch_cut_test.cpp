@@ -1,4 +1,4 @@
-/// Batches that are cut out of others.
+/// Tests of batches that are cut out of other batches.
 #include <lightq/base/batch_cut.hpp>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::vector<std::byte> whole_batch(std::uint64_t producer_id) {
   return {batch.begin(), batch.end()};
 }
 
-/// Records [first, first + count) behind a header of their own.
+/// Returns the records [first, first + count) of a batch behind a header of their own.
 std::vector<std::byte> cut(const BatchView& whole, std::uint32_t first, std::uint32_t count) {
   const std::byte* begin = whole.bytes().data() + batch_layout::header_bytes;
   for (std::uint32_t i = 0; i < first; ++i) begin += record_bytes(load_little_endian<std::uint32_t>(begin));
@@ -44,7 +44,7 @@ void expect_anonymous(const BatchView& batch) {
       << "who knows it could store a message that holds a batch of the segment";
 }
 
-/// All of the batch behind a header that does not tell its producer.
+/// Returns the whole batch behind a header that does not name its producer.
 std::vector<std::byte> anonymous(std::vector<std::byte> batch) {
   std::array<std::byte, batch_layout::header_bytes> header;
   write_anonymous_header(header, BatchView::trusted(batch.data()));
@@ -79,7 +79,8 @@ TEST(BatchCut, ACutOfEverythingIsTheWholeBatchWithoutItsProducer) {
   }
 }
 
-// The lengths have few and many bits that are 1, below and above what is shifted zero by zero.
+// The lengths have few and many 1 bits, and lie below and above the size that the checksum code shifts zero
+// by zero.
 TEST(BatchCut, AWholeBatchOfAnyLengthIsSoundWithoutItsProducer) {
   for (const std::size_t bytes :
        {0U, 1U, 7U, 100U, 507U, 508U, 509U, 1020U, 1535U, 4095U, 65'531U, 1'000'003U}) {

@@ -1,4 +1,4 @@
-/// Making, stamping and checking batches.
+/// Tests of building, stamping and checking batches.
 #include <lightq/base/batch.hpp>
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(Batch, SaysWhoMadeIt) {
   EXPECT_EQ(batch.end_offset(), Offset{7});
 }
 
-// The checksums hold here: only the walk over the records can notice.
+// The checksums are valid, so only the check of the record lengths can find the fault.
 TEST(Batch, RefusesRecordsThatDoNotAddUp) {
   for (const std::uint32_t length : {0U, 6U, 8U, 0xFFFFFFFFU}) {
     auto bytes = stamped({"payload"});
@@ -196,7 +196,7 @@ TEST(ProducedBatch, IsNotTakenWhenCutOrContinued) {
   EXPECT_EQ(BatchView::check_produced(longer).fault, BatchFault::bad_length);
 }
 
-// With a checksum that fits: what a producer has made wrong itself.
+// The checksum is valid: the faults are those that a producer makes itself.
 TEST(ProducedBatch, NamesWhatItsProducerMadeWrong) {
   const auto fault_with = [](std::size_t at, auto value) {
     auto bytes = produced({"payload"});
@@ -240,7 +240,7 @@ TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
     EXPECT_EQ(BatchView::check_produced(batch).fault, std::nullopt);
     EXPECT_EQ(BatchView::check_produced(batch).longest_message_bytes,
               *std::max_element(lengths.begin(), lengths.end()));
-    // One record more or less than there are.
+    // One record more or fewer than the batch has.
     for (const int by : {-1, 1}) {
       std::vector<std::byte> bad(batch.begin(), batch.end());
       store_little_endian(bad.data() + batch_layout::record_count,
@@ -251,7 +251,7 @@ TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
   }
 }
 
-// As random bytes in the records would be, under a checksum that fits.
+// The records have lengths like those of random bytes, under a valid checksum.
 TEST(ProducedBatch, LengthsThatLieAreCheckedWithoutReadingPastThem) {
   test::Random random;
   BatchBuilder builder;

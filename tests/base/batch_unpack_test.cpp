@@ -1,4 +1,4 @@
-/// Batches whose records are compressed.
+/// Tests of batches with compressed records.
 #include <lightq/base/batch_unpack.hpp>
 
 #include <fstream>
@@ -28,7 +28,7 @@ std::vector<std::byte> packed(Codec codec, const std::vector<std::string>& paylo
   return {batch.begin(), batch.end()};
 }
 
-/// With right checksums, whatever else it has.
+/// Makes both checksums of the batch valid, for any content.
 void sum_anew(std::vector<std::byte>& batch) {
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
   store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));
@@ -80,7 +80,7 @@ TEST_P(EachCodec, WhatBecomesNoShorterIsLeftAlone) {
   EXPECT_EQ(payloads_of(BatchView::trusted(batch.data())), std::vector<std::string>{noise});
 }
 
-// The checksums are right: somebody makes such batches on purpose.
+// The checksums are valid, as in batches that an attacker builds.
 TEST_P(EachCodec, AnyBitOfItFlippedIsFoundOrGivesSoundRecords) {
   const auto good = packed(GetParam(), words(20));
   BatchUnpacker unpacker;

@@ -1,4 +1,4 @@
-/// Bytes through memory that two sides share.
+/// Tests of ByteRing: bytes that pass through memory that two sides share.
 #include <lightq/base/byte_ring.hpp>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class ByteRingTest : public ::testing::Test {
   static constexpr std::size_t bytes = 64;
 
   std::size_t write(const std::string& text) { return writer.write(as_byte_view(text)); }
-  /// What can be read, at most so much.
+  /// Returns at most `most` of the bytes that the reader can see.
   std::string copy(std::size_t most = bytes) {
     std::vector<std::byte> to(most);
     const std::size_t got = reader.copy(to);
@@ -140,7 +140,7 @@ TEST_F(ByteRingTest, AWordThatGoesBackIsNotBelieved) {
   EXPECT_TRUE(reader.broken());
 }
 
-/// A thread that waits, for as long as it is not woken.
+/// Lets a thread wait until another thread wakes it.
 class Sleeper {
  public:
   void wake() {

@@ -1,4 +1,4 @@
-/// CRC-32C against the vectors of RFC 3720, B.4, and hardware against tables.
+/// Tests of CRC-32C: the vectors of RFC 3720, B.4, and the hardware's results against those of the tables.
 #include <lightq/base/crc32c.hpp>
 
 #include <gtest/gtest.h>

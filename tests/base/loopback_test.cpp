@@ -1,4 +1,4 @@
-/// Which addresses are this machine's own.
+/// Tests of the rule for which addresses are this machine's own.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/// Files that hold secrets: which are read, and which are refused.
+/// Tests of files that contain secrets: which of them are read, and which are refused.
 #include <lightq/base/private_file.hpp>
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ TEST_F(PrivateFile, MayBeAPipeOfWhichOnlyTheFirstLineIsTaken) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   ASSERT_EQ(::write(ends[1], "first\nnext\n", 11), 11);
-  const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);  // as of <(…) and /dev/stdin
+  const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);  // a pipe, like <(…) and /dev/stdin
   EXPECT_EQ(read_private_line(path, "a password", bytes_max).value_or_throw(), "first");
   close(ends[1]);
   EXPECT_EQ(read_private_line(path, "a password", bytes_max).value_or_throw(), "next");
@@ -153,7 +153,7 @@ TEST_F(PrivateFile, BelongsToItsReaderOrToRoot) {
     EXPECT_FALSE(private_file_fault(facts, file_, "a password").has_value()) << owner;
   }
   facts.st_uid = 4711;
-  const bool is_root = geteuid() == 0;  // who reads everything
+  const bool is_root = geteuid() == 0;  // root may read every file
   EXPECT_EQ(private_file_fault(facts, file_, "a password").has_value(), !is_root);
 }
 

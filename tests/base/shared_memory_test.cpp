@@ -1,4 +1,4 @@
-/// Memory that another process maps by its descriptor.
+/// Tests of memory that another process maps by its descriptor.
 #include <lightq/base/shared_memory.hpp>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t bytes = 8192;
 
-/// As another process has it that was sent the descriptor.
+/// Returns a duplicate of the descriptor, as a process has it that received the descriptor.
 int sent(const SharedMemory& memory) {
   return ::dup(memory.descriptor());
 }
@@ -53,7 +53,7 @@ TEST(SharedMemory, OutlivesItsDescriptor) {
   EXPECT_EQ(-1, made.descriptor());
   made.bytes()[0] = std::byte{1};
   SharedMemory moved = std::move(made);
-  EXPECT_TRUE(made.bytes().empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_TRUE(made.bytes().empty());  // NOLINT(bugprone-use-after-move): the test needs it
   EXPECT_EQ(std::byte{1}, moved.bytes()[0]);
 }
 

@@ -1,4 +1,4 @@
-/// Tests of which names of files are repeated: lightq/base/shown_path.hpp.
+/// Tests of lightq/base/shown_path.hpp: which file names error texts repeat.
 #include <lightq/base/shown_path.hpp>
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-/// Tests of what a terminal is given of others' text: lightq/base/shown_text.
+/// Tests of lightq/base/shown_text: how text from other programs is made safe to print on a terminal.
 #include <gtest/gtest.h>
 
 #include <lightq/base/shown_text.hpp>

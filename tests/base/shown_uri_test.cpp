@@ -1,4 +1,4 @@
-/// Tests of what is repeated of addresses and users' names: lightq/base/shown_uri.hpp.
+/// Tests of lightq/base/shown_uri.hpp: which parts of addresses and user names error texts repeat.
 #include <lightq/base/shown_uri.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Tests of keys as text.
+/// Tests of keys as Z85 text.
 #include <lightq/base/z85.hpp>
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace lightq {
 namespace {
 
-/// RFC 32's test case, four times: 8 bytes are 10 characters.
+/// Returns a key of RFC 32's test case four times: its 8 bytes are 10 characters.
 CurvePublicKey sample() {
   constexpr unsigned char bytes[] = {0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B};
   CurvePublicKey key{};

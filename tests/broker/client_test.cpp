@@ -1,5 +1,5 @@
-/// The client library against a broker in this process: options out of range, closed handles, and the way
-/// back to a broker that has lost its endpoints.
+/// Tests of the client library against a broker in this process: options out of range, closed handles, and
+/// rejoining a broker that has lost its endpoints.
 #include <lightq/client.hpp>
 
 #include <chrono>
@@ -58,7 +58,7 @@ TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
   auto consumer = client.plain_consumer("orders").value_or_throw();
   EXPECT_GE(consumer.descriptor(), 0);
   PlainConsumer kept = std::move(consumer);
-  EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): what a user may do by mistake
+  EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): a mistake that a user can make
   EXPECT_EQ(consumer.receive(0ms).error().code, ErrorCode::closed);
   EXPECT_EQ(consumer.leave().error().code, ErrorCode::closed);
   EXPECT_EQ(consumer.rejoin().error().code, ErrorCode::closed);
@@ -89,7 +89,7 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   const std::string former = consumer.bind_uri();
 
   broker.reset();
-  broker = std::make_unique<EmbeddedBroker>(uri);  // the same address, and nothing remembered
+  broker = std::make_unique<EmbeddedBroker>(uri);  // at the same address, without data
   client.create_topic("orders").value_or_throw();
   EXPECT_EQ(consumer.leave().error().code, ErrorCode::endpoint_not_found);
   EXPECT_FALSE(consumer.finished());
@@ -105,7 +105,7 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   EXPECT_TRUE(consumer.finished());
 }
 
-/// A broker that is started anew with another key refuses the tickets of before.
+/// A broker that restarts with another ticket key refuses the earlier tickets.
 class Refused : public ::testing::Test {
  protected:
   Refused() { client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw(); }
@@ -118,7 +118,7 @@ class Refused : public ::testing::Test {
   [[nodiscard]] std::uint64_t refused() {
     return client.stats("orders").value_or_throw().refused_connections;
   }
-  /// Polls, with a deadline.
+  /// Polls `condition` until it holds, for at most 20 s.
   template <typename Condition>
   static ::testing::AssertionResult comes(Condition&& condition) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
@@ -159,8 +159,8 @@ TEST_F(Refused, AProducerJoinsAgainAndSendsAgainWhatItSentWhileItKnewOfNoConnect
   EXPECT_EQ(refused(), 1U);
 }
 
-/// The topic is full and the producer's socket, too, when the broker goes: what the system had taken from
-/// libzmq is lost with the connection, what libzmq still held comes, once and in order.
+/// The topic and the producer's socket are full when the broker stops. Messages that libzmq had passed to the
+/// system are lost with the connection. Messages that libzmq still had arrive, once and in order.
 TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
   for (const std::size_t size : {20U, 100U, 2000U}) {
     TopicSettings full{.broker_type = BrokerType::file};
@@ -168,14 +168,15 @@ TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
     full.segment_bytes = limits::segment_bytes_min;
     const std::string topic = "full-" + std::to_string(size);
     client.create_topic(topic, full).value_or_throw();
-    client.join(topic, protocol::JoinType::pull).value_or_throw();  // the group that all of it waits for
+    // Creates the group that keeps all messages.
+    client.join(topic, protocol::JoinType::pull).value_or_throw();
     auto producer = client.plain_producer(topic, {.high_water_messages = 1000}).value_or_throw();
     const auto message = [&](std::uint64_t number) {
       const std::string text = std::to_string(number) + " ";
       return text + std::string(size - text.size(), 'x');
     };
     while (producer.send(message(producer.sent()), 1s)) ASSERT_LT(producer.sent(), 2'000'000U);
-    // libzmq says that there is room again once half of what it may hold has left.
+    // libzmq reports free space once half of its queue has been sent.
     const std::uint64_t waiting =
         size < limits::counted_message_bytes_min ? 500 : producer.unsent_bytes() / size;
     ASSERT_GT(waiting, 0U);
@@ -237,7 +238,7 @@ TEST_F(Refused, AConsumerJoinsAgainAndGoesOnAtItsPlace) {
 }
 
 TEST(Tickets, BeingRefusedRightAfterAJoinIsAnErrorOfTheCallAndOfThatCallAlone) {
-  // The endpoint asks for another ticket than the one that the broker gives: a broker that is badly broken.
+  // Simulates a defective broker: the endpoint asks for another ticket than the one that the broker gives.
   EmbeddedBroker broker;
   EmbeddedBroker other;
   auto client = broker.client();
@@ -330,7 +331,7 @@ TEST(Topics, ArePausedResumedAndPurged) {
   EXPECT_EQ(client.purge("no topic's name").error().code, ErrorCode::invalid_argument);
 }
 
-/// Uses a topic and deletes it, again and again; the first error.
+/// Uses and deletes a topic repeatedly. Returns the first error.
 Result<void> come_and_go(Client client, const std::string& topic) {
   const std::vector<std::string> payloads(500, "x");
   for (int round = 0; round < 100; ++round) {
@@ -352,7 +353,8 @@ Result<void> come_and_go(Client client, const std::string& topic) {
   return {};
 }
 
-/// The broker hangs up just as a consumer goes: libzmq's thread must not come to wait for who has gone.
+/// The broker closes the connection just when the consumer closes. libzmq's thread must not wait for a peer
+/// that is gone.
 TEST(Handles, AConsumerThatGoesWhileItsTopicIsDeletedStopsNobody) {
   const EmbeddedBroker broker;
   std::vector<Result<void>> results(4);

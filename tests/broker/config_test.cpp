@@ -1,4 +1,4 @@
-/// Tests of the settings from file, environment and flags: broker/config.
+/// Tests of broker/config: the settings from file, environment and flags.
 #include "broker/config.hpp"
 
 #include <gmock/gmock.h>
@@ -72,8 +72,7 @@ TEST(Config, LetsFlagsWinOverTheEnvironmentAndThatOverTheFile) {
   EXPECT_EQ(named.reactors, 3U);
 }
 
-/// What a setting is to be by default, and after `text` was given for it; `get` shows the member it belongs
-/// to.
+/// The expected value of a setting by default, and after `text` was given. `get` prints the setting's member.
 struct Expectation {
   std::string (*get)(const Config& config);
   std::string by_default;
@@ -88,7 +87,7 @@ std::string shown(std::chrono::milliseconds time) {
   return std::to_string(time.count());
 }
 
-/// Of limits that can be lower.
+/// Adds the limits that can be lowered.
 void add_limits(std::map<std::string, Expectation>& all) {
   all["endpoints_max"] = {[](const Config& c) { return shown(c.endpoints_max); }, "0", "25", "25"};
   all["endpoints_per_topic_max"] = {[](const Config& c) { return shown(c.endpoints_per_topic_max); }, "4096",
@@ -138,7 +137,7 @@ void add_limits(std::map<std::string, Expectation>& all) {
                            "8388608"};
 }
 
-/// Every set value is another one: two settings that write the same member cannot both be right.
+/// All set values differ, so two settings that write the same member fail a test.
 std::map<std::string, Expectation> expectations(const std::string& password_file) {
   std::map<std::string, Expectation> all;
   all["data_dir"] = {[](const Config& c) { return c.data_dir.string(); }, "", "/d/a", "/d/a"};
@@ -206,12 +205,12 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   return all;
 }
 
-/// `name` has its set value, every other setting its default.
+/// Checks that setting `name` has its set value, and every other setting its default.
 void expect_only(const Config& config, const std::string& name,
                  const std::map<std::string, Expectation>& all) {
   for (const auto& [other, expected] : all) {
     if (other == "data_dir" && name != other)
-      continue;  // by default where the user's data lies: another test
+      continue;  // another test checks the default, which depends on the user
     EXPECT_EQ(expected.get(config), other == name ? expected.set : expected.by_default) << other;
   }
 }

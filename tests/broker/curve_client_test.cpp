@@ -1,4 +1,4 @@
-/// The client library at a broker that encrypts.
+/// Tests of the client library with a broker that encrypts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class Encrypted : public ::testing::Test {
   [[nodiscard]] Client client() const {
     return Client::connect(broker.uri(), options(key_of(broker))).value_or_throw();
   }
-  /// Polls, with a deadline.
+  /// Polls `condition` until it holds, for at most 20 s.
   template <typename Condition>
   static ::testing::AssertionResult comes(Condition&& condition) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
@@ -177,7 +177,7 @@ TEST_F(Encrypted, AnAddressForSocketsOfOnesOwnHasTheKeys) {
   EXPECT_TRUE(comes([&] { return made.stats("orders").value_or_throw().messages_received == 1; }));
 }
 
-/// A broker that answers those alone whose keys are on its list.
+/// A broker that admits only the clients with a key on its list.
 class Listed : public ::testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return directory / name; }

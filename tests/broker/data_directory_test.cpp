@@ -1,4 +1,4 @@
-/// Tests of who may use a data directory and what it holds: broker/data_directory.
+/// Tests of broker/data_directory: locking a data directory, and the files in it.
 #include "broker/data_directory.hpp"
 
 #include <fcntl.h>
@@ -65,7 +65,7 @@ TEST(DataDirectory, BelongsToItsBrokerWhateverBecomesOfTheLockFile) {
   ASSERT_TRUE(first.ok());
   ASSERT_TRUE(first.value()->publish("tcp://127.0.0.1:4711").ok());
   std::filesystem::remove(temp / "lock");
-  for (const char* text : {"", "4711\n"}) {  // and another file in its place
+  for (const char* text : {"", "4711\n"}) {  // the lock file is missing, then replaced
     if (*text != '\0') std::ofstream(temp / "lock") << text;
     const auto second = DataDirectory::open(temp.path());
     ASSERT_FALSE(second.ok());

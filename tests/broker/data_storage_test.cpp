@@ -1,5 +1,4 @@
-/// Tests of what is written below a data directory that is moved away: broker/data_storage,
-/// broker/held_directory.
+/// Tests of writes below a data directory that is moved away: broker/data_storage, broker/held_directory.
 #include "broker/data_storage.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +23,8 @@ using ::testing::HasSubstr;
 class DataStorageTest : public ::testing::Test {
  protected:
   DataStorageTest() { std::filesystem::create_directories(path_ / "topics"); }
-  /// As a while after the directory was in its place last.
+  /// Moves the directory and waits until `held_` has noticed, which it does only some time after its last
+  /// check.
   void move(const std::filesystem::path& from, const std::filesystem::path& to) const {
     std::filesystem::rename(from, to);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -121,7 +121,7 @@ TEST_F(DataStorageTest, ALogGoesOnWhenTheDirectoryIsBack) {
   EXPECT_EQ(again->next_offset(), Offset{60});
 }
 
-// Else groups would be moved past messages that are as sound as ever.
+// Otherwise groups would skip messages that are sound.
 TEST_F(DataStorageTest, NoMessageCountsAsDamagedWhileTheDirectoryIsNotInItsPlace) {
   log::SegmentPool pool({.directory = path_ / "pool"}, storage_);
   log::SegmentLogOptions options;

@@ -1,4 +1,4 @@
-/// The kinds of topics that keep messages, and the ways that sessions go, as the parameters of a test.
+/// Test parameters: the broker types, and the transports and connection types of sessions.
 #pragma once
 
 #include <gtest/gtest.h>

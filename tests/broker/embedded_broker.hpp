@@ -16,22 +16,22 @@
 
 namespace lightq::testing {
 
-/// Says nothing, and holds the broker to saying no secret.
+/// Discards the log, and fails the test if a line contains a secret.
 class SilentSink final : public broker::LogSink {
  public:
   void write(broker::LogLevel, std::string_view line) override { planted::expect_none_in(line); }
 };
 
-/// A broker with a data directory of its own, which it finds again when it is started again.
+/// A broker with its own data directory, which it opens again after a restart.
 class EmbeddedBroker {
  public:
-  /// `adjust`: changes the configuration before each start.
+  /// `adjust` changes the configuration before each start.
   explicit EmbeddedBroker(std::string control_uri = "tcp://127.0.0.1:0",
                           std::function<void(broker::Config&)> adjust = {})
       : adjust_(std::move(adjust)), uri_(std::move(control_uri)) {
     start();
   }
-  /// At the address that it had before, if it had one.
+  /// Starts the broker, at its previous address if it had one.
   void start() {
     broker::Config config;
     config.data_dir = directory_ / "data";
@@ -52,7 +52,7 @@ class EmbeddedBroker {
                                    .server_key = server_key()})
         .value_or_throw();
   }
-  /// Its public key; empty: it does not encrypt.
+  /// Returns the broker's public key, or an empty text if the broker does not encrypt.
   [[nodiscard]] std::string server_key() const {
     const auto file = detail::read_running_broker(data_dir()).value_or_throw();
     return file ? file->server_key : std::string();

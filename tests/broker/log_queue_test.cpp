@@ -1,4 +1,4 @@
-/// Tests of broker/log_queue and of broker/log_descriptor, which it writes through.
+/// Tests of broker/log_queue, and of broker/log_descriptor, through which it writes.
 #include "broker/log_queue.hpp"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ LogQueue::Line line_of(const std::string& text) {
   return {LogLevel::info, std::chrono::system_clock::now(), text};
 }
 
-/// A place that takes its first line when it is let, and all others at once.
+/// A destination that blocks on its first line until `let()`, and accepts all later lines immediately.
 class SlowPlace {
  public:
   LogQueue::Write writer() {
@@ -72,7 +72,7 @@ class Pipe {
 
   [[nodiscard]] int writing_end() const { return ends_[1]; }
 
-  /// Until it takes nothing more.
+  /// Writes until the pipe is full.
   void fill() const {
     const std::string bytes(4096, '.');
     while (has_room()) EXPECT_GT(write(ends_[1], bytes.data(), bytes.size()), 0);
@@ -81,7 +81,7 @@ class Pipe {
     pollfd room{ends_[1], POLLOUT, 0};
     return poll(&room, 1, 0) == 1;
   }
-  /// What is in it, waiting for it until `last` has come.
+  /// Reads the pipe until the text contains `last`. Returns everything that was read.
   [[nodiscard]] std::string read_until(const std::string& last) const {
     std::string all;
     std::string bytes(65536, '\0');
@@ -127,7 +127,7 @@ TEST(LogQueue, LosesAndCountsWhatFindsNoRoomAndNobodyWaits) {
   const std::string text(100, 'x');
   constexpr std::uint64_t count = 5000;
   for (std::uint64_t i = 0; i < count; ++i)
-    queue.put(line_of(text));  // and comes back, though nothing is written
+    queue.put(line_of(text));  // returns at once, though nothing is written
   const auto lost = queue.lost();
   EXPECT_LE((count - lost) * text.size(), bytes_max);
   EXPECT_GT((count - lost) * 4 * text.size(), bytes_max);
@@ -183,7 +183,7 @@ TEST(LogQueue, GivesUpAPipeThatNobodyReads) {
   queue.finish(begun + 50ms);
   EXPECT_LT(LogQueue::Clock::now() - begun, 5s) << "did not give up";
   while (queue.lost() < 10)
-    std::this_thread::yield();  // where the machine is busy, its thread is a little later
+    std::this_thread::yield();  // on a busy machine its thread gives up a little later
   EXPECT_EQ(queue.lost(), 10U);
 }
 
@@ -198,7 +198,7 @@ TEST(LogQueue, WritesToAPipeOnceSomebodyReads) {
 }
 
 TEST(LogQueue, EndsThoughAWriteNeverDoes) {
-  struct StuckDisk {  // the thread outlives the queue here
+  struct StuckDisk {  // shared, because the writer thread outlives the queue
     std::latch asked{1};
     std::latch answers{1};
     std::latch left{1};
@@ -226,7 +226,7 @@ TEST(LogDescriptor, SaysThatAPipeIsGone) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   close(ends[1]);
   const std::atomic<bool> give_up = false;
-  EXPECT_FALSE(LogDescriptor(ends[0]).write("nobody can", give_up));  // not open for writing
+  EXPECT_FALSE(LogDescriptor(ends[0]).write("nobody can", give_up));  // the reading end cannot be written
   close(ends[0]);
   EXPECT_FALSE(LogDescriptor(ends[0]).write("nobody can", give_up));
 }

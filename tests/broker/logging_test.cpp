@@ -196,7 +196,7 @@ TEST(RepeatLimiter, HandsOutCountsAtTheEndThatNobodyTookBefore) {
   RepeatLimiter limiter(1, std::chrono::seconds(10));
   const RepeatLimiter::Clock::time_point now;
   for (int i = 0; i < 5; ++i) limiter.admit(LogLevel::warn, "once", now);
-  limiter.admit(LogLevel::warn, "once", now + std::chrono::seconds(10));  // a new period begins
+  limiter.admit(LogLevel::warn, "once", now + std::chrono::seconds(10));  // starts a new period
   limiter.admit(LogLevel::warn, "once", now + std::chrono::seconds(10));
   const auto all = limiter.take_all();
   EXPECT_EQ(all.size(), 2U);
@@ -209,7 +209,7 @@ TEST(RepeatLimiter, LosesNoCountHoweverManyKindsOfLineThereAre) {
   std::uint64_t admitted = 0;
   std::uint64_t told = 0;
   constexpr std::uint64_t lines = 20'000;
-  for (std::uint64_t i = 0; i < lines; ++i) {  // each twice: more kinds than are remembered
+  for (std::uint64_t i = 0; i < lines; ++i) {  // each line twice: more kinds than the limiter remembers
     admitted += limiter.admit(LogLevel::error, "line " + std::to_string(i / 2), now) ? 1 : 0;
     const auto ended = limiter.take_ended(now);
     EXPECT_LE(ended.size(), 1024U);

@@ -1,4 +1,5 @@
-/// The control socket in the data directory: credentials that a client finds go through it and nowhere else.
+/// Tests of the control socket in the data directory: a client sends credentials that it found on disk only
+/// through this socket.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::EmbeddedBroker;
 
-/// The broker of a test, whose administrator's password is in its admin.json.
+/// A broker with the administrator's password in its admin.json.
 class OwnerSocketOfBroker : public ::testing::Test {
  protected:
   [[nodiscard]] Client client(Timeout request_timeout = 60s) const {
@@ -29,7 +30,7 @@ class OwnerSocketOfBroker : public ::testing::Test {
         .value_or_throw();
   }
   [[nodiscard]] std::filesystem::path socket() const { return broker_.data_dir() / "control.sock"; }
-  /// As a broker that was killed leaves it.
+  /// Leaves the socket file of a broker that was killed.
   void leave_stale_socket() const {
     const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address{};
@@ -66,7 +67,7 @@ TEST_F(OwnerSocketOfBroker, IsTheOnlyWayOfAPasswordThatWasFound) {
   ASSERT_TRUE(living.stats().ok());
   EXPECT_EQ(living.uri(), broker_.uri()) << "the client is known by the address that was given";
   broker_.stop();
-  {  // somebody else listens where the broker did, and speaks as a broker would
+  {  // another program listens at the broker's address and speaks its protocol
     zmq::context_t context;
     zmq::socket_t stranger(context, zmq::socket_type::router);
     stranger.set(zmq::sockopt::linger, 0);

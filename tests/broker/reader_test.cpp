@@ -1,4 +1,4 @@
-/// The client library's reader against a broker in this process.
+/// Tests of the client library's reader against a broker in this process.
 #include <lightq/client.hpp>
 
 #include <chrono>
@@ -36,7 +36,8 @@ class ReaderTest : public ::testing::Test {
     for (std::uint64_t i = 0; i < messages; ++i) producer.send(numbered(i)).value_or_throw();
     producer.close(20s).value_or_throw();
   }
-  /// What a read gives, each with the offset that it must have.
+  /// Reads the messages in [begin, end), and checks the offset of each. Returns their payloads and the next
+  /// offset.
   static std::pair<Strings, Offset> read(Reader& reader, std::uint64_t begin, std::uint64_t end,
                                          std::uint64_t bytes = limits::read_bytes_max) {
     Strings payloads;

@@ -1,4 +1,5 @@
-/// Tests of users in the client library, and of what its producers and consumers hear when their rights go.
+/// Tests of users in the client library, and of the errors that producers and consumers receive when a grant
+/// is revoked.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,7 +26,8 @@ class Revocation : public ::testing::Test {
     return Client::connect(broker.uri(), {.user = {user, password}, .discover_credentials = false})
         .value_or_throw();
   }
-  /// The code that `call` fails with in the end; it is repeated, with a deadline.
+  /// Repeats `call` for at most 20 s, until it fails with another error than a timeout. Returns that error's
+  /// code.
   template <typename Call>
   static ErrorCode code_in_the_end(Call&& call) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
@@ -87,7 +89,7 @@ TEST_F(Revocation, AConsumerIsToldAndWhatItHadIsAnothers) {
   EXPECT_EQ(other.receive(20s).value_or_throw()->text(), "one");
 }
 
-/// How a reader's session goes: in clear, and encrypted.
+/// The connections of a reader's session, unencrypted and encrypted.
 class ReaderRevocation : public ::testing::TestWithParam<std::tuple<ConnectionType, Transport, bool>> {
  protected:
   ReaderRevocation() {
@@ -106,7 +108,7 @@ class ReaderRevocation : public ::testing::TestWithParam<std::tuple<ConnectionTy
     const auto [connection, transport, encrypted] = GetParam();
     return ann.reader("orders", {.connection = connection}, transport).value_or_throw();
   }
-  /// What a read gives, or the code that it fails with.
+  /// Returns the text of the first message, or the error of the read.
   static Result<std::string> read(Reader& reader) {
     std::string text;
     const auto next = reader.read({{0}, {1}}, [&](const Delivered& message) { text += message.text(); }, 20s);

@@ -1,5 +1,5 @@
-/// Keys, headers, times and compression from the client library's producer to its consumer, through a broker
-/// in this process.
+/// Tests of keys, headers, times and compression from the client library's producer to its consumer, through
+/// a broker in this process.
 #include <lightq/client.hpp>
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One of each kind of message, and what is to come of it.
+/// The payload and the attributes of a message, as sent and as expected.
 struct Sent {
   std::string payload;
   std::string key;
@@ -76,7 +76,7 @@ TEST_P(AttributesOnEachWay, ComeWithTheirMessages) {
   for (int i = 0; i < messages; ++i) send(producer, numbered(i));
   producer.flush(20s).value_or_throw();
   EXPECT_EQ(static_cast<std::uint64_t>(messages), producer.confirmed());
-  // Little credit: parts of batches.
+  // With little credit, the consumer receives parts of batches.
   auto slow = client
                   .consumer("orders", {.mode = ConsumeMode::own,
                                        .from = From::first(),
@@ -183,7 +183,7 @@ TEST_F(SessionAttributes, WhatIsLongerThanMayBeCompressedIsSentAsItIs) {
     const auto message = consumer.receive(10s).value_or_throw();
     ASSERT_TRUE(message);
     EXPECT_TRUE(sent == message->text()) << message->text().size() << " bytes";
-    consumer.acknowledge(*message);  // or there is no credit for another one
+    consumer.acknowledge(*message);  // gives back the credit for the next message
   }
 }
 

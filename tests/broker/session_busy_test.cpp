@@ -1,4 +1,5 @@
-/// Consumers whose programs take long, against a broker in this process: nobody who works is taken for gone.
+/// Tests of consumers with slow programs against a broker in this process: the broker never takes a working
+/// consumer for a dead one.
 #include <lightq/client.hpp>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a program works on a message, with a broker that is as much quicker than usual as the program.
+/// Consumers that work on a message for long. The times of the program and of the broker are shortened alike.
 class SessionBusy : public ::testing::Test {
  protected:
   void produce(int count) {
@@ -49,7 +50,7 @@ class SessionBusy : public ::testing::Test {
   Client client = broker.client();
 };
 
-/// Takes so long: what is tested is that time passes.
+/// Blocks for `time`: the test needs time to pass.
 void work_on_it(std::chrono::milliseconds time) {
   std::mutex mutex;
   std::condition_variable never;
@@ -57,10 +58,10 @@ void work_on_it(std::chrono::milliseconds time) {
   never.wait_for(lock, time, [] { return false; });
 }
 
-/// Two members of a group, each in a thread of its own.
+/// Two members of a group, each in its own thread.
 struct Members {
   std::mutex mutex;
-  std::map<std::uint64_t, int> handled;  // how often, by offset
+  std::map<std::uint64_t, int> handled;  // acknowledgements that counted, by offset
 
   void run(Consumer& consumer, std::chrono::milliseconds work) {
     while (auto message = consumer.receive(1500ms).value_or_throw()) {
@@ -76,7 +77,7 @@ struct Members {
 TEST_F(SessionBusy, PrefetchDoesNotTakeWorkAwayFromASlowHandler) {
   constexpr int count = 5000;
   produce(count);
-  // Each takes 2,500 messages at once and works on them for three times as long as it may have one.
+  // Each member receives 2,500 messages at once and works on them three times as long as its ack timeout.
   Consumer first = member(2s), second = member(2s);
   Members members;
   {
@@ -140,7 +141,7 @@ TEST_F(SessionBusy, WhoAcknowledgesTooLateIsTold) {
   std::optional<Delivered> again;
   const auto deadline = std::chrono::steady_clock::now() + 20s;
   while (!again && std::chrono::steady_clock::now() < deadline) {
-    EXPECT_TRUE(slow.poll().ok());  // it is there, but has had its time
+    EXPECT_TRUE(slow.poll().ok());  // the consumer is alive, but its ack timeout has passed
     again = other.receive(50ms).value_or_throw();
   }
   ASSERT_TRUE(again);

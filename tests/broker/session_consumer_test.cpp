@@ -1,4 +1,4 @@
-/// The client library's consumer on sessions against a broker in this process.
+/// Tests of the client library's consumer on sessions against a broker in this process.
 #include <lightq/client.hpp>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class SessionConsumerTest : public ::testing::Test {
     options.connection = connection;
     return broker.client().consumer("orders", std::move(options)).value_or_throw();
   }
-  /// The next message, which must come.
+  /// Returns the next message. Fails the test if none arrives.
   static Delivered next(Consumer& consumer) {
     auto received = consumer.receive(10s).value_or_throw();
     EXPECT_TRUE(received.has_value()) << consumer.last_error().text();
@@ -46,8 +46,8 @@ class SessionConsumerTest : public ::testing::Test {
       consumer.acknowledge(message);
     }
   }
-  /// Waits until the broker has been told that `group` is done with everything before `offset`. That it was
-  /// sent does not say so (Consumer::flush).
+  /// Waits until the broker knows that `group` has acknowledged everything before `offset`. A sent
+  /// acknowledgement alone does not prove that (Consumer::flush).
   void wait_until_told(const std::string& group, Offset offset) {
     const auto deadline = std::chrono::steady_clock::now() + 10s;
     while (std::chrono::steady_clock::now() < deadline) {
@@ -132,15 +132,15 @@ TEST_P(ConsumerOverEach, SurvivesRestartsOfTheBroker) {
   auto group = consumer({.group = "billing"});
   auto own = consumer({.mode = ConsumeMode::own});
   expect_in_order(group, 0, 1000);
-  group.acknowledge(OffsetRange{{1500}, {1600}});  // not given yet: passed over, or not
+  group.acknowledge(OffsetRange{{1500}, {1600}});  // not delivered yet, or delivered and waiting
   group.flush(10s).value_or_throw();
   expect_in_order(own, 0, 1234);
   broker.stop();
   broker.start();
   produce(3000, 4000);
-  // The own place goes on behind the batch that was handed out; nothing is missed or doubled.
+  // The cursor of an `own` consumer continues after the delivered batch: no message is missing or repeated.
   expect_in_order(own, 1234, 4000);
-  // The group may hand out some again, but leaves none out.
+  // The group may deliver some messages again, but skips none.
   std::set<std::uint64_t> seen;
   for (std::uint64_t i = 0; i < 1000; ++i) seen.insert(i);
   for (std::uint64_t i = 1500; i < 1600; ++i) seen.insert(i);
@@ -220,10 +220,10 @@ TEST_P(ConsumerOverEach, WhatIsRejectedOrTakesTooLongComesAgain) {
 
 TEST_P(ConsumerOverEach, WhatSeveralFramesBroughtIsRejectedAtOnce) {
   broker.client().create_topic("orders").value_or_throw();
-  for (std::uint64_t i = 0; i < 30; i += 10) produce(i, i + 10);  // a batch or more each
+  for (std::uint64_t i = 0; i < 30; i += 10) produce(i, i + 10);  // at least one batch each
   auto consumer = this->consumer();
   for (std::uint64_t i = 0; i < 30; ++i) (void)next(consumer);
-  consumer.extend({{7}, {7}}, 1s);  // of nothing: passed over
+  consumer.extend({{7}, {7}}, 1s);  // an empty range: ignored
   consumer.reject({{7}, {7}});
   consumer.reject({{9}, {4}});
   consumer.acknowledge({{9}, {4}});

@@ -1,5 +1,6 @@
-/// Consumers on sessions whose connections break in every way: every message is handed out, and none again
-/// that the broker is known to have been told of. And producers and groups together.
+/// Tests of session consumers over connections that break in every way. Every message is delivered, and no
+/// message is delivered again after the broker surely received its acknowledgement. Also producers and groups
+/// together.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,20 +16,21 @@ namespace {
 
 using test::FaultMix;
 
-/// What all members of a group were given, and what of it cannot come again.
+/// The messages that the members of a group received, and those that must not be delivered again.
 struct GroupRecord {
-  std::set<std::uint64_t> seen;  // offsets
-  /// Acknowledged over a connection that was closed with the broker's word; the number of that delivery.
+  std::set<std::uint64_t> seen;  // the offsets of received messages
+  /// Offsets that were acknowledged over a connection that the broker closed in good order, with the number
+  /// of that delivery.
   std::map<std::uint64_t, std::uint32_t> settled;
 };
 
-/// A member of a group that acknowledges, rejects, leaves and comes back as chance has it.
+/// A member of a group that acknowledges, rejects, leaves and rejoins at random.
 class Member {
  public:
   Member(std::function<Consumer()> make, GroupRecord& record)
       : make_(std::move(make)), consumer_(make_()), record_(record) {}
 
-  /// Takes what is there, waiting a millisecond at most.
+  /// Receives available messages, and waits for at most 1 ms.
   void step(test::Random& random) {
     if (random.one_in(60)) return come_back();
     auto batch = consumer_.receive_batch(Timeout(random.below(2)));
@@ -44,7 +46,8 @@ class Member {
     }
     for (const Delivered& message : **batch) take(message, delivery, random);
   }
-  /// Closes, and comes back later. With the broker's word, what was acknowledged is done with for good.
+  /// Closes the consumer and opens a new one. If the broker confirmed the close, the acknowledged messages
+  /// are settled.
   void come_back() {
     look_at_connection();
     const bool told =
@@ -56,20 +59,20 @@ class Member {
     opens_ = 0;
     next_ = {};
   }
-  /// What came since the last call: offsets and texts.
+  /// Returns the offsets and texts of the messages since the last call.
   std::vector<std::pair<std::uint64_t, std::string>> take_contents() { return std::exchange(contents_, {}); }
   [[nodiscard]] std::uint64_t violations() const { return violations_ + consumer_.stats().violations; }
 
  private:
-  /// What was acknowledged over an earlier connection may never have arrived.
+  /// Forgets acknowledgements that were sent over an earlier connection, because they may never have arrived.
   void look_at_connection() {
     if (consumer_.stats().opens == opens_) return;
     opens_ = consumer_.stats().opens;
     acknowledged_.clear();
     next_ = {};
   }
-  /// What an earlier delivery brought may still lie here, though its connection has ended and a later one has
-  /// gone to another member, who is done with it.
+  /// Handles one message. Its connection may have ended since, and a later delivery may have gone to another
+  /// member that acknowledged the message. So only deliveries before the settled one are permitted.
   void take(const Delivered& message, std::uint32_t delivery, test::Random& random) {
     const std::uint64_t offset = message.offset.value;
     const auto done = record_.settled.find(offset);
@@ -85,7 +88,8 @@ class Member {
   std::function<Consumer()> make_;
   Consumer consumer_;
   GroupRecord& record_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;  // over the present connection
+  // Acknowledgements over the present connection.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;
   std::vector<std::pair<std::uint64_t, std::string>> contents_;
   std::uint64_t opens_ = 0;
   Offset next_;
@@ -113,7 +117,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
       if (group.group == "billing") return group;
     return {};
   }
-  /// What came is what was sent, and the same each time.
+  /// Checks that the messages are those that were sent, and the same at each delivery.
   void check_contents(Member& member) {
     for (auto& [offset, text] : member.take_contents()) {
       const auto identity = identify(text);
@@ -125,7 +129,8 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
     member.step(random);
     check_contents(member);
   }
-  /// Until every one of `count` messages was handed out and the broker knows that all are done with.
+  /// Runs the members until all `count` messages were delivered and the broker has received all
+  /// acknowledgements.
   void finish(std::vector<Member>& members, std::uint64_t count) {
     const auto begun = std::chrono::steady_clock::now();
     for (std::uint64_t turn = 0;; ++turn) {
@@ -139,7 +144,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
     }
     for (Member& member : members) member.come_back();
   }
-  /// Nobody is left, nothing waits, nothing comes again.
+  /// Checks that no member is left, and that no message is waiting or delivered again.
   void expect_settled(std::uint64_t count) {
     EXPECT_TRUE(proxy->wait_until_idle(deadline)) << "an end that nobody has noticed";
     const GroupStats stats = group_stats();
@@ -148,7 +153,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
     EXPECT_EQ(0U, stats.lag + stats.lost + stats.unacknowledged + stats.consumers + stats.oldest_ms);
     auto late = client.consumer("orders", {.group = "billing"}).value_or_throw();
     EXPECT_FALSE(late.receive(0ms).value_or_throw().has_value());
-    std::map<std::uint64_t, std::uint64_t> next;  // by producer
+    std::map<std::uint64_t, std::uint64_t> next;  // the next number of each producer
     for (const auto& [offset, identity] : contents_)
       EXPECT_EQ(next[identity.first]++, identity.second) << offset;
     EXPECT_EQ(count, contents_.size());
@@ -158,7 +163,8 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
   test::Random random{std::get<int>(GetParam())};
 
  private:
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;  // by offset: producer, number
+  // By offset: the producer and the number of the message.
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;
 };
 
 TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {

@@ -1,4 +1,4 @@
-/// A broker, and clients that reach its sessions through a fault proxy only.
+/// A broker, and clients that reach its sessions only through a fault proxy.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace lightq::testing {
 
 using namespace std::chrono_literals;
 
-/// What producers and consumers speak through the proxy.
+/// The session wire that producers and consumers use through the proxy.
 enum class Spoken { frames, zmq, tls };
 inline auto each_spoken() {
   return ::testing::Values(Spoken::frames, Spoken::zmq, Spoken::tls);
@@ -35,7 +35,7 @@ inline std::string name_of(Spoken spoken) {
   return spoken == Spoken::frames ? "socket" : spoken == Spoken::zmq ? "zmq" : "tls";
 }
 
-/// A seed, and what is spoken.
+/// A seed and a session wire.
 using SeedAndWay = std::tuple<int, Spoken>;
 inline auto each_seed() {
   return ::testing::Combine(::testing::Range(0, 3), each_spoken());
@@ -44,11 +44,11 @@ inline std::string seed_name(const ::testing::TestParamInfo<SeedAndWay>& tested)
   return std::to_string(std::get<int>(tested.param)) + "_" + name_of(std::get<Spoken>(tested.param));
 }
 
-/// Neither side waits long for the other one, so that a test meets many connections.
+/// Uses short timeouts on both sides, so that a test makes many connections.
 class SessionProxyTest : public ::testing::Test {
  protected:
-  static constexpr Timeout shortest{100};      // of heartbeats
-  static constexpr Timeout deadline{120'000};  // of what must come about
+  static constexpr Timeout shortest{100};      // the heartbeat interval
+  static constexpr Timeout deadline{120'000};  // the time limit of every wait
 
   explicit SessionProxyTest(Spoken spoken = Spoken::frames, Timeout heartbeat = shortest)
       : heartbeat_(heartbeat), spoken_(spoken) {
@@ -62,7 +62,7 @@ class SessionProxyTest : public ::testing::Test {
     begin([planner = test::FaultPlanner(seed, mix)]() mutable { return planner.next(); });
   }
 
-  /// Joins as a client does, and answers the proxy's address.
+  /// Returns a function that joins as a client does and returns the proxy's address.
   SessionJoin join(protocol::JoinType type) {
     return [this, type]() -> Result<SessionAddress> {
       const protocol::Join asked{{"alice", planted::user_password},
@@ -82,7 +82,8 @@ class SessionProxyTest : public ::testing::Test {
       return address;
     };
   }
-  /// Bytes that are damaged or come twice may look like ZeroMQ's own, and a frame is gone without a trace.
+  /// Returns the faults that the wire can survive. Over ZeroMQ, corrupted or repeated bytes may look like
+  /// valid ZeroMQ frames, and a message is lost unnoticed.
   [[nodiscard]] test::FaultMix bearable(test::FaultMix mix) const {
     if (spoken_ == Spoken::zmq) mix.replay = mix.flip = 0;
     return mix;
@@ -98,7 +99,7 @@ class SessionProxyTest : public ::testing::Test {
     return Consumer::open("orders", join(type), std::move(options)).value_or_throw();
   }
 
-  /// A message that says whose it is and which, of a length and content that follow from that.
+  /// Returns a message that names its producer and number. Both determine its length and content.
   static std::string message(std::uint64_t producer, std::uint64_t number) {
     std::uint64_t state = (producer << 32U) ^ (number + 1) * 0x9E3779B97F4A7C15U;
     const std::uint64_t size = number % 50 == 7 ? 20'000 : (state >> 40U) % 700;
@@ -109,7 +110,7 @@ class SessionProxyTest : public ::testing::Test {
     }
     return text;
   }
-  /// Whose message it is and which; it must be that one, byte by byte.
+  /// Returns the producer and number of a message, and checks each of its bytes.
   static std::pair<std::uint64_t, std::uint64_t> identify(std::string_view text) {
     const std::string head(text.substr(0, text.find(' ')));
     const std::uint64_t of = std::strtoull(head.c_str(), nullptr, 10);
@@ -118,7 +119,8 @@ class SessionProxyTest : public ::testing::Test {
     return {of, number};
   }
 
-  /// The whole log, past the proxy: of each producer exactly the messages [0, count), once and in order.
+  /// Reads the whole log without the proxy. Checks that it has the messages [0, count) of each producer, once
+  /// and in order.
   void expect_log(const std::vector<std::uint64_t>& counts) {
     auto reader = client.consumer("orders", {.mode = ConsumeMode::own}).value_or_throw();
     std::uint64_t all = 0;
@@ -147,7 +149,7 @@ class SessionProxyTest : public ::testing::Test {
     EXPECT_EQ(stats.sent, stats.confirmed);
     EXPECT_EQ(0U, stats.refused + stats.unknown + stats.lost);
   }
-  /// What the proxy did, for the records of a run.
+  /// Records the proxy's faults in the test's properties.
   void tell(const char* what) const {
     const test::FaultCounts counts = proxy->counts();
     RecordProperty(what, std::to_string(counts.connections) + " connections, " + std::to_string(counts.cuts) +
@@ -183,7 +185,7 @@ class SessionProxyTest : public ::testing::Test {
     options.attempt_timeout = 2s;
     options.backoff = 1ms;
     options.backoff_max = 2ms;
-    // A way that is stalled in one direction is found by the consumer's silence.
+    // The consumer's silence reveals a connection that is stalled in one direction.
     if constexpr (requires { options.may_be_busy; }) options.may_be_busy = false;
   }
 };

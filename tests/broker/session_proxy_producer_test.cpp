@@ -1,4 +1,4 @@
-/// A producer on sessions whose connections break in every way: nothing is lost, nothing stored twice.
+/// Tests of a session producer over connections that break in every way: no message is lost or stored twice.
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -18,7 +18,7 @@ class SessionProxyProducerTest : public SessionProxyTest {
  protected:
   using SessionProxyTest::SessionProxyTest;
 
-  /// Sends messages in bursts of any size until there are `count`, and waits until all are confirmed.
+  /// Sends messages in bursts of random size until there are `count`, and waits until all are confirmed.
   void send_all(Producer& producer, std::uint64_t count, test::Random& random) {
     std::uint64_t sent = 0;
     while (sent < count) {
@@ -35,7 +35,7 @@ class SessionProxyProducerTest : public SessionProxyTest {
     ASSERT_TRUE(flushed.ok()) << flushed.error().text();
     expect_fine(producer);
   }
-  /// One seed from beginning to end.
+  /// Sends `count` messages through a proxy with the faults of `mix`, and checks the log.
   void run(std::uint64_t count, const FaultMix& mix, ConfirmLevel level, test::Random& random) {
     begin(random.seed(), mix);
     auto one = producer({.level = level, .batch_bytes = 4096U << random.below(5)});
@@ -76,7 +76,7 @@ TEST_P(EachSeed, ConfirmsEverythingOnceThroughAllThatNetworksDo) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, EachSeed, each_seed(), seed_name);
 
-/// The plans of the first connections; later ones have no fault.
+/// Returns the given plans for the first connections, and no faults for later ones.
 auto first_of(std::vector<FaultPlan> plans) {
   return [plans = std::move(plans), at = std::size_t{0}]() mutable {
     return at < plans.size() ? plans[at++] : FaultPlan{};
@@ -100,7 +100,7 @@ TEST_P(EachHandshake, ACutAtEachByteIsSurvived) {
   begin(first_of(plans));
   auto one = producer({.level = ConfirmLevel::received});
   send_all(one, 2'000, random);
-  // Each attempt but the last comes to its cut, or the producer is done before.
+  // Each connection but the last reaches its cut, unless the producer is finished before.
   std::uint64_t more = 0;
   for (; proxy->counts().cuts < 200; ++more) {
     one.send(message(0, 2'000 + more)).value_or_throw();
@@ -115,7 +115,8 @@ TEST_P(EachHandshake, ACutAtEachByteIsSurvived) {
 INSTANTIATE_TEST_SUITE_P(Connections, EachHandshake, each_spoken(),
                          [](const auto& tested) { return name_of(tested.param); });
 
-/// Where the first frame begins that a producer sends behind its opening, and a consumer is sent.
+/// Returns the stream position of the first frame that a producer sends after opening its channel.
+/// place_of_deliver does so for the first frame that a consumer receives.
 std::uint64_t place_of_produce(const std::string& ticket) {
   session::Hello hello;
   hello.ticket = ticket;
@@ -128,7 +129,7 @@ std::uint64_t place_of_deliver() {
          session::encode_frame(session::ConsumeOpened{}, 1, 1).size();
 }
 
-/// Where no connection is to end because the machine is slow.
+/// Uses long timeouts, so that no connection ends because the machine is slow.
 class SessionProxyPatientTest : public SessionProxyTest {
  protected:
   SessionProxyPatientTest() : SessionProxyTest(Spoken::frames, 10s) {}
@@ -138,7 +139,7 @@ TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsNoFrameAndTheBrokerSaysSo) {
   for (const std::size_t bytes : {1U, 7U, 19U, 20U, 21U, 100U, 1'000U, 3'000U}) {
     SCOPED_TRACE(bytes);
     FaultPlan plan;
-    plan.to_broker.replay_at = 5'000;  // in the midst of the first batch
+    plan.to_broker.replay_at = 5'000;  // in the middle of the first batch
     plan.to_broker.replay_bytes = bytes;
     begin(first_of({plan}));
     auto one = producer({.level = ConfirmLevel::received, .batch_bytes = 16 * limits::KiB});
@@ -154,7 +155,8 @@ TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsNoFrameAndTheBrokerSaysSo) {
   }
 }
 
-/// docs/session.md: the header's CRC can only be looked at when the body has come.
+/// docs/session.md: the frame's CRC, which also covers the header, can only be checked after the body has
+/// arrived.
 TEST_F(SessionProxyProducerTest, AFrameWhoseLengthHasGrownOnTheWayIsNotWaitedFor) {
   for (const bool to_broker : {true, false}) {
     SCOPED_TRACE(to_broker ? "produce" : "deliver");
@@ -164,7 +166,7 @@ TEST_F(SessionProxyProducerTest, AFrameWhoseLengthHasGrownOnTheWayIsNotWaitedFor
     const SessionAddress address = join(protocol::JoinType::push)().value_or_throw();
     way.flip_at = to_broker ? place_of_produce(address.ticket) : place_of_deliver();
     way.flip_at += session::frame_layout::body_bytes + 2;
-    way.flip_bit = 3;  // half a mebibyte more
+    way.flip_bit = 3;  // 0.5 MiB longer
     if (!to_broker) {
       auto filler = producer();
       filler.send(message(0, 1)).value_or_throw();
@@ -215,8 +217,8 @@ TEST_F(SessionProxyTlsTest, AnotherCertificateIsAnErrorAtOnce) {
 class EachStall : public SessionProxyTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
   EachStall() : SessionProxyTest(std::get<Spoken>(GetParam())) {}
-  /// Plans of connections that stall in the given directions (bit 1: to the broker, bit 2: to the client),
-  /// each somewhere else.
+  /// Returns plans of connections that stall in the given directions (bit 1: to the broker, bit 2: to the
+  /// client), each at another position.
   static std::vector<FaultPlan> plans(int directions) {
     std::vector<FaultPlan> plans;
     for (const std::uint64_t place : {0U, 10U, 150U, 400U, 20'000U}) {
@@ -241,7 +243,7 @@ TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
     producers.push_back(producer({.level = ConfirmLevel::received}));
     for (std::uint64_t k = 0; k < each; ++k) producers[i].send(message(i, k)).value_or_throw();
   }
-  // At the same time, since each waits for its heartbeats.
+  // Polls all producers together, since each one waits for its heartbeats.
   const auto begun = std::chrono::steady_clock::now();
   for (bool busy = true; busy;) {
     ASSERT_TRUE(in_time(begun));

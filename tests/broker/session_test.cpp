@@ -1,4 +1,4 @@
-/// The client library's producer on sessions against a broker in this process.
+/// Tests of the client library's producer on sessions against a broker in this process.
 #include <lightq/client.hpp>
 
 #include <poll.h>
@@ -104,7 +104,8 @@ TEST_P(SessionOverEach, GoesOnByItselfWhenTheBrokerComesBack) {
   EXPECT_FALSE(consumer.receive(0ms).value_or_throw()) << "nothing came twice";
 }
 
-/// Waits as an event loop does. False: in vain.
+/// Waits as an event loop does, until the next timer and for at most 10 s. Returns true if an event came or a
+/// timer is already due.
 bool wait_for_either(const Producer& producer, const Consumer& consumer) {
   const auto events = [](bool writes) { return static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN); };
   std::array<pollfd, 2> entries{{{producer.fd(), events(producer.wants_write()), 0},
@@ -150,7 +151,7 @@ TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
         consumer.acknowledge(*message);
       }
     }
-    // Without another call that would send it.
+    // No later call sends the rejections: the library must do so itself.
     for (const Offset offset : rejected) consumer.reject(offset);
     if (sent < messages && producer.unconfirmed() == 0) continue;
     if (again == messages / each_rejected && producer.unconfirmed() == 0) break;
@@ -202,7 +203,7 @@ TEST_P(SessionOverEach, GoesOnWhenACallbackHasThrown) {
   EXPECT_TRUE(producer.close(5s).ok());
 }
 
-// Not with the thread sanitizer, which does not know a child of a process with threads.
+// Not with the thread sanitizer, which does not support a forked child of a process with threads.
 #ifndef __SANITIZE_THREAD__
 TEST_P(SessionOverEach, AForkedChildUsesNothingThatItsParentOpened) {
   auto client = this->client();
@@ -222,7 +223,7 @@ TEST_P(SessionOverEach, AForkedChildUsesNothingThatItsParentOpened) {
     (void)producer.send("the child's");
     bool refused =
         is_refused(producer.flush(5s)) && is_refused(consumer.receive(1s)) && is_refused(client.ping());
-    {  // the ends of all, in which the child says nothing and waits for nobody
+    {  // destroys all handles; the child must send nothing and wait for nothing
       const auto ended_producer = std::move(producer);
       const auto ended_consumer = std::move(consumer);
       const auto ended_client = std::move(client);

@@ -1,4 +1,4 @@
-/// The client library's sessions over TLS against a broker in this process.
+/// Tests of the client library's sessions over TLS against a broker in this process.
 #include <lightq/client.hpp>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ TEST_F(SessionTlsTest, MessagesOfEverySizePassBothWays) {
   consumer.close(10s).value_or_throw();
 }
 
-/// The broker has a new certificate after a restart: who knew the old one asks again, and goes on.
+/// The broker has a new certificate after a restart. A client that knows the old one asks for the new one and
+/// continues.
 TEST_F(SessionTlsTest, GoesOnWithANewCertificate) {
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto producer = client.producer("orders").value_or_throw();

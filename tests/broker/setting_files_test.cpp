@@ -1,4 +1,4 @@
-/// Tests of the files that a broker's settings name: what is wrong with one is said with both names.
+/// Tests of the files that a broker's settings name: an error names both the setting and the file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -59,14 +59,15 @@ class SettingFile : public ::testing::TestWithParam<NamedFile> {
     std::ofstream(path, std::ios::binary) << text;
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
   }
-  /// What a broker says that is started with it.
+  /// Starts a broker with the settings. Returns its error, or an empty error if it starts.
   Error started(const PipeWait& wait = {}) {
     auto config = load_config({}, [](const std::string&) { return std::nullopt; }, overrides_, wait);
     if (!config) return config.error();
     auto broker = Broker::start(std::move(*config), sink_, wait);
     return broker ? Error{} : broker.error();
   }
-  /// Likewise, with what is at `file_` for this test's setting; that both names are in the error.
+  /// Starts a broker whose setting under test names `file_`. Checks that the error names the setting and the
+  /// file, and returns it.
   Error refusal(const PipeWait& wait = {}) {
     overrides_[GetParam().setting] = file_;
     const Error error = started(wait);
@@ -150,7 +151,7 @@ TEST_P(SettingFile, ThatOthersMayWriteIsRefused) {
   EXPECT_THAT(refusal().text(), HasSubstr("other users: its mode is 0622; chmod "));
 }
 
-/// What names the settings themselves.
+/// The configuration file itself.
 TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
   const lightq::test::TempDir directory;
   const std::string file = directory / "lightq.toml";

@@ -1,4 +1,4 @@
-/// Tests of which topics' files a start removes: broker/topic_directories.
+/// Tests of broker/topic_directories: which topics' files a start removes.
 #include "broker/topic_directories.hpp"
 
 #include <gmock/gmock.h>

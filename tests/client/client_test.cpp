@@ -1,4 +1,4 @@
-/// Client: requests, deadlines, credentials, threads.
+/// Tests of Client: requests, deadlines, credentials, threads.
 #include <lightq/client.hpp>
 
 #include <atomic>
@@ -27,7 +27,7 @@ ClientOptions quick() {
           .request_timeout = 5s};
 }
 
-/// Remembers the last request that a fake broker saw.
+/// Remembers the last request that a fake broker received.
 struct Seen {
   std::mutex mutex;
   std::optional<protocol::Request> last;
@@ -45,7 +45,7 @@ struct Seen {
   }
 };
 
-/// What a client is told of this address, which takes no time to speak of.
+/// Returns the error of connecting to `uri`. The long timeout shows that the error comes immediately.
 Error cannot_connect(const std::string& uri) {
   ClientOptions options{.discover_credentials = false};
   options.request_timeout = 1h;
@@ -59,7 +59,7 @@ TEST(Client, FailsWhereThereAreTooFewDescriptors) {
   ClientOptions options{.discover_credentials = false};
   options.request_timeout = 100ms;
   for (rlim_t few = 0; few < 24; ++few) {
-    zmq::context_t own;  // of the program; it has not begun to work
+    zmq::context_t own;  // a context of the program, not in use yet
     const test::NoDescriptors limited(few);
     for (zmq::context_t* const context : {static_cast<zmq::context_t*>(nullptr), &own}) {
       options.context = context;
@@ -83,7 +83,7 @@ TEST(Client, SaysAtOnceWhenNobodyListens) {
 
 TEST(Client, TellsAnUnknownHostAndAPortThatIsNoneFromThat) {
   const Error unknown = cannot_connect("tcp://no-such-host.invalid:5000");
-  // Without a name server it cannot be known.
+  // Without a name server the client cannot know that the host does not exist.
   EXPECT_TRUE(unknown.code == ErrorCode::invalid_argument || unknown.code == ErrorCode::io_error);
   EXPECT_NE(unknown.message.find("'no-such-host.invalid'"), std::string::npos) << unknown.text();
   for (const char* port : {"0", "65536", "99999", "99999999999"}) {
@@ -243,7 +243,7 @@ TEST(Client, RefusesABadTopicNameWithoutAsking) {
   auto client = Client::connect(broker.uri(), quick()).value_or_throw();
   EXPECT_EQ(client.create_topic("../x").error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(client.stats("").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(asked, 1);  // connect's ping
+  EXPECT_EQ(asked, 1);  // the ping of connect
 }
 
 TEST(Client, NeverTakesALateAnswerForTheNextOnes) {

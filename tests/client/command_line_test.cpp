@@ -1,4 +1,4 @@
-/// The flags that the parser knows, and the variables and settings that belong to them.
+/// Tests of the parser's flags, and of the environment variables and settings that belong to them.
 #include "client/command_line.hpp"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Overrides = std::map<std::string, std::string>;
 
-/// The broker's command as the program has it; what it is run with is kept.
+/// The broker's command as in the program. It keeps the settings that it is run with.
 struct FakeBroker {
   FakeBroker() {
     for (const broker::Setting& setting : broker::settings()) {
@@ -38,21 +38,21 @@ struct FakeBroker {
 };
 
 int run(const FakeBroker& broker, std::vector<std::string> arguments) {
-  unsetenv("LIGHTQ_SECRETS_FILE");  // the test suite's own
+  unsetenv("LIGHTQ_SECRETS_FILE");  // set by the test suite itself
   arguments.insert(arguments.begin(), "lightq");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   return run_command_line(static_cast<int>(argv.size()), argv.data(), broker.command);
 }
 
-/// `LIGHTQ_RING_BYTES` for `ring-bytes`.
+/// Returns for example `LIGHTQ_RING_BYTES` for `ring-bytes`.
 std::string variable_for(const std::string& name) {
   std::string variable = "LIGHTQ_";
   for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(toupper(c));
   return variable;
 }
 
-/// The variable that a flag's help names; empty if none.
+/// Returns the variable that a flag's help names, or an empty text.
 std::string variable_in(const std::string& help) {
   const std::string mark = "(Env:";
   const std::size_t at = help.rfind(mark);
@@ -60,7 +60,7 @@ std::string variable_in(const std::string& help) {
   return help.substr(at + mark.size(), help.size() - at - mark.size() - 1);
 }
 
-/// Sets a variable as long as it lives.
+/// Sets an environment variable while the object exists.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -74,7 +74,8 @@ class Variable {
   std::string name_;
 };
 
-/// The command's words, with a topic where it wants one, or a log's directory: an empty one is an empty log.
+/// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
+/// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
   constexpr std::array<std::string_view, 6> without = {"topic list", "stats", "ping",
                                                        "version",    "bench", "user list"};
@@ -149,8 +150,8 @@ TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
 }
 
 TEST(CommandLine, OffersEverySettingOfTheBrokerAsAFlagAndNothingElse) {
-  std::set<std::string> settings;  // each is in the file and the environment too: config_test
-  std::set<std::string> switches;  // of these: those that the flag alone sets
+  std::set<std::string> settings;  // config_test checks that file and environment have each of them too
+  std::set<std::string> switches;  // the settings that a flag without a value sets
   for (const broker::Setting& setting : broker::settings()) {
     settings.insert(setting.name);
     if (setting.type == broker::SettingType::boolean) switches.insert(setting.name);
@@ -184,7 +185,6 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
   EXPECT_EQ(broker.file, "/by/flag");
 }
 
-/// Flags that take any text cannot be told from others by their answer to nonsense.
 TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
@@ -205,7 +205,7 @@ TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
   }
 }
 
-/// What is told of a command line that is refused.
+/// Returns the error text of a command line that is refused.
 std::string told_of(const std::vector<std::string>& arguments) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run(FakeBroker(), arguments), 2) << arguments[0];
@@ -264,6 +264,7 @@ TEST(CommandLine, RefusesAVariableThatNoCommandKnows) {
   }
 }
 
+/// Skips flags that accept any text: no nonsense value shows that their variable is read.
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
@@ -272,7 +273,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   for (const FlagListing& flag : list_flags(FakeBroker().command)) {
     if (flag.command == "broker" || any_text.contains(flag.value)) continue;
     const std::string variable = variable_in(flag.help);
-    if (variable == "LIGHTQ_REQUEST_TIMEOUT") continue;  // in use
+    if (variable == "LIGHTQ_REQUEST_TIMEOUT") continue;  // set by this test
     if (flag.value.empty()) switches.insert(variable);
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;

@@ -1,4 +1,4 @@
-/// PlainConsumer: pull and sub, ranges, leaving without loss.
+/// Tests of PlainConsumer: pull and sub, ranges, leaving without loss.
 #include <lightq/plain_consumer.hpp>
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/// Discovery: where broker and credentials are found, and where a password is never sent.
+/// Tests of discovery: where a client finds the broker and credentials, and where it never sends a password.
 #include <lightq/client.hpp>
 #include <lightq/discovery.hpp>
 
@@ -24,7 +24,7 @@
 namespace lightq {
 namespace {
 
-/// A data directory as a broker leaves it, and an environment without any LightQ in it.
+/// A data directory as a broker leaves it, and an environment without LightQ variables.
 class Discovery : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -44,7 +44,7 @@ class Discovery : public ::testing::Test {
     unsetenv("LIGHTQ_DATA_DIR");
     if (lock_ >= 0) ::close(lock_);
   }
-  /// As if the broker had been killed: what it wrote stays.
+  /// Releases the lock as a killed broker does. Its files stay.
   void kill_broker() { ::close(std::exchange(lock_, -1)); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name) << text;
@@ -68,7 +68,7 @@ TEST_F(Discovery, BelievesNoBrokerThatWasKilled) {
 }
 
 TEST_F(Discovery, BelievesABrokerWhoseLockIsNotSeenWhereItsSocketAnswers) {
-  kill_broker();  // or it runs in another pid namespace
+  kill_broker();  // the same as a broker in another pid namespace
   const detail::OwnerSocket socket(directory_.path(), "control.sock");
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
@@ -203,7 +203,7 @@ TEST_F(Discovery, FindsTheKeyOfTheBrokerThatBrokerJsonNamesAndOfNoOther) {
   unsetenv("LIGHTQ_SERVER_KEY");
 }
 
-/// What a broker that encrypts leaves behind when it stops.
+/// The files that a broker with encryption leaves when it stops.
 class StoppedBroker : public Discovery {
  protected:
   void SetUp() override {

@@ -1,4 +1,5 @@
-/// Which addresses are this machine's alone, and what a client does at the others.
+/// Tests of finding out that connections to an address stay on this machine. To all other addresses, a client
+/// sends no password without encryption.
 #include <lightq/exposure.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// A broker for the client's tests: answers control requests through a function, on a thread of its own.
+/// A broker for the client's tests. A function answers control requests on the broker's own thread.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace lightq::testing {
 
-/// Listens on 127.0.0.1 until it is destroyed. The answering function runs on its own thread; what it
-/// captures must bear that. Nothing as an answer leaves the client waiting.
+/// Listens on 127.0.0.1 until it is destroyed. Thread: the answering function runs on the broker's thread, so
+/// its captures must be safe to use there. If the function returns nothing, the client gets no reply.
 class FakeBroker {
  public:
   using Answer = std::function<std::optional<protocol::Reply>(const protocol::Request&)>;
@@ -63,10 +63,10 @@ class FakeBroker {
   std::jthread thread_;
 };
 
-/// A bound data socket of a pretended topic, for the test's own thread.
+/// A bound data socket of an imaginary topic, for the test's own thread.
 class FakeEndpoint {
  public:
-  /// `receive_buffer`: the kernel's, in bytes; 0: the system's own choice.
+  /// `receive_buffer` is the kernel's receive buffer in bytes; 0: the system's default.
   explicit FakeEndpoint(zmq::socket_type type, int high_water = 1000, int receive_buffer = 0)
       : socket_(context_, type) {
     if (receive_buffer > 0) socket_.set(zmq::sockopt::rcvbuf, receive_buffer);
@@ -82,7 +82,7 @@ class FakeEndpoint {
   void send(const std::string& text, zmq::send_flags flags = zmq::send_flags::none) {
     (void)socket_.send(zmq::buffer(text), flags);
   }
-  /// The next message's text; "(nothing)" when none came within 10 s.
+  /// Returns the next message's text, or "(nothing)" if none came within 10 s.
   std::string receive() {
     zmq::message_t message;
     return socket_.recv(message) ? message.to_string() : "(nothing)";
@@ -96,7 +96,7 @@ class FakeEndpoint {
   std::string uri_;
 };
 
-/// Answers joins with `bind_uri`, leaves with `handed`, and everything else with success.
+/// Replies to joins with `bind_uri`, to leaves with the count `handed`, and to everything else with success.
 inline FakeBroker::Answer answers_with(std::string bind_uri, std::uint64_t handed = 0) {
   return [bind_uri = std::move(bind_uri),
           handed](const protocol::Request& request) -> std::optional<protocol::Reply> {

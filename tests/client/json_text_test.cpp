@@ -1,4 +1,4 @@
-/// JSON as the commands write it.
+/// Tests of JSON as the commands write it.
 #include "client/json_text.hpp"
 
 #include <gtest/gtest.h>

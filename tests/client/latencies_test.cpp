@@ -1,4 +1,4 @@
-/// Latency percentiles from buckets.
+/// Tests of latency percentiles that are computed from buckets.
 #include "client/latencies.hpp"
 
 #include <gtest/gtest.h>

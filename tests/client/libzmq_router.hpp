@@ -1,4 +1,4 @@
-/// The broker's end of sessions over ZeroMQ for the client's tests, as libzmq has it.
+/// The broker's end of sessions over ZeroMQ for the client's tests, implemented by libzmq.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,15 +12,16 @@
 
 namespace lightq::test {
 
-/// A ROUTER with a context of its own. Waits ten seconds at most.
+/// A ROUTER socket with its own context. Its calls wait for at most 10 s.
 class LibzmqRouter {
  public:
   struct Options {
     int messages_max = 1000;
     int receive_buffer = 0;
     std::string uri = "tcp://127.0.0.1:*";
-    std::string secret_key = {};  ///< of CURVE; empty: NULL
-    int heartbeat_ms = 0;         ///< PINGs, and how long it waits for a word behind one
+    std::string secret_key = {};  ///< the CURVE secret key; empty: mechanism NULL
+    /// The interval of PINGs; heartbeat_timeout_ms is the wait for any answer after one.
+    int heartbeat_ms = 0;
     int heartbeat_timeout_ms = 0;
   };
   LibzmqRouter() : LibzmqRouter(Options{}) {}
@@ -41,7 +42,7 @@ class LibzmqRouter {
     socket_.bind(options.uri);
   }
   [[nodiscard]] std::string uri() const { return socket_.get(zmq::sockopt::last_endpoint); }
-  /// The next message, which has one part.
+  /// Returns the next message, which has one part.
   std::string receive() {
     zmq::message_t part;
     if (!socket_.recv(peer_)) return "nothing came";
@@ -49,7 +50,7 @@ class LibzmqRouter {
     EXPECT_FALSE(part.more());
     return part.to_string();
   }
-  /// To whom sent last.
+  /// Sends to the peer of the last received message.
   void send(const std::vector<std::string>& parts) {
     zmq::message_t peer;
     peer.copy(peer_);
@@ -60,7 +61,7 @@ class LibzmqRouter {
           socket_.send(zmq::buffer(parts[at]), last ? zmq::send_flags::none : zmq::send_flags::sndmore));
     }
   }
-  /// What was sent leaves before.
+  /// Closes the socket after sending all messages.
   void close() { socket_.close(); }
 
  private:

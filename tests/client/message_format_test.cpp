@@ -1,4 +1,4 @@
-/// How consumed messages are printed.
+/// Tests of printing consumed messages.
 #include "client/message_format.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Where produced messages come from.
+/// Tests of the sources of produced messages.
 #include "client/message_source.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// How messages of a log are printed.
+/// Tests of printing the messages of a log.
 #include "client/message_template.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Places in a topic as people write them.
+/// Tests of parsing positions in a topic as users write them.
 #include "client/place.hpp"
 
 #include <gtest/gtest.h>

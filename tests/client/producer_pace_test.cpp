@@ -1,4 +1,4 @@
-/// When a producer looks around.
+/// Tests of ProducerPace: after how many messages a producer checks its connection.
 #include <lightq/producer_pace.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// PlainProducer: order, back-pressure, closing, rejoining.
+/// Tests of PlainProducer: order, back-pressure, closing, rejoining.
 #include <lightq/plain_producer.hpp>
 
 #include <atomic>
@@ -61,7 +61,7 @@ TEST(Producer, WaitsAndThenSaysTimeoutWhileNobodyReads) {
 }
 
 TEST(Producer, GoesOnWhenSmallMessagesAreFollowedByLargeOnes) {
-  // A mark that followed the sizes of messages left libzmq's writer waiting for ever here.
+  // A high-water mark that followed the message sizes made libzmq's writer wait forever in this case.
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   constexpr int small_count = 20'000;
@@ -131,7 +131,7 @@ TEST(Producer, MayEndWithMessagesUnsentInAnyOrder) {
   const std::string large(1 << 20, 'x');
   while (first->send(large, 100ms).ok()) ASSERT_LT(first->sent(), 1000U);
   while (second->send(large, 100ms).ok()) ASSERT_LT(second->sent(), 1000U);
-  first.reset();  // its messages are dropped on libzmq's thread, after it
+  first.reset();  // libzmq's thread drops its messages later
   client.reset();
   second.reset();
 }
@@ -183,7 +183,8 @@ TEST(Producer, SaysSoWhenNotEverythingCouldLeave) {
   auto client = client_of(broker);
   auto producer = client.plain_producer("orders").value_or_throw();
   const std::string large(1 << 20, 'x');
-  // Until nothing has moved for a while: the kernel's buffers are full then, and more lies here.
+  // Sends until no message has left for a while: then the kernel's buffers are full, and more messages wait
+  // in the producer.
   while (producer.send(large, 500ms).ok()) ASSERT_LT(producer.sent(), 1000U);
   ASSERT_GE(producer.unsent_bytes(), limits::high_water_bytes_default);
   const Result<void> closed = producer.close(100ms);

@@ -1,4 +1,4 @@
-/// Tests of what is known at once of an address where nobody can be reached.
+/// Tests of finding out immediately that an address is unreachable.
 #include <lightq/reachability.hpp>
 
 #include <cerrno>

@@ -1,4 +1,5 @@
-/// A consumer on a session whose program takes long: what it keeps, and what it is told of what it has lost.
+/// Tests of a session consumer with a slow program: which messages it keeps, and how it learns which ones it
+/// has lost.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ using ::testing::IsEmpty;
 
 class SessionConsumerBusy : public SessionConsumerTest {
  protected:
-  /// What has been said by now, though the program calls nothing.
+  /// Returns the frames that arrived without a call of the program, in words.
   std::vector<std::string> said_already() {
     std::vector<std::string> words;
     for (int step = 0; step < 50; ++step) {

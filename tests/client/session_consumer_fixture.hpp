@@ -1,4 +1,4 @@
-/// A consumer on a session and the fake broker that it talks to.
+/// A session consumer and the fake broker on the other side of its connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 
 namespace lightq::test {
 
-/// How messages are delivered.
+/// The header values of a delivery.
 struct Delivery {
   std::uint32_t number = 1;
   std::uint64_t lost = 0;
   Timestamp time{1'000'000};
 };
 
-/// A `deliver` frame with a batch of these messages.
+/// Returns a `deliver` frame with a batch of these messages.
 inline std::vector<std::byte> deliver_frame(std::uint32_t channel, Offset base,
                                             const std::vector<std::string>& payloads,
                                             const Delivery& delivery = {}) {
@@ -48,14 +48,14 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
   explicit SessionConsumerTest(FakeSessionListener::Kind kind = FakeSessionListener::Kind::unix_socket)
       : SessionPeerTest(kind) {
     options.clock = clock.source();
-    options.share_memory = false;    // session_memory_test.cpp is about that
-    options.heartbeat = Timeout(0);  // else a slow machine may end a connection that a test counts on
+    options.share_memory = false;    // tested in session_memory_test.cpp
+    options.heartbeat = Timeout(0);  // a slow machine could otherwise end a connection that a test relies on
     opened.incarnation = 99;
     opened.ack_timeout_ms = 30'000;
   }
 
   Consumer make() { return std::move(Consumer::open("orders", join(), options)).value_or_throw(); }
-  /// Takes the next connection and opens the channel.
+  /// Accepts the next connection and opens the channel.
   session::ConsumeOpen connect(Consumer& consumer) {
     return open_channel<session::ConsumeOpen>(consumer, opened);
   }
@@ -64,7 +64,7 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
     peer.put_bytes(deliver_frame(channel, Offset{base}, payloads, delivery));
     peer.write();
   }
-  /// The next message, which must come.
+  /// Returns the next message. Fails the test if none arrives.
   Delivered next(Consumer& consumer) {
     for (int step = 0; step < 3000; ++step) {
       peer.write();
@@ -79,7 +79,7 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
     return {};
   }
   std::string next_text(Consumer& consumer) { return std::string(next(consumer).text()); }
-  /// No message comes.
+  /// Returns true if no message arrives.
   bool has_nothing(Consumer& consumer) {
     for (int step = 0; step < 50; ++step) {
       const auto received = consumer.receive(Timeout(0));
@@ -88,7 +88,7 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
     return true;
   }
 
-  /// What the consumer says by and by, in words: "ack [1,3)", "credit 2/10" …
+  /// Returns the frames that the consumer sends, in words: "ack [1,3)", "credit 2/10" …
   std::vector<std::string> said(Consumer& consumer) {
     std::vector<std::string> words;
     for (int step = 0; step < 50; ++step) {

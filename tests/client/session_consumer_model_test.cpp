@@ -1,5 +1,6 @@
-/// Consumers on sessions against a group that has all the trouble there can be: nothing is done with that no
-/// application has acknowledged, everything is in the end, and no credit is cheated.
+/// Tests of session consumers against a model of a group with every possible fault. No message is settled
+/// before an application acknowledged it, all messages are settled in the end, and no consumer exceeds its
+/// credit.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -28,7 +29,7 @@ class Member {
     open();
   }
 
-  /// Does something with what it has; `finish`: acknowledges all of it.
+  /// Takes a random action with the messages that it has received. With `finish` it acknowledges all of them.
   void step(bool finish) {
     receive();
     if (finish) return acknowledge(held_.size());

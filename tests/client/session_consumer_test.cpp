@@ -1,4 +1,5 @@
-/// A consumer on a session whose broker does as it should: what it is given, and what it says.
+/// Tests of a session consumer with a correct broker: the messages that it receives, and the frames that it
+/// sends.
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -103,7 +104,7 @@ TEST_F(SessionConsumerTest, KeepsWhatItGaveUntilTheNextReceiveWhateverComes) {
   deliver(2, {"third"});
   EXPECT_EQ(said(consumer).size(), 0U);
   peer.close();
-  consumer.acknowledge(first);  // so that it is noticed
+  consumer.acknowledge(first);  // makes the consumer notice the end
   connect(consumer);
   deliver(2, {large});
   said(consumer);

@@ -1,5 +1,5 @@
-/// A consumer on a session in trouble: connections that end, brokers that restart or break the protocol,
-/// joins that fail.
+/// Tests of a session consumer in trouble: connections that end, brokers that restart or break the protocol,
+/// failed joins.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -23,7 +23,8 @@ using Frames = std::vector<std::vector<std::byte>>;
 
 class SessionConsumerTrouble : public SessionConsumerTest {
  protected:
-  /// Until the connection is seen to be gone: receives, since only that reads on.
+  /// Works until the consumer has closed the connection. Calls receive, because only receive continues to
+  /// read.
   bool until_ended(Consumer& consumer) {
     for (int step = 0; step < 3000 && !peer.ended(); ++step) {
       (void)consumer.receive(Timeout(0));
@@ -98,7 +99,7 @@ TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
   connect(consumer);
   deliver(10, {"a", "b", "c"});
   for (int i = 0; i < 3; ++i) next(consumer);
-  EXPECT_TRUE(has_nothing(consumer));  // the batch is let go, so that the end is noticed
+  EXPECT_TRUE(has_nothing(consumer));  // releases the batch, so that the consumer notices the end
   peer.close();
   opened.next = 11;
   opened.incarnation = 100;
@@ -236,7 +237,7 @@ TEST_F(SessionConsumerTrouble, AFrameThatDoesNotGrowIsNoSignOfLife) {
     ASSERT_TRUE(consumer.connected()) << "it comes slowly";
     clock.advance(Timeout(1'500'000));
   }
-  peer.write(1023);  // as heartbeats in the place of a body would: its length was damaged on the way
+  peer.write(1023);  // too little to be progress: like heartbeats that fill a body with a corrupted length
   EXPECT_TRUE(has_nothing(consumer));
   ASSERT_TRUE(consumer.connected());
   clock.advance(Timeout(500'000));
@@ -261,7 +262,7 @@ TEST_F(SessionConsumerTrouble, IsToldWhyItMayNotSeek) {
   (void)consumer.seek(From::first(), Timeout(0));
   const TakenFrame seek = next_frame(consumer);
   peer.say(session::ErrorAnswer{Code::not_supported, "not on this topic"}, channel, seek.header.request);
-  // A second one waits for the first one's answer.
+  // A second seek waits for the reply to the first one.
   const auto again = consumer.seek(From::next(), Timeout(0));
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(consumer.state(), SessionState::open);
@@ -273,7 +274,7 @@ TEST_F(SessionConsumerTrouble, IsToldWhyItMayNotSeek) {
   EXPECT_EQ(next_text(consumer), "b");
 }
 
-// --- A broker that breaks the protocol is left, and that is counted.
+// --- A consumer leaves a broker that breaks the protocol, and counts the violation.
 
 Frames bad_frames(std::uint32_t channel, const session::ConsumeOpened& opened) {
   using session::encode_frame;
@@ -295,20 +296,20 @@ Frames bad_frames(std::uint32_t channel, const session::ConsumeOpened& opened) {
   frames.push_back(spoilt([](auto& frame) { frame.back() ^= std::byte{1}; }));
   frames.push_back(spoilt([](auto& frame) { frame[at_batch] ^= std::byte{1}; }));
   frames.push_back(spoilt([](auto& frame) { frame[16] ^= std::byte{1}; }));
-  frames.push_back(spoilt([&](auto& frame) {  // the head, but not its checksum
+  frames.push_back(spoilt([&](auto& frame) {  // changes the head without its checksum
     frame[session::frame_layout::header_bytes + 8] = std::byte{1};
   }));
-  frames.push_back(spoilt([&](auto& frame) {  // delivery 0
+  frames.push_back(spoilt([&](auto& frame) {  // a delivery number of 0
     frame[session::frame_layout::header_bytes] = std::byte{0};
     with_crc(frame);
   }));
-  frames.push_back(spoilt([&](auto& frame) {  // bytes behind the batch
+  frames.push_back(spoilt([&](auto& frame) {  // bytes after the batch
     frame.push_back(std::byte{0});
     store_little_endian(frame.data() + session::frame_layout::body_bytes,
                         static_cast<std::uint32_t>(frame.size() - session::frame_layout::header_bytes));
     with_crc(frame);
   }));
-  frames.push_back(spoilt([&](auto& frame) {  // a batch that is cut
+  frames.push_back(spoilt([&](auto& frame) {  // a truncated batch
     frame.resize(frame.size() - 3);
     store_little_endian(frame.data() + session::frame_layout::body_bytes,
                         static_cast<std::uint32_t>(frame.size() - session::frame_layout::header_bytes));
@@ -317,7 +318,7 @@ Frames bad_frames(std::uint32_t channel, const session::ConsumeOpened& opened) {
   frames.push_back(deliver_frame(channel + 1, Offset{5}, {"a"}));
   frames.push_back(deliver_frame(0, Offset{5}, {"a"}));
   frames.push_back(deliver_frame(channel, Offset{std::numeric_limits<std::uint64_t>::max()}, {"a", "b"}));
-  frames.push_back(deliver_frame(channel, Offset{5}, {"a", "b", "c", "d"}));  // more than credit
+  frames.push_back(deliver_frame(channel, Offset{5}, {"a", "b", "c", "d"}));  // more messages than the credit
   frames.push_back(encode_frame(session::Done{5}, channel, 0));
   frames.push_back(encode_frame(session::Done{5}, channel, 77));
   frames.push_back(encode_frame(opened, channel + 1, 2));

@@ -1,5 +1,5 @@
-/// The broker's end of sessions for the client's tests: a listening socket, and connections whose frames the
-/// test reads and writes itself. Nothing waits; one thread.
+/// The broker's end of sessions for the client's tests: a listening socket, and connections with frames that
+/// the test itself reads and writes. No call waits. Thread: one.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 namespace lightq::test {
 
-/// A frame as the fake broker has received it.
+/// A frame that the fake broker has received.
 struct TakenFrame {
   session::FrameHeader header;
   std::vector<std::byte> body;
@@ -39,7 +39,7 @@ struct TakenFrame {
   }
 };
 
-/// A produced batch, checked against its checksum.
+/// A produced batch, verified with its checksum.
 struct TakenBatch {
   session::ProducerIdentity producer;
   std::uint64_t sequence = 0;
@@ -69,7 +69,7 @@ struct TakenBatch {
   }
 };
 
-/// One accepted connection.
+/// An accepted connection.
 class FakeSession {
  public:
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
@@ -97,7 +97,7 @@ class FakeSession {
     ended_ = false;
   }
 
-  /// Reads up to `most` bytes of what is there.
+  /// Reads up to `most` of the available bytes.
   void read(std::size_t most = all) {
     while (most > 0 && fd_ >= 0) {
       std::array<std::byte, 65536> room{};
@@ -108,7 +108,7 @@ class FakeSession {
       most -= static_cast<std::size_t>(got);
     }
   }
-  /// The next whole frame of those read; its header and checksum have been checked.
+  /// Returns the next whole frame of the bytes that were read. Its header and checksum have been verified.
   std::optional<TakenFrame> next() {
     using namespace session;
     if (in_.size() < frame_layout::header_bytes) return std::nullopt;
@@ -132,7 +132,7 @@ class FakeSession {
     put_bytes(session::encode_frame(body, channel, request));
   }
   void put_bytes(ByteView bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
-  /// Sends up to `most` bytes of what was put.
+  /// Sends up to `most` of the queued bytes.
   void write(std::size_t most = all) {
     const std::size_t wanted = std::min(most, out_.size());
     if (wanted == 0 || fd_ < 0) return;
@@ -152,7 +152,7 @@ class FakeSession {
   bool ended_ = false;
 };
 
-/// A listening Unix socket, or one on 127.0.0.1.
+/// A listening Unix socket, or a TCP socket on 127.0.0.1.
 class FakeSessionListener {
  public:
   enum class Kind { unix_socket, tcp };
@@ -162,17 +162,17 @@ class FakeSessionListener {
   ~FakeSessionListener() { close(); }
 
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// Connections are refused from now on.
+  /// Refuses connections from now on.
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
-  /// Another listener, at another address.
+  /// Opens another listener at another address.
   void reopen() {
     close();
     open();
   }
-  /// A connection that waits; none: not open.
+  /// Returns a waiting connection, or a session that is not open if there is none.
   [[nodiscard]] int fd() const { return fd_; }
   FakeSession accept() const { return FakeSession(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK)); }
 

@@ -1,4 +1,4 @@
-/// A producer on a session and the fake broker that it talks to.
+/// A session producer and the fake broker on the other side of its connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ class SessionProducerTest : public SessionPeerTest<Producer> {
   explicit SessionProducerTest(FakeSessionListener::Kind kind = FakeSessionListener::Kind::unix_socket)
       : SessionPeerTest(kind) {
     options.clock = clock.source();
-    options.share_memory = false;    // session_memory_test.cpp is about that
-    options.heartbeat = Timeout(0);  // else a slow machine may end a connection that a test counts on
+    options.share_memory = false;    // tested in session_memory_test.cpp
+    options.heartbeat = Timeout(0);  // a slow machine could otherwise end a connection that a test relies on
     opened.producer = {producer_id, 0};
     opened.level = ConfirmLevel::received;
     opened.batch_bytes_max = 1 << 20;
@@ -46,7 +46,7 @@ class SessionProducerTest : public SessionPeerTest<Producer> {
     Fate fate;
     std::string error;
   };
-  /// "confirmed [0,2)" …
+  /// Returns the reported fates in words: "confirmed [0,2)" …
   [[nodiscard]] std::vector<std::string> told() const {
     std::vector<std::string> texts;
     for (const Reported& report : reports) {
@@ -66,7 +66,7 @@ class SessionProducerTest : public SessionPeerTest<Producer> {
     EXPECT_TRUE(batch.sound);
     return batch;
   }
-  /// Takes the next connection and opens the channel.
+  /// Accepts the next connection and opens the channel.
   session::ProduceOpen connect(Producer& producer) {
     return open_channel<session::ProduceOpen>(producer, opened);
   }

@@ -1,5 +1,5 @@
-/// A producer on a session whose broker breaks the protocol, by chance or on purpose: it connects again,
-/// counts that, and loses nothing.
+/// Tests of a session producer whose broker breaks the protocol, by mistake or on purpose. The producer
+/// connects again, counts the violation, and loses no message.
 #include <gmock/gmock.h>
 
 #include <lightq/producer.hpp>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 using HostileBroker = SessionProducerTest;
 
-/// A frame with this header, whatever its checksum.
+/// Returns a frame with this op, channel and body, and a valid checksum.
 std::vector<std::byte> frame_of(Op op, std::uint32_t frame_channel, const std::vector<std::byte>& body) {
   std::vector<std::byte> frame(session::frame_layout::header_bytes + body.size());
   session::encode_frame_header(frame.data(),
@@ -28,11 +28,11 @@ std::vector<std::byte> frame_of(Op op, std::uint32_t frame_channel, const std::v
 std::vector<std::vector<std::byte>> bad_frames(std::uint32_t channel, const session::ProduceOpened& opened) {
   using session::encode_frame;
   std::vector<std::vector<std::byte>> frames;
-  frames.push_back(std::vector<std::byte>(20, std::byte{0xFF}));  // an op that is not known
+  frames.push_back(std::vector<std::byte>(20, std::byte{0xFF}));  // an unknown op
   frames.push_back(frame_of(Op::heartbeat, 0, {}));
-  frames.back()[1] = std::byte{0x80};  // a flag that is not known
+  frames.back()[1] = std::byte{0x80};  // an unknown flag
   frames.push_back(frame_of(Op::heartbeat, 0, {}));
-  frames.back()[16] ^= std::byte{1};                     // a checksum that does not fit
+  frames.back()[16] ^= std::byte{1};                     // an invalid checksum
   frames.push_back(frame_of(Op::deliver, channel, {}));  // too short
   frames.push_back(frame_of(Op::deliver, channel, std::vector<std::byte>(84)));
   frames.push_back(frame_of(Op::deliver, channel, {}));
@@ -41,7 +41,8 @@ std::vector<std::vector<std::byte>> bad_frames(std::uint32_t channel, const sess
   frames.push_back(encode_frame(session::Welcome{}, 0, 1));
   frames.push_back(encode_frame(opened, channel + 1, 2));
   frames.push_back(encode_frame(session::Confirm{1, 0, 0}, channel + 1, 0));
-  frames.push_back(encode_frame(session::Confirm{2, 0, 0}, channel, 0));  // one was sent
+  // More than the one message that was sent.
+  frames.push_back(encode_frame(session::Confirm{2, 0, 0}, channel, 0));
   frames.push_back(encode_frame(session::Confirm{UINT64_MAX, UINT64_MAX, 0}, channel, 0));
   frames.push_back(frame_of(Op::confirm, channel, std::vector<std::byte>(23)));
   std::vector<std::byte> flushed_more(24);
@@ -53,7 +54,7 @@ std::vector<std::vector<std::byte>> bad_frames(std::uint32_t channel, const sess
   frames.push_back(encode_frame(session::Refuse{5, 6, 0, Code::too_large, ""}, channel, 0));
   frames.push_back(encode_frame(session::Refuse{0, 1, 1, Code::too_large, ""}, channel, 0));
   std::vector<std::byte> endless(28);
-  endless[0] = std::byte{9};  // ends before it begins
+  endless[0] = std::byte{9};  // a range with its end before its start
   frames.push_back(frame_of(Op::refuse, channel, endless));
   std::vector<std::byte> long_sentence(6);
   long_sentence[2] = long_sentence[3] = std::byte{0xFF};
@@ -162,8 +163,8 @@ TEST_F(HostileBroker, MayCutItsFramesWhereverItLikes) {
   EXPECT_EQ(came, 500U);
 }
 
-/// Sound frames with random contents, bytes of them changed, and noise: whatever it is, the producer goes on,
-/// and no message is told twice.
+/// Sends valid frames with random contents, frames with changed bytes, and noise. The producer survives all
+/// of them, and reports no message twice.
 TEST_F(HostileBroker, MaySayAnythingAtAll) {
   for (int series = 0; series < 60; ++series) {
     Random random(series);

@@ -1,4 +1,4 @@
-/// The client's end of memory that a broker shares, against brokers good and bad.
+/// Tests of the client's end of memory that a broker shares, against correct and incorrect brokers.
 #include <lightq/session_memory_socket.hpp>
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ class SessionMemorySocketTest : public ::testing::Test {
     if (broker >= 0) ::close(std::exchange(broker, -1));
   }
 
-  /// As `shared` comes with them.
+  /// Sends descriptors as they accompany a `shared` frame.
   void give(const std::vector<int>& descriptors) {
     std::byte data{'s'};
     iovec part{&data, 1};
@@ -86,12 +86,12 @@ class SessionMemorySocketTest : public ::testing::Test {
     if (rings->reader().release(got)) send_wake(broker);
     return std::string(as_text(ByteView(to).first(got)));
   }
-  /// Whether the descriptor says that there is something.
+  /// Returns true if the descriptor is readable.
   [[nodiscard]] bool is_woken() const {
     pollfd entry{wire->fd(), POLLIN, 0};
     return ::poll(&entry, 1, 0) == 1;
   }
-  /// How often the client has woken the broker.
+  /// Returns how often the client has woken the broker.
   [[nodiscard]] int times_woken() const {
     std::array<char, 100> wakes;
     return static_cast<int>(std::max<ssize_t>(::recv(broker, wakes.data(), wakes.size(), MSG_DONTWAIT), 0));
@@ -154,7 +154,7 @@ TEST_F(SessionMemorySocketTest, WhatHasWokenItDoesNotWakeItAgainWhileItOnlyWrite
   share();
   write(std::string(4096, 'x'));
   EXPECT_FALSE(wire->pending(POLLOUT));
-  send_wake(broker);  // without a reason
+  send_wake(broker);  // a needless wake
   EXPECT_TRUE(is_woken());
   EXPECT_EQ(0U, write("y"));
   EXPECT_FALSE(wire->pending(POLLOUT));
@@ -252,7 +252,7 @@ TEST_F(SessionMemorySocketTest, SoAreMoreDescriptorsThanTheMemorys) {
 
 TEST_F(SessionMemorySocketTest, ABrokerThatTakesNoWakesDoesNotHoldItUp) {
   share();
-  for (int wakes = 0; wakes < 20'000; ++wakes) {  // more than a socket holds
+  for (int wakes = 0; wakes < 20'000; ++wakes) {  // more wakes than a socket buffers
     ASSERT_TRUE(rings->reader().wait());
     write("a");
     ASSERT_EQ("a", broker_hears());

@@ -1,4 +1,4 @@
-/// What a client does about memory that a broker is to share, and brokers that do not do it well.
+/// Tests of a client that asks the broker to share memory, and of brokers that share it incorrectly.
 #include <gtest/gtest.h>
 
 #include <lightq/protocol/session_memory.hpp>
@@ -12,14 +12,14 @@ class SessionMemoryTest : public SessionProducerTest {
  protected:
   SessionMemoryTest() { options.share_memory = true; }
 
-  /// Takes the next connection up to the question for memory.
+  /// Accepts the next connection, up to the request for memory.
   TakenFrame asked_for_memory(Producer& producer) {
     greet(producer);
     const TakenFrame frame = next_frame(producer);
     EXPECT_EQ(session::Op::share, frame.header.op);
     return frame;
   }
-  /// Whether the client ends the connection, and counts why.
+  /// Returns true if the client ends the connection and counts a violation.
   bool ends(Producer& producer) {
     return until(producer, [&] { return producer.stats().violations == 1; });
   }
@@ -90,7 +90,7 @@ TEST_F(SessionMemoryTest, AnErrorThatAnswersSomethingElseIsNoAnswer) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::ErrorAnswer{session::Code::internal, "what"}, 0, asked.header.request + 1);
-  asked_for_memory(producer);  // on another connection
+  asked_for_memory(producer);  // on a new connection
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-/// A broker for producers on sessions that does what docs/session.md says and, as chance will have it, all
-/// the trouble that the document allows for: connections cut anywhere, confirms left out, frames of a former
-/// connection that are looked at late, crashes that lose what was not flushed, refusals, ids forgotten.
+/// A model of a broker for session producers, which follows docs/session.md. At random it shows all the
+/// faults that the document allows. It cuts connections anywhere, leaves out confirms, and handles frames of
+/// a former connection late. It also loses unflushed messages in crashes, refuses batches, and forgets
+/// producer ids.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +18,13 @@ namespace lightq::test {
 
 class ModelBroker {
  public:
-  struct Chances {  // one in so many steps, or batches; 0: never
+  struct Chances {  // once in this many steps or batches; 0: never
     std::uint64_t cut = 0;
-    std::uint64_t crash = 0;   // everything that was not flushed is lost
-    std::uint64_t forget = 0;  // who the producers are
-    std::uint64_t refuse = 0;  // a batch, for a while
+    std::uint64_t crash = 0;   // loses everything that was not flushed
+    std::uint64_t forget = 0;  // forgets all producers
+    std::uint64_t refuse = 0;  // refuses a batch once
   };
-  /// Batches with a message that contains this are refused as too large, always.
+  /// Batches with a message that contains this text are always refused as too large.
   static constexpr std::string_view too_large_mark = "LARGE";
 
   ModelBroker(Random& random, session::ConfirmLevel level) : random_(random), level_(level) {}
@@ -35,7 +36,7 @@ class ModelBroker {
   [[nodiscard]] std::uint64_t cuts() const { return cuts_; }
   [[nodiscard]] std::uint64_t late() const { return late_stored_; }
 
-  /// A little of something.
+  /// Makes a little random progress.
   void step() {
     if (!session_.is_open()) accept();
     session_.read(random_.between(1, random_.one_in(2) ? 300 : 100'000));
@@ -68,7 +69,7 @@ class ModelBroker {
   void cut() {
     if (!session_.is_open()) return;
     ++cuts_;
-    // What had come is looked at when the next connection may be there already.
+    // Batches that have arrived are handled later, possibly after the next connection.
     while (auto frame = session_.next())
       if (frame->header.op == session::Op::produce) late_.push_back(TakenBatch::of(*frame));
     session_.close();
@@ -125,7 +126,7 @@ class ModelBroker {
     session_.put(opened, channel_, request);
   }
 
-  /// How far the producer's messages are confirmed.
+  /// Returns the sequence number up to which the producer's messages are confirmed.
   std::uint64_t value() {
     return level_ == session::ConfirmLevel::flushed ? flushed_.next[id_] : now_.next[id_];
   }
@@ -164,7 +165,7 @@ class ModelBroker {
     session_.put(session::Refuse{batch.sequence, batch.end(), now_.next[id_], code, ""}, channel_, 0);
   }
 
-  /// One batch of a former connection; behind one that is refused, none is stored.
+  /// Handles one batch of a former connection. No batch after a refused one is stored.
   void take_late() {
     const TakenBatch batch = std::move(late_.front());
     late_.erase(late_.begin());
@@ -193,11 +194,11 @@ class ModelBroker {
   State flushed_;
   std::vector<TakenBatch> late_;
   std::uint64_t last_id_ = 0;
-  std::uint64_t id_ = 0;       // of the channel
+  std::uint64_t id_ = 0;       // the producer id of the channel
   std::uint32_t channel_ = 0;  // 0: not open
-  std::uint64_t told_ = 0;     // confirmed on the channel last
-  bool due_ = false;           // a confirm, though nothing has grown
-  bool stopped_ = false;       // by a refusal
+  std::uint64_t told_ = 0;     // the last value that was confirmed on the channel
+  bool due_ = false;           // a confirm is due, though nothing new was stored
+  bool stopped_ = false;       // after a refusal
   std::uint64_t forgotten_ = 0;
   std::uint64_t cuts_ = 0;
   std::uint64_t late_stored_ = 0;

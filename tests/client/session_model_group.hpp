@@ -1,6 +1,7 @@
-/// A broker with one topic and one group of consumers on sessions that does what docs/session.md says and, as
-/// chance will have it, all the trouble that the document allows for: connections cut anywhere, messages that
-/// time out and go to another member, batches cut anywhere. It holds its clients to their credit.
+/// A model of a broker with one topic and one consumer group on sessions, which follows docs/session.md. At
+/// random it shows all the faults that the document allows: connections that are cut anywhere, messages that
+/// time out and go to another member, batches that are cut anywhere. It checks that its clients keep to their
+/// credit.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace lightq::test {
 
 class ModelGroup {
  public:
-  struct Chances {  // one in so many steps; 0: never
+  struct Chances {  // once in this many steps; 0: never
     std::uint64_t cut = 0;
     std::uint64_t time_out = 0;
   };
@@ -36,13 +37,13 @@ class ModelGroup {
   [[nodiscard]] std::size_t done_count() const {
     return static_cast<std::size_t>(std::count(done_.begin(), done_.end(), true));
   }
-  /// How often a message was handed out.
+  /// Returns how often a message was delivered.
   [[nodiscard]] std::uint32_t handed(std::uint64_t offset) const { return handed_[offset]; }
   [[nodiscard]] std::uint64_t cuts() const { return cuts_; }
   [[nodiscard]] std::uint64_t timeouts() const { return timeouts_; }
   [[nodiscard]] std::uint64_t rejects() const { return rejects_; }
 
-  /// A little of something.
+  /// Makes a little random progress.
   void step() {
     if (FakeSession session = listener_.accept(); session.is_open()) {
       members_.push_back(std::make_unique<Member>());
@@ -113,12 +114,12 @@ class ModelGroup {
                        frame.header.request);
   }
 
-  /// What is out and what may still be sent is never more than it has asked for.
+  /// Checks that messages in flight and unused credit together never exceed the prefetch limit.
   void add_credit(Member& member, const session::Credit& credit) {
     member.credit_messages += credit.messages;
     member.credit_bytes += static_cast<std::int64_t>(credit.bytes);
     ASSERT_LE(member.credit_messages + member.outstanding.size(), member.prefetch_messages);
-    // A part of a batch counts with the bytes that its messages have on average.
+    // A part of a batch counts with the average size of its messages.
     ASSERT_LE(member.credit_bytes, member.prefetch_bytes);
   }
   void settle(Member& member, const OffsetRange& range, bool done) {
@@ -136,7 +137,7 @@ class ModelGroup {
     settle(member, {{offset}, {offset + random_.between(1, 5)}}, false);
   }
 
-  /// Some messages that follow each other and were handed out equally often.
+  /// Delivers some consecutive messages that were delivered equally often before.
   void deliver(Member& member) {
     const auto begin =
         static_cast<std::uint64_t>(std::find(waiting_.begin(), waiting_.end(), true) - waiting_.begin());
@@ -165,7 +166,7 @@ class ModelGroup {
   std::vector<std::string> messages_;
   std::vector<std::uint32_t> handed_;
   std::vector<bool> done_;
-  std::vector<bool> waiting_;  // to be handed out
+  std::vector<bool> waiting_;  // to be delivered
   std::vector<std::unique_ptr<Member>> members_;
   std::uint64_t cuts_ = 0;
   std::uint64_t timeouts_ = 0;

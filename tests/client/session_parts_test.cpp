@@ -1,4 +1,4 @@
-/// What a session of the client is put together from: addresses, sockets, waits.
+/// Tests of the parts of a client's session: addresses, sockets, waits.
 #include <gmock/gmock.h>
 
 #include <lightq/session_backoff.hpp>

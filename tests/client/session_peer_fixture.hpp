@@ -1,5 +1,5 @@
-/// A producer or consumer on a session and the fake broker that it talks to, moved on step by step in one
-/// thread.
+/// A session producer or consumer and the fake broker on the other side. The test moves both on step by step
+/// in one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace lightq::test {
 
-/// A steady clock that a test moves on.
+/// A steady clock that a test can advance.
 class MovableClock {
  public:
   [[nodiscard]] SessionClock::Source source() const {
@@ -40,7 +40,7 @@ class SessionPeerTest : public ::testing::Test {
     welcome.frame_bytes_max = 2 << 20;
   }
 
-  /// How the handle joins.
+  /// Returns the join function of the handle.
   SessionJoin join() {
     return [this]() -> Result<SessionAddress> {
       ++joins;
@@ -57,7 +57,7 @@ class SessionPeerTest : public ::testing::Test {
     }
   }
 
-  /// Lets both sides work until `done`, without waiting; false: it does not come about.
+  /// Lets both sides work until `done`, without waiting. Returns false if that does not happen.
   bool until(Handle& handle, const std::function<bool()>& done) {
     for (int step = 0; step < 3000; ++step) {
       poll(handle);
@@ -67,14 +67,14 @@ class SessionPeerTest : public ::testing::Test {
     }
     return false;
   }
-  /// The next frame; one whose op is `goodbye` with no body: none came.
+  /// Returns the next frame. If none came, returns a frame with op `goodbye` and no body.
   TakenFrame next_frame(Handle& handle) {
     std::optional<TakenFrame> frame;
     if (until(handle, [&] { return (frame = peer.next()).has_value(); })) return *frame;
     ADD_FAILURE() << "no frame came";
     return {{session::Op::goodbye, 0, 0, 0, 0}, {}};
   }
-  /// Nothing comes, however often both sides are asked.
+  /// Returns true if the handle sends no frame and does not close the connection.
   bool is_quiet(Handle& handle) {
     for (int step = 0; step < 50; ++step) {
       poll(handle);
@@ -83,7 +83,7 @@ class SessionPeerTest : public ::testing::Test {
     return !peer.next().has_value() && !peer.ended();
   }
 
-  /// Takes the next connection, moving the clock over any backoff.
+  /// Accepts the next connection. Advances the clock over any backoff.
   void accept(Handle& handle) {
     peer.close();
     for (int step = 0; step < 3000 && !peer.is_open(); ++step) {
@@ -99,12 +99,12 @@ class SessionPeerTest : public ::testing::Test {
     peer.say(welcome, 0, frame.header.request);
     return frame.as<session::Hello>();
   }
-  /// Takes the next connection up to the question for a channel.
+  /// Accepts the next connection, up to the request for a channel.
   TakenFrame asked(Handle& handle) {
     greet(handle);
     return next_frame(handle);
   }
-  /// Takes the next connection and opens the channel as `opened` says.
+  /// Accepts the next connection and opens the channel with the reply `opened`.
   template <typename Open, typename Opened>
   Open open_channel(Handle& handle, const Opened& opened) {
     const TakenFrame open = asked(handle);

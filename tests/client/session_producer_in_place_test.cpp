@@ -1,4 +1,4 @@
-/// A producer on a session whose messages are written where they leave from.
+/// Tests of a session producer whose program writes messages directly into the send buffer.
 #include <lightq/producer.hpp>
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ TEST_F(SessionProducerTest, RefusesLengthsThatNoMessageCanHaveBeforeAnythingIsWr
   connect(producer);
   const auto never = [](std::span<std::byte>) { FAIL(); };
   ASSERT_TRUE(producer.send("before").ok());
-  // The last of these are about what their sum with a record's own bytes wraps to.
+  // With a record's own bytes added, the last of these lengths wrap around.
   for (const std::size_t bytes : {std::size_t{limits::message_bytes_max_max} + 1, std::size_t{UINT32_MAX},
                                   SIZE_MAX / 2, SIZE_MAX - 4, SIZE_MAX - 3, SIZE_MAX - 1, SIZE_MAX}) {
     EXPECT_EQ(producer.send_in_place(bytes, never).error().code, ErrorCode::too_large) << bytes;

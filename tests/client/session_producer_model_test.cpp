@@ -1,5 +1,5 @@
-/// A producer on a session against a broker that follows docs/session.md through all the trouble that it
-/// speaks of: everything sent is stored exactly once and in order, or told to be refused or unknown.
+/// Tests of a session producer against a model of a broker that follows docs/session.md with all the faults
+/// that it allows. Every message is stored exactly once and in order, or reported as refused or unknown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ std::uint64_t number_of(const std::string& payload) {
   return number;
 }
 
-/// One producer, one broker, and what was told.
+/// One producer, one broker, and the reports of the producer.
 class ModelRun {
  public:
   ModelRun(Random& random, ConfirmLevel level, bool forgets)
@@ -36,7 +36,7 @@ class ModelRun {
       if (sent_ < messages) {
         send();
       } else {
-        // In the end all is well, so that all is settled.
+        // Without faults at the end, every message is settled.
         broker_.chances = {};
         (void)producer_.flush(Timeout(0));
       }
@@ -149,7 +149,7 @@ TEST_P(SessionProducerModel, StoresEverythingOnceAndInOrder) {
     doubts += run.doubts();
     refused += run.refused();
   }
-  // Else the test would see less than it was made for.
+  // Otherwise the faults were too rare for this test.
   EXPECT_GT(cuts, 100U);
   EXPECT_GT(late, 0U);
   EXPECT_GT(refused, 10U);
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, SessionProducerModel,
                          ::testing::Combine(::testing::Values(ConfirmLevel::received, ConfirmLevel::flushed),
                                             ::testing::Bool()));
 
-/// A broker on a thread of its own, which confirms everything, for the calls that wait.
+/// A broker on its own thread that confirms everything, for calls that wait.
 class SessionProducerOnTcp : public SessionProducerTest {
  protected:
   SessionProducerOnTcp() : SessionProducerTest(FakeSessionListener::Kind::tcp) {

@@ -1,4 +1,4 @@
-/// A producer on a session whose broker is there and well: greeting, batches, confirms, limits, the end.
+/// Tests of a session producer with a correct broker: greeting, batches, confirms, limits, the end.
 #include <lightq/producer.hpp>
 
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST_F(SessionProducerTest, NoticesConfirmsInSendAlone) {
   confirm(2);
   std::optional<TakenFrame> frame;
   for (int more = 0; more < 3 && !frame; ++more) {
-    clock.advance(Timeout(1));  // it does not look again within microseconds
+    clock.advance(Timeout(1));  // the producer does not read again within microseconds
     ASSERT_TRUE(producer.send("more").ok());
     peer.read();
     frame = peer.next();
@@ -101,7 +101,7 @@ TEST_F(SessionProducerTest, SendsFullBatchesWithoutWaitingForConfirmsUpToItsWind
   EXPECT_TRUE(is_quiet(producer));
   confirm(4);
   ASSERT_TRUE(producer.poll(Timeout(0)).ok());
-  ASSERT_TRUE(producer.send(text).ok());  // closes the fourth, for which there is room now
+  ASSERT_TRUE(producer.send(text).ok());  // closes the fourth batch, for which the window now has space
   EXPECT_EQ(next_batch(producer).sequence, 12U);
   EXPECT_TRUE(is_quiet(producer));
 }

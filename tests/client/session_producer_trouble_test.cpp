@@ -1,4 +1,4 @@
-/// A producer on a session in trouble: connections that end, refusals, brokers that forget, joins that fail.
+/// Tests of a session producer in trouble: connections that end, refusals, brokers that forget, failed joins.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -172,7 +172,7 @@ TEST_F(SessionProducerTrouble, WaitsEverLongerBetweenAttempts) {
 TEST_F(SessionProducerTrouble, GivesUpABrokerThatDoesNotAnswer) {
   Producer producer = make();
   accept(producer);
-  next_frame(producer);  // hello
+  next_frame(producer);  // the hello
   clock.advance(Timeout(4000));
   EXPECT_FALSE(until(producer, [&] { return peer.ended(); }));
   clock.advance(Timeout(1000));
@@ -398,7 +398,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
-  // More than the system takes while the broker does not read.
+  // Larger than the system's buffer while the broker does not read.
   ASSERT_TRUE(producer.send(std::string(900'000, 'x')).ok());
   EXPECT_TRUE(producer.wants_write());
   refuse(first[0], Code::corrupt, 0);
@@ -415,7 +415,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
   connect(producer);
   ASSERT_TRUE(producer.poll(Timeout(0)).ok());
   EXPECT_TRUE(producer.wants_write()) << "it should be in the midst of sending it again";
-  confirm(1);  // the broker has looked at the former connection's
+  confirm(1);  // the broker has handled the batch of the former connection
   ASSERT_TRUE(producer.poll(Timeout(0)).ok());
   EXPECT_EQ(producer.confirmed(), 1U);
   ASSERT_TRUE(producer.send("b").ok());

@@ -1,4 +1,4 @@
-/// Tests of the client's end of TLS, against a server of OpenSSL's that the test moves on itself.
+/// Tests of the client's end of TLS against an OpenSSL server that the test drives itself.
 #include <lightq/session_tls_socket.hpp>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// A key with its certificate, made once.
+/// A key and its certificate, made once.
 class Identity {
  public:
   Identity() : key_(EVP_EC_gen("P-256")), certificate_(X509_new()) {
@@ -63,7 +63,7 @@ class Identity {
   X509* certificate_;
 };
 
-/// The other end of one connection; no call waits.
+/// The server's end of one connection. No call waits.
 class Server {
  public:
   Server(const Identity& identity, int descriptor, int newest = TLS1_3_VERSION)
@@ -84,7 +84,7 @@ class Server {
     ::close(descriptor_);
     ERR_clear_error();
   }
-  /// Does what it can.
+  /// Makes all possible progress.
   void work() {
     ERR_clear_error();
     std::array<char, 50'000> room{};
@@ -111,7 +111,7 @@ class Server {
   SSL* ssl_ = nullptr;
 };
 
-/// Listens, and takes one connection.
+/// Listens, and accepts one connection.
 class Listening {
  public:
   Listening() : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
@@ -128,7 +128,7 @@ class Listening {
   Listening& operator=(const Listening&) = delete;
   ~Listening() { ::close(descriptor_); }
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// -1: nobody is there yet.
+  /// Returns -1 if no connection is waiting.
   [[nodiscard]] int accept() const {
     return ::accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   }
@@ -158,7 +158,7 @@ class SessionTlsSocketTest : public ::testing::Test {
     ASSERT_GE(accepted, 0);
     server = std::make_unique<Server>(identity, accepted, newest);
   }
-  /// Until it is connected; an error: why not.
+  /// Works until the socket is connected. Returns its error otherwise.
   Result<void> shake_hands() {
     for (const Deadline end = deadline(); std::chrono::steady_clock::now() < end; server->work()) {
       const Result<bool> connected = socket->connected();
@@ -172,14 +172,14 @@ class SessionTlsSocketTest : public ::testing::Test {
     ASSERT_TRUE(shake_hands().ok());
     ASSERT_TRUE(until([&] { return server->connected(); }));
   }
-  /// Lets both work until that is so.
+  /// Lets both sides work until `done`.
   bool until(const std::function<bool()>& done) {
     for (const Deadline end = deadline(); std::chrono::steady_clock::now() < end; server->work()) {
       if (done()) return true;
     }
     return false;
   }
-  /// Reads as much as there is, in pieces; the error if there is one.
+  /// Reads all available bytes in pieces. Returns the error if there is one.
   std::optional<Error> read_on(std::size_t piece = 10'000) {
     std::vector<std::byte> room(piece);
     while (true) {
@@ -286,7 +286,7 @@ TEST_F(SessionTlsSocketTest, SendsPartsOfEverySizeAndMoreThanThereIsRoomFor) {
   EXPECT_TRUE(server->heard == text);
 }
 
-/// What waits to be sent may change, as a heartbeat comes in front of it, since nothing of it was taken.
+/// Bytes that were not accepted may change before the next attempt, for example if a heartbeat precedes them.
 TEST_F(SessionTlsSocketTest, TakesOtherBytesAfterThereWasNoRoom) {
   begin();
   std::string much(1024 * 1024, 'm');
@@ -313,7 +313,7 @@ TEST_F(SessionTlsSocketTest, TellsWhatItHasReadAheadBeforeOneWaits) {
     const std::size_t got = *socket->read(room);
     heard.append(as_text(ByteView(room).first(got)));
   }
-  // Without looking at the descriptor: all of it had come.
+  // All bytes had arrived, so the descriptor is not needed.
   EXPECT_TRUE(until([&] { return !read_on() && heard == said; }));
   EXPECT_FALSE(socket->pending(POLLIN));
   EXPECT_FALSE(socket->pending(POLLOUT));
@@ -380,7 +380,8 @@ TEST_F(SessionTlsSocketTest, GoesOnWhenTheOtherSideChangesItsKey) {
   }
 }
 
-/// While it shakes hands, it waits to be told, and does not spin because there is room.
+/// During the handshake a connection waits for readable events only. It does not spin because the socket is
+/// writable.
 TEST_F(SessionTlsSocketTest, AConnectionWaitsForWhatComesNext) {
   session::Hello hello;
   hello.frame_bytes_max = 1 << 20;

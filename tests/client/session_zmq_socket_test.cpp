@@ -1,5 +1,5 @@
-/// A session's ZeroMQ socket, encrypted, against a ROUTER of libzmq's: bytes both ways, ends, and a
-/// descriptor that is never slept over.
+/// Tests of a session's encrypted ZeroMQ socket against a ROUTER of libzmq: bytes in both directions, ends,
+/// and a descriptor that never misses an event.
 #include <lightq/session_zmq_socket.hpp>
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ namespace {
 using Context = std::shared_ptr<zmq::context_t>;
 using Clock = std::chrono::steady_clock;
 constexpr int patience_ms = 10'000;
-constexpr auto linger_most = std::chrono::seconds(6);  // of the socket's own second
+constexpr auto linger_most = std::chrono::seconds(6);  // the socket's linger is 1 s
 
-/// The broker's end, which encrypts.
+/// The broker's end of the connection, with encryption.
 class Router : public LibzmqRouter {
  public:
   explicit Router(int messages_max = 1000, int receive_buffer = 0)
@@ -59,8 +59,8 @@ Result<std::size_t> write(SessionZmqSocket& socket, std::vector<std::string> tex
   return socket.write(parts);
 }
 
-/// Works as an event loop does: waits for nothing but the descriptor, and only when nothing is pending.
-/// False: it did not tell in time.
+/// Works as an event loop does: waits only for the descriptor, and only if nothing is pending. Returns false
+/// if the descriptor did not become readable in time.
 bool loop(SessionZmqSocket& socket, short events, const std::function<bool()>& done) {
   while (!done()) {
     if (socket.pending(events)) continue;
@@ -80,14 +80,14 @@ class SessionZmqSocketTest : public ::testing::Test {
     EXPECT_TRUE(loop(*socket, POLLIN, [&] { return socket->connected().value_or_throw(); }));
     return socket;
   }
-  /// Connected, and so that the router knows whom to send to.
+  /// Returns a connected socket that the router can send to.
   std::unique_ptr<SessionZmqSocket> connect(Router& router) {
     auto socket = connect(router.uri());
     EXPECT_EQ(*write(*socket, {"hello"}), 5U);
     EXPECT_EQ(router.receive(), "hello");
     return socket;
   }
-  /// Why the connection cannot be made; nothing: it can.
+  /// Returns the error of connecting, or nothing on success.
   static std::optional<Error> refusal(SessionZmqSocket& socket) {
     std::optional<Error> error;
     EXPECT_TRUE(loop(socket, POLLIN, [&] {
@@ -97,7 +97,7 @@ class SessionZmqSocketTest : public ::testing::Test {
     }));
     return error;
   }
-  /// Everything up to `bytes` or an error, `at_once` at a time.
+  /// Reads up to `bytes`, or until an error, at most `at_once` in a call.
   static std::string read(SessionZmqSocket& socket, std::size_t bytes, std::size_t at_once = 4096,
                           std::optional<Error>* error = nullptr) {
     std::string all;
@@ -113,7 +113,7 @@ class SessionZmqSocketTest : public ::testing::Test {
         << "only " << all.size();
     return all;
   }
-  /// How long the context takes to end.
+  /// Returns the time that the context takes to end.
   Clock::duration end_context() {
     const auto begin = Clock::now();
     context.reset();
@@ -182,7 +182,7 @@ TEST_F(SessionZmqSocketTest, AShortReadHasLeftNothingButTheDescriptorTellsIt) {
   EXPECT_FALSE(socket->pending(POLLOUT) && socket->pending(0));
   EXPECT_EQ(*socket->read(room), 2U);
   EXPECT_FALSE(socket->pending(POLLIN));
-  // A write takes note of what has come: from then on only `pending` knows.
+  // A write consumes the event of received messages: from then on only `pending` reports them.
   router.send({"more"});
   pollfd entry{socket->fd(), POLLIN, 0};
   ASSERT_EQ(::poll(&entry, 1, patience_ms), 1);
@@ -219,7 +219,7 @@ TEST_F(SessionZmqSocketTest, BothWaysAreFullAndNothingIsSleptOver) {
   EXPECT_TRUE(loop(*socket, POLLIN | POLLOUT,
                    [&] {
                      got += *socket->read(room);
-                     // No more on their way than the router has memory for.
+                     // Keeps no more bytes on the way than the router has memory for.
                      while (written < rounds && written * text.size() < got + 10 * text.size() &&
                             *write(*socket, {text}) > 0)
                        ++written;
@@ -321,13 +321,13 @@ TEST_F(SessionZmqSocketTest, LeavesNoDescriptorBehind) {
                          std::filesystem::directory_iterator());
   };
   Router router;
-  connect(router);  // libzmq's own, which stay with the context
+  connect(router);  // opens libzmq's own descriptors, which stay with the context
   end_context();
   const auto before = open_descriptors();
   context = std::make_shared<zmq::context_t>();
   for (int turn = 0; turn < 10; ++turn) connect(router);
   end_context();
-  // The router's side of a connection is closed by another thread.
+  // Another thread closes the router's side of a connection.
   const auto until = Clock::now() + std::chrono::milliseconds(patience_ms);
   while (open_descriptors() > before && Clock::now() < until) std::this_thread::yield();
   EXPECT_LE(open_descriptors(), before);

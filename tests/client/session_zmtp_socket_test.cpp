@@ -1,5 +1,5 @@
-/// A session's connection in ZeroMQ messages against a ROUTER of libzmq's, and against peers that the test
-/// plays.
+/// Tests of a session's connection over ZMTP against a ROUTER of libzmq, and against peers that the test
+/// simulates.
 #include <lightq/session_zmtp_socket.hpp>
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 constexpr int patience_ms = 10'000;
 
-/// A frame of a session's, as far as the wire looks at it.
+/// Returns a session frame with only the fields that the wire reads.
 std::string frame(const std::string& body) {
   std::string bytes(session::frame_layout::header_bytes, 'h');
   store_little_endian(reinterpret_cast<std::byte*>(bytes.data()) + session::frame_layout::body_bytes,
@@ -40,8 +40,8 @@ Result<std::size_t> write(SessionWire& socket, std::string text) {
   return socket.write(std::span(&part, 1));
 }
 
-/// Works as an event loop does: waits for nothing but the descriptor, and only when nothing is pending.
-/// False: it did not tell in time.
+/// Works as an event loop does: waits only for the descriptor, and only if nothing is pending. Returns false
+/// if no event came in time.
 bool loop(SessionWire& socket, short events, const std::function<bool()>& done) {
   while (!done()) {
     if (socket.pending(events)) continue;
@@ -54,7 +54,7 @@ bool loop(SessionWire& socket, short events, const std::function<bool()>& done) 
 std::unique_ptr<SessionZmtpSocket> begin(const std::string& uri, std::uint64_t frame_bytes_max = 0) {
   return SessionZmtpSocket::connect(uri, frame_bytes_max).value_or_throw();
 }
-/// Why the connection cannot be made; nothing: it can.
+/// Returns the error of connecting, or nothing on success.
 std::optional<Error> refusal(SessionZmtpSocket& socket) {
   std::optional<Error> error;
   while (!error) {
@@ -73,14 +73,14 @@ std::unique_ptr<SessionZmtpSocket> connect(const std::string& uri, std::uint64_t
   EXPECT_FALSE(error) << error->text();
   return socket;
 }
-/// Connected, and so that the router knows whom to send to.
+/// Returns a connected socket that the router can send to.
 std::unique_ptr<SessionZmtpSocket> connect(LibzmqRouter& router, std::uint64_t frame_bytes_max = 0) {
   auto socket = connect(router.uri(), frame_bytes_max);
   EXPECT_TRUE(write(*socket, frame("hello")).ok());
   EXPECT_EQ(router.receive(), frame("hello"));
   return socket;
 }
-/// Everything up to `bytes` or an error, `at_once` at a time.
+/// Reads up to `bytes`, or until an error, at most `at_once` in a call.
 std::string read(SessionWire& socket, std::size_t bytes, std::size_t at_once = 4096,
                  std::optional<Error>* error = nullptr) {
   std::string all;
@@ -204,7 +204,7 @@ TEST(SessionZmtpSocket, BothWaysAreFullAndNothingIsSleptOver) {
   std::vector<std::byte> room(30'000);
   const auto work = [&] {
     got += *socket->read(room);
-    // No more on their way than the router has memory for.
+    // Keeps no more bytes on the way than the router has memory for.
     while (written < rounds * text.size() && written < got + 10 * text.size()) {
       const std::size_t begun = written % text.size();
       iovec part{text.data() + begun, text.size() - begun};
@@ -254,7 +254,7 @@ TEST(SessionZmtpSocket, LibzmqsHeartbeatsAreAnswered) {
   constexpr int silence_ms = 400;
   LibzmqRouter router({.heartbeat_ms = every_ms, .heartbeat_timeout_ms = silence_ms});
   auto socket = connect(router);
-  // For longer than libzmq would wait for one answer nothing but its PINGs makes the descriptor readable.
+  // Waits longer than libzmq's timeout for an answer. Only its PINGs make the descriptor readable.
   const auto until = Clock::now() + std::chrono::milliseconds(3 * silence_ms);
   std::array<std::byte, 8> room{};
   EXPECT_TRUE(loop(*socket, POLLIN, [&] {
@@ -295,7 +295,7 @@ TEST(SessionZmtpSocket, LibzmqTurnsItAwayWhereItEncrypts) {
   EXPECT_EQ(error->code, ErrorCode::io_error);
 }
 
-/// A peer that the test plays, connected as far as TCP is.
+/// A peer that the test simulates, connected over TCP only.
 class Impostor {
  public:
   Impostor() : socket(begin(listener_.uri())) {

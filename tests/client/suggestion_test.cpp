@@ -1,4 +1,4 @@
-/// "Did you mean": mistyped commands, and those of 2015.
+/// Tests of "Did you mean": mistyped commands, and the commands of 2015.
 #include "client/suggestion.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-/// By which transport a session joins.
+/// Tests of choosing the transport with which a session joins.
 #include <lightq/transport_choice.hpp>
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/// Sizes, counts, rates and durations.
+/// Tests of sizes, counts, rates and durations.
 #include "client/units.hpp"
 
 #include <gtest/gtest.h>

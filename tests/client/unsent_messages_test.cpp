@@ -1,4 +1,5 @@
-/// UnsentMessages: counts, wakes, keeps what has not left, and outlives whoever goes first.
+/// Tests of UnsentMessages: it counts and keeps unsent messages, wakes a waiting sender, and may end before
+/// or after the socket.
 #include <lightq/unsent_messages.hpp>
 
 #include <cerrno>
@@ -16,7 +17,7 @@ auto in(std::chrono::milliseconds span) {
   return std::chrono::steady_clock::now() + span;
 }
 
-/// A producer's socket and the one behind it, in one process: what is received has been let go of.
+/// A producer's socket and its peer in one process. libzmq releases a message when the peer receives it.
 class Unsent : public ::testing::Test {
  protected:
   Unsent() {
@@ -31,7 +32,7 @@ class Unsent : public ::testing::Test {
     push_.connect("inproc://unsent");
   }
   bool give(const std::string& text) { return unsent_.send(push_, as_byte_view(text)); }
-  /// Once there is room again: libzmq notices that when it is asked.
+  /// Sends once there is space again. libzmq only notices the space when it is asked.
   bool give_in_time(const std::string& text) {
     zmq_pollitem_t item{push_.handle(), 0, ZMQ_POLLOUT, 0};
     return zmq_poll(&item, 1, 10'000) == 1 && give(text);
@@ -84,7 +85,7 @@ TEST_F(Unsent, WhatIsNotTakenHasNotHappened) {
   EXPECT_EQ(kept(), "again;");
   EXPECT_EQ(take(), "again");
   unsent_.forget_passed();
-  for (const std::size_t size : {50'000U, 3U, 60'000U}) {  // after nothing
+  for (const std::size_t size : {50'000U, 3U, 60'000U}) {  // after the queue was empty
     ASSERT_TRUE(give_in_time(std::string(size, 'x')));
     EXPECT_EQ(kept().size(), size + 1);
     EXPECT_EQ(take().size(), size);
@@ -156,10 +157,10 @@ TEST_F(Unsent, MayEndBeforeWhatItHasGiven) {
   EXPECT_EQ(take(), "first");
   EXPECT_EQ(take().size(), 10'000U);
   EXPECT_EQ(kept(), "later;");
-  push_.close();  // and after it
+  push_.close();  // and after the socket
   UnsentMessages moved = std::move(unsent_);
   EXPECT_EQ(moved.bytes(), 0U);
-  EXPECT_EQ(unsent_.bytes(), 0U);  // NOLINT(bugprone-use-after-move): that is asked for
+  EXPECT_EQ(unsent_.bytes(), 0U);  // NOLINT(bugprone-use-after-move): the test needs it
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Variables that nothing knows: refused by their names, and no others.
+/// Tests of unknown environment variables: they are refused by name, and no others are.
 #include "client/variables.hpp"
 
 #include <gtest/gtest.h>

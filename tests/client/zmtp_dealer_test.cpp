@@ -1,4 +1,5 @@
-/// The client's end of a ZeroMQ connection over bytes: at every cut of them, and with peers that are none.
+/// Tests of the client's end of a ZeroMQ connection over bytes: a stream that is cut at every position, and
+/// peers that do not speak ZMTP.
 #include <lightq/zmtp_dealer.hpp>
 
 #include <gmock/gmock.h>
@@ -45,8 +46,8 @@ Bytes frame(std::string_view body, bool more = false) {
   return Bytes(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(bytes)) + bytes_of(body);
 }
 
-/// A dealer, and what comes to it `step` bytes at a time, in a buffer whose rest comes again; what it gives
-/// is taken `room` bytes at a time.
+/// A dealer that receives `bytes` in steps of `step` bytes. Unused bytes stay in the buffer and are offered
+/// again. Message bytes are taken from the dealer `room` bytes at a time.
 struct Heard {
   Heard(const Bytes& bytes, std::size_t step, std::size_t room = 4096, std::uint64_t message_bytes_max = 0)
       : dealer(message_bytes_max) {

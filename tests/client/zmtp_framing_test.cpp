@@ -1,4 +1,5 @@
-/// Frames in messages: what is named to be sent, wherever the system stops, and whatever is offered then.
+/// Tests of wrapping session frames in ZMTP messages: which bytes are gathered for a send, wherever the
+/// system stops, and whatever the caller offers next.
 #include <lightq/zmtp_framing.hpp>
 
 #include <gtest/gtest.h>
@@ -20,18 +21,18 @@ std::string frame(std::size_t body_bytes, char letter) {
   return bytes;
 }
 
-/// What a peer gets: a message a frame.
+/// Returns the bytes that a peer receives: one message with this frame.
 std::string in_message(const std::string& bytes) {
   std::array<std::byte, zmtp::frame_header_bytes_max> header{};
   const std::size_t header_bytes = zmtp::encode_frame_header(header.data(), bytes.size(), false);
   return std::string(as_text(ByteView(header).first(header_bytes))) + bytes;
 }
 
-/// As a socket that takes what it is told to.
+/// A socket that accepts a given number of bytes.
 class Wire {
  public:
-  /// Offers `text` in parts that end at `cuts`, of which the system takes `room` bytes. Answers how many were
-  /// taken.
+  /// Offers `text` in parts that end at `cuts`. The system accepts `room` bytes. Returns the number of
+  /// accepted bytes of `text`.
   std::size_t write(std::string& text, std::size_t room, const std::vector<std::size_t>& cuts = {}) {
     passed += std::string(as_text(output));
     output.clear();
@@ -97,7 +98,7 @@ TEST(ZmtpFraming, AFrameThatHasNotBegunMayGiveWayToAnother) {
     Wire wire;
     std::string text = three[1] + three[0];
     const std::size_t taken = wire.write(text, room);
-    // As a caller does: what has begun is finished, and what has not is thought better of.
+    // As a caller does, finishes a frame that has begun, and replaces a frame that has not.
     std::string next = taken == 0                 ? other
                        : taken < three[1].size()  ? three[1].substr(taken) + other
                        : taken == three[1].size() ? other

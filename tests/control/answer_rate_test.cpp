@@ -1,4 +1,4 @@
-/// Tests of how much of answers somebody may have: control/answer_rate.
+/// Tests of control/answer_rate: the limit on the bytes of replies per owner.
 #include "broker/control/answer_rate.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class AnswerRateTest : public testing::Test {
  protected:
   static constexpr std::size_t per_second = 800;
 
-  /// Asks, and has an answer of so many KiB; false: it is refused.
+  /// Makes a request with a reply of `kib` KiB. Returns false if the request is refused.
   bool ask(const std::string& owner, std::size_t kib) {
     const auto taken = rate.take(owner, now);
     if (taken) rate.settle(owner, *taken, kib * limits::KiB);

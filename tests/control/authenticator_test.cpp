@@ -1,4 +1,4 @@
-/// Tests of checking passwords off the control thread: control/authenticator.
+/// Tests of control/authenticator: checking passwords outside the control thread.
 #include "broker/control/authenticator.hpp"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(Authenticator, RecognisesCredentialsItHasSeenToBeRight) {
 TEST(Authenticator, ForgetsTheCredentialsUnusedForLongestBeyondItsLimit) {
   Room room;
   const auto given = [](std::uint64_t id) { return Credentials{"user", "password " + std::to_string(id)}; };
-  constexpr std::uint64_t most = limits::credentials_remembered_max / 2;  // each is remembered in two ways
+  constexpr std::uint64_t most = limits::credentials_remembered_max / 2;  // each credential has two entries
   for (std::uint64_t id = 1; id <= most; ++id) room.authenticator.remember(id, given(id));
   EXPECT_EQ(room.authenticator.remembered(given(1)), 1U)
       << "the limit is not reached yet; now 1 was used last";
@@ -171,14 +171,15 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
 TEST(Authenticator, OnlyWhatIsAskedAlikeSharesAComputation) {
   Room room;
   const CredentialRecord other{4, "user", room.user.argon2};
-  // By what the broker knows the first three are one and the same.
+  // Only requests with the same source and subject share a computation. It makes no difference which
+  // credential the broker knows.
   const std::vector<Asking> subjects = {{"a", ""}, {"a", "topic t"}, {"b", "topic t"}, {"a", "topic u"}};
   int runs = 0;
   for (const CredentialRecord* const first :
        std::vector<const CredentialRecord*>{&room.user, &other, nullptr}) {
     for (const CredentialRecord* const second : {first, static_cast<const CredentialRecord*>(nullptr)}) {
       for (std::size_t i = 0; i < subjects.size(); ++i) {
-        const std::string run = std::to_string(++runs);  // of which no failure is known
+        const std::string run = std::to_string(++runs);  // a new source without known failures
         const auto before = room.authenticator.computations();
         const auto ask = [&](const CredentialRecord* credential, const Asking& asking) {
           room.authenticator.verify(credential, {"user", "wrong"}, [](AuthOutcome) {},
@@ -205,7 +206,7 @@ TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
   EXPECT_EQ(room.authenticator.computations(), 1U);
 }
 
-/// An authenticator whose clock the test moves, and that keeps what it would do later.
+/// An authenticator with a clock that the test advances. It queues delayed tasks.
 struct StoppedRoom {
   explicit StoppedRoom(std::size_t most = 1024) : waiting_max(most) {}
   const std::size_t waiting_max;
@@ -228,7 +229,7 @@ struct StoppedRoom {
     authenticator.verify(name == "user" ? &user : nullptr, {name, password},
                          [this](AuthOutcome got) { outcomes.push_back(got); }, {source, {}});
   }
-  /// Lets the time pass, and what was to be done by then be done.
+  /// Advances the clock and runs the tasks that are due.
   void pass(std::chrono::milliseconds time) {
     now += time;
     auto tasks = std::exchange(later, {});
@@ -244,7 +245,7 @@ struct StoppedRoom {
     run_until(loop, [&] { return authenticator.computations() == count && is_idle(); });
   }
   [[nodiscard]] bool is_idle() const { return !authenticator.is_computing(); }
-  /// So many wrong ones, after which the source waits a second for each answer.
+  /// Sends wrong passwords until the source waits one second for each reply.
   void slow_down(const std::string& source, int failures = 12) {
     for (int i = 0; i < failures; ++i) {
       try_password("slow " + std::to_string(i), source, "anybody");
@@ -315,7 +316,7 @@ TEST(Authenticator, WhoTriesManyPasswordsMakesRoomForAnotherNameOfItsSource) {
   room.slow_down("attacker");
   const auto before = room.authenticator.computations();
   constexpr std::size_t most = limits::logins_waiting_slowed_max;
-  // One more than wait is at the worker.
+  // The worker computes one request, and `most` wait.
   for (std::size_t i = 0; i <= most; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
   EXPECT_TRUE(room.outcomes.empty());
   room.try_password("another", "attacker", "zed");
@@ -346,7 +347,7 @@ TEST(Authenticator, OfTooManyAnswersThatAreHeldBackTheOldestIsGivenEarly) {
       room.try_password("guess " + std::to_string(done), "attacker", "zed");
     asked += each;
     room.wait_for_computations(before + done);
-    room.now += std::chrono::milliseconds(32);  // and nothing is done meanwhile
+    room.now += std::chrono::milliseconds(32);  // while no delayed task runs
   }
   EXPECT_EQ(room.outcomes, std::vector<AuthOutcome>(asked - most, AuthOutcome::wrong));
   room.pass(std::chrono::milliseconds(1000));
@@ -387,7 +388,7 @@ TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
 }
 
 TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
-  StoppedRoom room(8);  // of which one source has two
+  StoppedRoom room(8);  // at most two for each source
   LimitCounts counts;
   room.authenticator.count_in(counts);
   const auto counted = [&] {
@@ -398,7 +399,7 @@ TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
     return reached;
   };
   using Reached = std::map<std::string, std::uint64_t>;
-  // The first is at the worker.
+  // The worker computes the first request.
   for (int i = 0; i < 3; ++i) room.try_password("guess " + std::to_string(i), "a", "zed");
   EXPECT_EQ(counted(), Reached());
   room.try_password("guess", "a", "zed");

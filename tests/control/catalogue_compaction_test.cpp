@@ -1,4 +1,4 @@
-/// Tests of the catalogue's compaction while it is in use: control/catalogue, control/catalogue_compaction,
+/// Tests of compacting the catalogue while it is in use: control/catalogue, control/catalogue_compaction,
 /// control/catalogue_compactor.
 #include "broker/control/catalogue_compaction.hpp"
 
@@ -46,7 +46,7 @@ ClientKeyRecord client_key(TopicId topic, std::size_t number, std::uint64_t expi
   return record;
 }
 
-/// A catalogue with a topic whose clients renew ten keys over and over.
+/// A catalogue with a topic. Its clients renew ten keys again and again.
 class Renewing : public testing::Test {
  protected:
   void renew(std::size_t times) {
@@ -54,7 +54,7 @@ class Renewing : public testing::Test {
       ASSERT_TRUE(catalogue->put_client_key(client_key(topic, i % 10, ++expires_ms)).ok());
   }
   std::string generation(const std::string& which) { return room.path() + "/" + which; }
-  /// What another broker would find in a copy of the directory as it is now.
+  /// Returns the records that another broker would find in a copy of the present directory.
   std::vector<std::string> found_after_a_kill() {
     CatalogueRoom other;
     std::filesystem::copy(room.path(), other.path(), std::filesystem::copy_options::recursive);
@@ -63,7 +63,7 @@ class Renewing : public testing::Test {
     return opened == nullptr ? std::vector<std::string>() : records_of(opened->state());
   }
 
-  /// The log that there is stays in use, and serves the next start.
+  /// Runs a compaction that must fail. Checks that the present log stays in use and serves the next start.
   void expect_failure(const std::function<void(CatalogueCompaction&)>& run, const std::string& why) {
     renew(5000);
     ASSERT_TRUE(catalogue->is_mostly_history());
@@ -143,7 +143,7 @@ TEST_F(Renewing, AKillAtAnyMomentLeavesTheStateAsItWasPromised) {
   renew(3);
   ASSERT_TRUE(catalogue->flush().ok());
   EXPECT_EQ(found_after_a_kill(), records_of(catalogue->state())) << "and lacks what has changed";
-  // After the rename, before the old one is removed: both are there.
+  // The state after the rename and before the removal of the old log: both exist.
   CatalogueRoom both;
   std::filesystem::create_directory(both.path());
   const auto recursively = std::filesystem::copy_options::recursive;
@@ -200,7 +200,7 @@ TEST_F(Renewing, TheLogStaysShortWhileItIsUsed) {
     longest = std::max(longest, bytes_below(room.path()));
   }
   test::run_until(loop, [&] { return !std::filesystem::exists(generation("00000001")); });
-  // 100,000 records are 25 MB; the state is two kilobytes.
+  // 100,000 records are 25 MB; the state is 2 KB.
   EXPECT_LT(longest, 16 * limits::MiB);
   const auto expected = records_of(catalogue->state());
   EXPECT_EQ(found_after_a_kill(), expected);
@@ -212,10 +212,10 @@ TEST_F(Renewing, ACompactorThatEndsGivesUp) {
   {
     CatalogueCompactor compactor(loop, *catalogue);
     compactor.look();
-    compactor.look();  // one is under way
+    compactor.look();  // a compaction is running already
   }
   bool turned = false;
-  loop.post_answer([&] { turned = true; });  // behind what the compaction may have posted
+  loop.post_answer([&] { turned = true; });  // runs after any task that the compaction posted
   test::run_until(loop, [&] { return turned; });
   EXPECT_TRUE(std::filesystem::exists(generation("00000001")));
   EXPECT_TRUE(catalogue->is_mostly_history()) << "another one may begin";

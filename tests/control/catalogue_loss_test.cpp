@@ -1,5 +1,5 @@
-/// Tests of a catalogue that has lost records, and of which topics it remembers as removed:
-/// control/catalogue.
+/// Tests of control/catalogue: a catalogue that has lost records, and the topics that it remembers as
+/// removed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using test::CatalogueRoom;
 using test::name;
 using testing::HasSubstr;
 
-/// Changes one byte of the (only) file that holds `text`.
+/// Changes one byte in the only file that contains `text`.
 void damage(const std::string& directory, const std::string& text) {
   for (const auto& file : std::filesystem::recursive_directory_iterator(directory)) {
     if (!file.is_regular_file()) continue;
@@ -104,7 +104,7 @@ TEST(CatalogueLoss, GoesOnWhenThereIsADescriptorForItsFlushAgain) {
   EXPECT_TRUE(catalogue->add_topic(name("second"), {}, 0).ok());
 }
 
-/// A catalogue whose new log is written, but not yet in the old one's place.
+/// A catalogue with a new log that is written, but has not replaced the old one yet.
 class CatalogueReplaced : public testing::Test {
  protected:
   CatalogueReplaced() {

@@ -16,7 +16,7 @@
 
 namespace lightq::broker::test {
 
-/// Keeps what was written to it.
+/// Keeps the lines that were logged. Fails the test if a line contains a secret.
 class RecordingSink final : public LogSink {
  public:
   void write(LogLevel, std::string_view line) override {

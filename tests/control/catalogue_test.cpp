@@ -1,4 +1,4 @@
-/// Tests of the catalogue over restarts and crashes: control/catalogue.
+/// Tests of control/catalogue: restarts and crashes.
 #include "broker/control/catalogue.hpp"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ TEST(Catalogue, SurvivesBeingKilledAfterAnAppend) {
   CatalogueRoom room;
   auto killed = room.open();
   ASSERT_TRUE(killed->add_topic(name("t"), {}, 0).ok());
-  // Another reads what the first has written but neither flushed nor closed.
+  // The copy has the records that the first catalogue wrote without a flush or close.
   std::filesystem::copy(room.path(), room.directory / "copy", std::filesystem::copy_options::recursive);
   const auto copy = Catalogue::open(room.directory / "copy", room.options(), room.sink);
   ASSERT_TRUE(copy.ok()) << copy.error().text();
@@ -246,7 +246,7 @@ TEST(Catalogue, LetsThePortsOfAClosedEndpointAndADeletedTopicRest) {
     ASSERT_TRUE(catalogue->remove_topic(topic).ok());
   }
   EXPECT_EQ(room.open()->state().released_ports().size(), 3U);
-  room.now_ms += 400'000;  // 5001 has rested for 700 s now, the others for 400
+  room.now_ms += 400'000;  // port 5001 was released 700 s ago, the others 400 s ago
   EXPECT_THAT(room.open()->state().released_ports(),
               testing::ElementsAre(testing::Key(5002), testing::Key(5003)));
 }
@@ -291,7 +291,7 @@ TEST(Catalogue, WritesAShorterLogWhenMostOfItIsHistory) {
     }
     before = encoded(catalogue->state());
   }
-  std::filesystem::create_directory(room.path() + "/00000002.new");  // of an earlier try
+  std::filesystem::create_directory(room.path() + "/00000002.new");  // left by an earlier compaction
   EXPECT_EQ(encoded(room.open()->state()), before);
   EXPECT_FALSE(std::filesystem::exists(room.path() + "/00000001"));
   EXPECT_TRUE(std::filesystem::exists(room.path() + "/00000002"));
@@ -311,8 +311,8 @@ TEST(Catalogue, RefusesAForeignFile) {
   EXPECT_FALSE(room.try_open().ok());
 }
 
-/// A catalogue whose newest generation is a file that a newer version wrote; and what is left of others,
-/// which a start removes.
+/// Makes a catalogue with a newest generation from a newer version. Remains of other generations, which
+/// a start removes, lie beside it.
 void put_newer(CatalogueRoom& room, const std::string& name) {
   for (const std::string generation : {"00000001", "00000002", "00000003.new"}) {
     const std::filesystem::path directory = room.path() + "/" + generation;
@@ -365,7 +365,7 @@ TEST(Catalogue, KeepsOptionalChangesThatItDoesNotKnow) {
   EXPECT_THAT(kept, testing::Contains(R"({"op":"format","version":1})"));
 }
 
-/// Broker 0.1.0 wrote these before there were raw consumers.
+/// Broker 0.1.0 wrote these records before raw consumers existed.
 TEST(CatalogueRecord, OfAnEndpointWithoutAConnectionTypeIsZeroMqs) {
   const std::string old =
       R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002})";
@@ -402,7 +402,7 @@ TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
   }
 }
 
-/// A log whose messages cannot be read for now.
+/// A log with messages that cannot be read now.
 class UnreadableLog final : public log::Log {
  public:
   explicit UnreadableLog(std::unique_ptr<log::Log> log) : log_(std::move(log)) {}
@@ -430,8 +430,8 @@ class UnreadableLog final : public log::Log {
   Error error_{ErrorCode::io_error, "cannot open a segment", EMFILE};
 };
 
-// Users and topics would seem never to have been made, and the next start would take their files for
-// leftovers.
+// Taken for empty, the catalogue would lose all users and topics, and the next start would remove their files
+// as leftovers.
 TEST(Catalogue, OneThatCannotBeReadNowIsNotTakenForAnEmptyOne) {
   CatalogueRoom room;
   ASSERT_TRUE(room.open()->add_topic(name("orders"), file_settings(), 0).ok());

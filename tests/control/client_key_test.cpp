@@ -1,5 +1,5 @@
-/// Tests of clients' keys: what the catalogue keeps of them, and what joins ask and answer where the broker
-/// encrypts.
+/// Tests of clients' keys: the records in the catalogue, and the requests and replies of joins to a broker
+/// that encrypts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(ClientKeyCatalogue, RemembersKeysOverARestartAndForgetsThoseThatHaveExpired
             (std::vector{of(1, EndpointRole::produce, now_ms + 1000), of(1, EndpointRole::sub, now_ms + 1000),
                          of(3, EndpointRole::produce, now_ms + 5000)}));
   EXPECT_TRUE(catalogue->state().client_keys_of(other).empty());
-  // A compacted log says the same.
+  // A compacted log has the same records.
   CatalogueState again;
   for (const auto& change : catalogue->state().snapshot()) again.apply(decode_change(encode(change)).value());
   EXPECT_EQ(again.client_keys_of(topic), catalogue->state().client_keys_of(topic));
@@ -178,7 +178,7 @@ TEST_F(Encrypting, WhatTheDataPlaneOpenedIsClosedAgainWhereTheKeyFindsNoRoom) {
     key[2] = std::byte{1};
     ASSERT_TRUE(catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000, {}}).ok());
   }
-  // Of nobody in particular, so that none has more than its share.
+  // The present keys belong to no user, so no user is over its quota.
   const auto reply = ask(join(key_of(1)));
   ASSERT_TRUE(std::holds_alternative<protocol::ErrorReply>(reply));
   EXPECT_EQ(std::get<protocol::ErrorReply>(reply).code, ErrorCode::limit_reached);
@@ -207,7 +207,7 @@ TEST_F(Encrypting, AKeyThatMadeRoomLetsNobodyInAnyMore) {
   create(false);
   const Grant grant{topic_, EndpointRole::pull};
   const auto record = [&](std::size_t i) {
-    const std::uint64_t user = 4711 + i % 2;  // neither is there: deleted since
+    const std::uint64_t user = 4711 + i % 2;  // both users are unknown, as after their deletion
     CurvePublicKey key{};
     key[0] = static_cast<std::byte>(i & 0xFFU);
     key[1] = static_cast<std::byte>(i >> 8U);

@@ -1,4 +1,4 @@
-/// Tests of what each control command does: control/command_handler.
+/// Tests of control/command_handler: the effect of each control command.
 #include "broker/control/command_handler.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using test::run_until;
 const Credentials admin{"lightq_admin", planted::admin_password};
 const Credentials user{"user", planted::user_password};
 
-/// A handler with all its parts; `restart` makes new ones on the same catalogue.
+/// A handler with all its parts. `restart` makes new ones on the same catalogue.
 struct Broker {
   EventLoop loop;
   test::CatalogueRoom room;
@@ -228,7 +228,7 @@ TEST(CommandHandler, LimitsTheNumberOfTopics) {
   Broker broker;
   broker.topics_max = 3;
   broker.restart();
-  // At once, so that those still being created count too.
+  // All requests run together, so topics that are still being created count too.
   int created = 0;
   int refused = 0;
   for (const char* topic : {"a", "b", "c", "d", "e"}) {

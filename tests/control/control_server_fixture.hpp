@@ -1,4 +1,4 @@
-/// A control socket and clients of it, for its tests. Layer: control.
+/// A control socket and its clients, for tests of the control socket. Layer: control.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@
 
 namespace lightq::broker::test {
 
-/// By whom a request is asked here: the user whose number its user id is, or else not known.
+/// Identifies the user of a request: a user id that is a number is the user's number. Other user ids are
+/// unknown users.
 inline std::optional<Error> asked_by(const protocol::Credentials& given,
                                      const ControlServer::Answer& answer) {
   if (given.user_id.empty() || given.user_id.find_first_not_of("0123456789") != std::string::npos)
@@ -32,8 +33,8 @@ inline std::optional<Error> asked_by(const protocol::Credentials& given,
   return answer.asked_by(std::stoull(given.user_id));
 }
 
-/// A server on a thread of its own that answers ping, and keeps every stats request; of one of a user that
-/// asks too much it says so.
+/// A server on its own thread that answers ping and keeps stats requests. It refuses a stats request if its
+/// user has too many under way.
 class Server {
  public:
   explicit Server(const ControlLimits& control_limits = {}, std::size_t answer_bytes = 0,
@@ -65,7 +66,7 @@ class Server {
   ~Server() { thread_ = {}; }
   [[nodiscard]] const std::string& uri() const { return server_->bound_uri(); }
   [[nodiscard]] int port() const { return std::stoi(uri().substr(uri().rfind(':') + 1)); }
-  /// Answers what was kept.
+  /// Answers the kept requests.
   void release() {
     loop_.post_answer([this] {
       for (const auto& answer : kept_)
@@ -78,7 +79,7 @@ class Server {
       aside_.clear();
     });
   }
-  /// Behind what the loop's thread is doing.
+  /// Returns a count. The loop's thread reads it after its current work.
   [[nodiscard]] std::uint64_t count_of(Limit limit) {
     std::promise<std::uint64_t> told;
     loop_.post_answer([&] { told.set_value(counts_.of(limit)); });
@@ -104,7 +105,7 @@ class Client {
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
     socket_.connect(server.uri());
   }
-  /// From this address of the loopback network. Does not read ahead.
+  /// Connects from address `from` of the loopback network. The socket does not read ahead.
   Client(const Server& server, zmq::socket_type type, const std::string& from) : socket_(context_, type) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
@@ -118,7 +119,7 @@ class Client {
       socket_.send(zmq::buffer(parts[i]), flags);
     }
   }
-  /// The parts of one answer; none after ten seconds.
+  /// Returns the parts of one reply, or nothing after 10 s.
   std::vector<std::string> receive() {
     std::vector<std::string> parts;
     zmq::message_t part;

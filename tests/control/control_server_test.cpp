@@ -37,8 +37,8 @@ using test::pong;
 using test::Server;
 using testing::HasSubstr;
 
-/// As Server, where each source may ask five times a second and each connection twice, by a clock that stands
-/// still.
+/// A server with a stopped clock that permits five requests a second for each source. Two requests of each
+/// connection are free.
 class StingyServer {
  public:
   StingyServer() {
@@ -244,7 +244,7 @@ TEST(ControlServer, OutlivesAClientThatSendsMoreThanTheHardLimit) {
   EXPECT_EQ(polite.ask(ping), pong);
 }
 
-/// Sends bytes as a stranger would and waits until the server hangs up; false if it did not in ten seconds.
+/// Sends bytes as an unauthenticated peer. Returns true if the server closes the connection within 10 s.
 bool is_hung_up_on(int port, const std::string& bytes, std::string& received) {
   const int stranger = socket(AF_INET, SOCK_STREAM, 0);
   const timeval patience{10, 0};
@@ -267,8 +267,8 @@ bool is_hung_up_on(int port, const std::string& bytes, std::string& received) {
 
 TEST(ControlServer, HangsUpOnPeersThatSpeakNoZmtp3) {
   const Server server;
-  // An unversioned (ZMTP 1) peer: length, flags, identity; then a frame with a request that must not be
-  // taken.
+  // An unversioned (ZMTP 1) peer: length, flags, identity, then a frame with a request. The server must not
+  // accept the request.
   std::string zmtp1 = {1, 0};
   zmtp1 += static_cast<char>(ping.size() + 1);
   zmtp1 += '\0';
@@ -363,7 +363,7 @@ TEST(ControlServer, CountsWhoLeavesTooMuchUnreadByItselfApart) {
 
 TEST(ControlServer, WhoIsStillReadingItsAnswersIsNotTheFirstThatMakesRoom) {
   constexpr std::size_t answer_bytes = 4 * limits::MiB;
-  constexpr int answers = 8;  // more than lies between
+  constexpr int answers = 8;  // more bytes than the buffers between server and client
   Server server({.connections_max = 3}, answer_bytes, 1'000'000);
   const std::string of_seven = std::string(R"("7","password":")") + planted::user_password + "\"}";
   Client reader(server, zmq::socket_type::dealer, "127.0.0.2");

@@ -1,4 +1,4 @@
-/// Tests of what the users of a control socket have of it: control/control_server.
+/// Tests of the quotas of users on a control socket: control/control_server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ using test::pong;
 using test::Server;
 using testing::HasSubstr;
 
-/// Of a user of this number, kept until it is released.
+/// Returns a request of the user with this number that the server keeps until `release`.
 std::string kept_of(int number) {
   return R"({"cmd":"stats","topic":"t","user_id":")" + std::to_string(number) + R"(","password":"p"})";
 }
 
-/// Likewise, answered at once.
+/// Returns a request of the user with this number that the server answers immediately.
 std::string answered_of(int number) {
   return R"({"cmd":"list_topics","admin_user_id":")" + std::to_string(number) + R"(","admin_password":"p"})";
 }

@@ -1,4 +1,5 @@
-/// What one client of the control socket makes others wait: counts of requests in a turn, and no times.
+/// Tests of how long one client of the control socket makes others wait. They count requests in a turn, and
+/// measure no times.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -21,7 +22,7 @@ using lightq::test::frame;
 using lightq::test::opening;
 using lightq::test::Wire;
 
-/// Answers each request with as many bytes.
+/// Answers each request with its own body.
 class Echo final : public ControlConnection::Requests {
  public:
   explicit Echo(EventLoop& loop) : loop_(loop) {}
@@ -43,7 +44,7 @@ class Echo final : public ControlConnection::Requests {
 class ControlTurnsTest : public testing::Test {
  protected:
   ControlTurnsTest() {
-    int pair[2] = {-1, -1};  // where each send arrives by itself
+    int pair[2] = {-1, -1};  // a socket that keeps each send separate
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     wire_.peer = UniqueFd(pair[1]);
     connection_ = std::make_unique<ControlConnection>(wire_.loop, UniqueFd(pair[0]), owner_, wire_.scratch, 1,

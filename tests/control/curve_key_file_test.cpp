@@ -1,4 +1,4 @@
-/// Tests of the files that keep keys.
+/// Tests of key files.
 #include "broker/control/curve_key_file.hpp"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ struct Item {
 
 class FairQueueTest : public testing::Test {
  protected:
-  /// The numbers of what had to go.
+  /// Adds an item. Returns the numbers of the items that were evicted for it.
   std::vector<int> push(const std::string& source, const std::string& name, bool doubtful = false,
                         std::size_t source_max = 4) {
     std::vector<int> gone;

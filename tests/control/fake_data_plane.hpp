@@ -1,4 +1,4 @@
-/// A data plane that does nothing but remember what it was asked. Tests only.
+/// A data plane that does nothing but record the calls. Tests only.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace lightq::broker::test {
 
-/// Answers through the loop, as the real one does.
+/// Replies through the loop, like the real data plane.
 class FakeDataPlane final : public DataPlane {
  public:
   explicit FakeDataPlane(EventLoop& loop) : loop_(loop) {}
@@ -100,11 +100,11 @@ class FakeDataPlane final : public DataPlane {
   std::map<std::uint64_t, std::string> topics;
   std::map<std::uint64_t, std::vector<EndpointRecord>> endpoints_;
   std::set<std::string> left;
-  std::vector<Leaver> leavers;  // of what was left
+  std::vector<Leaver> leavers;  // for the entries of `left`
   std::map<std::uint64_t, UserAccess> users;
   std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
-  std::vector<TicketHolder> holders;              // of joins
-  std::optional<protocol::Ticket> ticket;         // for whoever joins; nothing: there is none
+  std::vector<TicketHolder> holders;              // of the joins
+  std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
   std::set<std::string> paused;                   // TOPIC_ID/GROUP
   std::optional<Error> refuse_add;
   std::string refuse_name;

@@ -1,4 +1,4 @@
-/// Tests of which connections to the control socket make room: control/known_connections.
+/// Tests of control/known_connections: which connections to the control socket are evicted for others.
 #include "broker/control/known_connections.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(KnownConnections, NothingHappensToOneThatIsNotKnown) {
   EXPECT_EQ(known.to_displace(), std::nullopt);
 }
 
-/// As the class says it, by looking at all of them.
+/// A model with the rule of the class, computed by examining all connections.
 struct Model {
   struct Place {
     std::string owner;
@@ -99,8 +99,8 @@ struct Model {
     return one.unread != other.unread ? other.unread : one.used < other.used;
   }
 
-  /// Of all the owners that have most the idle connection that was used longest ago; where there is none, of
-  /// those whose answers have not wholly left.
+  /// Returns the connection to evict. Only the owners with the most connections count. Their idle connection
+  /// that was used longest ago goes first. Connections with unread replies follow when none is idle.
   [[nodiscard]] std::optional<std::uint64_t> to_displace() const {
     std::map<std::string, std::size_t> counts;
     for (const auto& [connection, place] : places) ++counts[place.owner];
@@ -132,7 +132,7 @@ TEST(KnownConnections, DoAsAModelThatLooksAtAllOfThem) {
       }
       case 1:
         known.busy(connection);
-        if (place != model.places.end()) place->second.busy = true;  // and whatever else it was is forgotten
+        if (place != model.places.end()) place->second.busy = true;  // forgets any other state
         break;
       case 2:
         known.idle(connection);

@@ -1,4 +1,4 @@
-/// Tests of slowing down who tries passwords: control/login_throttle, recent_map, request_rate,
+/// Tests of slowing down password guesses: control/login_throttle, recent_map, request_rate,
 /// endpoint/request_source.
 #include "broker/control/login_throttle.hpp"
 
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 
 class LoginThrottleTest : public testing::Test {
  protected:
-  /// The delays of so many wrong passwords in a row.
+  /// Reports `times` wrong passwords. Returns the delay of each.
   std::vector<std::chrono::milliseconds> fail(const std::string& source, const std::string& user, int times) {
     std::vector<std::chrono::milliseconds> delays;
     for (int i = 0; i < times; ++i) delays.push_back(throttle.wrong(source, user, now));

@@ -1,4 +1,4 @@
-/// Runs an event loop until something is true. Tests only.
+/// Runs an event loop until a condition holds. Tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace lightq::broker::test {
 
-/// Lets `loop` work on this thread until `done()` holds; a failure after ten seconds.
+/// Runs `loop` on this thread until `done()` holds. Fails the test after 10 s.
 inline void run_until(EventLoop& loop, const std::function<bool()>& done) {
   std::stop_source stop;
   const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(10);

@@ -1,4 +1,4 @@
-/// Tests of what a start makes of the keys that clients have registered before: control/registration_check.
+/// Tests of control/registration_check: which client keys of earlier runs stay registered after a start.
 #include "broker/control/registration_check.hpp"
 
 #include <gmock/gmock.h>

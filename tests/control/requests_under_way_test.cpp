@@ -1,4 +1,4 @@
-/// Tests of who may have how many requests under way: control/requests_under_way.
+/// Tests of control/requests_under_way: the quotas for requests under way.
 #include "broker/control/requests_under_way.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
   EXPECT_EQ(under_way.total(), 2U);
 }
 
-/// So many of those that the user asks for from there are his.
+/// Enters requests of the user from `source` until one is refused. Returns the number of accepted requests.
 std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Turn>& requests, std::uint64_t holder,
                      const std::string& source = "a") {
   std::size_t taken = 0;

@@ -1,4 +1,4 @@
-/// Tests of the files that the broker's certificate and key lie in.
+/// Tests of the files with the broker's certificate and key.
 #include "broker/control/tls_files.hpp"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST_F(TlsFilesTest, TheBrokersOwnAreMadeOnceForItsOwnerAlone) {
   EXPECT_NE(own(), first);
 }
 
-/// The power may fail between the two files.
+/// The power may fail between the writes of the two files.
 TEST_F(TlsFilesTest, AMissingCertificateIsMadeForTheKey) {
   const std::string first = own();
   const std::string key = read(files.key);

@@ -1,5 +1,5 @@
-/// What tests of the commands of users and rights share: a command handler with a catalogue and a data plane
-/// that only remembers.
+/// A fixture for tests of the commands about users and grants: a command handler with a catalogue, and a data
+/// plane that only records calls.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-/// Tests of users, their rights, and who may ask what: control/user_commands, control/command_handler.
+/// Tests of users, their grants, and the permissions of commands: control/user_commands,
+/// control/command_handler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ using test::name;
 using test::run_until;
 using testing::ElementsAre;
 
-/// Adds up what the request is to be charged for.
+/// Sums the work that a request is charged for.
 class WorkCount final : public RequestCourse {
  public:
   void stand_aside(bool) override {}
@@ -100,7 +101,7 @@ TEST_F(UserCommands, EachCommandNeedsItsRight) {
       {protocol::Resume{ann, t, {}}, {.manage = true}},
       {protocol::Purge{ann, t, {}}, {.manage = true}},
       {protocol::SetPassword{ann, true, {}, t, "another"}, {.manage = true}},
-      {protocol::CreateTopic{ann, t, {}, {}}, {.manage = true}},  // last but one: it exists
+      {protocol::CreateTopic{ann, t, {}, {}}, {.manage = true}},  // second to last, because the topic exists
       {protocol::DeleteTopic{ann, name("none")}, {.manage = true}}};
   for (const Rights has :
        {Rights{}, Rights{.produce = true}, Rights{.consume = true}, Rights{.manage = true}}) {
@@ -261,8 +262,8 @@ TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
   create_topic("nobodys", admin, {});
   create_user({{"t", {.produce = true}}});
   int guesses = 0;
-  // Each pair of a name's requests, from a source of its own: what they cost may depend on what they say
-  // alone.
+  // Each pair of requests comes from its own source and guesses the same password. The cost may depend only
+  // on the content of the requests.
   const auto cost = [&](const std::string& who, std::size_t first, std::size_t second) {
     const Credentials guess{who, "guess " + std::to_string(++guesses)};
     const std::vector<Request> requests = {
@@ -272,7 +273,8 @@ TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
     const auto before = authenticator.computations();
     for (const std::size_t each : {first, second})
       handler->handle(requests[each], {[](const Reply&) {}, RequestSource{std::to_string(guesses), {}}});
-    run_until(loop, [&] { return !authenticator.is_computing(); });  // the answers are held back for long
+    // The replies are delayed for much longer.
+    run_until(loop, [&] { return !authenticator.is_computing(); });
     return authenticator.computations() - before;
   };
   for (const std::string& who :
@@ -338,7 +340,7 @@ TEST_F(UserCommands, TheListTellsRightsAndNoHashes) {
   EXPECT_EQ(protocol::to_json(reply).find("argon2"), std::string::npos);
 }
 
-/// Every command that credentials go with, asked by `by` of a topic and a user.
+/// Returns every command with credentials, asked by `by` about a topic and a user.
 std::vector<Request> all_commands(const Credentials& by, const std::string& of_topic,
                                   const std::string& of_user) {
   const TopicName t = name(of_topic);
@@ -376,7 +378,7 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   const auto ask_all = [&](const std::string& who, const std::string& password, std::uint64_t work) {
     for (const auto& [topic, user] : {std::pair("t", "eve"), std::pair("none", "nobody")}) {
       for (std::size_t i = 0; i < all_commands({}, topic, user).size(); ++i) {
-        // Each from another source, which would be slowed down otherwise.
+        // Uses another source for each request, because a source with many failures is slowed down.
         const std::string number = std::to_string(++asked);
         const Request request = all_commands({who, work == 0 ? password : password + number}, topic, user)[i];
         const std::uint64_t before = authenticator.computations();
@@ -393,7 +395,8 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   for (const std::string& answer : answers)
     EXPECT_THAT(answer,
                 testing::HasSubstr(R"("code":"unauthorized_access","description":"unauthorized_access")"));
-  // Whose password is right hears what is missing, which is the same of what is not there.
+  // A user with the right password learns which grant is missing. The text is the same for topics and users
+  // that do not exist.
   answers.clear();
   asked = 0;
   ask_all(ann.user_id, ann.password, 0);

@@ -1,5 +1,5 @@
-/// Tests of passwords that are to be kept: whose they are, what they cost, and what happens while they are
-/// computed.
+/// Tests of passwords that are stored: their users, the cost of hashing, and commands that arrive during the
+/// computation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,8 @@ TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
   const Credentials eve{"eve", planted::other_password};
   ASSERT_EQ(code(protocol::CreateUser{admin, eve, true, {}, {}}), "ok");
   ASSERT_EQ(create_user({{"t*", {.manage = true}}}), "ok");
-  ASSERT_EQ(code(protocol::ListUsers{eve}), "ok");  // known from now on, as ann is below
+  // Her password is remembered from now on, and ann's after the next line.
+  ASSERT_EQ(code(protocol::ListUsers{eve}), "ok");
   ASSERT_EQ(create_topic("t-first", ann, {}), "ok");
   std::vector<std::string> answers;
   const auto begin = [&](const Request& request) {
@@ -178,7 +179,7 @@ TEST_F(UserCommands, ATopicNeverHasACredentialOfItsOwnAgain) {
     EXPECT_EQ(join("other", owner), "ok");
   };
   comes_back();
-  restart();  // the credentials that no topic has are forgotten
+  restart();  // forgets the credentials that no topic uses
   comes_back();
   const auto compaction = catalogue->begin_compaction();
   compaction->run({});

@@ -1,4 +1,4 @@
-/// Tests of what counts as lost to damage: delivery/damage_count.
+/// Tests of delivery/damage_count: which messages count as lost to damage.
 #include "broker/delivery/damage_count.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-/// When a topic's producers are written, who waits for that, and what a start believes.
+/// Tests of durable producers: when a topic's producers are written, which replies wait for that, and which
+/// producers a start restores.
 #include "broker/delivery/durable_producers.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class DurableProducersTest : public test::LogFixture {
     return {kept, ProducerTable(producer_file_entries_max, 7 * 86'400 * second_us)};
   }
 
-  /// A batch of this producer, into the log and the table.
+  /// Appends a batch of this producer to the log and records it in the table.
   void send(ProducerIdentity producer, std::uint64_t begin, std::size_t count, std::size_t bytes = 10) {
     send_to(*log, producer, begin, count, bytes);
   }
@@ -42,7 +43,7 @@ class DurableProducersTest : public test::LogFixture {
     producers.appended(batch.size());
   }
   std::optional<EncodedProducers> take() { return producers.take_save(LogEnds::of(*log), now); }
-  /// Takes what is to be saved, and saves it. False if nothing was.
+  /// Takes the pending save and writes it. Returns false if there is none.
   bool save() {
     auto taken = take();
     if (!taken) return false;
@@ -53,7 +54,7 @@ class DurableProducersTest : public test::LogFixture {
   }
   std::optional<ProducerSnapshot> on_disk() { return *ProducerFile(storage, directory).load(); }
   ProducerIdentity begin(std::uint64_t id) { return producers.open({}, id, now).producer.identity; }
-  /// As a start would: what the file says, and the log.
+  /// Restores the producers from the file and the log, as a start does. Returns the doubt, if any.
   std::optional<std::string> restart() {
     producers = make(Kept::on_disk);
     const auto found = on_disk();
@@ -64,7 +65,7 @@ class DurableProducersTest : public test::LogFixture {
     return known == nullptr ? 0 : known->expected;
   }
 
-  /// The n-th batch of all, where each has one message of 10 bytes.
+  /// Damages the n-th batch. All batches must have one message of 10 bytes.
   void damage_batch(std::uint64_t n) {
     const std::uint64_t batch_bytes = batch_layout::header_bytes + record_bytes(10);
     storage.bytes_of(segment_path(0))[4096 + n * batch_bytes + batch_layout::header_bytes + 6] ^=
@@ -165,7 +166,7 @@ TEST_F(DurableProducersTest, ATakeoverIsToldOnlyWhenItIsOnDiskAndHurriesTheLog) 
   EXPECT_EQ(on_disk()->producers.front().identity.epoch, 1);
 }
 
-// The one that comes back with the epoch it has is not told so either while a takeover before is not on disk.
+// A producer that opens again with its current epoch also waits while an earlier takeover is not on disk.
 TEST_F(DurableProducersTest, WhoComesBackWaitsForTheTakeoverBefore) {
   begin(5);
   ASSERT_TRUE(save());
@@ -182,7 +183,7 @@ TEST_F(DurableProducersTest, WhoComesBackWaitsForTheTakeoverBefore) {
   EXPECT_EQ(producers.open({5, 1}, 0, now).refusal, Code::fenced);
 }
 
-// What a killed process has written may not be on disk: the next one writes before it tells anybody.
+// A file that a killed process wrote may not be on disk. The next process writes one before its first reply.
 TEST_F(DurableProducersTest, AfterAStartTheFirstAnswerWaitsForAFileOfThisProcess) {
   begin(5);
   ASSERT_TRUE(save());
@@ -304,7 +305,7 @@ TEST_F(DurableProducersTest, WhoseMessagesAreDroppedUnreadIsUnknown) {
   for (const std::uint64_t id : {5, 6, 7}) begin(id);
   ASSERT_TRUE(save());
   send({5, 0}, 0, 2, 20'000);
-  send({6, 0}, 0, 1, 30'000);  // the next segment
+  send({6, 0}, 0, 1, 30'000);  // in the next segment
   send({5, 0}, 2, 1);
   ASSERT_TRUE(log->flush().ok());
   ASSERT_TRUE(log->drop_first({2}, 0));
@@ -333,7 +334,7 @@ TEST_F(DurableProducersTest, AfterDamageOnlyThoseAreKnownWhoCameBehindIt) {
   EXPECT_EQ(expected(6), 1U);
 }
 
-// What was lost in the middle must not be taken for stored because of what came behind it.
+// Messages that were lost in the middle must not count as stored because later ones are there.
 TEST_F(DurableProducersTest, WhoHasMessagesInTheDamageIsUnknownThoughLaterOnesAreThere) {
   for (const std::uint64_t id : {5, 6, 7, 8}) begin(id);
   send({7, 0}, 0, 1);
@@ -377,7 +378,7 @@ TEST_F(DurableProducersTest, ATableThatDoesNotGoOnInTheLogIsNotBelieved) {
   EXPECT_EQ(producers.find(9), nullptr);
 }
 
-// Who is known and who is not cannot be told: believed would be either a lie.
+// The log could not tell which producers are known. Both answers could be wrong.
 TEST_F(DurableProducersTest, ALogThatCannotBeReadNowForgetsNobody) {
   const ProducerIdentity producer = begin(5);
   ASSERT_TRUE(log->flush().ok());

@@ -1,4 +1,4 @@
-/// Tests of what one user may take of what there is: delivery/fair_share.
+/// Tests of delivery/fair_share: how much of a shared limit one user may take.
 #include "broker/delivery/fair_share.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// A consumer over a session for tests of delivery: keeps what it is handed.
+/// A session consumer for tests of delivery. It keeps the delivered messages.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace lightq::test {
 
 class FakeConsumer final : public broker::SessionConsumer {
  public:
-  /// One frame.
+  /// A delivered frame.
   struct Frame {
     OffsetRange range;
     std::uint32_t delivery;
@@ -32,7 +32,8 @@ class FakeConsumer final : public broker::SessionConsumer {
     packed += handed.slice.batch.is_compressed() ? 1 : 0;
     const broker::BatchSlice plain =
         broker::unpacked(handed.slice).value_or_throw().value_or(broker::BatchSlice{});
-    if (!plain.batch.valid()) return frames.push_back(std::move(frame));  // it is for the client to tell
+    // An unreadable batch is for the client to report.
+    if (!plain.batch.valid()) return frames.push_back(std::move(frame));
     const std::byte* at = plain.records.data();
     for (std::uint32_t left = plain.count; left != 0; --left) {
       const auto length = load_little_endian<std::uint32_t>(at);
@@ -59,7 +60,7 @@ class FakeConsumer final : public broker::SessionConsumer {
     for (const Frame& frame : frames) all.insert(all.end(), frame.payloads.begin(), frame.payloads.end());
     return all;
   }
-  /// The payloads since the last call, each with its delivery number where that is not 1: "a", "b#2".
+  /// Returns the payloads since the last call, with the delivery number if it is not 1: "a", "b#2".
   std::vector<std::string> take() {
     std::vector<std::string> taken;
     for (const Frame& frame : std::exchange(frames, {})) {
@@ -71,12 +72,12 @@ class FakeConsumer final : public broker::SessionConsumer {
 
   bool is_writable = true;
   CodecSet reads = CodecSet::known();
-  std::uint32_t refuses = 0;  ///< records of the next slice
+  std::uint32_t refuses = 0;  ///< the number of records of the next slice that it refuses
   bool ends_with_its_bytes = true;
   int flushes = 0;
   bool wants_late = false;
   std::vector<OffsetRange> was_late;
-  int packed = 0;  ///< slices that came compressed
+  int packed = 0;  ///< the number of slices that arrived compressed
   std::uint64_t message_bytes = 0;
   std::vector<Frame> frames;
   std::optional<Opened> opened_at;

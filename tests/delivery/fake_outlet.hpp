@@ -1,4 +1,5 @@
-/// A consumer for tests of delivery: takes what it has room for, "sends" when told.
+/// A plain consumer for tests of delivery. It accepts a limited number of messages, and sends them when the
+/// test says so.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace lightq::test {
 
 class FakeOutlet final : public broker::Outlet {
  public:
-  /// `room`: messages it takes before it refuses; `sends_at_once`: flush passes everything on.
+  /// `room` is the number of messages that it accepts before it refuses. With `sends_at_once`, flush sends
+  /// all messages.
   explicit FakeOutlet(std::size_t room = 1'000'000, bool sends_at_once = true)
       : room_(room), sends_at_once_(sends_at_once) {}
 

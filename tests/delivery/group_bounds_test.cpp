@@ -1,4 +1,5 @@
-/// Tests of what bounds a group and what its work costs: ranges, members, sums. Counts, not times.
+/// Tests of the limits of a group and the cost of its work: ranges, members, sums. They count work, and
+/// measure no times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +22,8 @@ using test::Member;
 
 class GroupBounds : public testing::Test, public GroupWorld {};
 
-/// Groups of `user` with members that acknowledge every other message and leave, until nothing more is handed
-/// out.
+/// Makes groups of `user`. Their members acknowledge every other message and leave, until the group stops
+/// delivering.
 void scatter(GroupWorld& world, std::uint64_t user, int groups, std::uint64_t messages) {
   for (int group = 0; group < groups; ++group) {
     const auto open = asked("u" + std::to_string(user) + "g" + std::to_string(group));
@@ -216,7 +217,8 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   const std::uint64_t before = TurnWork::bytes();
   const auto shown = scattered.topic.stats(scattered.wall);
   EXPECT_EQ(shown.groups.size(), std::size_t{groups} + 1);
-  const std::uint64_t oldest = (groups + 1) * TurnWork::batch_looked_at;  // when each was stored
+  // Finds the time when each message was stored.
+  const std::uint64_t oldest = (groups + 1) * TurnWork::batch_looked_at;
   EXPECT_LE(TurnWork::bytes() - before, oldest) << "and no range of any group";
   EXPECT_GT(scattered.budget.ranges() * TurnWork::range_passed, oldest) << "or this would show nothing";
 }

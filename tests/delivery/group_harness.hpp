@@ -1,4 +1,4 @@
-/// A topic in memory with groups, for tests of them.
+/// A topic in memory with groups, for tests of groups.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,8 @@
 
 namespace lightq::test {
 
-/// What a consumer asks for who takes all and acknowledges; tests change what they are about.
+/// Returns the request of a consumer that receives all messages and acknowledges them. Tests change the
+/// fields that they need.
 inline session::ConsumeOpen asked(std::string group = "", session::Mode mode = session::Mode::group) {
   session::ConsumeOpen open;
   open.mode = mode;
@@ -28,14 +29,14 @@ inline session::ConsumeOpen asked(std::string group = "", session::Mode mode = s
   return open;
 }
 
-/// A fake consumer with its place in a group.
+/// A fake consumer and its membership of a group.
 struct Member {
   FakeConsumer consumer;
   broker::Group* group = nullptr;
   broker::GroupMember* member = nullptr;
 };
 
-/// Compresses what becomes shorter by it.
+/// Compresses the records if that makes them smaller.
 inline void pack(BatchBuilder& batch, Codec codec) {
   Compressor compressor;
   const auto packed = compressor.compress(codec, batch.records());
@@ -53,21 +54,21 @@ class GroupWorld {
                {.broker_type = type, .ring_bytes = ring_bytes, .overflow = overflow}},
               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), wall) {}
 
-  /// A topic of a reactor whose groups keep so many ranges at most.
+  /// Makes a topic of a reactor. Its groups together keep at most `ranges_max` ranges.
   explicit GroupWorld(std::size_t ranges_max)
       : budget(ranges_max),
         topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
               &budget) {}
 
-  /// One batch.
+  /// Publishes one batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
     BatchBuilder batch;
     for (const auto& payload : payloads) batch.add(as_byte_view(payload), attributes);
     pack(batch, codec);
     return topic.publish(batch, wall);
   }
-  /// Messages `from` to `to` - 1, named by their number, in one batch.
+  /// Publishes the messages `from` to `to` - 1 in one batch. Each has its number as payload.
   void publish_numbers(int from, int to) {
     std::vector<std::string> payloads;
     for (int i = from; i < to; ++i) payloads.push_back(std::to_string(i));
@@ -108,13 +109,13 @@ class GroupWorld {
 
   static constexpr std::uint64_t incarnation = 77;
   const broker::LogLives first_life{incarnation};
-  Codec codec = Codec::none;  ///< of what is published
-  Attributes attributes;      ///< likewise
+  Codec codec = Codec::none;  ///< of the published batches
+  Attributes attributes;      ///< of the published messages
   Timestamp wall{1'000'000};
   broker::SteadyTime now{std::chrono::hours(1)};
   broker::RangeBudget budget;
   broker::Topic topic;
-  std::uint64_t held_back = 0;  ///< groups that came to returned_ranges_max
+  std::uint64_t held_back = 0;  ///< groups that reached returned_ranges_max
 };
 
 }  // namespace lightq::test

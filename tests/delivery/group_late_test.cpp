@@ -1,4 +1,4 @@
-/// Acknowledgements that come when their time is over.
+/// Tests of acknowledgements that arrive after their timeout.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

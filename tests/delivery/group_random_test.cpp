@@ -1,4 +1,5 @@
-/// A group whose consumers come and go, acknowledge, reject, and fall silent, against a list of what is done.
+/// Tests of a group with random consumers that join, leave, acknowledge, reject and fall silent. A model
+/// lists the messages that are not settled.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -21,19 +22,19 @@ using test::FakeConsumer;
 using test::FakeOutlet;
 using test::Random;
 
-/// A message that is not done.
+/// A message that is not settled.
 struct Open {
   std::uint32_t deliveries = 0;
-  const void* holder = nullptr;  // a member or an outlet
-  SteadyTime until = never;      // held by a member: its deadline
-  SteadyTime not_before{};       // rejected: its delay
+  const void* holder = nullptr;  // the member or outlet that it was delivered to
+  SteadyTime until = never;      // the deadline of a member's message
+  SteadyTime not_before{};       // the delay of a rejected message
 };
 
 struct Puller {
   FakeOutlet outlet{1'000'000, false};
-  std::size_t seen = 0;       // handed over
-  std::size_t sent = 0;       // of these
-  std::size_t forgotten = 0;  // of these, by a seek
+  std::size_t seen = 0;       // messages that were delivered
+  std::size_t sent = 0;       // the part of `seen` that was sent
+  std::size_t forgotten = 0;  // the part of `seen` before the last seek
 };
 
 struct Worker {
@@ -88,7 +89,7 @@ class GroupModel {
         << "each message that is not done with is in one state";
   }
 
-  /// All that is open is handed out once more, and done.
+  /// Lets every unsettled message be delivered once more and acknowledged.
   void finish() {
     while (!workers_.empty()) leave_with(0);
     while (!pullers_.empty()) leave_plainly_with(0);
@@ -117,7 +118,7 @@ class GroupModel {
     const std::uint64_t count = random_.one_in(4) ? random_.between(1, 60) : random_.between(1, 3);
     for (std::uint64_t i = 0; i < count; ++i) {
       open_[published_] = {};
-      // With a key that all have, so that there is something to be compressed.
+      // All messages have the same key, so that compression helps.
       batch.add(as_byte_view(std::to_string(published_++)), attributes);
     }
     test::pack(batch, codec);
@@ -194,7 +195,8 @@ class GroupModel {
     return workers_.empty() ? nullptr : workers_[random_.below(workers_.size())].get();
   }
 
-  /// Ascending, not touching, somewhere around what is not done; much of it is somebody else's.
+  /// Returns ascending ranges that do not touch, near the unsettled messages. Many of these messages belong
+  /// to other members.
   std::vector<OffsetRange> some_ranges() {
     std::vector<OffsetRange> ranges;
     std::uint64_t at = open_.empty() ? 0 : open_.begin()->first;
@@ -283,7 +285,7 @@ class GroupModel {
     group_->set_paused(paused);
   }
 
-  /// Of everybody only what is on the disk is left.
+  /// Restores the group from its stored cursors only.
   void restart() {
     ++restarts;
     std::vector<log::NamedCursor> stored;

@@ -1,4 +1,5 @@
-/// Tests of a topic's groups: which there are, who holds the log, plain pullers beside members.
+/// Tests of a topic's groups: their creation and end, which of them keep the log, and plain pullers beside
+/// members.
 #include "broker/delivery/group_set.hpp"
 
 #include <gmock/gmock.h>
@@ -78,7 +79,7 @@ TEST_F(GroupSetTest, SeekForgetsWhatAPlainPullerHasNotSent) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("0", "1")) << "not once more";
 }
 
-// --- Which groups there are ---
+// --- Which groups exist ---
 
 TEST_F(GroupSetTest, EachGroupGetsEverything) {
   Member one, other, own;
@@ -265,9 +266,9 @@ TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupIsThere) {
   EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::ok);
 }
 
-// --- Who holds the log ---
+// --- Which groups keep the log ---
 
-/// Messages of 10 KiB until one is not accepted.
+/// Publishes messages of 10 KiB until one is not accepted. Returns the outcome of that one.
 PublishOutcome fill(GroupWorld& world) {
   for (int i = 0; i < 1000; ++i) {
     const auto outcome = world.publish({std::string(10 * limits::KiB, 'x')});
@@ -403,7 +404,7 @@ TEST(Groups, ADirectTopicKeepsNothingForAGroupWithoutConsumers) {
   EXPECT_THAT(other.consumer.take(), ElementsAre("3"));
 }
 
-// --- Statistics, and what the disk keeps ---
+// --- Statistics, and stored cursors ---
 
 TEST_F(GroupSetTest, StatisticsSayHowOldTheOldestIs) {
   Member member;

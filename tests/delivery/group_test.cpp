@@ -1,4 +1,4 @@
-/// Tests of a group: credit, what is acknowledged, what is handed out again.
+/// Tests of a group: credit, acknowledgements, redelivery.
 #include "broker/delivery/group_set.hpp"
 
 #include <gmock/gmock.h>
@@ -218,7 +218,7 @@ TEST_F(GroupTest, CommittedIsWhatEverythingBeforeIsDone) {
   EXPECT_THAT(member.group->acknowledged(), ElementsAre(OffsetRange{{2}, {4}}, OffsetRange{{6}, {7}}));
   acknowledge(member, {{{0}, {2}}, {{9}, {100}}});
   EXPECT_EQ(stats().committed_offset, 4U);
-  acknowledge(member, {{{0}, {2}}});  // once more
+  acknowledge(member, {{{0}, {2}}});  // a repetition
   EXPECT_EQ(stats().committed_offset, 4U);
   EXPECT_EQ(stats().unacknowledged, 4U);
   acknowledge_before(member, 8);

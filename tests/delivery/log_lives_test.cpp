@@ -1,4 +1,4 @@
-/// Tests of the identities that a log has shown: delivery/log_lives.
+/// Tests of delivery/log_lives: the incarnations that a log has had.
 #include "broker/delivery/log_lives.hpp"
 
 #include <gtest/gtest.h>

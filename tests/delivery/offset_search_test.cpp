@@ -1,4 +1,4 @@
-/// What it costs to find a place in a log counts as work of the turn.
+/// Tests that the cost of finding an offset in a log counts as work of the turn.
 #include "broker/delivery/offset_search.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Compressed batches and messages with attributes, on their way to consumers of every kind.
+/// Tests of compressed batches and messages with attributes on their way to consumers of every kind.
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -40,7 +40,7 @@ class PackedBatches : public testing::TestWithParam<Kind>, public GroupWorld {
     return all;
   }
   void publish_all() { ASSERT_EQ(publish(numbers(0, messages)), PublishOutcome::accepted); }
-  /// Of messages [from, to), as the broker counts.
+  /// Returns the bytes of messages [from, to) as the broker counts them.
   [[nodiscard]] static std::uint64_t bytes_of(int from, int to) {
     std::uint64_t bytes = 0;
     for (const auto& payload : numbers(from, to))
@@ -97,7 +97,8 @@ TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsI
   world.codec = Codec::lz4;
   std::vector<std::unique_ptr<Member>> members;
   for (int i = 0; i < groups; ++i) {
-    // Each stands in another batch, and takes one message of it, which the other half keeps from being whole.
+    // Each group starts at another batch and takes one of its messages. The other messages keep the batch
+    // from being delivered whole.
     const std::uint64_t at = world.topic.log().next_offset().value;
     world.publish({std::string(each, 'a'), std::string(each, 'b'), std::string(9 * each, 'c')});
     auto open = asked("g" + std::to_string(i), session::Mode::own);
@@ -117,14 +118,14 @@ TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsI
   for (const auto& member : members) EXPECT_EQ(member->consumer.payloads().size(), 1U);
 }
 
-/// Runs in a thread of its own, which has unpacked nothing yet and so has no memory for it.
+/// Requires: runs in a new thread, which has no buffer for unpacking yet.
 void wait_for_memory_and_lose_nothing(Codec codec, const Strings& payloads) {
   GroupWorld world(protocol::BrokerType::queue, protocol::Overflow::block, 16 * limits::MiB);
   world.codec = codec;
   world.publish(payloads);
   Member member;
   auto open = asked();
-  open.credit_messages = 1;  // the batch has to be cut
+  open.credit_messages = 1;  // the batch must be cut
   ASSERT_EQ(world.join(member, open), session::Code::ok);
   {
     const test::NoMemory none;
@@ -145,7 +146,7 @@ TEST(PackedBatchesWithoutMemory, WaitForItAndLoseNothing) {
   constexpr std::size_t long_each = 1'700'000;
   const Strings long_ones = {std::string(long_each, 'a'), std::string(long_each, 'b')};
   std::jthread([&] { wait_for_memory_and_lose_nothing(Codec::lz4, long_ones); }).join();
-  // Of Zstandard it is the library's own context that there is no memory for.
+  // With Zstandard, the library's own context finds no memory.
   const Strings short_ones = {std::string(5'000, 'a'), std::string(5'000, 'b')};
   std::jthread([&] { wait_for_memory_and_lose_nothing(Codec::zstd, short_ones); }).join();
 }
@@ -233,8 +234,8 @@ TEST_P(PackedBatches, ComeUnpackedToWhoCannotReadThem) {
   }
 }
 
-/// A batch whose checksums are right, and which is no compressed one: only a file that was tampered with has
-/// it.
+/// A batch with valid checksums, but with records that do not decompress. Only a manipulated file has such a
+/// batch.
 class UnreadableBatch : public testing::Test, public GroupWorld {
  protected:
   void publish_unreadable() {

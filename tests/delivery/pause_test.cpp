@@ -1,4 +1,5 @@
-/// Tests of pausing and purging: what a group or a topic hands out meanwhile, and where it goes on.
+/// Tests of pausing and purging: the messages that a group or topic delivers meanwhile, and the offset where
+/// it continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +87,7 @@ TEST_F(PauseTest, AGroupsPauseIsKeptWithItsCursor) {
   member.group->set_paused(true);
   own.group->set_paused(true);
   auto cursors = topic.groups().cursors();
-  std::reverse(cursors.begin(), cursors.end());  // the file has no order
+  std::reverse(cursors.begin(), cursors.end());  // the order in the file does not matter
   GroupWorld next;
   cursors.push_back({"paused:absent", Offset{0}});
   next.topic.groups().restore(cursors);
@@ -183,7 +184,7 @@ TEST_F(PauseTest, ATopicThatIsPassedOverGoesOnBehindIt) {
   EXPECT_EQ(after.first_offset, 5U);
   EXPECT_EQ(after.queue_size, 0U);
   EXPECT_EQ(stats("g").lost, 0U);
-  topic.detach_subscriber(subscriber);  // what it was handed is on its way, and does not come again
+  topic.detach_subscriber(subscriber);  // its delivered messages are on their way and are not requeued
   topic.attach_subscriber(subscriber, again);
   publish({"next"});
   pump();

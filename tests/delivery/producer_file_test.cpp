@@ -1,4 +1,4 @@
-/// Known producers on disk: two files in turn, what a torn write leaves, and what is refused.
+/// Tests of the file of known producers: two files in turn, torn writes, and invalid files.
 #include "broker/delivery/producer_file.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ ProducerSnapshot snapshot_of(std::uint64_t as_of, std::size_t producers) {
   return snapshot;
 }
 
-/// The same, with each kind of owner, and a secret.
+/// Returns the snapshot with each kind of owner, and a secret.
 ProducerSnapshot owned(ProducerSnapshot snapshot) {
   const std::optional<std::uint64_t> owners[] = {0, 42, FairShare::strangers, std::nullopt};
   for (std::size_t i = 0; i < snapshot.producers.size(); ++i) {
@@ -60,7 +60,7 @@ class ProducerFileTest : public testing::Test {
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
     EXPECT_EQ(*loaded, snapshot);
   }
-  /// The first slot's bytes, its checksum made right again.
+  /// Makes the checksum of the first slot's bytes valid again.
   void mend(std::vector<std::byte>& bytes) {
     const std::uint32_t of_version = crc32c(ByteView(bytes).subspan(8, 4));
     store_little_endian(bytes.data() + 12, crc32c(ByteView(bytes).subspan(16), of_version));
@@ -72,7 +72,7 @@ class ProducerFileTest : public testing::Test {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     return {as_byte_view(text).begin(), as_byte_view(text).end()};
   }
-  /// The only file there is.
+  /// Makes a file with these bytes the only one.
   void plant(const std::vector<std::byte>& bytes) {
     ASSERT_TRUE(file.remove().ok() && storage.open(slots[0], log::OpenMode::create).ok());
     storage.bytes_of(slots[0]) = bytes;
@@ -147,7 +147,7 @@ TEST_F(ProducerFileTest, SaysWhatItCannotReadAndWhere) {
   refused(ErrorCode::foreign_format, "0: not a producer file");
 }
 
-// What another version has written must not be taken for a torn file because the other slot is one.
+// A torn file in the other slot must not hide that this file comes from another version.
 TEST_F(ProducerFileTest, NamesTheForeignFileOfTwoThatCannotBeRead) {
   ASSERT_TRUE(write(first).ok() && write(second).ok());
   storage.bytes_of(slots[0])[8] = std::byte{3};
@@ -155,7 +155,7 @@ TEST_F(ProducerFileTest, NamesTheForeignFileOfTwoThatCannotBeRead) {
   EXPECT_EQ(load().error().code, ErrorCode::foreign_format);
 }
 
-// Their checksums fit: only the counts and the ids themselves can be wrong.
+// The checksums are valid: only the counts and ids themselves are wrong.
 TEST_F(ProducerFileTest, RefusesEntriesThatCannotBe) {
   ASSERT_TRUE(write(first).ok());
   auto& bytes = storage.bytes_of(slots[0]);
@@ -170,7 +170,7 @@ TEST_F(ProducerFileTest, RefusesEntriesThatCannotBe) {
   store_little_endian(bytes.data() + 40, std::uint64_t{0});
   mend(bytes);
   EXPECT_EQ(load().error().code, ErrorCode::corrupt) << "no producer has the id 0";
-  // The last of the three has an owner and a secret.
+  // The last of the three entries has an owner and a secret.
   const std::size_t last = good.size() - 52;
   for (const auto& [at, what] :
        {std::pair{last + 27, "an unknown flag"}, std::pair{last - 52 + 36, "a secret without its flag"}}) {
@@ -224,7 +224,7 @@ TEST_F(ProducerFileTest, FilesOfVersion2AreReadAndWrittenAsEver) {
   expect_loads(first);
 }
 
-// Nobody has the producers of a file from before they had owners.
+// Producers of a file from before ids had owners belong to no user.
 TEST_F(ProducerFileTest, FilesOfVersion1AreStillRead) {
   plant(golden("producers.v1"));
   expect_loads(without_owners);

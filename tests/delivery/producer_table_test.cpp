@@ -1,4 +1,4 @@
-/// What a topic remembers of its producers: no message is stored twice, and none is passed over.
+/// Tests of the table of a topic's producers: no message is stored twice, and none is skipped.
 #include "broker/delivery/producer_table.hpp"
 
 #include <gtest/gtest.h>
@@ -28,14 +28,14 @@ class ProducerTableTest : public ::testing::Test {
     EXPECT_EQ(opened.producer.expected, 0U);
     return opened.producer.identity;
   }
-  /// One that has stored a message, and that no channel has open any more.
+  /// Adds a producer that has stored a message, and that no channel has open any more.
   ProducerIdentity leave_behind(std::uint64_t fresh_id, std::uint64_t user = 0) {
     const auto producer = table.open({}, fresh_id, now, {user}).producer.identity;
     store(producer, 0, 1);
     table.close(producer.id, now);
     return producer;
   }
-  /// Days in which something happens now and then.
+  /// Passes days with some activity every day.
   void pass_days(std::int64_t days) {
     for (std::int64_t day = 0; day < days; ++day) {
       now.us += day_us;
@@ -83,7 +83,7 @@ TEST_F(ProducerTableTest, AHigherEpochShutsTheOlderOneOut) {
   EXPECT_EQ(table.admit({newer, 0, 2}), Admission::repeat) << "what the older one had stored";
 }
 
-// Else the last epoch there is would shut all others out for good.
+// Otherwise the last possible epoch would fence all other producers for good.
 TEST_F(ProducerTableTest, EpochsBeginAnewBehindTheLastOne) {
   const auto producer = begin();
   ASSERT_EQ(table.open({producer.id, 32'767}, 99, now).refusal, Code::ok);
@@ -162,7 +162,7 @@ TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
   EXPECT_EQ(table.open(idle, 99, now).refusal, Code::unknown_producer);
 }
 
-// D4: open and silent for 8 days, then its connection breaks.
+// Case D4: open and silent for 8 days, then its connection breaks.
 TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
   const auto silent = begin(1);
   store(silent, 0, 1);
@@ -190,7 +190,7 @@ TEST_F(ProducerTableTest, AStepOfTheClockForgetsNobody) {
   }
 }
 
-// What is idle is judged by when the broker was there, not by a clock that may be wrong at its start.
+// Idle time is measured while the broker runs. The clock may be wrong at a start.
 TEST_F(ProducerTableTest, AfterARestartAllAreAsIdleAsTheyWere) {
   const auto idle = leave_behind(1);
   pass_days(5);
@@ -209,7 +209,7 @@ TEST_F(ProducerTableTest, AfterARestartAllAreAsIdleAsTheyWere) {
   EXPECT_NE(table.find(open.id), nullptr);
 }
 
-// A crash must not make it idle, although it said nothing for a long time.
+// A crash must not make an open producer idle, even if it was silent for long.
 TEST_F(ProducerTableTest, OneThatIsOpenIsListedAsUsedNow) {
   const auto silent = begin(1);
   store(silent, 0, 1);
@@ -326,7 +326,7 @@ TEST_F(ProducersOfUsersTest, AnIdIsGoodForTheUserWhomItWasGivenTo) {
   EXPECT_EQ(table.open({1, 0}, 99, now, {ann}).producer.expected, 1U);
 }
 
-// As after a start: a file from before ids had owners, or a producer that only the log tells of.
+// As after a start with a file from before ids had owners, or with a producer that only the log names.
 TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToWhoeverOpensItFirst) {
   table.found({{5, 0}, 0, 3});
   EXPECT_EQ(table.find(5)->owner, std::nullopt);
@@ -357,7 +357,7 @@ TEST_F(ProducersOfNobodyTest, OnlyWhoShowsItsSecretComesBack) {
   EXPECT_EQ(table.open({5, 0}, 99, now, {ann, secret(1), {}}).refusal, Code::unknown_producer);
 }
 
-// Clients from before there were secrets: whoever knows the id comes back.
+// Clients from before secrets existed: knowing the id is enough.
 TEST_F(ProducersOfNobodyTest, AClientThatKeepsNoSecretNeedsNone) {
   EXPECT_EQ(table.open({}, 5, now, {nobody}).producer.secret, std::nullopt);
   EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::ok);
@@ -365,7 +365,7 @@ TEST_F(ProducersOfNobodyTest, AClientThatKeepsNoSecretNeedsNone) {
   EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::unknown_producer);
 }
 
-// The broker was killed before it had saved the secret.
+// The broker was killed before it saved the secret.
 TEST_F(ProducersOfNobodyTest, WhatTheClientShowsIsTakenWhereTheSecretWasLost) {
   table.found({{5, 0}, 0, 3});
   EXPECT_EQ(open_again(5, secret(1)), Code::ok);
@@ -377,12 +377,12 @@ TEST_F(ProducersOfNobodyTest, UsersNeedNoSecret) {
   EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
 }
 
-// Against a plain list of all messages that were ever stored.
+// Compares the table with a plain list of all stored messages.
 TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
   Random random;
   ProducerTable table(8, 7 * day_us);
   Timestamp now{0};
-  std::map<std::uint64_t, std::uint64_t> stored;  // by id: how many
+  std::map<std::uint64_t, std::uint64_t> stored;  // by producer id: the number of stored messages
   std::vector<ProducerIdentity> producers;
   std::set<std::uint64_t> open_now;  // ids that a channel has open
   std::uint64_t last_id = 0;
@@ -408,7 +408,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
                                     static_cast<std::uint16_t>(producer.epoch + random.below(2))};
       const auto opened = table.open(wanted, 0, now);
       if (opened.refusal != Code::ok) continue;
-      if (!open_now.insert(producer.id).second) table.close(producer.id, now);  // the older channel
+      if (!open_now.insert(producer.id).second) table.close(producer.id, now);  // closes the older channel
       producer = opened.producer.identity;
       ASSERT_EQ(opened.producer.expected, stored[producer.id]);
       continue;

@@ -1,4 +1,4 @@
-/// Tests of ranges with values, also against a plain map of offsets.
+/// Tests of RangeMap: ranges with values, also compared with a plain map of offsets.
 #include "broker/delivery/range_map.hpp"
 
 #include <string>
@@ -52,7 +52,7 @@ TEST(RangeMap, WhatIsCutOutIsToldInOrderAndTheRestStays) {
   EXPECT_EQ(map.messages_in({{1}, {26}}), 1U + 2U + 1U);
 }
 
-/// What a range map is, message by message.
+/// A range map as a plain map: one entry for each offset.
 using Model = std::map<std::uint64_t, int>;
 
 void expect_same(const RangeMap<int>& map, const Model& model) {

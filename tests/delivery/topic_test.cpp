@@ -1,4 +1,5 @@
-/// Tests of a topic's rules: who holds the log, what is dropped, what is counted.
+/// Tests of a topic's rules: which consumers keep the log, which messages are dropped, and which events are
+/// counted.
 #include "broker/delivery/topic.hpp"
 
 #include <gmock/gmock.h>
@@ -36,7 +37,7 @@ PublishOutcome publish(Topic& topic, const std::vector<std::string>& payloads) {
   return topic.publish(batch, now);
 }
 
-/// Publishes messages of 10 KiB until one is not accepted; that one's outcome.
+/// Publishes messages of 10 KiB until one is not accepted. Returns the outcome of that one.
 PublishOutcome fill(Topic& topic, char letter = 'x') {
   for (int i = 0; i < 1000; ++i) {
     const auto outcome = publish(topic, {std::string(10 * limits::KiB, letter)});
@@ -56,7 +57,7 @@ TEST(Topic, MessagesWaitForTheFirstPuller) {
   EXPECT_EQ(topic.stats().queue_size, 0U);
 }
 
-/// A log without a disk to write to; counts how often that is tried.
+/// A log without space on its disk. Counts the attempts to append.
 class FailingLog final : public log::Log {
  public:
   explicit FailingLog(int& tries) : tries_(tries) {}

@@ -1,5 +1,5 @@
-/// A topic whose segments cannot be opened for a while: consumers wait, nothing is passed over or committed,
-/// and delivery goes on by itself.
+/// Tests of a topic with segments that cannot be opened for a while. Consumers wait, no message is skipped or
+/// committed, and delivery continues by itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class UnavailableTopicTest : public test::LogFixture {
  protected:
   UnavailableTopicTest() { options.segment_bytes = limits::segment_bytes_min; }
 
-  /// 40 messages in segments of six; nothing is mapped.
+  /// Makes a topic of 40 messages in segments of six. No segment is mapped.
   void make_topic() {
     topic.reset();
     pool = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool"}, storage);
@@ -53,7 +53,7 @@ class UnavailableTopicTest : public test::LogFixture {
     member.member->begin();
     return Code::ok;
   }
-  /// The segment of message 12 cannot be had.
+  /// Makes calls for the segment of message 12 fail.
   void fail(Call call, int error, int times = 1'000'000) {
     storage.on_call = [this, call, error, times](Call asked, const std::string& path) mutable {
       if (path == segment_path(12) && asked == Call::open) ++tries;
@@ -65,7 +65,7 @@ class UnavailableTopicTest : public test::LogFixture {
     while (topic->pump(steady).more) {
     }
   }
-  /// What a reactor does for so long: pumps when there is a timer.
+  /// Lets time pass as a reactor does: dispatches at each timer.
   void pass(milliseconds time) {
     const SteadyTime until = steady + time;
     while (topic->next_timer() <= until) {
@@ -164,7 +164,7 @@ TEST_F(UnavailableTopicTest, ItIsTriedTwiceASecondHoweverMuchIsPublished) {
     steady += milliseconds(1);
     pump();
   }
-  // Two cursors, and each try is repeated once the log has let go of its own views.
+  // Two cursors, and each attempt is repeated after the log has released its own views.
   EXPECT_LE(tries, 2 * 2 * 20);
   EXPECT_GE(tries, 2 * 15);
   topic->groups().detach(*member.group, *member.member);
@@ -192,8 +192,8 @@ TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
   ASSERT_EQ(join(gone, all), Code::ok);
   pump();
   ASSERT_EQ(gone.consumer.payloads().size(), messages);
-  topic->groups().detach(*gone.group, *gone.member);  // all of it comes back
-  // An idle log lets go of its files.
+  topic->groups().detach(*gone.group, *gone.member);  // requeues all messages
+  // An idle log releases its files.
   topic->log().maintain(now);
   topic->log().maintain({now.us + 60'000'000});
   fail(Call::open, EMFILE);

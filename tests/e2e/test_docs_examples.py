@@ -13,7 +13,8 @@ import pytest
 from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, secret_file, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["docs/protocol.md"]  # the README is tested below
+DOCUMENTS = ["docs/protocol.md"]  # class Reader tests the pages below
+PAGES = ["README.md", "docs/clients.md", "docs/command_line.md"]  # read one after the other, as one document
 
 
 def blocks(document):
@@ -43,8 +44,8 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
 
 
 class Reader:
-    """A reader who follows the README on a new machine, block by block. Only the port, which the broker
-    reports, and the place of its data differ."""
+    """A reader who follows the README and the pages after it on a new machine, block by block. Only the port,
+    which the broker reports, and the place of its data differ."""
 
     def __init__(self, home):
         self.home, self.data = home, home / "data"
@@ -122,7 +123,7 @@ def example_of(block):
     sources = {path: path.read_text() for path in sorted((ROOT / "examples").glob("*.cpp"))}
     whole = [path for path, text in sources.items() if block.strip() == re.sub(r"\A(///.*\n)+", "", text).strip()]
     shown = whole or [path for path, text in sources.items() if path.stem == "readme_parts" and block.rstrip() in text]
-    assert len(shown) == 1, f"no example has this block of the README:\n{block}"
+    assert len(shown) == 1, f"no example has this block of the pages:\n{block}"
     return shown[0].stem
 
 
@@ -144,7 +145,7 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
     programs = pathlib.Path(BINARY).resolve().parent / "examples"
     if not (programs / "readme_parts").exists():
         pytest.skip("the examples are not built beside the binary")
-    (language, build), (_, quick_start), *rest = fenced("README.md")
+    (language, build), (_, quick_start), *rest = [block for page in PAGES for block in fenced(page)]
     assert language == "sh"
     check_build(build)
     reader.start(quick_start)

@@ -1,4 +1,4 @@
-/// How fast new connections are taken.
+/// Tests of the limit on the rate of accepted connections.
 #include "broker/endpoint/accept_budget.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class AcceptBudgetTest : public testing::Test {
  protected:
-  /// How many can be taken at once.
+  /// Returns the number of connections that can be accepted at time `now`.
   int taken(AcceptBudget::Clock::time_point now) {
     int count = 0;
     while (budget_.take(now)) ++count;

@@ -1,4 +1,4 @@
-/// Tests of whose tickets are good for what: endpoint/access_table.
+/// Tests of endpoint/access_table: which tickets permit which actions.
 #include "broker/endpoint/access_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// BufferBudget: who goes first, and who does not.
+/// Tests of BufferBudget: which connections are ended when their buffers exceed the budget.
 #include "broker/endpoint/buffer_budget.hpp"
 
 #include <algorithm>
@@ -196,7 +196,7 @@ TEST_F(Budget, KeepsCountWhateverHappens) {
   for (int step = 0; step < 20'000; ++step) {
     now += std::chrono::milliseconds(random() % 50);
     Fake& holder = *holders[random() % holders.size()];
-    if (!holder.ended.empty()) {  // its connection has ended, and another has come
+    if (!holder.ended.empty()) {  // models a new connection in place of the ended one
       budget.forget(holder);
       holder.ended.clear();
       holder.bytes = holder.idle = 0;

@@ -1,4 +1,4 @@
-/// The wall clock within a call of the event loop.
+/// Tests of the wall clock within a call of the event loop.
 #include "broker/endpoint/call_clock.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-/// Tests of the keys that clients have registered, and what each is worth: endpoint/client_keys.
+/// Tests of endpoint/client_keys: the keys that clients have registered, and the permissions of each.
 #include "broker/endpoint/client_keys.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Runs connections over socket pairs, for tests: the test is the peer.
+/// Runs connections over socket pairs for tests. The test is the peer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace lightq::test {
 
-/// A topic's stand-in: keeps what was published, and can be full.
+/// A fake topic for a producer's connection. It keeps the published messages, and can be full.
 class FakeInletHost final : public broker::InletHost {
  public:
   [[nodiscard]] bool accepting() const override { return is_accepting; }
@@ -56,7 +56,7 @@ class FakeInletHost final : public broker::InletHost {
   BatchBuilder batch_;
 };
 
-/// A topic's stand-in for a consumer's connection.
+/// A fake topic for a consumer's connection.
 class FakeOutletHost final : public broker::OutletHost {
  public:
   void consumer_ready(broker::OutletConnection&) override { ready = true, ++changes; }
@@ -67,7 +67,7 @@ class FakeOutletHost final : public broker::OutletHost {
   int writable = 0;
 };
 
-/// Notes what its connection tells.
+/// Records the events of its connection.
 class FakeOwner final : public broker::Connection::Owner {
  public:
   void connection_opened(broker::Connection&) override { opened = true; }
@@ -84,7 +84,7 @@ class FakeOwner final : public broker::Connection::Owner {
   std::string reason;
 };
 
-/// A loop, and a pair of connected sockets: `ours` for a connection, `peer` (blocking) for the test.
+/// An event loop and a pair of connected sockets: `ours` for a connection, `peer` (blocking) for the test.
 class Wire {
  public:
   Wire() : scratch(256 * limits::KiB) {
@@ -94,7 +94,7 @@ class Wire {
     peer = broker::UniqueFd(pair[1]);
   }
 
-  /// Runs the loop until `condition` holds or a minute passed. True if it holds.
+  /// Runs the loop until `condition` holds, for at most one minute. Returns true if it holds.
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = broker::EventLoop::Clock::now() + std::chrono::seconds(60);
     while (!condition()) {
@@ -110,7 +110,7 @@ class Wire {
     EXPECT_EQ(::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  /// What has come from the connection, without waiting.
+  /// Returns the bytes that have arrived from the connection. Does not wait.
   std::string received() const {
     std::string all(limits::MiB, '\0');
     const auto got = recv(peer.get(), all.data(), all.size(), MSG_DONTWAIT);
@@ -124,7 +124,7 @@ class Wire {
   broker::UniqueFd peer;
 };
 
-/// What a peer of this socket type sends to open a connection, without a ticket.
+/// Returns the bytes with which a peer of this socket type opens a connection without a ticket.
 inline std::string opening(std::string_view socket_type) {
   std::vector<std::byte> bytes;
   for (const std::byte byte : broker::zmtp::greeting()) bytes.push_back(byte);

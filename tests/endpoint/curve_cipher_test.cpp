@@ -1,4 +1,4 @@
-/// Tests of what encrypts a connection behind a CURVE handshake.
+/// Tests of the cipher of a connection after a CURVE handshake.
 #include "broker/endpoint/curve_cipher.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class CurveCipherTest : public testing::Test {
     }
     return wire;
   }
-  /// What `cipher` opens of `wire`, which is taken whole if it is good.
+  /// Returns the plain bytes that `cipher` opens. Checks that it uses all of `wire` if there is no failure.
   static Bytes opened(CurveCipher& cipher, Bytes wire) {
     Bytes plain;
     Bytes answer;
@@ -109,7 +109,7 @@ TEST_F(CurveCipherTest, PartOfAFrameIsNotSealed) {
 TEST_F(CurveCipherTest, AnyChangedBitEndsTheConnection) {
   const Bytes good = sealed(*pair_.of_client, message_frame("good"));
   const Bytes wire = sealed(*pair_.of_client, message_frame("changed"));
-  // The header's first byte decides how the rest is read; its change is a case of its own.
+  // The first byte of the header decides how the rest is parsed, so another test changes it.
   for (std::size_t bit = 8; bit < 8 * wire.size(); ++bit) {
     CurveCipher& fresh = *(pair_.of_server = server_.make_cipher(body_bytes_max));
     EXPECT_EQ(opened(fresh, good), message_frame("good"));
@@ -119,7 +119,7 @@ TEST_F(CurveCipherTest, AnyChangedBitEndsTheConnection) {
     Bytes answer;
     fresh.open(changed, plain, answer);
     EXPECT_TRUE(plain.empty()) << bit;
-    // A length that has become greater waits for more, and then does not open.
+    // With a larger length the cipher waits for more bytes, and then fails to open them.
     Bytes more(200, std::byte{0});
     if (fresh.failure().empty()) {
       changed.insert(changed.end(), more.begin(), more.end());

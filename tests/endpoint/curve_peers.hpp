@@ -1,4 +1,4 @@
-/// A CURVE peer of a gate, for tests: it says what it is told to, and can say it wrong.
+/// A CURVE peer of a gate for tests. It sends any message that a test asks for, including invalid ones.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline Bytes message_frame(std::string_view body, bool more = false, bool comman
   return frame;
 }
 
-/// The data of the command frame that `said` consists of; nothing if it is another command.
+/// Returns the data of the command frame in `said`, or nothing if it is another command.
 inline Bytes data_of(const Bytes& said, std::string_view name) {
   broker::zmtp::FrameHeader header;
   if (broker::zmtp::parse_frame_header(said, header) != broker::zmtp::FrameOutcome::complete) return {};
@@ -33,13 +33,13 @@ inline Bytes data_of(const Bytes& said, std::string_view name) {
   if (!command || command->name != name) return {};
   return {command->data.begin(), command->data.end()};
 }
-/// The reason of an ERROR.
+/// Returns the reason of an ERROR.
 inline std::string error_of(const Bytes& said) {
   const Bytes data = data_of(said, "ERROR");
   return data.empty() ? std::string() : std::string(as_text(data).substr(1));
 }
 
-/// The gate's side.
+/// The gate's side of a handshake.
 class GateSide {
  public:
   explicit GateSide(const broker::Gate& gate, std::string_view our_type = "PULL")
@@ -47,7 +47,7 @@ class GateSide {
     handshake.guard(&gate);
     handshake.begin(said_);
   }
-  /// Hears `says` a piece at a time; answers what it said.
+  /// Receives `says` in pieces of `piece` bytes. Returns the bytes that it sends in reply.
   Bytes hear(const Bytes& says, std::size_t piece = SIZE_MAX) {
     for (std::size_t at = 0; at < says.size();) {
       const std::size_t step = std::min(piece, says.size() - at);
@@ -73,7 +73,7 @@ inline Bytes curve_greeting() {
   return {greeting.begin(), greeting.end()};
 }
 
-/// Both sides of a connection, where the handshake is over.
+/// Both sides of a connection after the handshake.
 struct CurvePair {
   CurvePair(broker::CurveServer& server, broker::CurveClient& client, std::uint64_t body_bytes_max) {
     Bytes out;

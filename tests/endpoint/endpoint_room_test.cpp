@@ -1,4 +1,4 @@
-/// Tests of what a topic's endpoints do where there are no more places, or ports.
+/// Tests of a topic's endpoints when the limits on endpoints or ports are reached.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using protocol::Transport;
 using test::manager;
 using testing::HasSubstr;
 
-/// Eight endpoints may be there; one that nobody uses makes room at once.
+/// Permits eight endpoints. An unused endpoint can be evicted immediately.
 class EndpointRoomTest : public test::EndpointSetTest {
  protected:
   explicit EndpointRoomTest(bool open = false, std::chrono::milliseconds unused_time_min = 0ms)
@@ -28,7 +28,7 @@ class EndpointRoomTest : public test::EndpointSetTest {
   }
   ~EndpointRoomTest() override { set_->close_all(false); }
 
-  /// User 0 is the administrator.
+  /// Joins as this user. User 0 is the administrator.
   std::string join_as(std::uint64_t user, JoinType type = JoinType::pull) {
     return join_as(TicketHolder{.user = user, .generation = 1}, type);
   }

@@ -1,4 +1,4 @@
-/// A topic's endpoints for tests, on the test's own thread. Tests only.
+/// A topic's endpoints on the test's own thread. Tests only.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace lightq::broker::test {
 
-/// May close every endpoint.
+/// A client that may close every endpoint.
 constexpr Leaver manager{.user = 0, .manages = true, .produces = true};
 
 class QuietSink final : public LogSink {
@@ -29,10 +29,10 @@ class QuietSink final : public LogSink {
   void write(LogLevel, std::string_view) override {}
 };
 
-/// A topic with endpoints on this thread's loop; pumps whenever something happens.
+/// A topic with endpoints on this thread's event loop. Dispatches messages after every event.
 class EndpointSetTest : public testing::Test, public InletHost, public EndpointSet::Listener {
  protected:
-  /// `open`: the topic asks for no ticket.
+  /// `open`: the topic needs no ticket.
   explicit EndpointSetTest(bool open = false, const EndpointSettings& settings = {})
       : ports_("127.0.0.1", std::nullopt, std::chrono::hours(1)),
         settings_(settings),
@@ -52,11 +52,11 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
                std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), now_()) {
     settings_.advertise_host = "127.0.0.1";
     settings_.ipc_directory = directory_.path();
-    settings_.idle_time_max = std::chrono::seconds(60);  // not while a slow machine connects
+    settings_.idle_time_max = std::chrono::seconds(60);  // long enough for a slow machine to connect
     set_ = std::make_unique<EndpointSet>(context_, topic_, *this, *this);
   }
 
-  // InletHost
+  // Implements InletHost.
   [[nodiscard]] bool accepting() const override { return topic_.accepting(); }
   PublishOutcome publish(BatchBuilder& batch) override { return topic_.publish(batch, now_()); }
   void published() override { topic_.pump(); }
@@ -65,7 +65,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
   [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::KiB; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override {}
-  // EndpointSet::Listener
+  // Implements EndpointSet::Listener.
   void consumers_changed() override {
     loop_.post_answer([this] { topic_.pump(); });
   }
@@ -107,7 +107,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
     ASSERT_EQ(topic_.publish(batch, now_()), PublishOutcome::accepted);
     topic_.pump();
   }
-  /// The payloads of the next `count` messages (last part of each).
+  /// Returns the payloads of the next `count` messages (the last part of each).
   std::vector<std::string> receive(zmq::socket_t& socket, std::size_t count) {
     std::vector<std::string> payloads;
     EXPECT_TRUE(run_until([&] {

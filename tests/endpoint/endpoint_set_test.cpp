@@ -201,7 +201,7 @@ TEST_F(EndpointSetTest, ASubscriberFindsItsPlaceAgainAfterADisconnect) {
 TEST_F(EndpointSetTest, ASubscriberThatUnsubscribesForAWhileGetsNothingTwice) {
   auto subscriber = connect(zmq::socket_type::sub, join(JoinType::sub));
   ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 1; }));
-  // More than the connection's buffers take, so that some of it is still unsent.
+  // Publishes more than the connection's buffers take, so that some messages are unsent.
   std::size_t put_count = 0;
   for (; put_count < 20'000 && topic_.log().stored_bytes() < limits::MiB - 10'000; ++put_count) {
     put(std::to_string(put_count) + std::string(500, 'x'));
@@ -264,7 +264,7 @@ TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
   for (const std::size_t piece : {1U, 1U, 9U, 20U, 32U}) {
     slow.say(bytes.subspan(said, piece));
     said += piece;
-    Stranger other(join(JoinType::push));  // greeted when what was said before has been looked at
+    Stranger other(join(JoinType::push));  // is greeted only after the earlier bytes were handled
     ASSERT_TRUE(run_until([&] { return other.greeted(); }));
     ASSERT_FALSE(slow.closed());
     EXPECT_EQ(slow.heard(), zmtp::greeting_head_bytes);
@@ -307,7 +307,7 @@ TEST_F(EndpointSetTest, WhereManyComeAndGoWhoTalksNonsenseWaitsUnheardUntilItsTi
   ASSERT_TRUE(run_until([&] { return crowd() && patient.greeted() && leaving.greeted(); }));
   patient.say(as_byte_view("GET / HTTP/1.1\r\n"));
   leaving.say(as_byte_view("GET / HTTP/1.1\r\n"));
-  Stranger other(uri);  // greeted when what was said before has been looked at
+  Stranger other(uri);  // is greeted only after the earlier bytes were handled
   ASSERT_TRUE(run_until([&] { return crowd() && other.greeted(); }));
   leaving.finish();
   patient.say(as_byte_view("Host: a\r\n"));
@@ -328,7 +328,7 @@ TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   settings_.limits_reached = &counts;
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
-  Stranger silent(uri);  // counts for handshakes_max
+  Stranger silent(uri);  // counts against handshakes_max
   Stranger another(uri);
   auto first = connect(zmq::socket_type::push, uri);
   auto second = connect(zmq::socket_type::push, uri);
@@ -344,7 +344,7 @@ TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   first.close();
   ASSERT_TRUE(run_until([&] { return stats().messages_received == 2; }));
   EXPECT_EQ(stats().publishers_count, 2U);
-  set_->close_all(false);  // while what counts is there
+  set_->close_all(false);  // before `counts` ends
 }
 
 TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
@@ -377,12 +377,12 @@ TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
   bob.send(zmq::str_buffer("of bob"), zmq::send_flags::none);
   ASSERT_TRUE(run_until([&] { return stats().messages_received == 1; }));
 
-  // Her last one tries all the while, and has a place once there is one for her.
+  // Her last socket retries all the time, and is admitted once she is below her quota.
   bob.close();
   anns.front().close();
   ASSERT_TRUE(anns.back().send(zmq::str_buffer("of ann"), zmq::send_flags::dontwait));
   EXPECT_TRUE(run_until([&] { return stats().messages_received == 2; }));
-  set_->close_all(false);  // while what counts is there
+  set_->close_all(false);  // before `counts` ends
 }
 
 TEST_F(EndpointSetTest, TheAdministratorsConnectionsAreHeldToTheWholeAlone) {
@@ -417,7 +417,7 @@ TEST_F(EndpointSetTest, AJoinSaysThatItsUserHasAllHisConnections) {
   }
   second.close();
   EXPECT_TRUE(run_until([&] { return joined(JoinType::push, {7, 1}).ok(); }));
-  set_->close_all(false);  // while what counts is there
+  set_->close_all(false);  // before the quota ends
 }
 
 class OpenEndpointSetTest : public EndpointSetTest {
@@ -452,11 +452,11 @@ TEST_F(OpenEndpointSetTest, RawConsumersAreStrangersConnections) {
   }
   EXPECT_TRUE(run_until([&] { return topic_.pullers() == 0; }));
   EXPECT_TRUE(quota.take(FairShare::strangers));
-  set_->close_all(false);  // while what counts is there
+  set_->close_all(false);  // before the quota ends
 }
 
 TEST_F(EndpointSetTest, TheNumberOfEndpointsOfATopicIsLimited) {
-  // Records are cheap to fake; sockets are not, so the limit is reached by ipc endpoints that share a
+  // Records are cheap to fake, but sockets are not. So the limit is reached by ipc endpoints that share a
   // directory.
   settings_.idle_time_max = 1h;
   Result<OpenedEndpoint> last = set_->join(JoinType::pull, Transport::ipc);

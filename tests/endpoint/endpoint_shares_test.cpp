@@ -1,4 +1,4 @@
-/// Tests of how many endpoints there may be, and who makes room.
+/// Tests of the limits on endpoints, and of evicting unused endpoints.
 #include "broker/endpoint/endpoint_shares.hpp"
 
 #include <string>
@@ -18,7 +18,7 @@ constexpr std::uint64_t administrator = 0;
 
 class EndpointSharesTest : public testing::Test {
  protected:
-  /// What comes of one more endpoint: "ok", "ok, without 3 4" (of those displaced), or why not.
+  /// Adds one endpoint. Returns "ok", "ok, without 3 4" (the evicted ids), or the reason of a refusal.
   std::string take(EndpointShares& shares, std::uint64_t user, bool is_tcp = true) {
     const auto displaced = shares.take({.id = ++last_, .is_tcp = is_tcp, .user = user}, now_);
     if (!displaced) return displaced.error().text();
@@ -81,8 +81,8 @@ TEST_F(EndpointSharesTest, WhatWasThereBeforeIsCountedAndMakesNoRoom) {
 }
 
 TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
-  take(shares_, cy, 2);   // 1, 2
-  take(shares_, ann, 8);  // 3 to 10
+  take(shares_, cy, 2);   // ids 1, 2
+  take(shares_, ann, 8);  // ids 3 to 10
   take(shares_, cy, 3);
   take(shares_, bob, 3);
   shares_.used(3);
@@ -91,13 +91,13 @@ TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
   EXPECT_EQ(take(shares_, bob), "ok, without 4");
   EXPECT_EQ(take(shares_, administrator), "ok, without 5");
   EXPECT_EQ(shares_.taken(), 16U);
-  shares_.give_back(4);  // when it is closed
+  shares_.give_back(4);  // closing the evicted endpoint frees no second place
   EXPECT_EQ(shares_.taken(), 16U);
 }
 
 TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
   take(shares_, bob, 1);
-  take(shares_, ann, 13);  // 2 to 14
+  take(shares_, ann, 13);  // ids 2 to 14
   now_ += 2s;
   EXPECT_EQ(take(shares_, ann), "ok, without 2");
   for (std::uint64_t id = 3; id <= 15; ++id) shares_.used(id);
@@ -111,8 +111,8 @@ TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
 
 TEST_F(EndpointSharesTest, ForAPortOneThatHasAPortMakesRoom) {
   EndpointShares shares({.endpoints = 100, .ports = 4, .unused_time_min = 2s}, &counts_);
-  EXPECT_EQ(take(shares, ann, false), "ok");  // 1
-  take(shares, ann, 4);                       // 2 to 5
+  EXPECT_EQ(take(shares, ann, false), "ok");  // id 1
+  take(shares, ann, 4);                       // ids 2 to 5
   now_ += 2s;
   EXPECT_EQ(take(shares, bob), "ok, without 2");
   EXPECT_EQ(take(shares, bob, false), "ok");

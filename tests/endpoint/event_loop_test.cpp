@@ -1,4 +1,4 @@
-/// Tests of the event loop's promises.
+/// Tests of the guarantees of the event loop.
 #include "broker/endpoint/event_loop.hpp"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(EventLoop, RunsPostedTasksInTheirOrderFromAnyThread) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-/// Finds no memory each time that it is called, or takes it from the reserve.
+/// Finds no memory at each call, or uses the reserve.
 class StarvingSource final : public EventLoop::Source {
  public:
   void on_ready() override {
@@ -81,7 +81,7 @@ TEST(EventLoop, ASourceThatFindsNoMemoryIsToldAndAllElseGoesOn) {
   EXPECT_GE(starving.told, 2);
 }
 
-/// Installs the reserve for one test.
+/// Installs the memory reserve for one test.
 class EventLoopWithReserve : public testing::Test {
  protected:
   EventLoopWithReserve() { MemoryReserve::install(); }
@@ -104,7 +104,7 @@ TEST_F(EventLoopWithReserve, EndsTheSourceThatHasUsedItAndNotTheOneThatIsCalledN
   StarvingSource hungry;
   hungry.starves = false;
   hungry.uses_reserve = true;
-  loop.at(EventLoop::Clock::now(), [&] {  // runs before what is to be called soon
+  loop.at(EventLoop::Clock::now(), [&] {  // runs before the sources that are to be called soon
     std::get_new_handler()();
     loop.call_soon(blameless);
     loop.call_soon(hungry);
@@ -133,7 +133,7 @@ TEST(EventLoop, CallsAsManyByTurnsAsATurnAllowsAndTheOthersFirstInTheNext) {
       loop.call_by_turns(*all[i]);
     }));
     loop.call_by_turns(*all.back());
-    loop.call_by_turns(*all.back());  // once
+    loop.call_by_turns(*all.back());  // counts once
   }
   loop.run(stop.get_token());
   for (const auto& [turn, work] : work_in_turn)
@@ -168,7 +168,7 @@ TEST(EventLoop, RunsInATurnAsManyPostedTasksAsOneSourceMayDoAndTheRestUnasked) {
       order.push_back(i);
       ++run_in_turn[loop.turn()];
       TurnWork::add(TurnShare::call_work_max / 2);
-      if (i == tasks / 2) loop.post_answer([&] { stop.request_stop(); });  // behind all of them
+      if (i == tasks / 2) loop.post_answer([&] { stop.request_stop(); });  // runs after all tasks
     }));
   }
   loop.run(stop.get_token());
@@ -292,7 +292,7 @@ TEST(EventLoop, WatchesADescriptorUntilToldNotTo) {
   int calls = 0;
   std::stop_source stop;
   CountingSource source([&] {
-    if (++calls < 3) return;  // level-triggered: nothing was read, so it is called again
+    if (++calls < 3) return;  // level-triggered: called again because nothing was read
     loop.unwatch(ends[0], source);
     loop.at(EventLoop::Clock::now() + 5ms, [&] { stop.request_stop(); });
   });

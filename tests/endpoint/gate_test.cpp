@@ -1,5 +1,5 @@
-/// Tests of who gets in at an endpoint: the handshake with a ticket, byte by byte, and the proof that the
-/// broker starts with.
+/// Tests of the admission to an endpoint: the handshake with a ticket, byte by byte, and the self-check that
+/// the broker runs at its start.
 #include "broker/endpoint/gate.hpp"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ std::string ready(std::string_view socket_type) {
 
 class GateTest : public testing::Test {
  protected:
-  /// A producer's endpoint and a peer of it.
+  /// The gate's side of a handshake at a producer's endpoint.
   struct Side {
     explicit Side(const Gate& gate) {
       handshake.guard(&gate);
@@ -63,7 +63,8 @@ class GateTest : public testing::Test {
     std::vector<std::byte> said;
   };
 
-  /// Why a peer that says `bytes` is turned away at `gate`, and whether for want of a ticket.
+  /// Returns the reason why `gate` refuses a peer that sends `bytes`. Checks whether it
+  /// counts as unauthorized, that is, for lack of a good ticket.
   static std::string failure(const Gate& gate, const std::string& bytes, bool unauthorized) {
     Side side(gate);
     side.take(bytes, bytes.size());
@@ -286,7 +287,7 @@ TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
   EXPECT_EQ(left_open.error().code, ErrorCode::internal);
   EXPECT_THAT(left_open.error().text(), HasSubstr("let in a client without a ticket"));
 
-  // A clock that is slow lets in who is late; another grant lets in the wrong ones only.
+  // A slow clock admits late clients. Another grant admits only the wrong clients.
   const WallClock slow = [this] { return Timestamp{time.us - 7'200'000'000}; };
   EXPECT_THAT(prove_gate(Gate(tickets, slow, grant), tickets, grant, time).error().text(),
               HasSubstr("has expired"));

@@ -1,4 +1,4 @@
-/// Tests of connections that have not said who they are: which of them make room.
+/// Tests of unauthenticated connections: which of them are evicted for others.
 #include "broker/endpoint/handshake_queue.hpp"
 
 #include <netinet/in.h>
@@ -49,7 +49,7 @@ TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInA
   EXPECT_TRUE(strangers[0].closed());
   EXPECT_FALSE(strangers[1].closed() || strangers[2].closed() || one_more.closed());
   EXPECT_EQ(context_.handshakes.displaced(), 1U);
-  // Nor do those who fill the queue keep a client out.
+  // Peers that fill the queue do not keep a client out either.
   auto producer = connect(zmq::socket_type::push, uri);
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
   EXPECT_EQ(context_.handshakes.displaced(), 2U);

@@ -1,4 +1,5 @@
-/// What the control socket asks of a topic, on a disk that fails and over ends of the broker.
+/// Tests of the commands of the control socket on a topic, with a failing disk and over restarts of the
+/// broker.
 #include <atomic>
 #include <cstdint>
 
@@ -22,7 +23,7 @@ class HostedTopicCommandsTest : public HostedTopicTest {
  protected:
   using Answer = std::optional<Result<std::uint64_t>>;
 
-  /// Opens a group, and leaves it: it stays.
+  /// Opens a group and leaves it. The group stays.
   void make_group(const std::string& name) {
     FakeConsumer consumer;
     ASSERT_EQ(topic->open_consumer(test::asked(name), consumer), Code::ok);
@@ -109,7 +110,7 @@ TEST_F(HostedTopicCommandsTest, AStopAfterNothingWasDoneAsksNothingOfTheDisk) {
   EXPECT_TRUE(group("g").paused);
   EXPECT_FALSE(group("another").paused);
   EXPECT_EQ(topic->stats().next_offset, 5U);
-  restart(false);  // nothing is known then of what was not closed
+  restart(false);  // without a clean stop, the files' state is unknown to the next start
   publish(1);
   restart(false);
   asked = 0;
@@ -196,7 +197,7 @@ TEST_F(HostedTopicCommandsTest, WhatWasPurgedDoesNotComeBackWhateverIsLost) {
 TEST_F(HostedTopicCommandsTest, FilesThatAreStillThereAreDroppedAtTheNextStart) {
   make_group("g");
   publish(5);
-  fail(EIO, [](FaultyStorage::Call call, const std::string& path) {  // none can be taken away
+  fail(EIO, [](FaultyStorage::Call call, const std::string& path) {  // no segment can be removed
     const bool goes = call == FaultyStorage::Call::unlink || call == FaultyStorage::Call::rename;
     return goes && path.ends_with(log::segment_name(Offset{0}));
   });

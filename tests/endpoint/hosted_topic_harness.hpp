@@ -1,4 +1,4 @@
-/// A hosted topic on a disk that fails when told to, and the loop it works on.
+/// A hosted topic on a disk that fails when a test asks for it, and the topic's event loop.
 #pragma once
 
 #include <atomic>
@@ -67,7 +67,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   ~HostedTopicTest() override {
     if (topic == nullptr) return;
     run_until([this] { return topic->idle_on_disk(); });
-    topic.reset();  // before the loop that it works on
+    topic.reset();  // before its event loop
   }
   void start() { try_start().value_or_throw(); }
   Result<void> try_start() {
@@ -79,7 +79,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     topic = std::make_unique<HostedTopic>(context_, *this, definition, std::move(opened).value_or_throw());
     return {};
   }
-  /// What was open is gone, without a word to the disk that on_call lets through.
+  /// Drops the topic without a clean stop. Only calls that on_call permits reach the disk.
   void drop() {
     if (topic != nullptr) {
       topic->begin_stop(Code::shutting_down);
@@ -89,7 +89,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     ticking_ = false;
     pool.emplace(log::SegmentPoolOptions{"/pool"}, storage);
   }
-  /// A clean stop, or none, and a new start.
+  /// Stops the topic, cleanly or not, and starts it again.
   void restart(bool cleanly) {
     topic->begin_stop(Code::shutting_down);
     ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
@@ -106,7 +106,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     error_ = error;
     fails_ = std::move(which);
   }
-  /// The topic's own user has this number from now on.
+  /// Sets the number of the topic's own user from now on.
   void set_own_user(std::uint64_t user) { context_.access.set_owner({1}, user); }
   void put_user(std::uint64_t id) {
     UserAccess user;
@@ -126,7 +126,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     topic->want_flush();
     topic->published();
   }
-  /// Of the topic's segment files, in their order.
+  /// Returns the paths of the topic's segment files in their order.
   std::vector<std::string> segments() {
     auto paths = storage.paths();
     std::erase_if(
@@ -141,7 +141,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     }
     return true;
   }
-  /// So long the loop runs, at least once; for the topic a tenth of a second passes.
+  /// Runs the loop for `time`, and for at least one turn. A tenth of a second passes for the topic.
   void turn(std::chrono::microseconds time) {
     std::stop_source stop;
     loop_.at(EventLoop::Clock::now() + time, [&] { stop.request_stop(); });
@@ -153,7 +153,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   FaultyStorage storage;
   std::optional<log::SegmentPool> pool{std::in_place, log::SegmentPoolOptions{"/pool"}, storage};
   CountingSink sink;
-  std::function<void(TopicStorage&)> on_open;  ///< told of what a start has found
+  std::function<void(TopicStorage&)> on_open;  ///< called with the state that a start has found
   std::unique_ptr<HostedTopic> topic;
 
  private:
@@ -161,7 +161,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   const std::int64_t flush_interval_ms_;
   std::mutex mutex_;
   std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
-  int error_ = 0;                                                       // likewise
+  int error_ = 0;                                                       // guarded by mutex_
   std::int64_t time_us_ = 1'000'000'000'000;
   const WallClock now_ = [this] { return Timestamp{time_us_}; };
   bool ticking_ = false;

@@ -1,4 +1,4 @@
-/// What retention drops, and what a start must still know of the producers.
+/// Tests of the messages that retention drops, and of the producers that a start must still know.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@ class HostedTopicThatDrops : public HostedTopicTest {
                          .capacity_bytes = limits::MiB,
                          .segment_bytes = limits::segment_bytes_min}) {}
 
-  /// The producers' file cannot be written.
+  /// Makes writes of the producers' file fail.
   void fail_saves(int error) {
     fail(error, [](FaultyStorage::Call call, const std::string& path) {
       const bool reads = call == FaultyStorage::Call::read || call == FaultyStorage::Call::open;
       return !reads && path.find("/producers.") != std::string::npos;
     });
   }
-  /// Each message has a segment of its own, of a little more than itself.
+  /// Sends messages that each fill a segment of their own, which is slightly larger.
   void send_long(const FakeProducer& producer, std::uint64_t count) {
     for (std::uint64_t end = next_ + count; next_ < end; ++next_) {
       auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, next_,
@@ -47,15 +47,15 @@ class HostedTopicThatDrops : public HostedTopicTest {
       return path.starts_with("/topics/1/") && path.ends_with(".seg");
     }));
   }
-  /// One segment more than the capacity has, and one for what is not written yet.
+  /// The segments of the capacity, one more, and one for unwritten messages.
   static constexpr std::size_t few_files = limits::MiB / message_bytes + 2;
 
  private:
   std::uint64_t next_ = 0;
 };
 
-// R3: all messages that the producers' file speaks for, and many behind it, have been dropped when the broker
-// is killed.
+// Case R3: the broker is killed after all messages that the producers' file covers, and many later ones, were
+// dropped.
 TEST_F(HostedTopicThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDroppedSinceItWasSaved) {
   FakeProducer producer(false);
   begin(producer);
@@ -80,7 +80,7 @@ TEST_F(HostedTopicThatDrops, TheFilesGoWhenTheProducersAreSavedWithoutAnyFurther
   topic->detach_producer(producer);
 }
 
-// What plain producers send is not the business of any known producer, but lies in the same files.
+// Messages of plain producers belong to no known producer, but lie in the same files.
 TEST_F(HostedTopicThatDrops, MessagesOfNobodyDoNotKeepTheFilesForGood) {
   FakeProducer producer(false);
   begin(producer);

@@ -1,4 +1,4 @@
-/// What a topic tells producers on sessions when its disk fails.
+/// Tests of the messages from a topic to its session producers when its disk fails.
 #include <cstdint>
 
 #include "endpoint/hosted_topic_harness.hpp"
@@ -44,7 +44,7 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_TRUE(run_until([&] { return durable.ended.has_value(); }));
   EXPECT_EQ(durable.ended, Code::io_error);
   EXPECT_EQ(sink.errors, 1) << "the operator is told, once";
-  fail(0, {});  // it makes no difference: what is on the disk is not known any more
+  fail(0, {});  // no effect: the state of the disk stays unknown
   EXPECT_FALSE(quick.ended) << "that it is in the log is all that it wants to know";
   send(quick, 0);
 
@@ -60,7 +60,7 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_EQ(sink.errors, 1);
 }
 
-// S2: another user who produces to the topic, too, knows the id.
+// Case S2: another user with a grant to produce to the topic knows the id.
 TEST_F(HostedTopicTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
   FakeProducer alice(false), mallory(false);
   open(alice, {}, 42);
@@ -95,7 +95,7 @@ TEST_F(HostedTopicTest, TheTopicsOwnUserKeepsItsProducersWithAnotherPassword) {
   topic->detach_producer(again);
 }
 
-// D4: it says nothing for 8 days, then its connection breaks, and it comes back at once.
+// Case D4: silent for 8 days, then its connection breaks, and it opens again immediately.
 TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   FakeProducer silent(false);
   open(silent);

@@ -136,7 +136,7 @@ TEST_F(InletTest, WhatWasReceivedButNotLookedAtComesBeforeTheEnd) {
   ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
   wire_.peer.reset();
   host_.room = SIZE_MAX;
-  // The loop may look at the descriptor, which is at its end, before it calls the connection again.
+  // The loop may report the descriptor's end before it calls the connection again.
   ASSERT_TRUE(inlet_->resume());
   inlet_->on_event({.readable = true});
   ASSERT_TRUE(closes());
@@ -144,7 +144,8 @@ TEST_F(InletTest, WhatWasReceivedButNotLookedAtComesBeforeTheEnd) {
 }
 
 TEST_F(InletTest, AProducerThatIsHeldAndGoesOnWithinOneReadLosesNothing) {
-  // The topic finds room while the inlet is still looking at what it read, as when handing out makes room.
+  // The topic gets space while the inlet still handles received bytes, for example because dispatching frees
+  // space.
   host_.room = 100;
   host_.on_published = [&] {
     if (!inlet_->held()) return;
@@ -167,7 +168,7 @@ TEST_F(InletTest, AProducerThatWentIsReadToItsEndThoughItsAnswersCannotBeSent) {
   ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
   wire_.send(frame("2") + command("PING", std::string("\0\0", 2)) + command("PING", std::string("\0\0", 2)) +
              frame("3"));
-  shutdown(wire_.peer.get(), SHUT_RD);  // whatever is sent to it fails from now on
+  shutdown(wire_.peer.get(), SHUT_RD);  // sends to the peer fail from now on
   for (int i = 0; i < 3; ++i) inlet_->keep_alive(true);
   wire_.peer.reset();
   ASSERT_TRUE(wire_.run_until([&] { return inlet_->peer_gone(); }));

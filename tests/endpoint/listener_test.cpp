@@ -1,4 +1,4 @@
-/// Tests of listening sockets: whom they accept, and when.
+/// Tests of listeners: which connections they accept, and when.
 #include "broker/endpoint/listener.hpp"
 
 #include <fcntl.h>
@@ -34,13 +34,13 @@ class ListenerTest : public testing::Test, public Listener::Owner {
   void accept_failed() override { ++failed_; }
   void TearDown() override { EXPECT_EQ(failed_, failures_expected_); }
 
-  /// Lets the loop turn once.
+  /// Runs one turn of the loop.
   void turn() {
     std::stop_source stop;
     loop_.post_answer([&] { stop.request_stop(); });
     loop_.run(stop.get_token());
   }
-  /// Turns until so many have been accepted.
+  /// Runs turns until `accepted` connections have been accepted.
   bool turn_until(int accepted) {
     const auto deadline = EventLoop::Clock::now() + 5s;
     while (accepted_ < accepted && EventLoop::Clock::now() < deadline) turn();
@@ -67,7 +67,7 @@ TEST_F(ListenerTest, AcceptsWhoComes) {
 
 TEST_F(ListenerTest, WhereManyComeAndGoWhoComesNextWaitsForAGroup) {
   bool seen_waiting = false;
-  // On a slow machine the pause may be over before anybody could look.
+  // On a slow machine the pause may end before the test can observe it.
   for (int attempt = 0; attempt < 100 && !seen_waiting; ++attempt) {
     accepted_ = 0;
     for (int i = 0; i < 100; ++i) budget_.stranger_gone(AcceptBudget::Clock::now());
@@ -98,7 +98,7 @@ TEST_F(ListenerTest, AcceptsAgainHoweverOftenItsSocketCouldNotBeWatched) {
     const lightq::test::NoDescriptors none;
     ASSERT_TRUE(fails(1)) << "it pauses";
   }
-  // epoll watches no regular file.
+  // epoll does not watch regular files.
   ASSERT_EQ(::dup2(file.get(), descriptor_), descriptor_);
   ASSERT_TRUE(fails(3));
   ASSERT_EQ(::dup2(socket.get(), descriptor_), descriptor_);

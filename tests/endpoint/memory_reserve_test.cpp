@@ -1,5 +1,5 @@
-/// The reserve for small allocations. What the system does when it has no memory left,
-/// tests/e2e/test_memory_limit.py shows; here its new-handler is called as if.
+/// Tests of the reserve for small allocations. They call its new-handler directly.
+/// tests/e2e/test_memory_limit.py tests a system that has no memory left.
 #include "broker/endpoint/memory_reserve.hpp"
 
 #include <gtest/gtest.h>

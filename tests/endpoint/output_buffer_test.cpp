@@ -1,4 +1,4 @@
-/// Output that leaves from a buffer, or straight from where it lies.
+/// Tests of output that is sent from a buffer, or directly from the caller's memory.
 #include "broker/endpoint/output_buffer.hpp"
 
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ class OutputBufferTest : public ::testing::Test {
     for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>((start + i * 7) & 255U);
     return made;
   }
-  /// Takes up to so many bytes off the other end.
+  /// Receives up to `bytes` bytes at the other end.
   void receive(std::size_t bytes) {
     std::vector<std::byte> space(bytes);
     const auto got = recv(far_.get(), space.data(), space.size(), MSG_DONTWAIT);

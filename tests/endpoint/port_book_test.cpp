@@ -1,4 +1,4 @@
-/// Tests of which ports endpoints get.
+/// Tests of choosing the ports of endpoints.
 #include "broker/endpoint/port_book.hpp"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ TEST(ResolveHost, AnswersAnAddressToListenOn) {
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
 }
 
-/// A few free ports in a row; none that the system gives to who names none.
+/// Returns consecutive free ports. None of them is in the system's range for automatic ports.
 PortBook::Range free_ports(std::uint16_t count) {
   static int first = 10'000 + getpid() % 300 * 64;
   for (;; first += count) {
@@ -43,7 +43,7 @@ PortBook::Range free_ports(std::uint16_t count) {
   }
 }
 
-/// One of them.
+/// Returns a range of one free port.
 PortBook::Range free_port() {
   return free_ports(1);
 }
@@ -56,7 +56,7 @@ constexpr PortUse other_produce{.topic = TopicId{3}, .role = EndpointRole::produ
 constexpr bool unused = true;
 constexpr bool used = false;
 
-/// The port, or 0: none was to be had.
+/// Returns the port, or 0 if none is available.
 std::uint16_t port_for(PortBook& ports, const PortUse& use) {
   const auto socket = ports.listen(use);
   if (socket) return socket->port;
@@ -154,7 +154,7 @@ TEST(PortBook, OfThoseThatRestTheUnusedGoFirstThenOnesOwnThenTheLongestRested) {
   take(sub);
   take(sub);
   take(open_pull);
-  take(open_pull);  // there is one that does not rest
+  take(open_pull);  // a port that was never used is left
   take(sub);
   take(sub);
   take(sub);

@@ -1,5 +1,5 @@
-/// Producers that send everything again, over power cuts, kills and failing calls: each message is stored
-/// once, or its producer hears that it is unknown.
+/// Tests of producers that send everything again, over power cuts, kills and failing calls. Each message is
+/// stored once, or its producer learns that it is unknown.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 using protocol::BrokerType;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int seeds = 2;  // a tenth of the speed
+constexpr int seeds = 2;  // a tenth of the normal speed
 constexpr int seeds_for_long = 2;
 #else
 constexpr int seeds = 4;
@@ -31,7 +31,7 @@ class ProducerCrashTest : public testing::TestWithParam<int> {
     }
     world.finish();
     ASSERT_EQ(world.violation, std::nullopt) << "in the end";
-    // A run in which nothing happened would show nothing.
+    // A run without these events proves nothing.
     EXPECT_GT(world.counts.power_cuts + world.counts.kills, 10);
     EXPECT_GT(world.counts.repeats, 0);
     EXPECT_GT(world.counts.saves, 10);
@@ -61,8 +61,8 @@ TEST_P(ProducerCrashTest, NorWhereCallsFail) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ProducerCrashTest, testing::Range(0, seeds));
 INSTANTIATE_TEST_SUITE_P(MoreSeeds, ProducerCrashTest, testing::Range(seeds, seeds_for_long));
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // says nothing of memory or threads
-/// What the first of many runs says that notices that the rule is broken; empty if none does.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // tests no memory or threads
+/// Returns the complaint of the first of many runs that notices the broken rule, or an empty text.
 std::string noticed(BrokenRule broken) {
   for (int seed = 0; seed < 400; ++seed) {
     Random random(seed);
@@ -73,7 +73,7 @@ std::string noticed(BrokenRule broken) {
   return "";
 }
 
-// The tests above mean something only if they fail where a rule is left out.
+// The tests above prove something only if they fail when a rule is broken.
 TEST(ProducerRulesTest, ASnapshotThatIsWrittenTooEarlyIsNoticed) {
   EXPECT_NE(noticed(BrokenRule::snapshot_before_durable), "");
 }

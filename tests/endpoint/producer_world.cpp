@@ -1,4 +1,4 @@
-/// A topic on a disk that fails, and producers that send everything again.
+/// A topic on a failing disk, and producers that send everything again.
 #include "endpoint/producer_world.hpp"
 
 #include <algorithm>
@@ -103,14 +103,14 @@ void ProducerWorld::finish_open_save(bool well) {
   producers().saved(well);
 }
 
-// Between being taken, written and finished anything may happen.
+// Between taking, writing and finishing a save, any other event may happen.
 void ProducerWorld::save_some() {
   if (save_ == nullptr) {
     if (auto taken = producers().take_save(ends(), now_)) save_ = topic_.save_producers(std::move(*taken));
     return;
   }
   save_->run();
-  if (random_.one_in(8)) return restart();  // written, and nobody has heard of it
+  if (random_.one_in(8)) return restart();  // written, but not reported
   finish_open_save(save_->result().ok());
 }
 
@@ -147,7 +147,7 @@ Process& ProducerWorld::some_process() {
   return client.former && random_.one_in(3) ? *client.former : client.current;
 }
 
-/// Another process was told that the id is its own.
+/// Returns true if another process was told that it owns the id.
 bool ProducerWorld::is_shut_out(const Process& process) const {
   return std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {
     return client.former && &*client.former == &process && client.current.began &&
@@ -176,7 +176,7 @@ void ProducerWorld::connect(Process& process) {
   const bool shut_out = is_shut_out(process);
   const auto opened = producers().open(process.identity, last_id_ + 1, now_);
   if (opened.refusal == Code::unknown_producer) {
-    // What is not confirmed may be stored or not: it is not sent again.
+    // Unconfirmed messages may be stored or not: they are not sent again.
     ++counts.unknown;
     process = {};
     return;
@@ -291,9 +291,9 @@ void ProducerWorld::confirm(Process& process) {
   }
 }
 
-// --- What is compared ---
+// --- Comparisons ---
 
-/// After a start: no message is there twice, and none that was confirmed is missing.
+/// After a start: checks that no message is there twice, and that no confirmed message is missing.
 void ProducerWorld::look_at_everything(bool doubtful) {
   std::map<std::string, Offset> found;
   std::map<std::uint64_t, std::uint64_t> ends;  // by producer: one past its last message in the log
@@ -314,7 +314,7 @@ void ProducerWorld::look_at_everything(bool doubtful) {
     place.offset = read.batch.end_offset();
   }
   for (const auto& [payload, offset] : stored_) {
-    if (offset < first) found.emplace(payload, offset);  // dropped, but it was there
+    if (offset < first) found.emplace(payload, offset);  // dropped since, but it was stored
   }
   stored_ = std::move(found);
   for (const std::string& payload : confirmed_) {
@@ -323,8 +323,8 @@ void ProducerWorld::look_at_everything(bool doubtful) {
   look_at_producers(ends, doubtful);
 }
 
-/// Whoever is known is expected to go on behind its last message; and who has messages in the log is known,
-/// unless there was a reason to forget it.
+/// Checks that each known producer is expected to continue after its last message. A producer with messages
+/// in the log must be known, unless there was a reason to forget it.
 void ProducerWorld::look_at_producers(const std::map<std::uint64_t, std::uint64_t>& ends, bool doubtful) {
   for (const auto& [id, end] : ends) {
     const auto* const known = producers().find(id);
@@ -338,7 +338,7 @@ void ProducerWorld::look_at_producers(const std::map<std::uint64_t, std::uint64_
   }
 }
 
-// --- What happens ---
+// --- Events ---
 
 void ProducerWorld::step() {
   now_.us += static_cast<std::int64_t>(random_.below(60'000));

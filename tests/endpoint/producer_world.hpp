@@ -1,4 +1,4 @@
-/// A topic on a disk that fails, producers that send everything again, and what both must never do.
+/// A topic on a failing disk, producers that send everything again, and the rules that both must obey.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 
 namespace lightq::test {
 
-/// Rules that the world can break, to see whether that is noticed.
+/// Rules that the world can break, to check that the tests notice it.
 enum class BrokenRule {
   none,
   snapshot_before_durable,  ///< a snapshot is written as soon as it is taken
-  told_before_settled,      ///< a producer is told that it has taken an id over before that is on disk
+  told_before_settled,      ///< a producer is told of its takeover of an id before the takeover is on disk
 };
 
 struct WorldOptions {
   protocol::BrokerType type = protocol::BrokerType::file;
-  std::uint64_t capacity_bytes = 0;  ///< full: the oldest messages are dropped
+  std::uint64_t capacity_bytes = 0;  ///< when full, the log drops its oldest messages
   bool calls_fail = false;
   std::uint64_t steps_to_a_power_cut = 100;
   BrokenRule broken = BrokenRule::none;
 };
 
-/// Messages under one header, as their process sends them, again and again.
+/// Messages under one header. Their process sends them the same way each time.
 struct SentBatch {
   std::uint64_t begin = 0;
   std::vector<std::string> payloads;
@@ -43,15 +43,16 @@ struct Process {
   enum class State { away, waiting, on };
   session::ProducerIdentity identity;
   State state = State::away;
-  bool began = false;  ///< it was told at least once that the id is its own
+  bool began = false;  ///< it was told at least once that it owns the id
   std::uint64_t change = 0;
-  std::uint64_t expected = 0;   ///< what the broker said last
+  std::uint64_t expected = 0;   ///< the last value from the broker
   std::uint64_t next = 0;       ///< the number of its next new message
-  std::uint64_t confirmed = 0;  ///< everything before it is said to survive a power cut
+  std::uint64_t confirmed = 0;  ///< all messages before this one were confirmed to survive a power cut
   std::deque<SentBatch> window;
 };
 
-/// A user of the topic: the process that produces now, and the one before it, which may not know yet.
+/// A user of the topic: the process that produces now, and the previous one, which may not know of its
+/// successor yet.
 struct Client {
   Process current;
   std::optional<Process> former;
@@ -61,12 +62,12 @@ class ProducerWorld {
  public:
   ProducerWorld(Random& random, WorldOptions options);
 
-  /// Something happens.
+  /// Performs one random event.
   void step();
-  /// Everything is sent again and confirmed, and looked at for the last time.
+  /// Lets all messages be sent again and confirmed. Checks everything a last time.
   void finish();
 
-  /// What must not be, and was.
+  /// The first violation of a rule.
   std::optional<std::string> violation;
   struct Counts {
     int power_cuts = 0, kills = 0, stops = 0, doubts = 0, repeats = 0, unknown = 0, fenced = 0, saves = 0,
@@ -112,7 +113,7 @@ class ProducerWorld {
   void each_process(Visit visit);
   [[nodiscard]] bool is_shut_out(const Process& process) const;
 
-  // What is compared.
+  // Comparisons.
   void look_at_everything(bool doubtful);
   void look_at_producers(const std::map<std::uint64_t, std::uint64_t>& ends, bool doubtful);
 
@@ -127,9 +128,9 @@ class ProducerWorld {
   std::vector<Client> clients_{4};
   std::uint64_t last_id_ = 0;
   std::uint64_t last_payload_ = 0;
-  std::map<std::string, Offset> stored_;  // and where; also what was dropped since
-  std::set<std::string> confirmed_;       // said to survive a power cut
-  std::set<std::uint64_t> forgotten_;     // ids that a doubt made unknown
+  std::map<std::string, Offset> stored_;  // with their offsets; includes messages that were dropped since
+  std::set<std::string> confirmed_;       // confirmed to survive a power cut
+  std::set<std::uint64_t> forgotten_;     // ids that are unknown after a doubtful start
 };
 
 }  // namespace lightq::test

@@ -1,4 +1,4 @@
-/// A raw consumer of an endpoint, over TCP or a Unix-domain socket. Tests only.
+/// A raw consumer of an endpoint, over TCP or a Unix socket. Tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace lightq::test {
 
-/// Takes the stream apart by hand, so that the broker's own code is not its own judge. Never waits.
+/// Parses the stream by itself, so that the broker's code does not check itself. Never waits.
 class RawConsumer {
  public:
   explicit RawConsumer(const std::string& uri)
@@ -35,7 +35,7 @@ class RawConsumer {
     }
   }
 
-  /// The whole messages that have come and were not told yet.
+  /// Returns the complete messages since the last call.
   std::vector<std::string> receive() {
     look();
     std::vector<std::string> messages;
@@ -48,7 +48,7 @@ class RawConsumer {
       stream_.erase(0, 4 + length);
     }
   }
-  /// Looks at what has come.
+  /// Reads available bytes. Returns true if the connection is closed.
   bool closed() {
     look();
     return closed_;

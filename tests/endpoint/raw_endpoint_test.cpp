@@ -17,8 +17,8 @@ using protocol::Transport;
 using test::manager;
 using testing::ElementsAre;
 
-/// Consumers that are to be full soon come through a Unix socket: the system keeps about 200 KiB of it, but
-/// up to several MiB of a TCP connection.
+/// Consumers that must become full quickly connect through a Unix socket. The system buffers about 200 KiB of
+/// it, but up to several MiB of a TCP connection.
 class RawEndpointTest : public test::EndpointSetTest {
  protected:
   RawEndpointTest() : EndpointSetTest(true) { settings_.idle_time_max = 10s; }
@@ -94,7 +94,7 @@ TEST_F(RawEndpointTest, AConsumerThatDoesNotReadDelaysNobody) {
   RawConsumer reading(join_raw());
   ASSERT_TRUE(connected(2));
   const std::string payload(10'000, 'x');
-  // Half of it is more than the system and the broker keep for the one that does not read.
+  // Half of the messages exceed the buffers of the system and the broker for the consumer that does not read.
   std::size_t received = 0;
   constexpr std::size_t count = 80;
   for (std::size_t i = 0; i < count; ++i) {

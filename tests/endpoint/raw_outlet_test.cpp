@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The stream of one message. Written by hand, so that the broker's own code is not its own judge.
+/// Returns the stream of one message. Encoded here, so that the broker's code does not check itself.
 std::string raw(const std::string& payload) {
   std::string bytes;
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(payload.size() >> shift & 0xFF);
@@ -27,7 +27,7 @@ class RawOutletTest : public testing::Test {
   bool offer(std::uint64_t offset, const std::string& payload) {
     return outlet_.offer(Offset{offset}, as_byte_view(payload));
   }
-  /// Reads until `bytes` have come in all.
+  /// Reads until `bytes` bytes have arrived. Returns them.
   std::string receive(std::size_t bytes) {
     std::string all;
     EXPECT_TRUE(wire_.run_until([&] {

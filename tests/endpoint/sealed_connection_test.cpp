@@ -1,4 +1,4 @@
-/// A connection whose bytes are encrypted on the wire, both ways.
+/// Tests of a connection with bytes that are encrypted on the wire in both directions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ constexpr std::size_t unit_bytes_max = 100'000;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t large_from = 20'000;
 
-/// Messages of four bytes of length and so many more, collected; large ones are received into memory of their
-/// own. Every `pause_after`th message it stops reading, and goes on when the test says so.
+/// Collects messages: four bytes of length, then the body. Large messages are received into their own memory.
+/// After every `pause_after` messages it stops reading until the test calls `go_on`.
 class Collector final : public Connection {
  public:
   Collector(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch, bool knocks,
@@ -104,7 +104,7 @@ class SealedConnectionTest : public testing::Test {
     ToyCipher::seal_to(as_byte_view(plain), wire);
     return std::string(as_text(wire));
   }
-  /// What the peer's received bytes say.
+  /// Returns the plain text of the bytes that the peer received.
   static std::string opened(std::string wire) {
     ToyCipher peer(unit_bytes_max);
     std::vector<std::byte> plain;
@@ -164,7 +164,8 @@ TEST_F(SealedConnectionTest, NothingIsReadWhilePausedAndNothingIsLost) {
   EXPECT_EQ(connection_->messages.back(), "three");
 }
 
-/// By units alone, and from where the bytes lie.
+/// Uses a cipher that seals only by units, and one that declares to seal any bytes, directly from the
+/// caller's memory.
 class SealedOutputTest : public SealedConnectionTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Ciphers, SealedOutputTest, testing::Bool());
 

@@ -1,4 +1,4 @@
-/// A connection's bytes through memory that its peer shares.
+/// Tests of a connection's bytes through memory that its peer shares.
 #include "broker/endpoint/shared_wire.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class SharedWireTest : public ::testing::Test {
   static std::unique_ptr<session::SharedRings> rings_in(SharedMemory memory, session::SharedSide side) {
     return std::make_unique<session::SharedRings>(std::move(memory), sizes, side);
   }
-  /// Whether the wire gives way.
+  /// Returns true if the wire yields the processor.
   bool gives_way() {
     const int before = lightq::test::yields;
     wire.give_way();
@@ -53,7 +53,8 @@ class SharedWireTest : public ::testing::Test {
 TEST_F(SharedWireTest, GivesWayToWhoItHasJustWokenForMuch) {
   const std::vector<std::byte> much(sizes.to_client);
   EXPECT_FALSE(gives_way()) << "nobody was woken";
-  // Where something else has this processor meanwhile it takes longer than the wire allows: then once more.
+  // If another thread uses this processor meanwhile, the client takes longer than the wire allows. Then the
+  // test repeats.
   bool gave_way = false;
   for (int attempt = 0; attempt < 1000 && !gave_way; ++attempt) {
     ASSERT_TRUE(client->reader().wait());
@@ -77,7 +78,7 @@ TEST_F(SharedWireTest, DoesNotGiveWayToWhoIsSlow) {
   EXPECT_FALSE(gives_way()) << "it is less than 0.5 GB/s";
 }
 
-/// Whether `descriptor` is readable.
+/// Returns true if `descriptor` is readable.
 bool is_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};
   return ::poll(&entry, 1, 0) == 1;
@@ -107,19 +108,20 @@ TEST(SharedWakeTest, ATimerThatTheClientHasSetStillWakesIt) {
 
 TEST(SharedWakeTest, ASocketThatTheClientDoesNotReadDoesNotHoldItUp) {
   int pair[2];
-  ASSERT_EQ(0, ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));  // these ends block
+  ASSERT_EQ(0, ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));  // blocking sockets
   const UniqueFd ours(pair[0]);
   const UniqueFd clients(pair[1]);
   const SharedWake wake = SharedWake::over(ours.get());
   EXPECT_EQ(-1, wake.of_broker());
   EXPECT_EQ(-1, wake.of_client());
-  for (int wakes = 0; wakes < 20'000; ++wakes) wake.wake_client();  // more than it holds
+  for (int wakes = 0; wakes < 20'000; ++wakes) wake.wake_client();  // more wakes than the socket buffers
   while (is_readable(clients.get())) ASSERT_TRUE(take_wakes(clients.get()));
   wake.wake_client();
   EXPECT_TRUE(is_readable(clients.get()));
 }
 
-/// Writes into memory what a program has to provide first, and so keeps its inode locked until `let_go`.
+/// Keeps the inode of a memory file locked until `let_go`. Its write waits for a page that the program must
+/// provide first.
 class InodeLock {
  public:
   explicit InodeLock(int descriptor) : descriptor_(::dup(descriptor)) {

@@ -149,14 +149,14 @@ TEST(Socket, IsReadableWhenAsMuchHasComeAsItWaitsForOrTheEnd) {
   EXPECT_TRUE(both.readable());
 }
 
-/// From now on the socket's system receives nothing that comes for it, as if its machine were gone.
+/// Makes the socket's system drop all received packets from now on, as if its machine were gone.
 void lose_the_machine_of(const UniqueFd& socket) {
   sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program{1, &drop_all};
   ASSERT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
 }
 
-/// Sends until the peer has no room for more.
+/// Sends until the buffers are full.
 void fill_the_room_of(const Accepting& connection) {
   const std::vector<char> bytes(64 * limits::KiB);
   while (send(connection.ours.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
@@ -182,8 +182,8 @@ TEST(Socket, TellsAPeerWhoseSystemDoesNotAnswerFromAProcessThatDoesNotRead) {
   }
 }
 
-/// A Unix socket over which descriptors may come, as on systems before Linux 6.16, and a TCP connection whose
-/// last close waits for a minute.
+/// A Unix socket that may receive descriptors, as on systems before Linux 6.16. Also a TCP connection. The
+/// last close of its descriptor waits for one minute.
 class PassedDescriptors : public testing::Test {
  protected:
   PassedDescriptors() {
@@ -195,8 +195,8 @@ class PassedDescriptors : public testing::Test {
     const linger waits{.l_onoff = 1, .l_linger = 60};
     EXPECT_EQ(setsockopt(tcp_.ours.get(), SOL_SOCKET, SO_LINGER, &waits, sizeof waits), 0);
   }
-  ~PassedDescriptors() override { tcp_.theirs.reset(); }  // whoever still waits for it goes on
-  /// With one byte.
+  ~PassedDescriptors() override { tcp_.theirs.reset(); }  // releases threads that still wait for the close
+  /// Sends the descriptor with one byte, and closes the own one.
   void pass_over(const UniqueFd& socket) {
     char byte = 'x';
     iovec part{&byte, 1};
@@ -213,15 +213,15 @@ class PassedDescriptors : public testing::Test {
     const int descriptor = tcp_.ours.get();
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
     ASSERT_EQ(sendmsg(socket.get(), &message, 0), 1);
-    tcp_.ours.reset();  // the passed one is the last
+    tcp_.ours.reset();  // the passed descriptor is the last one
   }
-  /// The other end of the socket is closed, soon.
+  /// Returns true if the other end of the socket is closed within 20 s.
   static bool is_hung_up(const UniqueFd& socket) {
     constexpr int patience_ms = 20'000;
     pollfd asked{socket.get(), 0, 0};
     return poll(&asked, 1, patience_ms) == 1 && (asked.revents & POLLHUP) != 0;
   }
-  /// Since the last call, or the beginning.
+  /// Returns true if more than 20 s have passed since the last call or the start.
   [[nodiscard]] bool took_long() {
     const auto before = std::exchange(began_, std::chrono::steady_clock::now());
     return began_ - before > std::chrono::seconds(20);

@@ -1,4 +1,4 @@
-/// Somebody who has not said who he is, for tests of endpoints. Layer: endpoint.
+/// An unauthenticated peer for tests of endpoints. Layer: endpoint.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 
 namespace lightq::broker::test {
 
-/// A bare TCP connection that says nothing by itself.
+/// A TCP connection that sends nothing by itself.
 class Stranger {
  public:
-  /// `from`: an address of the loopback network.
+  /// `from` is an address of the loopback network.
   explicit Stranger(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
       : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
@@ -34,13 +34,13 @@ class Stranger {
     EXPECT_EQ(send(descriptor_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  /// It says no more, and still listens.
+  /// Ends the sending direction. The peer still receives.
   void finish() { EXPECT_EQ(shutdown(descriptor_.get(), SHUT_WR), 0); }
   bool greeted() {
     look();
     return received_ > 0;
   }
-  /// Bytes it was told.
+  /// Returns the number of received bytes.
   std::size_t heard() {
     look();
     return received_;

@@ -1,4 +1,4 @@
-/// Tests of tickets: what the broker's key lets pass, and that nothing else does.
+/// Tests of tickets: the broker's key accepts valid tickets, and no others.
 #include "broker/endpoint/ticket_key.hpp"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ TEST_F(TicketKeyTest, WhatEndsLaterThanATicketThatIsMadeNowIsRefused) {
   const auto later = ends_in(60s + ticket_clock_tolerance + 1ms);
   EXPECT_FALSE(later.grant.has_value());
   EXPECT_THAT(std::string(later.fault), HasSubstr("ends later"));
-  // Made while the clock was ten years ahead.
+  // Issued while the clock was ten years ahead.
   const auto ahead = of_a_minute.issue(grant, 60s, Timestamp{now.us + 315'360'000'000'000});
   EXPECT_FALSE(of_a_minute.check(ahead.text(), now).grant.has_value());
   EXPECT_FALSE(of_a_minute.check(of_a_minute.issue(grant, 60s, now).text(), Timestamp{0}).grant.has_value())

@@ -1,4 +1,4 @@
-/// Tests of the broker's end of TLS: what it opens and seals, and what ends a connection.
+/// Tests of the broker's end of TLS: opening, sealing, and the faults that end a connection.
 #include "broker/endpoint/tls_cipher.hpp"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ Bytes bytes_of(std::string_view text) {
   return {view.begin(), view.end()};
 }
 
-/// Text that repeats only after long.
+/// Returns text that does not compress or repeat.
 std::string text_of(std::size_t bytes, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::string text(bytes, '\0');
@@ -50,12 +50,12 @@ std::string text_of(std::size_t bytes, unsigned seed = 1) {
   return text;
 }
 
-/// The cipher, and what a connection would do with it.
+/// The cipher, driven as a connection drives it.
 struct Broker {
   explicit Broker(std::uint64_t records_per_key_max = limits::tls_records_per_key_max)
       : cipher(context(), records_per_key_max) {}
 
-  /// Hears `wire` in pieces of `step`; answers what goes out.
+  /// Receives `wire` in pieces of `step` bytes. Returns the bytes to send in reply.
   Bytes hear(Bytes wire, std::size_t step = SIZE_MAX) {
     Bytes answer;
     for (std::size_t at = 0; at < wire.size();) {
@@ -80,7 +80,7 @@ struct Broker {
   Bytes plain;
 };
 
-/// Until neither has anything to say.
+/// Exchanges bytes until neither side has any left.
 void talk(TlsPeer& peer, Broker& broker, std::size_t step = SIZE_MAX) {
   peer.hear({});
   for (Bytes said = peer.says(); !said.empty(); said = peer.says()) peer.hear(broker.hear(said, step));
@@ -181,7 +181,7 @@ TEST(TlsCipher, CarriesMuchBothWaysWithAnotherKeyNowAndThen) {
   EXPECT_EQ(broker.cipher.failure() + peer.error, "");
 }
 
-/// Each key change is one message more on the wire.
+/// Each key change adds one message to the wire.
 TEST(TlsCipher, ChangesItsKeyAfterSoManyRecords) {
   TlsPeer peer;
   Broker broker(2);
@@ -226,7 +226,7 @@ TEST(TlsCipher, EndsWithWhatIsNoTls) {
     }
     EXPECT_THAT(broker.heard(), IsEmpty());
     EXPECT_EQ(ERR_peek_error(), 0UL);
-    // And it stays so.
+    // The cipher stays in this state.
     EXPECT_THAT(broker.hear(bytes_of("more")), IsEmpty());
     EXPECT_THAT(broker.say("more"), IsEmpty());
   }
@@ -245,7 +245,7 @@ TEST(TlsCipher, EndsWithAnyByteOfTheHandshakeThatIsChanged) {
     hello[at] ^= std::byte{0x40};
     peer.hear(broker.hear(hello));
     peer.hear(broker.hear(peer.says()));
-    // The transcript tells: one of both has seen it, or waits for bytes that will not come.
+    // The transcript reveals the change: one side has noticed it, or waits for bytes that will not come.
     EXPECT_FALSE(broker.cipher.ready()) << at;
     EXPECT_THAT(broker.heard(), IsEmpty());
   }
@@ -317,7 +317,7 @@ TEST(TlsCipher, EndsWithAPeerThatChangesItsKeyWithoutEnd) {
     const Bytes answer = broker.hear(peer.says());
     answered += answer.size();
     peer.hear(answer);
-    if (i % 10 == 0) peer.send("a word between");  // does not help
+    if (i % 10 == 0) peer.send("a word between");  // does not reset the limit
   }
   EXPECT_THAT(broker.cipher.failure(), HasSubstr("changes its key again and again"));
   EXPECT_LE(answered, limits::tls_answer_bytes_max + 100);

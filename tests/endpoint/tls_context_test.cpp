@@ -1,4 +1,4 @@
-/// Tests of the certificate that sessions over TCP are shown.
+/// Tests of the certificate that the broker presents to sessions over TCP.
 #include "broker/endpoint/tls_context.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ EVP_PKEY* parsed(const std::string& key) {
   return made;
 }
 
-/// As somebody's authority would make it, good from `from` to `until`.
+/// Returns a certificate like that of another authority, valid from `from` to `until`.
 std::string certificate_of(const std::string& key, const char* from, const char* until) {
   EVP_PKEY* const pair = parsed(key);
   X509* const certificate = X509_new();

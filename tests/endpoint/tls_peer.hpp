@@ -1,4 +1,4 @@
-/// A client's end of TLS in memory, against the broker's cipher or anything else. For tests.
+/// A client's end of TLS in memory, against the broker's cipher or any other server. For tests.
 #pragma once
 
 #include <openssl/err.h>
@@ -14,7 +14,7 @@
 
 namespace lightq::test {
 
-/// OpenSSL as a client, with two memories for a wire. One thread.
+/// OpenSSL as a client, with two memory buffers in place of a connection. Thread: one.
 class TlsPeer {
  public:
   explicit TlsPeer(int newest = TLS1_3_VERSION, int oldest = TLS1_2_VERSION)
@@ -37,13 +37,13 @@ class TlsPeer {
   }
 
   [[nodiscard]] SSL* ssl() const { return ssl_; }
-  /// What it has to say, taken.
+  /// Takes and returns the bytes that it wants to send.
   std::vector<std::byte> says() {
     std::vector<std::byte> bytes(BIO_ctrl_pending(out_));
     if (!bytes.empty()) BIO_read(out_, bytes.data(), static_cast<int>(bytes.size()));
     return bytes;
   }
-  /// Hears that, and does what follows.
+  /// Receives bytes and continues with the handshake or the data.
   void hear(ByteView bytes) {
     if (!bytes.empty()) BIO_write(in_, bytes.data(), static_cast<int>(bytes.size()));
     ERR_clear_error();
@@ -66,9 +66,9 @@ class TlsPeer {
   }
   [[nodiscard]] bool connected() const { return SSL_is_init_finished(ssl_) == 1 && error.empty(); }
 
-  std::string heard;   ///< as plain text
-  std::string error;   ///< why it cannot go on
-  bool ended = false;  ///< the other side has said so
+  std::string heard;   ///< the received plain text
+  std::string error;   ///< the reason why it cannot continue
+  bool ended = false;  ///< the other side has announced its end
 
  private:
   void note(int result) {

@@ -1,4 +1,4 @@
-/// What a topic tells consumers on sessions, and keeps of them on the disk.
+/// Tests of the messages from a topic to its session consumers, and of the cursors that it keeps on disk.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ bool is_cursor_file(const std::string& path) {
   return path.find("/cursors.") != std::string::npos;
 }
 
-/// Looks at the disk when it is told that it may begin, and may leave then, or when it is handed something.
+/// Reads the cursors on disk when it is admitted. Leaves at that moment if told so, or else with its first
+/// message.
 class Watcher final : public SessionConsumer {
  public:
   Watcher(FaultyStorage& storage, HostedTopic& topic) : storage_(storage), topic_(topic) {}
@@ -57,7 +58,7 @@ class TopicConsumersTest : public HostedTopicTest {
     for (int i = 0; i < messages; ++i) send(producer, static_cast<std::uint64_t>(i));
     topic->detach_producer(producer);
   }
-  /// Opens, and waits until it may begin.
+  /// Opens the consumer, and waits until it is admitted.
   void join(SessionConsumer& consumer, const session::ConsumeOpen& open, const bool& done) {
     ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
     ASSERT_TRUE(run_until([&] { return done; }));
@@ -125,7 +126,7 @@ TEST_F(TopicConsumersTest, AGroupThatCannotBeKeptIsRefusedAndForgotten) {
   EXPECT_FALSE(consumer.ended);
   fail(EIO, [](FaultyStorage::Call, const std::string& path) { return is_cursor_file(path); });
   FakeConsumer second;
-  join(second, asked("g"));  // it is kept already
+  join(second, asked("g"));  // its group is already on disk
   for (FakeConsumer* const each : {&nameless, &consumer, &second}) topic->detach_consumer(*each);
 }
 
@@ -232,7 +233,7 @@ TEST_F(TopicConsumersTest, AGroupIsDeletedWhenNobodyIsConnected) {
   topic->detach_consumer(again);
   ASSERT_TRUE(delete_group("g").ok());
   FakeConsumer third;
-  join(third, asked("g"));  // though the disk still knows the name
+  join(third, asked("g"));  // although the name is still on disk
   topic->detach_consumer(third);
 }
 
@@ -253,7 +254,7 @@ TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
   EXPECT_EQ(delete_group("g").error().code, ErrorCode::no_space);
 }
 
-// S5: with a new password the topic's own user has another number.
+// Case S5: with a new password the topic's own user has another number.
 TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
   set_own_user(7);
   FakeConsumer before;

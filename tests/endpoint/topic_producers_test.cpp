@@ -1,5 +1,5 @@
-/// Tests of the producers that reach a topic over sessions: what each is told, and how many are asked.
-/// Counts, not times.
+/// Tests of the producers that reach a topic over sessions: their notifications, and how many of them are
+/// asked to resume. They count, and measure no times.
 #include "broker/endpoint/topic_producers.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// What a topic's storage knows of its producers after a start.
+/// Tests of the producers and cursors that a topic's storage knows after a start.
 #include "broker/endpoint/topic_storage.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ class TopicStorageTest : public testing::Test {
     ASSERT_TRUE(job->result().ok());
     topic.producers->saved(true);
   }
-  /// Two files, then a message that neither has.
+  /// Writes two producer files, then a message that neither covers.
   void fill() {
     open();
     topic.producers->open({}, 5, now);
@@ -73,7 +73,7 @@ class TopicStorageTest : public testing::Test {
     write->run();
     ASSERT_TRUE(write->result().ok());
   }
-  /// Without those that say where the log's lives begin.
+  /// Returns the cursors without those that mark where the log's lives begin.
   static std::vector<log::NamedCursor> of_consumers(std::vector<log::NamedCursor> cursors) {
     std::erase_if(cursors, [](const auto& each) { return each.name.starts_with(LogLives::cursor_prefix); });
     return cursors;
@@ -137,7 +137,7 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
   EXPECT_EQ(topic.stored, *found);
 }
 
-// R4: else messages that come to have those offsets would count as done after a crash.
+// Case R4: otherwise later messages with those offsets would count as acknowledged after a crash.
 TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
   for (const int error : {EIO, ENOSPC, EMFILE}) {
     bool failed = true;
@@ -172,7 +172,8 @@ TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
   }
 }
 
-// The start that cut them was told that they cannot be synced: the system has them so, and the disk has not.
+// The start that cut the cursors could not sync them. So the system has the cut cursors, but the disk has
+// not.
 TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   fill();
   save_cursor_at(9);
@@ -192,7 +193,8 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   EXPECT_EQ(log::CursorFile(storage, "/topics/1").load()->front().offset, Offset{3});
 }
 
-// R2: what a consumer has seen behind the end is not in the log any more, and other messages get its offsets.
+// Case R2: a consumer may have seen messages after the end that are no longer in the log. Other messages get
+// their offsets.
 TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     open(type);
@@ -274,7 +276,7 @@ TEST_F(TopicStorageTest, WithoutASoundFileNobodyIsKnownAndTheFilesAreGone) {
   EXPECT_EQ(topic.producers->find(5), nullptr);
 }
 
-// The log may come to that offset again, with other messages.
+// The log may reach that offset again with other messages.
 TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppended) {
   fill();
   topic = {};
@@ -300,7 +302,7 @@ TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
   EXPECT_TRUE(storage.exists(files[0]) && storage.exists(files[1]));
 }
 
-// Also where the log, of a process that was killed, could be opened: nothing of that is changed.
+// The log of the killed process could be opened, but it stays unchanged too.
 TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
   for (const std::string name : {"cursors.0", "cursors.1", "producers.0", "producers.1"}) {
     fill();
@@ -311,7 +313,7 @@ TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
     const auto good =
         std::exchange(storage.bytes_of(path), test::newer_file(name.substr(0, name.size() - 2)));
     auto& segment = storage.bytes_of("/topics/1/" + log::segment_name({0}));
-    segment.at(segment.size() - 100) = std::byte{1};  // a start would wipe it
+    segment.at(segment.size() - 100) = std::byte{1};  // a start would wipe this byte
     std::map<std::string, std::vector<std::byte>> before;
     for (const auto& each : storage.paths()) before[each] = storage.bytes_of(each);
     const auto opened = try_open();
@@ -330,7 +332,7 @@ TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
 TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {
   TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
   definition.settings.encrypt_at_rest = true;
-  std::deque<StorageRoom> rooms;  // which outlive the topics
+  std::deque<StorageRoom> rooms;  // must outlive the topics
   const auto opened_with = [&](BrokerType type, const log::BatchCiphers* keys) {
     definition.settings.broker_type = type;
     StorageRoom& room = rooms.emplace_back(storage, pool);

@@ -1,5 +1,5 @@
-/// A cipher for tests that hides nothing: a unit is its length (one byte of mark, three of length) and the
-/// plain bytes, each turned over.
+/// A cipher for tests that hides nothing. A unit is one byte of mark, three bytes of length, and the plain
+/// bytes inverted.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace lightq::test {
 
-/// Opens with a handshake of its own: the peer says "knock", this side "enter".
+/// Opens with its own handshake: the peer sends "knock", this side replies "enter".
 class ToyCipher final : public broker::WireCipher {
  public:
   static constexpr std::size_t header_bytes = 4;
   static constexpr std::byte mark{0x5A};
 
-  /// `unit_bytes_max`: of what seal() takes at once, and of what open() takes for a unit. `knocks`: there is
-  /// a handshake. `any_bytes`: it says that it seals any bytes, which it does.
+  /// `unit_bytes_max` limits the bytes that seal() takes at once, and the unit that open() accepts. `knocks`:
+  /// there is a handshake. `any_bytes`: it declares that it seals any bytes, which it always does.
   explicit ToyCipher(std::size_t unit_bytes_max, bool knocks = false, bool any_bytes = false)
       : unit_bytes_max_(unit_bytes_max), ready_(!knocks), any_bytes_(any_bytes) {}
 

@@ -1,4 +1,4 @@
-/// Tests of how a reactor slices work that costs it much.
+/// Tests of how a reactor slices expensive work.
 #include "broker/endpoint/turn_queue.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t a_turn = TurnQueue::turn_bytes;
 
-/// Does so many pieces of work, each of which takes half a turn.
+/// Does `pieces` pieces of work. Each piece takes half a turn.
 class Worker final : public TurnQueue::Waiter {
  public:
   Worker(TurnQueue& queue, std::uint64_t user, int pieces, std::function<void(Worker&)> did)
@@ -60,7 +60,7 @@ class TurnQueueTest : public testing::Test {
   std::stop_source stop_;
   std::size_t all_ = 0;
   std::map<std::uint64_t, int> done_in_turn_;
-  std::vector<std::uint64_t> users_;  // whose work was done
+  std::vector<std::uint64_t> users_;  // the users in the order of their work
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -1,4 +1,5 @@
-/// What one connection's input may make others wait: counts of frames in a turn of the loop, and no times.
+/// Tests of how long the input of one connection makes others wait. They count frames in a turn of the loop,
+/// and measure no times.
 #include "broker/endpoint/turn_share.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ using test::frame;
 using test::opening;
 using test::Wire;
 
-/// Each byte of its input is a request that costs so much.
+/// Takes each byte of its input as a request of this cost.
 class Costly final : public Connection {
  public:
   Costly(Wire& wire, Owner& owner, std::uint64_t cost)
@@ -75,7 +76,7 @@ TEST(TurnShareTest, AConnectionsInputIsWorkedOffInSharesInOrderAndWithoutMoreOfI
   wire.send(all);
   ASSERT_TRUE(wire.run_until([&] { return connection.taken.size() == all.size(); }));
   EXPECT_EQ(connection.taken, all);
-  // A share where it is received, and one by turns.
+  // At most one share on receiving, and one by turns.
   for (const auto& [turn, taken] : connection.taken_in_turn) EXPECT_LE(taken, 2 * in_a_share) << turn;
 }
 

@@ -1,4 +1,4 @@
-/// Tests of the CURVE handshake and of the gates that ask for it, byte by byte.
+/// Tests of the CURVE handshake, and of the gates that require it, byte by byte.
 #include "broker/endpoint/zmtp_curve.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,8 @@ class ZmtpCurveTest : public testing::Test {
     guarded_.encrypt(server_, &keys_);
     keys_.put({client_.public_key(), grant, later_ms, {}});
   }
-  /// What a client says with these keys, up to INITIATE, each altered on its way.
+  /// Performs a client's handshake with these keys, up to INITIATE. `hello` and `initiate` alter the client's
+  /// commands on their way.
   using Alter = std::function<void(Bytes&)>;
   struct Said {
     Bytes welcome;
@@ -102,7 +103,7 @@ TEST_F(ZmtpCurveTest, AnyChangedBitOfHelloOrInitiateIsRefused) {
   const auto flip = [](std::size_t bit) {
     return [bit](Bytes& bytes) { bytes.at(bit / 8) ^= std::byte{1} << bit % 8; };
   };
-  const auto unused = [](std::size_t byte) {  // HELLO's minor version and its padding, which say nothing
+  const auto unused = [](std::size_t byte) {  // HELLO's minor version and padding, which have no meaning
     return byte >= 9 && byte < 2 + 6 + 2 + 72;
   };
   for (std::size_t bit = 0; bit < hello_bits; bit += 5) {
@@ -116,7 +117,7 @@ TEST_F(ZmtpCurveTest, AnyChangedBitOfHelloOrInitiateIsRefused) {
     const auto said = shake(side, client_, server_.public_key(), {}, flip(bit));
     EXPECT_FALSE(side.handshake.complete()) << "INITIATE, bit " << bit;
     EXPECT_EQ(side.handshake.take_cipher(), nullptr);
-    const bool in_data = bit >= 8 * 19;  // behind the command's name
+    const bool in_data = bit >= 8 * 19;  // after the command's name
     EXPECT_TRUE(!in_data || error_of(said.end) == "Invalid INITIATE") << bit;
   }
 }
@@ -125,7 +126,7 @@ TEST_F(ZmtpCurveTest, WhatIsCutShortIsRefused) {
   const auto shorten = [](std::size_t by, std::size_t header_bytes) {
     return [=](Bytes& bytes) {
       bytes.resize(bytes.size() - by);
-      // The frame's length says so too.
+      // Makes the frame's length fit the shorter frame.
       if (header_bytes == 2) bytes[1] = static_cast<std::byte>(bytes.size() - 2);
       if (header_bytes == 9) {
         bytes[7] = static_cast<std::byte>((bytes.size() - 9) / 256);
@@ -167,7 +168,7 @@ TEST_F(ZmtpCurveTest, ThingsInAnotherOrderAreRefused) {
     EXPECT_FALSE(side.handshake.complete());
   }
   {
-    // The INITIATE of another connection, of the same client.
+    // The INITIATE of another connection of the same client.
     GateSide first(guarded_);
     first.hear(curve_greeting());
     ASSERT_TRUE(client.take_welcome(data_of(first.hear(hello), "WELCOME")));
@@ -183,8 +184,8 @@ TEST_F(ZmtpCurveTest, ThingsInAnotherOrderAreRefused) {
 }
 
 TEST_F(ZmtpCurveTest, WhoCannotVouchForHisKeyIsRefused) {
-  // Somebody who knows a registered public key, and not its secret one: it stands first in INITIATE's box,
-  // the vouch is by his own.
+  // A client that knows a registered public key, but not the secret one. It puts that key first into
+  // INITIATE's box, but vouches with its own.
   const CurveKeyPair thief;
   CurveServer server(server_);
   const CurveKeyPair transient;
@@ -287,7 +288,7 @@ TEST_F(ZmtpCurveTest, KeysThatNobodyHasAreRefused) {
   EXPECT_FALSE(CurveClient(client_, CurvePublicKey{}).take_welcome(Bytes(160)));
 }
 
-/// What the proof says of a gate; empty: it passes.
+/// Runs the self-check on a gate. `proven` returns its error text, or an empty text if the check passes.
 class CurveProofTest : public ZmtpCurveTest {
  protected:
   std::string proven(const Gate& gate) {
@@ -312,7 +313,7 @@ TEST_F(CurveProofTest, TheGateOfAnEndpointPassesAndNothingIsLeftOfTheProof) {
 }
 
 TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
-  // As gate_of would be, had it one mistake each.
+  // Gates as gate_of would make them with one mistake each.
   auto in_clear = settings();
   in_clear.curve_key = nullptr;
   EXPECT_THAT(proven(gate_of(tickets_, now_, in_clear, access_, topic_, grant.role)),

@@ -1,4 +1,4 @@
-/// Tests of the handshake of a ZeroMQ peer, byte by byte.
+/// Tests of the handshake with a ZeroMQ peer, byte by byte.
 #include "broker/endpoint/zmtp_handshake.hpp"
 
 #include <gmock/gmock.h>
@@ -14,9 +14,9 @@ using test::frame;
 using test::opening;
 using testing::HasSubstr;
 
-/// A publisher's side of a handshake, and what it says.
+/// A publisher's side of a handshake, and the bytes that it sends.
 struct Side {
-  /// Feeds `bytes` in pieces; answers how many were used.
+  /// Feeds `bytes` in pieces. Returns the number of used bytes.
   std::size_t take(const std::string& bytes, std::size_t piece) {
     std::size_t used = 0;
     for (std::size_t come = 0; come < bytes.size() && handshake.failure().empty();) {
@@ -25,7 +25,7 @@ struct Side {
     }
     return used;
   }
-  /// Feeds `bytes` whole; answers why they were refused.
+  /// Feeds `bytes` as a whole. Returns the reason of the refusal.
   std::string failure(const std::string& bytes) {
     take(bytes, bytes.size());
     EXPECT_FALSE(handshake.complete());

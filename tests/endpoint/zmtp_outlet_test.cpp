@@ -68,7 +68,7 @@ TEST_F(OutletTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnsent) {
   EXPECT_EQ(unsent.back(), Offset{taken - 1});
   EXPECT_EQ(outlet.first_unsent(), unsent.front());
   EXPECT_LT(unsent.size() * payload.size(), 128 * limits::KiB);
-  // Reading makes room again, and the loop says so.
+  // Reading frees space again, and the loop reports it.
   std::size_t bytes = 0;
   ASSERT_TRUE(wire_.run_until([&] {
     bytes += wire_.received().size();
@@ -122,13 +122,13 @@ TEST_F(OutletTest, EachSubscriptionTakesACancelOfItsOwn) {
     EXPECT_EQ(wire_.received(), frame("orders", true) + frame("x"));
     wire_.send(cancel);
     ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
-    wire_.send(cancel);  // of none: the next SUBSCRIBE counts all the same
+    wire_.send(cancel);  // cancels nothing: the next SUBSCRIBE still counts
   }
   wire_.send(command("SUBSCRIBE", "orders"));
   ASSERT_TRUE(wire_.run_until([&] { return host_.ready; }));
 }
 
-/// A PING of this TTL, in tenths of a second.
+/// Returns a PING with this TTL, in tenths of a second.
 std::string ping_of(std::uint16_t ttl) {
   const char bytes[] = {static_cast<char>(ttl >> 8), static_cast<char>(ttl & 0xFF), 'p'};
   return command("PING", std::string_view(bytes, sizeof bytes));
@@ -140,7 +140,7 @@ TEST_F(OutletTest, APeerThatIsSilentForTheTtlOfItsPingIsDead) {
   wire_.send(ping_of(0));
   ASSERT_TRUE(wire_.run_until([&] { return !wire_.received().empty(); }));
   const auto began = EventLoop::Clock::now();
-  wire_.send(ping_of(2) + "\x04");  // and the beginning of a frame that never comes whole
+  wire_.send(ping_of(2) + "\x04");  // with the start of a frame that never becomes complete
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
   EXPECT_GE(EventLoop::Clock::now() - began, std::chrono::milliseconds(200));
   EXPECT_THAT(owner_.reason, HasSubstr("200 ms"));
@@ -160,7 +160,7 @@ TEST_F(OutletTest, APeerThatGoesOnSpeakingLives) {
     return EventLoop::Clock::now() - began > std::chrono::seconds(1);
   }));
   EXPECT_FALSE(owner_.closed);
-  wire_.send(ping_of(0));  // and takes its word back
+  wire_.send(ping_of(0));  // withdraws the TTL
   ASSERT_TRUE(
       wire_.run_until([&] { return EventLoop::Clock::now() - began > std::chrono::milliseconds(1600); }));
   EXPECT_FALSE(owner_.closed);
@@ -174,7 +174,7 @@ TEST_F(OutletTest, WhatHasComeCountsThoughTheLoopWasLate) {
   const auto late = EventLoop::Clock::now() + std::chrono::milliseconds(300);
   wire_.loop.at(EventLoop::Clock::now(), [&] {
     wire_.send(ping_of(0));
-    while (EventLoop::Clock::now() < late) {  // a turn that takes long
+    while (EventLoop::Clock::now() < late) {  // simulates a turn that takes long
     }
   });
   ASSERT_TRUE(wire_.run_until([&] { return wire_.received() == command("PONG", "p") || owner_.closed; }));

@@ -1,4 +1,4 @@
-/// Tests of the ZeroMQ wire protocol's pure functions.
+/// Tests of the pure functions of the ZeroMQ wire protocol.
 #include "broker/endpoint/zmtp.hpp"
 
 #include <gtest/gtest.h>

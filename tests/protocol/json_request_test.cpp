@@ -110,7 +110,7 @@ TEST(JsonRequest, ReadsWhatItWrites) {
 struct Hostile {
   std::string text;
   ErrorCode code;
-  std::string says;  ///< part of the sentence
+  std::string says;  ///< a part of the error text
 };
 
 void PrintTo(const Hostile& hostile, std::ostream* out) {

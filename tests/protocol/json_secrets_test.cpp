@@ -1,4 +1,4 @@
-/// Tests of JSON that is read without leaving anything behind: protocol/json_syntax.hpp, json_secrets.hpp.
+/// Tests of parsing JSON without leaving secrets in memory: protocol/json_syntax.hpp, json_secrets.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-/// Session frames: the vectors that docs/session.md is specified with, and all that must be refused.
+/// Tests of session frames: the vectors by which docs/session.md specifies them, and all frames that must be
+/// refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ std::vector<OffsetRange> ranges_of(const json& body) {
   return ranges;
 }
 
-// A vector's fields as our types.
+// Converts the fields of a vector to the types of the library.
 void fill(const json& body, Hello& hello) {
   hello = {body.at("oldest_version"),
            body.at("newest_version"),
@@ -152,7 +153,7 @@ void fill(const json& body, Verdict<op>& verdict) {
   verdict = {static_cast<Code>(body.at("code").get<int>()), body.at("sentence")};
 }
 
-/// Both ways, between a vector's fields and its bytes.
+/// Checks the conversion both ways, between a vector's fields and its bytes.
 template <typename Body>
 void expect_agrees(const json& vector, const std::vector<std::byte>& frame) {
   Body expected;
@@ -168,7 +169,7 @@ bool decodes(ByteView body, std::uint8_t flags) {
   return Body::decode(body, flags).ok();
 }
 
-/// What can be done with the body of each op that is not just a batch.
+/// The checks for the body of each op that is more than a batch.
 struct Handled {
   std::function<void(const json&, const std::vector<std::byte>&)> agrees;
   std::function<bool(ByteView, std::uint8_t)> decodes;
@@ -244,7 +245,7 @@ TEST(SessionFrameTest, EveryBrokenVectorIsRefusedForItsFault) {
   }
 }
 
-// A batch has checksums of its own; all else is covered by the frame's.
+// A batch has its own checksums. The frame's checksum covers all other bytes.
 TEST(SessionFrameTest, AnyFlippedBitInFrontOfABatchIsFound) {
   for (const json& vector : vectors().at("sound")) {
     SCOPED_TRACE(vector.at("name").get<std::string>());
@@ -256,7 +257,7 @@ TEST(SessionFrameTest, AnyFlippedBitInFrontOfABatchIsFound) {
       const auto decoded = decode_frame_header(frame, vectors().at("receiver_takes"));
       const bool whole =
           decoded.fault || frame_layout::header_bytes + decoded.header.checked_bytes() <= frame.size();
-      // One that has become longer waits for bytes that are the next frame's, and fails then.
+      // With a larger length the receiver waits for bytes of the next frame, and fails then.
       const bool found = decoded.fault || !whole || !frame_crc_fits(frame, decoded.header);
       ASSERT_TRUE(found) << "bit " << bit;
       frame[bit / 8] ^= mask;

@@ -1,4 +1,4 @@
-/// Tests of patterns of topics' names: protocol/topic_pattern.hpp.
+/// Tests of patterns of topic names: protocol/topic_pattern.hpp.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -49,7 +49,7 @@ TEST(TopicPattern, FitsTheNamesThatItStandsFor) {
   EXPECT_FALSE(fits_pattern("Orders", "orders"));
 }
 
-/// What the pattern stands for, worked out slowly.
+/// Matches a name against a pattern by recursion: slow, but evidently right.
 bool fits_slowly(std::string_view name, std::string_view pattern) {
   if (pattern.empty()) return name.empty();
   if (pattern[0] != '*')

@@ -1,4 +1,5 @@
-/// Tests of what is asked of users as JSON: protocol/json_request.hpp, json_reply.hpp, json_rights.hpp.
+/// Tests of requests and replies about users as JSON: protocol/json_request.hpp, json_reply.hpp,
+/// json_rights.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Channels that something is to be done for.
+/// Tests of the set of channels that have work to do.
 #include "broker/session/channel_numbers.hpp"
 
 #include <gmock/gmock.h>

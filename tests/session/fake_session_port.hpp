@@ -1,4 +1,4 @@
-/// A session for tests of what is said over one: keeps the frames that it is given.
+/// A session for tests: it keeps the frames that the code under test sends.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace lightq::test {
 
 class FakeSessionPort final : public broker::SessionPort {
  public:
-  /// One that was said, its checksum verified.
+  /// A frame that was sent. Its checksum has been verified.
   struct Frame {
     session::FrameHeader header;
     std::vector<std::byte> body;
@@ -34,7 +34,7 @@ class FakeSessionPort final : public broker::SessionPort {
       EXPECT_EQ(header.op, session::Op::deliver);
       return session::DeliverHead::decode(ByteView(body).first(session::deliver_head_bytes)).value_or_throw();
     }
-    /// What is delivered; its checksums have been verified.
+    /// Returns the delivered batch. Its checksums have been verified.
     [[nodiscard]] BatchView batch() const {
       const ByteView bytes = ByteView(body).subspan(session::deliver_head_bytes);
       EXPECT_EQ(BatchView::check(bytes), std::nullopt);
@@ -75,12 +75,12 @@ class FakeSessionPort final : public broker::SessionPort {
   broker::HostedTopic* topic = nullptr;
   std::optional<broker::EndpointRole> no_longer_permitted;
   bool all_forbidden = false;
-  std::vector<broker::Limit> limits;  // that were reached
+  std::vector<broker::Limit> limits;  // the limits that were reached
   std::uint32_t takes_bytes = 64 * 1024;
-  std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
+  std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames until the session is full
   bool starved = false;
   std::size_t delivered = 0;
-  std::uint64_t work_max = std::numeric_limits<std::uint64_t>::max();  ///< of a turn
+  std::uint64_t work_max = std::numeric_limits<std::uint64_t>::max();  ///< in a turn
   std::uint64_t spent = 0;
   int works_soon = 0;
   session::Code ended = session::Code::ok;

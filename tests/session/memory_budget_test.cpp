@@ -1,4 +1,4 @@
-/// What sessions share of the memory that there is for them.
+/// Tests of how sessions share the memory budget.
 #include "broker/session/memory_budget.hpp"
 
 #include <gtest/gtest.h>

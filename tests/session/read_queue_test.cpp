@@ -1,4 +1,4 @@
-/// Reading without a group: ranges, limits, the order of answers, and what is lost.
+/// Tests of reading without a group: ranges, limits, the order of replies, and lost messages.
 #include "broker/session/read_queue.hpp"
 
 #include "broker/delivery/turn_work.hpp"
@@ -33,7 +33,7 @@ class ReadQueueTest : public HostedTopicTest {
   }
   void TearDown() override { topic->detach_producer(producer_); }
 
-  /// One batch.
+  /// Appends the payloads to the log as one batch.
   void store(const Payloads& payloads, Codec codec = Codec::none) {
     const session::ProducerIdentity& producer = producer_.identity;
     BatchBuilder builder;
@@ -54,16 +54,16 @@ class ReadQueueTest : public HostedTopicTest {
     reads.add(*topic, {{{begin}, {end}}, bytes, "orders"}, request);
   }
 
-  /// What was said to one request: messages, frames, and the last word.
+  /// The reply to one request: its messages, its frames, and its final frame.
   struct Answer {
     Payloads payloads;
-    std::vector<std::uint64_t> lost;  // of each frame
-    std::vector<bool> parts;          // likewise
-    Op op = Op::heartbeat;            // of the last word; heartbeat: there is none yet
+    std::vector<std::uint64_t> lost;  // of each deliver frame
+    std::vector<bool> parts;          // of each deliver frame
+    Op op = Op::heartbeat;            // of the final frame; heartbeat: none has been sent yet
     std::uint64_t next = 0;           // of `done`
     Code code = Code::ok;             // of `error`
   };
-  /// Of the frames said since the last call; they must all be of this request.
+  /// Returns the reply that was sent since the last call. All its frames must belong to this request.
   Answer take(std::uint32_t request) {
     Answer answer;
     for (const auto& frame : std::exchange(port.frames, {})) {
@@ -205,7 +205,7 @@ TEST_F(ReadQueueTest, RecordsThatAreOnlyPassedOverCountAgainstTheTurn) {
   store(Payloads(records, ""));
   constexpr std::uint32_t asked = 16;
   for (std::uint32_t i = 1; i <= asked; ++i) ask(records - 1, records, all, i);
-  port.work_max = 1;  // one piece of work a turn
+  port.work_max = 1;  // one step of work a turn
   std::uint32_t turns = 0;
   for (; !reads.is_empty() && turns < 100; ++turns) {
     port.spent = 0;
@@ -217,7 +217,7 @@ TEST_F(ReadQueueTest, RecordsThatAreOnlyPassedOverCountAgainstTheTurn) {
 }
 
 TEST_F(ReadQueueTest, RecordsThatAreUnpackedForOneOfThemCountAgainstTheTurn) {
-  constexpr std::uint32_t batches = 8;  // more than are kept unpacked
+  constexpr std::uint32_t batches = 8;  // more batches than the cache of unpacked batches keeps
   constexpr std::uint64_t records = 65'536;
   for (std::uint32_t i = 0; i < batches; ++i) store(Payloads(records, std::to_string(i)), Codec::lz4);
   for (std::uint32_t i = 1; i <= batches; ++i) ask(i * records - 1, i * records, all, i);
@@ -324,7 +324,7 @@ TEST_F(ReadQueueTest, ATopicThatIsDeletedMeanwhileIsSaidSo) {
   EXPECT_TRUE(reads.is_empty());
 }
 
-/// In 64 KiB of memory, of which the oldest messages make room for new ones.
+/// Reads from a topic of 64 KiB of memory, which drops its oldest messages to make room for new ones.
 class ReadQueueOfADroppingTopic : public ReadQueueTest {
  protected:
   ReadQueueOfADroppingTopic()
@@ -387,7 +387,7 @@ TEST_F(ReadQueueTest, WhatCannotBeReadNowIsToldAndNotPassedOver) {
   for (int i = 0; i < 40; ++i) store({std::string(1000, 'm')});
   ASSERT_GT(segments().size(), 1U);
   fail(ENOMEM, [maps = 0](FaultyStorage::Call call, const std::string&) mutable {
-    return call == FaultyStorage::Call::map && ++maps > 1;  // the first segment can be mapped
+    return call == FaultyStorage::Call::map && ++maps > 1;  // mapping fails for all segments but the first
   });
   const Answer part = read(0, 100);
   EXPECT_EQ(part.op, Op::done) << "the client is told how far it has come";

@@ -1,4 +1,4 @@
-/// Tests of what the tickets of a session permit.
+/// Tests of the permissions that the tickets of a session give.
 #include "broker/session/session_permits.hpp"
 
 #include <gtest/gtest.h>

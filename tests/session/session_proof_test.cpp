@@ -1,4 +1,5 @@
-/// The proof that sessions keep strangers out: what passes it, and what does not.
+/// Tests of the self-check that sessions refuse unauthenticated peers: which sessions pass it, and which
+/// fail.
 #include "broker/session/session_proof.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ class SessionProofTest : public testing::Test {
     made.endpoints.advertise_host = "127.0.0.1";
     return made;
   }
-  /// Of a broker that encrypts.
+  /// Returns the check of a broker that encrypts.
   [[nodiscard]] SessionProof encrypted() const {
     SessionProof made = proof();
     made.endpoints.curve_key = &server_;
@@ -34,7 +35,7 @@ class SessionProofTest : public testing::Test {
     }();
     return made;
   }
-  /// What is said of it; empty: it passes.
+  /// Returns the error text of the check, or an empty text if the check passes.
   std::string said(const SessionProof& of, const CurveKeyPair* encrypted_by = nullptr) {
     const auto proven = prove_session_gates(of, tickets_, encrypted_by);
     EXPECT_TRUE(proven.ok() || proven.error().code == ErrorCode::internal);
@@ -54,7 +55,7 @@ TEST_F(SessionProofTest, SessionsThatKeepStrangersOutPassInClearAndEncrypted) {
 
 TEST_F(SessionProofTest, WhoLetsInAStrangerFails) {
   SessionProof late = proof();
-  int looks = 0;  // at a clock that was set back once the tickets were made
+  int looks = 0;  // the clock jumps back after the tickets have been made
   late.now = [&] { return looks++ == 0 ? time_ : Timestamp{time_.us - 7'200'000'000}; };
   EXPECT_THAT(said(late), HasSubstr("sessions over TCP let in a client with a ticket that has expired"));
   SessionProof of_anybody = proof();

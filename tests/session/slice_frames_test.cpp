@@ -1,4 +1,4 @@
-/// Frames made of parts of batches, and the client's limit.
+/// Tests of deliver frames that are made of parts of batches, and of the client's frame limit.
 #include "broker/session/slice_frames.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class SliceFramesTest : public testing::Test {
  protected:
   static constexpr std::uint64_t base = 100;
   static constexpr std::uint64_t sequence = 4000;
-  /// Of a body, without its records: the frame's own head and a batch's header.
+  /// The bytes of a body without its records: the head of the delivery and the batch's header.
   static constexpr std::size_t around = session::deliver_head_bytes + batch_layout::header_bytes;
 
   void make(const Payloads& payloads, std::uint64_t producer = 7) {
@@ -33,7 +33,7 @@ class SliceFramesTest : public testing::Test {
                            : test::make_batch_of_producer(producer, 2, sequence, payloads);
     stamp_batch(bytes_, Offset{base}, Timestamp{5}, 9);
   }
-  /// Records [begin, end) of the batch.
+  /// Returns the records [begin, end) of the batch as a slice.
   [[nodiscard]] BatchSlice slice(std::uint32_t begin, std::uint32_t end) const {
     std::size_t at = batch_layout::header_bytes, bytes = 0;
     for (std::uint32_t i = 0; i < end; ++i) (i < begin ? at : bytes) += record_bytes(all[i].size());
@@ -43,7 +43,8 @@ class SliceFramesTest : public testing::Test {
   std::uint32_t deliver(const BatchSlice& of) {
     return deliver_slice(port, of, {.channel = 3, .request = 0, .delivery = 2, .lost = 11});
   }
-  /// The frames hold exactly the records from `begin` on, each with its own offsets and sums.
+  /// Checks that the frames have exactly the records from `begin` on. `counts` are the records of each frame.
+  /// Offsets and checksums must match in each frame.
   void expect_frames(std::uint32_t begin, const std::vector<std::uint32_t>& counts) {
     ASSERT_EQ(port.frames.size(), counts.size());
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -150,7 +151,7 @@ class CompressedSliceFrames : public SliceFramesTest, public testing::WithParamI
     packed.assign(batch.begin(), batch.end());
   }
   [[nodiscard]] BatchSlice as_stored() const { return {BatchView::trusted(packed.data()), 0, count, {}}; }
-  /// Plain parts, which together are all messages.
+  /// Checks that the frames are plain parts that together have all messages.
   void expect_parts() {
     std::uint32_t at = 0;
     for (const auto& frame : port.frames) {
@@ -205,7 +206,7 @@ TEST_F(SliceFramesTest, WithoutMemoryToUnpackTheSessionEnds) {
   const auto batch = builder.finish({7, sequence, 2});
   stamp_batch(batch, Offset{base}, Timestamp{5}, 9);
   port.takes_bytes = 200;
-  std::jthread([&] {  // has unpacked nothing yet, and so has no memory for it
+  std::jthread([&] {  // a new thread has no buffer for unpacking yet
     const test::NoMemory none;
     EXPECT_EQ(deliver({BatchView::trusted(batch.data()), 0, 1, {}}), 1U) << "it is not too long";
   })

@@ -1,4 +1,4 @@
-/// ZeroMQ messages around the frames of a session: where they begin and end.
+/// Tests of the ZeroMQ messages around the frames of a session: where they start and end.
 #include "broker/session/zmtp_messages.hpp"
 
 #include <gtest/gtest.h>

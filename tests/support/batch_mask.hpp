@@ -1,4 +1,4 @@
-/// What tests need to make the checksums of a batch in a segment file right again.
+/// Recomputes the checksums of a batch in a segment file, for tests that change its bytes.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace lightq::test {
 
-/// The mask that the file's header names.
+/// Returns the checksum mask that the file's header names.
 inline std::uint32_t batch_mask_in(const std::vector<std::byte>& file) {
   log::SegmentPage page{};
   std::copy_n(file.begin(), std::min(file.size(), page.size()), page.begin());
@@ -21,7 +21,7 @@ inline std::uint32_t batch_mask_in(const std::vector<std::byte>& file) {
   return header ? header->batch_mask : 0;
 }
 
-/// Makes both checksums of the batch at a position of a segment file right, whatever is in it.
+/// Makes both checksums of the batch at `position` of a segment file valid, for any content.
 inline void mend_batch_in(std::vector<std::byte>& file, std::size_t position) {
   std::byte* const batch = file.data() + position;
   const ByteView whole(batch, load_little_endian<std::uint32_t>(batch + batch_layout::total_bytes));

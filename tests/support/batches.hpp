@@ -1,4 +1,4 @@
-/// Batches for tests of logs, and what they hold.
+/// Makes batches for tests of logs, and reads their payloads.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lightq::test {
 
-/// An encoded batch of these payloads, not yet stamped.
+/// Returns an encoded batch of these payloads. The batch is not stamped yet.
 inline std::vector<std::byte> make_batch(const std::vector<std::string>& payloads) {
   BatchBuilder builder;
   for (const auto& payload : payloads) builder.add(as_byte_view(payload));
@@ -18,7 +18,8 @@ inline std::vector<std::byte> make_batch(const std::vector<std::string>& payload
   return {batch.begin(), batch.end()};
 }
 
-/// The batch with the header fields of a producer that sends what it numbers from `first_sequence` on.
+/// Returns the batch with the header fields of a producer. The sequence numbers of its messages start at
+/// `first_sequence`.
 inline std::vector<std::byte> of_producer(std::uint64_t id, std::uint16_t epoch, std::uint64_t first_sequence,
                                           std::vector<std::byte> batch) {
   store_little_endian(batch.data() + batch_layout::producer_id, id);
@@ -28,14 +29,15 @@ inline std::vector<std::byte> of_producer(std::uint64_t id, std::uint16_t epoch,
   return batch;
 }
 
-/// As make_batch, of a producer.
+/// Returns an encoded batch of these payloads with the header fields of a producer. The batch is not stamped
+/// yet.
 inline std::vector<std::byte> make_batch_of_producer(std::uint64_t id, std::uint16_t epoch,
                                                      std::uint64_t first_sequence,
                                                      const std::vector<std::string>& payloads) {
   return of_producer(id, epoch, first_sequence, make_batch(payloads));
 }
 
-/// An encoded batch of one payload whose batch is `total_bytes` long (at least 68).
+/// Returns an encoded batch of one payload. The whole batch has `total_bytes` bytes (at least 68).
 inline std::vector<std::byte> make_batch_of(std::size_t total_bytes, char fill = 'x') {
   return make_batch({std::string(total_bytes - batch_layout::header_bytes - record_bytes(0), fill)});
 }

@@ -1,6 +1,6 @@
-/// A library for LD_PRELOAD that shifts a process's wall clock, so that a test can step it: by the
-/// microseconds (a signed number of 64 bits, native byte order) in the file that CLOCK_SHIFT_FILE names,
-/// whenever they change. Clocks that are not the wall clock go on as they are.
+/// A library for LD_PRELOAD that shifts a process's wall clock, so that a test can step it. CLOCK_SHIFT_FILE
+/// names a file with the shift: microseconds as a signed 64-bit number in native byte order. A change of the
+/// file takes effect at once. Other clocks than the wall clock are not shifted.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,12 +16,12 @@ namespace {
 constexpr std::int64_t us_per_second = 1'000'000;
 constexpr std::int64_t ns_per_us = 1'000;
 
-/// The file, mapped; null: there is none.
+/// Returns the mapped file, or null if the environment names none.
 const volatile std::int64_t* shift_of_process() {
   const char* const path = std::getenv("CLOCK_SHIFT_FILE");
   if (path == nullptr) return nullptr;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) std::abort();  // a clock that is not shifted would let the test pass
+  if (file < 0) std::abort();  // without the shift the test would pass wrongly
   void* const mapped = ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0);
   ::close(file);
   if (mapped == MAP_FAILED) std::abort();

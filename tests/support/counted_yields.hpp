@@ -1,4 +1,4 @@
-/// Counts what gives way, in place of the system's call: for one file of a test program.
+/// Counts calls of sched_yield, which it replaces. Include it in one file of a test program.
 #pragma once
 
 #include <atomic>

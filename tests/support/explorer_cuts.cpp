@@ -1,4 +1,4 @@
-/// ExplorerStorage: what its files remember, and the disk that a power cut leaves.
+/// ExplorerStorage: the history of its files, and the disk that a power cut leaves.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -17,7 +17,7 @@ std::size_t sectors_of(std::size_t bytes) {
 
 }  // namespace
 
-// --- What files remember ---
+// --- The history of files ---
 
 ExplorerStorage::Inode& ExplorerStorage::new_inode() {
   if (inode_count_ == inodes_.size()) inodes_.push_back(std::make_unique<Inode>());
@@ -41,7 +41,7 @@ void ExplorerStorage::grow(Inode& inode, std::uint64_t bytes) {
   inode.sectors.resize(sectors_of(capacity));
 }
 
-// Bytes past a size that shrinks are zeros from then on; each such sector counts as written.
+// A file that shrinks has zeros after its new end. Each sector that this changes counts as written.
 void ExplorerStorage::set_size(Inode& inode, std::uint64_t bytes) {
   if (!inode.seen.empty()) note_stores(inode);
   grow(inode, bytes);
@@ -57,7 +57,7 @@ void ExplorerStorage::set_size(Inode& inode, std::uint64_t bytes) {
   inode.content = world_.next_content();
 }
 
-// Called before the sector changes.
+// Called before the sector changes; `before` has its present bytes.
 void ExplorerStorage::write_sector(Inode& inode, std::uint32_t sector, const std::byte* before) {
   Inode::Sector& known = inode.sectors[sector];
   if (known.writes == 0) known.first_old = static_cast<std::int32_t>(inode.olds.size());
@@ -98,7 +98,7 @@ void ExplorerStorage::note_stores(Inode& inode) {
   if (changed) inode.content = world_.next_content();
 }
 
-// What lies in sectors that hold any byte of [begin, end). A size that this needs is on disk then, too.
+// Syncs the sectors that contain any byte of [begin, end). The file's size on disk then covers `end`.
 void ExplorerStorage::sync(Inode& inode, std::size_t begin, std::size_t end) {
   if (!inode.seen.empty()) note_stores(inode);
   const bool whole = end == SIZE_MAX;
@@ -137,7 +137,7 @@ void ExplorerStorage::settle() {
   names_on_disk_ = names_;
 }
 
-// --- What a power cut may undo ---
+// --- Changes that a power cut may undo ---
 
 void ExplorerStorage::list_atoms(std::uint32_t index) {
   Inode& inode = *inodes_[index];
@@ -157,7 +157,7 @@ void ExplorerStorage::list_atoms(std::uint32_t index) {
 
 const std::vector<CutAtom>& ExplorerStorage::atoms() {
   atoms_.clear();
-  // Files that have lost their name, whichever changes survive, have nothing to choose.
+  // Leaves out the files that have no name in any outcome: their bytes make no difference.
   visible_.assign(inode_count_, 0);
   const auto see = [&](std::int32_t inode) {
     if (inode >= 0) visible_[static_cast<std::size_t>(inode)] = 1;
@@ -191,7 +191,7 @@ std::string ExplorerStorage::describe(const CutAtom& atom) const {
   return "sector " + std::to_string(atom.sector) + " of " + path;
 }
 
-// A change that is lost takes with it those that come after it in its directories.
+// A lost change of a name takes with it all later changes in the same directories.
 void ExplorerStorage::become_names(const ExplorerStorage& from, const std::vector<CutAtom>& atoms,
                                    const Cut& cut) {
   names_ = from.names_on_disk_;
@@ -218,7 +218,7 @@ void ExplorerStorage::become_names(const ExplorerStorage& from, const std::vecto
   journal_.clear();
 }
 
-// What lies in a directory that is not there.
+// Removes names in directories that do not exist.
 void ExplorerStorage::drop_orphans() {
   std::size_t before = 0;
   do {

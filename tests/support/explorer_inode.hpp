@@ -1,4 +1,5 @@
-/// A file of ExplorerStorage: its bytes, and what its sectors held before each write since the last sync.
+/// A file of ExplorerStorage: its bytes, and the content of its sectors before each write since the last
+/// sync.
 #pragma once
 
 #include <array>
@@ -11,31 +12,31 @@
 namespace lightq::test {
 
 struct ExplorerStorage::Inode {
-  /// What a sector held before a write.
+  /// The content of a sector before a write.
   struct Old {
     std::uint32_t sector;
     std::uint64_t time;
     std::array<std::byte, sector_bytes> bytes;
   };
-  /// What is known of one sector.
+  /// The history of one sector.
   struct Sector {
-    std::int32_t first_old = -1;  ///< its first in `olds`: what is on disk
-    std::uint32_t writes = 0;     ///< how many it has there
-    bool stuck = false;           ///< a failed sync gave it up; only writing it again helps
+    std::int32_t first_old = -1;  ///< the index of its first entry in `olds`, which is its content on disk
+    std::uint32_t writes = 0;     ///< the number of its entries in `olds`
+    bool stuck = false;           ///< after a failed sync: only writing the sector again can bring it to disk
   };
   struct OldSize {
     std::uint64_t bytes;
     std::uint64_t time;
   };
 
-  std::unique_ptr<std::byte[]> bytes;  ///< of `capacity`; zeros from `size` on
+  std::unique_ptr<std::byte[]> bytes;  ///< `capacity` bytes; zeros from `size` on
   std::size_t capacity = 0;
   std::size_t size = 0;
   std::vector<Old> olds;
   std::vector<Sector> sectors;
   std::vector<OldSize> old_sizes;
-  std::vector<std::byte> seen;  ///< mapped for writing: what was there at the last look
-  std::uint64_t content = 0;    ///< the same number, the same bytes and size
+  std::vector<std::byte> seen;  ///< while the file is mapped for writing: the bytes at the last comparison
+  std::uint64_t content = 0;    ///< files with the same number have the same bytes and size
   int mappings = 0;
 
   void forget_history() {

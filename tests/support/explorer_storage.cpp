@@ -1,4 +1,4 @@
-/// A file system in memory, made for exploring what a power cut may leave.
+/// A file system in memory for exploring every state that a power cut may leave.
 #include "support/explorer_storage.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class ExplorerMapping final : public log::Mapping {
   std::size_t size_;
 };
 
-// What is stored counts as written from the next look on: at every step, and when the cuts are listed.
+// Stores count as written from the next comparison on: at every step, and when the atoms are listed.
 class ExplorerWritableMapping final : public log::WritableMapping {
  public:
   ExplorerWritableMapping(ExplorerStorage& storage, ExplorerStorage::Inode& inode, std::size_t size)
@@ -79,7 +79,7 @@ class ExplorerFile final : public log::File {
     return bytes.size();
   }
 
-  // Only what is written is synced, with the size that it needs.
+  // Syncs only the written bytes, and the size that they need.
   Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
     if (auto written = log::write_all(*this, bytes, position); !written) return written;
     if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
@@ -144,7 +144,7 @@ class ExplorerFile final : public log::File {
 
  private:
   ExplorerStorage& storage_;
-  const std::string& path_;  // the world's
+  const std::string& path_;  // owned by the ExplorerWorld
   ExplorerStorage::Inode& inode_;
 };
 
@@ -277,7 +277,7 @@ Result<void> ExplorerStorage::remove_directory(const std::string& path) {
   return unlink(path);
 }
 
-// Whatever the synced changes stand on is on disk too: what came before them in the same directories.
+// Syncing a change also syncs all earlier changes in the same directories, on which it depends.
 Result<void> ExplorerStorage::sync_directory(const std::string& path) {
   if (const auto told = ask(Call::sync_directory, path); told.error != 0) {
     return fault(told.error, "told to fail a sync of " + path);
@@ -323,7 +323,7 @@ std::uint64_t ExplorerStorage::random() {
   return random_;
 }
 
-// --- Looking at it ---
+// --- Inspection ---
 
 ExplorerStorage::Inode& ExplorerStorage::inode_at(const std::string& path) const {
   const Name* name = find_now(world_.id_of(path));

@@ -1,5 +1,5 @@
-/// A file system in memory, made for exploring: it remembers everything that a power cut may undo, and makes
-/// the disk that is left if just these of its changes survived.
+/// A file system in memory for exploring power cuts. It remembers every change that a power cut may undo, and
+/// makes the disk on which exactly a chosen set of these changes survived.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace lightq::test {
 /// Thrown by `ExplorerStorage::on_call` to end the process in the middle of a call.
 struct ProcessKilled {};
 
-/// Shared by all disks of one exploration: paths by number, and numbers for contents.
+/// Shared by all disks of one exploration: numbers the paths, and the contents of files.
 class ExplorerWorld {
  public:
   struct Path {
     std::string text;
-    std::string name;     ///< its last part
+    std::string name;     ///< the last part of the path
     std::int32_t parent;  ///< -1: the root
   };
   std::int32_t id_of(const std::string& path);
@@ -33,38 +33,40 @@ class ExplorerWorld {
   std::uint64_t next_content() { return ++content_; }
 
  private:
-  std::deque<Path> paths_;  // which stay where they are
+  std::deque<Path> paths_;  // a deque, so that references stay valid
   std::unordered_map<std::string, std::int32_t> ids_;
   std::uint64_t content_ = 0;
 };
 
-/// Something that a power cut may undo: it survives in one of its `versions`, the last of which is what the
-/// process saw. Atoms are listed in the order in which they came about.
+/// A change that a power cut may undo. It survives as one of its `versions`; the last version is the state
+/// that the process saw. Atoms are listed from the oldest to the newest.
 struct CutAtom {
   enum class Kind : std::uint8_t { sector, size, name };
   Kind kind = Kind::sector;
-  std::uint32_t file = 0;    ///< which inode, or which change of names
-  std::uint32_t sector = 0;  ///< of a file
+  std::uint32_t file = 0;    ///< the index of the inode, or of the change of a name
+  std::uint32_t sector = 0;  ///< the sector of the file
   std::uint32_t versions = 0;
   std::uint64_t time = 0;
 };
 
-/// What survives, for each atom: a number below its `versions`.
+/// For each atom the version that survives: a number below its `versions`.
 using Cut = std::vector<std::uint8_t>;
 
-/// Every file has its bytes and, for each sector written since the file's last sync, what it held before each
-/// write. Changes of names are a journal; one that is synced stays, and so do those before it in the same
-/// directories. A rename is in both of its directories, as a whole or not at all. A directory's own name lies
-/// in its parent: who syncs only the directory may lose it. A failed sync leaves what it should have written
-/// undone for good, as Linux does: a later sync that succeeds does not cover it.
+/// Keeps for every file its bytes and the history of each sector: its content before each write since the
+/// file's last sync. Changes of names form a journal. A synced change is permanent, and so are the earlier
+/// changes in the same directories. A rename belongs to both of its directories, and happens as a whole or
+/// not at all. The name of a directory is an entry of its parent: a process that syncs only the directory may
+/// lose it. A failed sync never writes its sectors, as on Linux: a later sync that succeeds does not cover
+/// them.
 ///
-/// Speed: a cut copies only files that differ from what the disk it is made on holds already. One thread.
+/// Speed: a cut copies only the files that differ from the content of the target disk.
+/// Thread: one.
 class ExplorerStorage final : public log::Storage {
  public:
   static constexpr std::size_t sector_bytes = 512;
   enum class Call { write, read, allocate, sync, map, open, rename, unlink, make_directory, sync_directory };
-  /// What a call is to do instead: fail with this errno; 0: go on. For a write, `short_bytes` above 0 lets at
-  /// most so many bytes through.
+  /// The outcome of a call: `error` is an errno to fail with, or 0 to proceed. For a write, `short_bytes`
+  /// above 0 limits the bytes that are written.
   struct Fault {
     int error = 0;
     std::size_t short_bytes = 0;
@@ -73,23 +75,25 @@ class ExplorerStorage final : public log::Storage {
   explicit ExplorerStorage(ExplorerWorld& world);
   ~ExplorerStorage() override;
 
-  /// Asked before every call, with its path.
+  /// Called before every call, with its path. Decides the outcome of the call.
   std::function<Fault(Call, const std::string&)> on_call;
-  /// Called after every call that changed what a power cut may leave.
+  /// Called after every call that changed the possible outcomes of a power cut.
   std::function<void()> on_step;
-  /// At the step of a rename: what it renames. Else empty.
+  /// Returns the path that is renamed, during the step of a rename; otherwise an empty text.
   [[nodiscard]] const std::string& being_renamed() const { return being_renamed_; }
-  /// What is free, less what was allocated; allocate fails beyond it.
+  /// The free bytes of the disk, less the allocated ones. Allocating more fails.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
-  /// All that may be undone now, oldest first. Also looks at files that are mapped for writing.
+  /// Returns all changes that a power cut may undo now, oldest first. Also finds stores to files that are
+  /// mapped for writing.
   const std::vector<CutAtom>& atoms();
-  /// One of `atoms()` in words.
+  /// Describes one of `atoms()` in words.
   [[nodiscard]] std::string describe(const CutAtom& atom) const;
-  /// Becomes the disk that `from` leaves if it loses power now. `cut` belongs to `from.atoms()`. No file of
-  /// this one may be open.
+  /// Becomes the disk that `from` leaves if it loses power now. `cut` chooses the versions of `from.atoms()`.
+  /// Requires: no file of this disk is open.
   void become(const ExplorerStorage& from, const std::vector<CutAtom>& atoms, const Cut& cut);
-  /// Becomes the disk that `from` is, in the same boot: what the next process finds after a kill.
+  /// Becomes the present state of `from`, in the same boot: the disk that the next process finds after a
+  /// kill.
   void become_same(const ExplorerStorage& from) {
     become(from, {}, {});
     boot_ = from.boot_;
@@ -101,12 +105,12 @@ class ExplorerStorage final : public log::Storage {
   [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] bool exists(const std::string& path) const;
   [[nodiscard]] std::size_t size_of(const std::string& path) const;
-  /// A file's bytes, to look at or to damage; on disk, as if they had always been so.
+  /// Returns a file's bytes, to inspect or damage them. Changes count as if they had always been on disk.
   std::span<std::byte> bytes_of(const std::string& path);
-  /// Makes the file `bytes` long, on disk at once.
+  /// Sets the file's size to `bytes`. The size is on disk at once.
   void resize(const std::string& path, std::size_t bytes);
-  /// A file's bytes for storing to them directly, as a mapping does: what was stored since counts as written
-  /// whenever `atoms` is called, at every step, and on sync. The file must not grow meanwhile.
+  /// Returns a file's bytes for direct stores, like those through a mapping. Stores count as written at every
+  /// call of `atoms`, every step and every sync. Requires: the file does not grow meanwhile.
   std::byte* stored_to(const std::string& path);
 
   Result<std::unique_ptr<log::File>> open(const std::string& path, log::OpenMode mode) override;
@@ -118,12 +122,12 @@ class ExplorerStorage final : public log::Storage {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;
-  /// The same over kills, another one after each power cut.
+  /// Returns a number that survives kills and changes with each power cut.
   std::uint64_t boot_id() override { return boot_; }
 
-  /// A look at what was stored through mappings: as `on_step` after a call.
+  /// Compares mapped files with their last known bytes, and calls `on_step` as after a call.
   void look() { step(); }
-  /// Ends the process: whatever `destroy` does to the files, by calls or by stores, does not happen.
+  /// Ends the process: the calls and stores of `destroy` have no effect on the files.
   void kill(const std::function<void()>& destroy);
 
  private:
@@ -133,7 +137,7 @@ class ExplorerStorage final : public log::Storage {
   struct Inode;
   struct Name {
     std::int32_t path;
-    std::int32_t inode;  // `directory` for one
+    std::int32_t inode;  // `directory` for a directory
   };
   using Names = std::vector<Name>;
   struct NameChange {
@@ -141,7 +145,7 @@ class ExplorerStorage final : public log::Storage {
     Kind kind;
     bool synced = false;
     std::int32_t path;
-    std::int32_t to = -1;  // rename
+    std::int32_t to = -1;  // the new path of a rename
     std::int32_t inode = -1;
     std::uint64_t time = 0;
   };
@@ -174,9 +178,9 @@ class ExplorerStorage final : public log::Storage {
   ExplorerWorld& world_;
   std::string being_renamed_;
   std::vector<std::unique_ptr<Inode>> inodes_;
-  std::size_t inode_count_ = 0;  // those in use; the others are kept for their memory
+  std::size_t inode_count_ = 0;  // inodes in use; later ones are kept to reuse their memory
   Names names_;                  // as the process sees them
-  Names names_on_disk_;          // before the changes in journal_
+  Names names_on_disk_;          // without the changes in journal_
   std::vector<NameChange> journal_;
   std::vector<CutAtom> atoms_;
   std::vector<std::uint8_t> visible_;
@@ -184,7 +188,7 @@ class ExplorerStorage final : public log::Storage {
   std::uint64_t allocated_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
   std::uint64_t boot_ = 1;
-  bool dead_ = false;  // what is done is not done any more
+  bool dead_ = false;  // the process has ended: all calls fail
 };
 
 }  // namespace lightq::test

@@ -1,4 +1,4 @@
-/// What is to befall a connection on its way through the fault proxy, drawn from a seed.
+/// The faults that befall a connection through the fault proxy, drawn from a seed.
 #pragma once
 
 #include <chrono>
@@ -8,43 +8,43 @@
 
 namespace lightq::test {
 
-/// What befalls the bytes of one direction. Places are counted in bytes that were passed on.
+/// The faults of one direction. Positions count the bytes that were passed on.
 struct FaultWay {
   static constexpr std::uint64_t never = UINT64_MAX;
 
-  std::size_t piece_bytes_max = 64 * 1024;  ///< of the first `pieces_until` bytes, passed on at a time
-  std::uint64_t pieces_until = 0;           ///< behind them pieces have up to 64 KiB
-  std::chrono::microseconds delay_max{0};   ///< before a piece; what comes meanwhile joins it
-  std::uint64_t cut_at = never;             ///< the connection ends there
-  std::uint64_t stall_at = never;  ///< nothing passes any more from there on, the end of either side neither
-  bool stall_swallows =
-      false;  ///< what is stalled is thrown away; false: left with its sender for half a second
-  std::uint64_t replay_at = never;  ///< there the last `replay_bytes` come once more
+  /// The largest piece that is passed on at a time, within the first `pieces_until` bytes.
+  std::size_t piece_bytes_max = 64 * 1024;
+  std::uint64_t pieces_until = 0;          ///< pieces after this position have up to 64 KiB
+  std::chrono::microseconds delay_max{0};  ///< the wait before a piece; bytes that arrive meanwhile join it
+  std::uint64_t cut_at = never;            ///< the connection ends at this position
+  std::uint64_t stall_at = never;   ///< nothing passes from this position on, not even the end of either side
+  bool stall_swallows = false;      ///< throws stalled bytes away; false: leaves them to the sender for 0.5 s
+  std::uint64_t replay_at = never;  ///< at this position the last `replay_bytes` are sent once more
   std::size_t replay_bytes = 0;
-  std::uint64_t flip_at = never;  ///< the byte there has one bit changed
-  int flip_bit = -1;              ///< which; -1: any
+  std::uint64_t flip_at = never;  ///< the byte at this position has one bit changed
+  int flip_bit = -1;              ///< the number of the changed bit; -1: a random one
 };
 
 struct FaultPlan {
   FaultWay to_broker;
   FaultWay to_client;
-  bool cut_resets = false;  ///< a cut is an RST to both sides; false: a FIN
-  std::uint64_t seed = 1;   ///< of the sizes of pieces and of the delays
+  bool cut_resets = false;  ///< true: a cut sends an RST to both sides; false: a FIN
+  std::uint64_t seed = 1;   ///< for the sizes of pieces and the delays
 };
 
-/// How much of what: of so many connections one, in the mean, has the fault; 0: none has.
+/// The frequency of each fault: on average one connection in this many has the fault; 0: none has it.
 struct FaultMix {
   std::uint32_t cut = 0;
   std::uint32_t stall = 0;
   std::uint32_t replay = 0;
   std::uint32_t flip = 0;
-  // Faults are before these places; every order of magnitude is as likely.
+  // Faults happen before these positions. Every order of magnitude is equally likely.
   std::uint64_t to_broker_max = 32 * 1024;
   std::uint64_t to_client_max = 32 * 1024;
-  std::uint64_t connections_max = 1'000;  ///< later ones have no fault, so that a test comes to its end
+  std::uint64_t connections_max = 1'000;  ///< later connections have no fault, so that a test terminates
 };
 
-/// Draws one plan after the other. One thread.
+/// Draws one plan after the other. Thread: one.
 class FaultPlanner {
  public:
   FaultPlanner(std::uint64_t seed, const FaultMix& mix) : mix_(mix), random_(seed) {}
@@ -91,7 +91,8 @@ class FaultPlanner {
     while ((std::uint64_t{1} << magnitudes) < end) ++magnitudes;
     return below(std::uint64_t{1} << (1 + below(magnitudes)));
   }
-  /// As slow as a test bears: single bytes only in the beginning, where the handshake is.
+  /// Draws piece sizes and delays that a test can afford. Single bytes occur only at the start, during the
+  /// handshake.
   void shape(FaultWay& way) {
     if (one_in(4)) way.delay_max = std::chrono::microseconds(1 + below(1'000));
     const bool is_slow = way.delay_max.count() > 0;
@@ -104,7 +105,7 @@ class FaultPlanner {
     }
   }
   void stall(FaultPlan& plan) {
-    const std::uint64_t which = below(3);  // both: neither side hears of the other one's end
+    const std::uint64_t which = below(3);  // 2: both directions; neither side learns of the other's end
     if (which != 0) plan.to_broker.stall_at = before(mix_.to_broker_max);
     if (which != 1) plan.to_client.stall_at = before(mix_.to_client_max);
     plan.to_broker.stall_swallows = plan.to_client.stall_swallows = one_in(2);

@@ -1,4 +1,4 @@
-/// The fault proxy: one poll loop over all connections.
+/// The fault proxy: one poll loop for all connections.
 #include "support/fault_proxy.hpp"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t buffer_bytes_max = 256 * 1024;
 constexpr auto unread_time = std::chrono::milliseconds(500);
-constexpr std::size_t remembered_bytes = 4096;  // as far back as a replay goes
+constexpr std::size_t remembered_bytes = 4096;  // the longest replay
 
 void be_quick(int fd) {
   const int on = 1;
@@ -50,14 +50,14 @@ int connect_to(const std::string& uri) {
 
 }  // namespace
 
-/// One direction: from a socket to the other.
+/// One direction of a connection: bytes from one socket to the other.
 class FaultPipe {
  public:
   FaultPipe(int from, int to, const FaultWay& plan) : from_(from), to_(to), plan_(plan) {}
 
   enum class End { none, cut, reset };
 
-  /// Takes what has come. `hung_up`: the source has ended, whether or not there is more to read.
+  /// Receives available bytes. `hung_up`: the source has ended, even if there are bytes left to read.
   End receive(bool readable, bool hung_up, Clock::time_point now) {
     if (ended_ || (!readable && !hung_up)) return End::none;
     if (leaves_input(now)) {
@@ -75,7 +75,7 @@ class FaultPipe {
     return got < 0 && !is_deaf() ? End::reset : End::none;
   }
 
-  /// Passes one piece on, if it is time.
+  /// Passes one piece on, if it is due.
   End pass_on(Clock::time_point now, std::mt19937_64& random, FaultCounts& counts) {
     if (is_deaf()) return End::none;
     if (passed_ >= plan_.cut_at) return End::cut;
@@ -106,7 +106,7 @@ class FaultPipe {
   }
 
   void writable() { blocked_ = false; }
-  /// Nothing more is passed on; what still comes is thrown away.
+  /// Ends the direction: later bytes are read and thrown away.
   void stop() { stopped_ = true; }
 
   [[nodiscard]] bool ended() const { return ended_; }
@@ -115,7 +115,7 @@ class FaultPipe {
     if (ended_ || leaves_input(now)) return false;
     return is_deaf() || waiting_.size() < buffer_bytes_max;
   }
-  /// When it has something to do though nothing comes.
+  /// Returns the time of the next action that needs no event of a socket.
   [[nodiscard]] Clock::time_point next(Clock::time_point now) const {
     if (leaves_input(now)) return not_before_;
     if (is_deaf()) return Clock::time_point::max();
@@ -126,13 +126,14 @@ class FaultPipe {
   }
 
  private:
-  /// Behind bytes that nobody takes no end would ever be seen, so that this is not for good.
+  /// Returns true while stalled bytes stay with their sender. That time is limited, because the end behind
+  /// unread bytes would never be seen.
   [[nodiscard]] bool leaves_input(Clock::time_point now) const {
     return stalled_ && !plan_.stall_swallows && !ended_ && now < not_before_;
   }
   [[nodiscard]] bool is_deaf() const { return stalled_ || stopped_; }
 
-  /// Bytes to the next place where something happens, at most a piece.
+  /// Returns the size of the next piece: at most up to the next position where a fault happens.
   std::size_t piece(std::mt19937_64& random) const {
     constexpr std::size_t large = 65536;
     const std::size_t most = passed_ < plan_.pieces_until ? plan_.piece_bytes_max : large;
@@ -148,7 +149,7 @@ class FaultPipe {
       if (errno == EAGAIN || errno == EINTR) {
         blocked_ = true;
       } else {
-        stop();  // that side is gone, as its own direction tells
+        stop();  // the destination is gone, which its own direction will report
       }
       return;
     }
@@ -175,14 +176,14 @@ class FaultPipe {
   std::vector<std::byte> remembered_;  // the last bytes that were passed on
   std::uint64_t passed_ = 0;
   Clock::time_point not_before_ = Clock::time_point::min();
-  bool ended_ = false;    // the source has
-  bool shut_ = false;     // and the destination has been told
-  bool blocked_ = false;  // the destination takes no more now
+  bool ended_ = false;    // the source has ended
+  bool shut_ = false;     // the destination has received the end
+  bool blocked_ = false;  // the destination accepts no more bytes now
   bool stalled_ = false;
   bool stopped_ = false;
 };
 
-/// A client's connection and the broker's.
+/// The two sockets of a relayed connection: to the client and to the broker.
 class FaultProxy::Link {
  public:
   Link(int client, int broker, const FaultPlan& plan)
@@ -201,7 +202,7 @@ class FaultProxy::Link {
   }
   [[nodiscard]] Time next(Time now) const { return std::min(to_broker_.next(now), to_client_.next(now)); }
 
-  /// False: it is over.
+  /// Does the work that is due. Returns false when the connection is over.
   bool work(short client_events, short broker_events, Time now, FaultCounts& counts) {
     for (auto [events, in, out] : {std::tuple{client_events, &to_broker_, &to_client_},
                                    std::tuple{broker_events, &to_client_, &to_broker_}}) {
@@ -227,13 +228,13 @@ class FaultProxy::Link {
     if (out.blocked()) events |= POLLOUT;
     return {events == 0 ? -1 : fd, static_cast<short>(events), 0};
   }
-  /// False: it is over at once.
+  /// Cuts the connection. Returns false if it is over immediately.
   bool cut() {
     if (cut_resets_) {
       reset();
       return false;
     }
-    // What was passed on is to arrive: so neither side is closed before it has ended.
+    // Closes neither side before it has ended, so that bytes that were passed on arrive.
     for (const int fd : {client_, broker_}) ::shutdown(fd, SHUT_WR);
     to_broker_.stop();
     to_client_.stop();

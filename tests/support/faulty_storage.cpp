@@ -1,4 +1,4 @@
-/// A file system in memory that fails when it is told to.
+/// A file system in memory that fails when a test asks for it.
 #include "support/faulty_storage.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ class FaultyFile final : public log::File {
     return {};
   }
 
-  // Syncs the sectors that it has written, and no others.
+  // Syncs only the sectors that it has written.
   Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
     if (auto written = log::write_all(*this, bytes, position); !written) return written;
     if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
@@ -212,7 +212,7 @@ Result<void> FaultyStorage::rename(const std::string& from, const std::string& t
 
 namespace {
 
-/// Gives every path below `from` its place below `to`; whether there was any.
+/// Moves every path below `from` to the same place below `to`. Returns true if there was any.
 bool move_below(auto& names, const std::string& from, const std::string& to) {
   std::vector<std::string> moving;
   for (const auto& [path, node] : names) {
@@ -227,7 +227,7 @@ bool move_below(auto& names, const std::string& from, const std::string& to) {
 
 }  // namespace
 
-// On disk with the next sync of the directory that it came to; mutex_ is held.
+// The rename is on disk after the next sync of the target's directory. Requires: the caller locks mutex_.
 Result<void> FaultyStorage::rename_directory(const std::string& from, const std::string& to) {
   if (!move_below(names_, from, to) && !made_directories_.contains(from))
     return fault(ENOENT, "no such file: " + from);
@@ -279,13 +279,14 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
   std::erase_if(renamed_directories_,
                 [&](const auto& renamed) { return directory_of(renamed.second) == path; });
   std::set<std::shared_ptr<Node>>
-      moved;  // what came here from elsewhere has left there in the same transaction
+      moved;  // files that came to this directory: in the same transaction they left their old one
   for (const auto& [name, node] : names_) {
     if (directory_of(name) == path) moved.insert(node);
   }
   std::erase_if(names_on_disk_, [&](const auto& entry) {
     const auto now = names_.find(entry.first);
-    const bool has_left = now == names_.end() || now->second != entry.second;  // not so a link's first name
+    // False for the first name of a linked file.
+    const bool has_left = now == names_.end() || now->second != entry.second;
     return directory_of(entry.first) == path || (has_left && moved.contains(entry.second));
   });
   for (const auto& [name, node] : names_) {
@@ -316,8 +317,7 @@ std::uint64_t FaultyStorage::random() {
   return random_;
 }
 
-// All changes of names survive together or none does: the journal keeps their order, and a cut somewhere
-// between two syncs is one of these ends for the logs' purposes.
+// Marks the sectors that stores through a mapping have changed as dirty.
 void FaultyStorage::note_stores(Node& node) {
   if (!node.stored_to) return;
   for (std::size_t begin = 0; begin < node.bytes.size(); begin += sector_bytes) {

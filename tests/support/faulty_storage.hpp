@@ -1,4 +1,4 @@
-/// A file system in memory that fails when it is told to, and forgets what was not synced.
+/// A file system in memory that fails when a test asks for it, and loses unsynced changes in a power cut.
 #pragma once
 
 #include <cerrno>
@@ -15,44 +15,48 @@
 
 namespace lightq::test {
 
-/// Files live in memory; directories are any prefix of a path. Every file has what was written and what is on
-/// disk; `power_cut` keeps of the rest what the caller decides. Any thread; but nobody may store to a mapping
-/// while another thread syncs its file.
+/// Keeps files in memory; every prefix of a path is a directory. Each file has its written bytes and its
+/// bytes on disk. At a power cut the caller decides which of the other bytes survive. Thread: any; but no
+/// thread may store to a mapping while another syncs its file.
 class FaultyStorage final : public log::Storage {
  public:
   enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory, link };
-  /// What a call is to do instead: fail with this errno; 0: go on. For a write, `short_bytes` above 0 lets so
-  /// many bytes through first (alone: a short write).
+  /// The outcome of a call: `error` is an errno to fail with, or 0 to proceed. For a write, `short_bytes`
+  /// above 0 is the number of bytes that are written before the error. Without an error it makes a short
+  /// write.
   struct Fault {
     int error = 0;
     std::size_t short_bytes = 0;
   };
-  /// Asked before every call, with its path.
+  /// Called before every call, with its path. Decides the outcome of the call.
   std::function<Fault(Call, const std::string&)> on_call;
-  /// Asked before every read: whether these bytes are on a bad sector.
+  /// Called before every read. Returns true if these bytes are on a bad sector.
   std::function<bool(const std::string& path, std::uint64_t position, std::size_t bytes)> on_read;
-  /// Told of every write that has come through.
+  /// Called after every successful write.
   std::function<void(const std::string& path, std::uint64_t position, std::size_t bytes)> on_write;
-  /// What free_bytes answers, less what was allocated; allocate fails beyond it.
+  /// The result of free_bytes, less the allocated bytes. Allocating more fails.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
   static constexpr std::size_t sector_bytes = 512;
-  /// So much a file may grow while it is mapped for writing.
+  /// The number of bytes that a file may grow while it is mapped for writing.
   static constexpr std::size_t grows_mapped_bytes = 64 * limits::KiB;
-  /// Ends the process and the machine: of each sector written (or stored to in a writable mapping, if it has
-  /// other bytes than the disk) since its file's last sync, and of each change
-  /// of names in a directory that was not synced, `survives` decides. Open files must be gone.
+  /// Ends the process and loses power. `survives` decides for each sector that was written since its file's
+  /// last sync. Sectors with stores through a writable mapping count if they differ from the disk. For the
+  /// changes of names that were not synced `survives` decides once: they survive together or not at all. The
+  /// journal keeps their order, and for a log a cut between two syncs equals one of these two outcomes.
+  /// Requires: no file is open.
   void power_cut(const std::function<bool()>& survives);
 
-  /// What a system may do at any time: of each sector written since its file's last sync, `chosen` decides
-  /// whether it is on disk from now on as it is now. Promises nothing, and is no sync.
+  /// Writes some sectors to disk, as an operating system may do at any time. `chosen` decides for each sector
+  /// written since its file's last sync whether its present bytes are on disk from now on. It is no sync and
+  /// guarantees nothing.
   void write_back(const std::function<bool()>& chosen);
 
-  /// Files that do without a descriptor, and which may; null: all.
+  /// The files that have released their descriptor, and the rule for which may do so; null: all.
   std::set<std::string> rested;
   std::function<bool(const std::string& path)> may_rest;
 
-  /// A file's bytes, to look at or to damage.
+  /// Returns a file's bytes, to inspect or damage them.
   std::vector<std::byte>& bytes_of(const std::string& path);
   [[nodiscard]] bool exists(const std::string& path);
   [[nodiscard]] std::vector<std::string> paths();
@@ -73,15 +77,15 @@ class FaultyStorage final : public log::Storage {
 
  private:
   friend class FaultyFile;
-  /// What an inode is; a mapping keeps `bytes` where they are, so they only grow while nobody maps them, or
-  /// within the room that a writable mapping has reserved.
+  /// An inode. A mapping needs `bytes` at a fixed address. So `bytes` grows only while no mapping exists, or
+  /// within the space that a writable mapping has reserved.
   struct Node {
     std::vector<std::byte> bytes;
     std::vector<std::byte> on_disk;
     std::set<std::size_t> dirty_sectors;
     int mappings = 0;
     bool stored_to =
-        false;  // mapped for writing since the last power cut: dirty sectors are found by looking
+        false;  // mapped for writing since the last power cut: dirty sectors are found by comparison
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
   Result<void> rename_directory(const std::string& from, const std::string& to);

@@ -1,4 +1,4 @@
-/// The files that are kept of each format version, and of versions that do not exist yet. Needs
+/// Loads the golden files of each format version, and of versions that do not exist yet. Requires: the macro
 /// LIGHTQ_GOLDEN_DIR.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace lightq::test {
 
-/// The bytes of tests/golden/NAME.
+/// Returns the bytes of tests/golden/NAME.
 inline std::vector<std::byte> golden_file(const std::string& name) {
   std::ifstream file(std::string(LIGHTQ_GOLDEN_DIR) + "/" + name, std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
@@ -22,7 +22,7 @@ inline std::vector<std::byte> golden_file(const std::string& name) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What a newer version wrote: tests/golden/newer/NAME, made by tests/vectors/newer_bytes.py.
+/// Returns a file of a future version: tests/golden/newer/NAME, made by tests/vectors/newer_bytes.py.
 inline std::vector<std::byte> newer_file(const std::string& name) {
   return golden_file("newer/" + name);
 }

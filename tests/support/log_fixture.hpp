@@ -1,4 +1,5 @@
-/// What tests of durable logs share: a faulty disk, a pool on it, a log, and reading it all.
+/// A fixture for tests of durable logs: a faulty disk, a segment pool on it, a log, and a reader of the whole
+/// log.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +14,14 @@
 
 namespace lightq::test {
 
-/// A message as read, with its offset.
+/// A message and its offset, as read from a log.
 struct ReadMessage {
   Offset offset;
   std::string payload;
   friend bool operator==(const ReadMessage&, const ReadMessage&) = default;
 };
 
-/// Everything that can be read from `from` on; damaged and trimmed parts are jumped over.
+/// Returns all readable messages from `from` on. Skips damaged and trimmed parts.
 inline std::vector<ReadMessage> read_everything(log::Log& log, Offset from = {}) {
   std::vector<ReadMessage> messages;
   log::Place place{from};
@@ -47,7 +48,7 @@ class LogFixture : public testing::Test {
  protected:
   LogFixture() { options.directory = directory; }
 
-  /// Opens the log; what was open before is dropped without a word, as by SIGKILL.
+  /// Opens the log. A log that was open before is destroyed without closing it, as by SIGKILL.
   void open() {
     log.reset();
     auto opened = log::SegmentLog::open(options, storage, *pool, now);
@@ -59,7 +60,7 @@ class LogFixture : public testing::Test {
     const auto result = log->append(batch, now);
     return result.outcome;
   }
-  /// Takes a disk job if there is one, and does it.
+  /// Takes a disk job from the log and runs it. Returns false if there is none.
   bool work() {
     const auto job = log->take_disk_job(now);
     if (job == nullptr) return false;

@@ -1,4 +1,4 @@
-/// A process whose file descriptors are used up. Tests only.
+/// A process without free file descriptors. Tests only.
 #pragma once
 
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 
 namespace lightq::test {
 
-/// While it lives the process gets no descriptor (EMFILE), or none but those below the lowest free one and
-/// `few` more.
+/// While an object exists, the process gets no new descriptor (EMFILE). With `few` it gets only descriptors
+/// below the lowest free one plus `few`.
 class NoDescriptors {
  public:
   NoDescriptors() { limit(0); }

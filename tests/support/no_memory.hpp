@@ -1,4 +1,4 @@
-/// A process that gets no more memory from the system, for tests of what happens then.
+/// A process that gets no more memory from the system, for tests of that case.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,8 +13,8 @@
 
 namespace lightq::test {
 
-/// While one lives, an allocation of 64 KiB or more finds no memory, and small ones do. One at a time; the
-/// thread that makes it. Not with sanitizers, which need address space without end.
+/// While an object exists, an allocation of 64 KiB or more fails, and small ones succeed. One object at a
+/// time, for the thread that makes it. Not with sanitizers, which need unlimited address space.
 class NoMemory {
  public:
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

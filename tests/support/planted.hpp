@@ -1,5 +1,5 @@
-/// Passwords and tickets that the tests in C++ give out, and that must stand in no output: scripts/test takes
-/// the texts from this file, and looks for them in all that the whole suite has said.
+/// Passwords, tickets and payloads of the C++ tests that must appear in no output. scripts/test extracts the
+/// texts from this file and searches the output of the whole suite for them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace lightq::planted {
 
-// Each line that has such a text has one, between quotation marks.
+// One text between quotation marks on each line.
 inline constexpr const char* admin_password = "planted-admin-41c7e0";
 inline constexpr const char* user_password = "planted-user-9d02b5";
 inline constexpr const char* owner_password = "planted-owner-e6f318";
@@ -22,7 +22,7 @@ inline constexpr const char* payload = "planted-payload-2f6c0a";
 inline constexpr std::array all = {admin_password, user_password, owner_password, other_password,
                                    new_password,   file_password, ticket_secret,  payload};
 
-/// The test fails if one of them stands in the text, which is a line of a log or another output. Any thread.
+/// Fails the test if `text`, a log line or another output, contains one of the secrets. Thread: any.
 inline void expect_none_in(std::string_view text) {
   for (const std::string_view secret : all)
     EXPECT_EQ(text.find(secret), std::string_view::npos) << "a secret of the tests stands in an output";

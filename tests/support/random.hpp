@@ -1,5 +1,5 @@
-/// Seeded randomness for tests: the same in every run, other each time with LIGHTQ_SEED=random; the seed is
-/// printed when a test fails, and LIGHTQ_SEED replays it.
+/// Seeded random numbers for tests. Every run uses the same seed; with LIGHTQ_SEED=random each run uses
+/// another one. A failing test prints the seed, and LIGHTQ_SEED replays it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,18 +14,18 @@
 
 namespace lightq::test {
 
-/// A random source with a seed that a failure reports.
+/// A random source. A failing test reports its seed.
 class Random {
  public:
-  /// The seed of this process, or another one of a series that begins with it.
+  /// Uses the seed of this process, or another seed of a series that begins with it.
   explicit Random(int in_series = 0)
       : Random(seed_of_process() + static_cast<std::uint64_t>(in_series), FromSeed{}) {}
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  /// Evenly in [0, bound); bound >= 1.
+  /// Returns a uniform number in [0, bound). Requires: bound >= 1.
   std::uint64_t below(std::uint64_t bound) {
     return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
   }
-  /// Evenly in [low, high].
+  /// Returns a uniform number in [low, high].
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   std::vector<std::byte> bytes(std::size_t count) {

@@ -1,4 +1,4 @@
-/// Whole segment files for tests, made from batches without a log.
+/// Builds whole segment files for tests from batches, without a log.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace lightq::test {
 
-/// A batch that lies in a segment file.
+/// A batch and its position in a segment file.
 struct PlacedBatch {
   Offset offset;
   std::uint64_t position = 0;
   Timestamp time;
 };
 
-/// A segment file in the making.
+/// Builds a segment file.
 class SegmentBytes {
  public:
   SegmentBytes(std::uint32_t epoch, std::uint64_t incarnation, Offset first)
@@ -35,7 +35,7 @@ class SegmentBytes {
     segment_.end_offset = segment_.end_offset + payloads.size();
     segment_.end_position = bytes_.size();
   }
-  /// With its header, and zeros up to `file_bytes`; sealed if `newest` is given.
+  /// Returns the file with its header, and zeros up to `file_bytes`. The file is sealed if `newest` is given.
   std::vector<std::byte> finish(std::uint64_t file_bytes, std::optional<Timestamp> newest = std::nullopt) {
     auto file = bytes_;
     file.resize(std::max<std::size_t>(file_bytes, file.size()));

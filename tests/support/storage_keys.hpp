@@ -11,7 +11,7 @@
 
 namespace lightq::test {
 
-/// A line of a file of keys: 32 times the same byte.
+/// Returns a line of a key file: 32 times the same byte.
 inline std::string key_line(unsigned char byte) {
   constexpr const char* digits = "0123456789abcdef";
   std::string line;
@@ -19,7 +19,7 @@ inline std::string key_line(unsigned char byte) {
   return line + "\n";
 }
 
-/// Keys of such lines, the one to encrypt with first.
+/// Returns the keys of such lines. The first key encrypts.
 inline std::unique_ptr<rest::StorageKeys> storage_keys(std::initializer_list<unsigned char> bytes) {
   std::string text;
   for (const unsigned char byte : bytes) text += key_line(byte);

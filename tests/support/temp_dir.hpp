@@ -1,4 +1,4 @@
-/// A directory that is gone when the test is.
+/// A temporary directory that is removed at the end of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace lightq::test {
 
-/// Makes an empty directory and removes it with everything in it.
+/// Creates an empty directory, and removes it with everything in it.
 class TempDir {
  public:
   TempDir() {

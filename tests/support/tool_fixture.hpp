@@ -1,4 +1,5 @@
-/// What tests of inspecting, repairing and copying logs share: a log of several segments, and looks at it.
+/// A fixture for tests of inspecting, repairing and copying logs: a log of several segments, and functions
+/// that examine it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace lightq::test {
 
 using Messages = std::map<std::uint64_t, std::string>;
 
-/// Keeps all that an inspection tells.
+/// Keeps everything that an inspection reports.
 class Keeper final : public log::LogVisitor {
  public:
   bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
@@ -51,7 +52,7 @@ class Keeper final : public log::LogVisitor {
   std::vector<log::SegmentSummary> summaries;
 };
 
-/// A log of a few small segments in `/topics/1`, of which all but the last are sealed.
+/// A log of a few small segments in `/topics/1`. All segments but the last are sealed.
 class ToolFixture : public LogFixture {
  protected:
   using Kind = log::Finding::Kind;
@@ -74,7 +75,7 @@ class ToolFixture : public LogFixture {
     }
     ASSERT_TRUE(log->flush().ok());
   }
-  /// The first offsets of the segment files there are.
+  /// Returns the first offsets of the existing segment files.
   std::vector<std::uint64_t> segments(const std::string& where = "/topics/1") {
     std::vector<std::uint64_t> found;
     const auto names = storage.list(where);
@@ -100,7 +101,7 @@ class ToolFixture : public LogFixture {
   void flip(const std::string& path, std::size_t position, int bit = 0) {
     storage.bytes_of(path).at(position) ^= std::byte{1} << bit;
   }
-  /// Paths and bytes of everything below a directory.
+  /// Returns the paths and bytes of all files below a directory.
   std::map<std::string, std::vector<std::byte>> all_below(const std::string& where) {
     std::map<std::string, std::vector<std::byte>> files;
     for (const auto& path : storage.paths()) {
@@ -108,7 +109,7 @@ class ToolFixture : public LogFixture {
     }
     return files;
   }
-  /// What a log gives that is opened there; it must open without a word of damage.
+  /// Opens the log in `where` and returns its messages. The log must open without a report of damage.
   Messages read_back(const std::string& where) {
     log::SegmentLogOptions there = options;
     there.directory = where;
@@ -116,7 +117,7 @@ class ToolFixture : public LogFixture {
     EXPECT_TRUE(opened.ok()) << opened.error().text();
     if (!opened) return {};
     EXPECT_TRUE((*opened)->recovery().damaged.empty()) << (*opened)->recovery().text();
-    // A repair in place leaves a torn tail to recovery.
+    // A repair in place leaves the torn tail to recovery.
     EXPECT_TRUE(where == directory || (*opened)->recovery().clean()) << (*opened)->recovery().text();
     Messages messages;
     for (const auto& message : read_everything(**opened)) messages[message.offset.value] = message.payload;

@@ -1,5 +1,5 @@
-/// What a message may carry beside its payload: a key, headers, its producer's time. Their bytes lie in front
-/// of the payload, docs/log_format.md, "Record". Layer: base.
+/// A message's attributes: key, headers and producer's time. They are stored before the payload,
+/// docs/log_format.md, "Record". Layer: base.
 #pragma once
 
 #include <algorithm>
@@ -20,24 +20,26 @@
 
 namespace lightq::inline v1 {
 
-/// A named value. Both are bytes of any kind, text as a rule; names of one message may be alike.
+/// A named value. Name and value are arbitrary bytes, usually text. A message may have several headers of one
+/// name.
 struct Header {
   std::string_view name;   ///< 1 to limits::header_name_bytes_max bytes
   std::string_view value;  ///< may be empty
   friend bool operator==(const Header&, const Header&) = default;
 };
 
-/// What a producer says of a message. Does not own.
+/// The attributes that a producer gives a message. Does not own its data.
 struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
   std::span<const Header> headers = {};  ///< at most limits::headers_max
-  Timestamp time = {};                   ///< when what it speaks of happened; 0: not said
+  Timestamp time = {};                   ///< when the event that the message describes happened; 0: not given
 
-  /// Whether they keep to their limits. Errors: invalid_argument, too_large.
+  /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
   [[nodiscard]] Result<void> check() const;
 };
 
-/// Which attributes the records of a batch have, each of them all: bits of the batch's flags.
+/// A set of attribute kinds, as bits of a batch's flags. Each record of the batch has all attributes of the
+/// set.
 class AttributeKinds {
  public:
   static constexpr std::uint16_t keys = 1;
@@ -47,7 +49,7 @@ class AttributeKinds {
 
   constexpr AttributeKinds() = default;
   constexpr explicit AttributeKinds(std::uint16_t bits) : bits_(bits) {}
-  /// Those that a message makes use of.
+  /// Makes the set of the kinds that a message uses.
   explicit AttributeKinds(const Attributes& attributes)
       : bits_(static_cast<std::uint16_t>((attributes.key.empty() ? 0 : keys) |
                                          (attributes.headers.empty() ? 0 : headers) |
@@ -66,35 +68,36 @@ class AttributeKinds {
   std::uint16_t bits_ = 0;
 };
 
-/// A message's attributes where they were received or stored. Does not own; a small value.
+/// A view of a message's attributes as received or stored. Does not own its data; a small value.
 class AttributesView {
  public:
   AttributesView() = default;
-  /// Bytes that were checked, or written here.
+  /// Makes a view of attributes at `start`. Requires: they were checked by `measure`, or written by this
+  /// process.
   static AttributesView trusted(AttributeKinds kinds, const std::byte* start) { return {kinds, start}; }
-  /// Whether the record (attributes and payload) begins with attributes of these kinds that keep to their
-  /// limits; how many bytes they are. Nothing: it does not.
+  /// Returns the length in bytes of the attributes with which `record` (attributes and payload) begins.
+  /// Returns nothing if the record does not begin with attributes of these kinds within their limits.
   static std::optional<std::size_t> measure(AttributeKinds kinds, ByteView record);
 
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
-  /// 0: the producer did not say.
+  /// Returns the producer's time; 0 if the producer gave none.
   [[nodiscard]] Timestamp time() const {
     if (!kinds_.has(AttributeKinds::times)) return {};
     return {load_little_endian<std::int64_t>(start_)};
   }
-  /// Empty: none.
+  /// Returns the key; empty if there is none.
   [[nodiscard]] std::string_view key() const {
     return kinds_.has(AttributeKinds::keys) ? text_at(start_ + key_at()) : std::string_view();
   }
 
   class Iterator;
-  /// The headers in the order in which they were given; a range of Header.
+  /// A range of Header, in the producer's order.
   class Headers;
   [[nodiscard]] Headers headers() const;
-  /// The value of the first header with that name; nothing: there is none.
+  /// Returns the value of the first header with this name, or nothing if there is none.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
 
-  /// How many bytes they are in a record.
+  /// Returns the length of the attributes in a record, in bytes.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -115,7 +118,7 @@ class AttributesView {
   const std::byte* start_ = nullptr;
 };
 
-/// One pass; what it points at is valid until it moves on.
+/// A forward iterator. Lifetime: the texts of a Header are valid as long as the record.
 class AttributesView::Iterator {
  public:
   using iterator_concept = std::forward_iterator_tag;
@@ -193,7 +196,7 @@ inline std::optional<std::size_t> AttributesView::measure(AttributeKinds kinds, 
     at += bytes;
     return true;
   };
-  // The length of a text that begins at `at`; nothing: it is not there.
+  // Passes over a text at `at`. Returns its length, or nothing if it is incomplete.
   const auto pass_text = [&]() -> std::optional<std::size_t> {
     const std::size_t begin = at;
     if (!pass(sizeof(std::uint16_t))) return std::nullopt;
@@ -215,13 +218,14 @@ inline std::optional<std::size_t> AttributesView::measure(AttributeKinds kinds, 
   return at;
 }
 
-/// What is left of a sound message, attributes and payload, without its attributes.
+/// Returns the payload of a message (attributes and payload). Requires: the message was checked.
 inline ByteView payload_of(AttributeKinds kinds, ByteView message) {
   if (!kinds.any()) return message;
   return message.subspan(AttributesView::trusted(kinds, message.data()).bytes());
 }
 
-/// How many bytes a message's attributes are among records that have these kinds, which are at least its own.
+/// Returns the length of a message's attributes in a batch of these kinds. Requires: `kinds` includes the
+/// message's own kinds.
 inline std::size_t attributes_bytes(AttributeKinds kinds, const Attributes& attributes) {
   std::size_t bytes = 0;
   if (kinds.has(AttributeKinds::times)) bytes += sizeof(std::int64_t);
@@ -233,7 +237,8 @@ inline std::size_t attributes_bytes(AttributeKinds kinds, const Attributes& attr
   return bytes;
 }
 
-/// Writes that many bytes, and answers where they end. The attributes keep to their limits.
+/// Writes the attributes at `to`. Returns the end of the attributes_bytes(kinds, attributes) bytes. Requires:
+/// the attributes passed check(), and `kinds` includes their own kinds.
 inline std::byte* write_attributes(std::byte* to, AttributeKinds kinds, const Attributes& attributes) {
   assert(kinds.has_all_of(AttributeKinds(attributes)));
   const auto write_text = [&to](std::string_view text) {
@@ -270,7 +275,8 @@ inline Result<void> Attributes::check() const {
     if (header.name.size() > limits::header_name_bytes_max)
       return too_large("the name of a header is longer", limits::header_name_bytes_max);
   }
-  // So that a message keeps to it among others with attributes that it has not.
+  // Counts all kinds: in a batch, a message also stores the empty attributes of kinds that it does not use
+  // itself.
   const std::size_t bytes = attributes_bytes(AttributeKinds(AttributeKinds::all), *this);
   if (bytes <= limits::attributes_bytes_max) return {};
   return too_large("key and headers of " + std::to_string(bytes) + " bytes are longer",

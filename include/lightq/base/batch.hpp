@@ -1,5 +1,5 @@
-/// The batch: many records under one header and checksum; the same bytes on the wire, in the ring and on
-/// disk. Includes its builder too. Byte by byte: docs/log_format.md, "Batch". Layer: base.
+/// The batch: many records under one header and one checksum, with the same bytes on the wire, in the ring
+/// and on disk. Also includes its builder. Byte by byte: docs/log_format.md, "Batch". Layer: base.
 #pragma once
 
 #include <algorithm>
@@ -15,56 +15,57 @@
 
 namespace lightq::inline v1 {
 
-/// Why bytes are not a batch.
+/// The reason why bytes are not a valid batch.
 enum class BatchFault {
   short_header,  ///< fewer than header_bytes
   bad_magic,
   bad_header_crc,
-  bad_version,  ///< version, codec, required flags or reserved bytes this reader does not know: perhaps sound
-  bad_length,   ///< total_bytes out of its range, or more than there is
+  bad_version,  ///< a version, codec, required flag or reserved byte is unknown here: perhaps sound
+  bad_length,   ///< total_bytes is out of its range, or more than there are
   bad_body_crc,
   bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many; attributes
-                ///< that are not there, or beyond their limits
-  bad_stamp,    ///< as a producer sends it: what the log stamps is there already
+                ///< that are missing, or beyond their limits
+  bad_stamp,    ///< in a producer's batch: a field that the log stamps is set already
 };
 
 /// A read-only view of one encoded batch. Does not own; copyable.
 class BatchView {
  public:
   BatchView() = default;
-  /// A view of bytes already checked (or made here). The bytes may be longer than the batch.
+  /// Makes a view. Requires: the batch was checked, or made by this process. The bytes may be longer than the
+  /// batch.
   static BatchView trusted(const std::byte* start) { return BatchView(start); }
 
-  /// The header's fault, or nothing: magic, header checksum, version and length against `available`.
-  /// A length is never trusted before the header checksum has been checked. `mask`: see
+  /// Returns the fault of the header, or nothing: checks magic, header checksum, version, record count, and
+  /// length against `available`. Uses the length only after the header checksum was checked. `mask`: see
   /// stamp_batch_header_crc.
   static std::optional<BatchFault> check_header(ByteView available, std::uint32_t mask = 0) {
     return check_header(available, mask, CodecSet::known().has(codec_in(available)));
   }
-  /// As check_header, of a batch as it lies on a disk: it may be encrypted, too.
+  /// Checks as check_header does, for a batch that was read from disk: it may also be encrypted.
   static std::optional<BatchFault> check_stored_header(ByteView available, std::uint32_t mask = 0) {
     const Codec codec = codec_in(available);
     return check_header(available, mask, codec == Codec::encrypted || CodecSet::known().has(codec));
   }
-  /// Returns the mask under which the header checksum is right. Requires: a whole header.
+  /// Returns the mask with which the header checksum is right. Requires: a whole header.
   static std::uint32_t mask_of(ByteView header) {
     return load_little_endian<std::uint32_t>(header.data() + batch_layout::header_crc) ^
            batch_header_crc(header.data());
   }
-  /// Header, body checksum and record structure.
+  /// Returns the first fault of header, body checksum or record structure; nothing if the batch is valid.
   static std::optional<BatchFault> check(ByteView available);
-  /// What `check` does after `check_header`: the body checksum, and records that add up, as far as they can
-  /// be read. The header must have passed check_header or check_stored_header.
+  /// Checks the body checksum, and the records as far as they can be read. Requires: the header passed
+  /// check_header or check_stored_header.
   [[nodiscard]] std::optional<BatchFault> check_body() const;
 
-  /// What a broker finds in a batch as its producer sends it.
+  /// The result of check_produced.
   struct Produced {
     std::optional<BatchFault> fault;
-    std::size_t longest_message_bytes = 0;  ///< without a fault, and unless the records are compressed
+    std::size_t longest_message_bytes = 0;  ///< set if there is no fault and the records are not compressed
   };
-  /// A batch as a producer sends it, docs/session.md, "produce": exactly `bytes`, nothing stamped yet, and
-  /// sound otherwise. What has been damaged on its way is `short_header` or `bad_body_crc`, unless it is the
-  /// magic or a field that the log stamps; any other fault the producer has made itself.
+  /// Checks a batch as a producer sends it, docs/session.md, "produce": exactly `bytes`, with no field
+  /// stamped, and valid otherwise. Damage on the way is reported as `short_header` or `bad_body_crc`, except
+  /// in the magic and in fields that the log stamps. The producer itself caused any other fault.
   static Produced check_produced(ByteView bytes);
 
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
@@ -75,12 +76,12 @@ class BatchView {
   [[nodiscard]] Offset base_offset() const { return {field<std::uint64_t>(batch_layout::base_offset)}; }
   [[nodiscard]] Offset end_offset() const { return base_offset() + record_count(); }
   [[nodiscard]] Timestamp append_time() const { return {field<std::int64_t>(batch_layout::append_time_us)}; }
-  /// Who made it; 0: nobody who can be told from others.
+  /// Returns the id of the batch's producer; 0 if the producer has none.
   [[nodiscard]] std::uint64_t producer_id() const { return field<std::uint64_t>(batch_layout::producer_id); }
   [[nodiscard]] std::uint16_t producer_epoch() const {
     return field<std::uint16_t>(batch_layout::producer_epoch);
   }
-  /// The producer's own number of the first record; the others follow.
+  /// Returns the producer's own number of the first record. The other records have the numbers that follow.
   [[nodiscard]] std::uint64_t first_sequence() const {
     return field<std::uint64_t>(batch_layout::first_sequence);
   }
@@ -89,32 +90,33 @@ class BatchView {
   }
   [[nodiscard]] ByteView bytes() const { return {start_, total_bytes()}; }
   [[nodiscard]] Codec codec() const { return static_cast<Codec>(field<std::uint8_t>(batch_layout::codec)); }
-  /// Nobody can read its records without its log's key: neither they nor what follows from their bytes may be
-  /// asked for.
+  /// Returns true if the records can only be read with the log's key. Then `records` and every function that
+  /// reads records must not be called.
   [[nodiscard]] bool is_encrypted() const { return codec() == Codec::encrypted; }
-  /// Its records can be read after BatchUnpacker::unpack only.
+  /// Returns true if the records can only be read after BatchUnpacker::unpack. Also true for an encrypted
+  /// batch, which unpack refuses.
   [[nodiscard]] bool is_compressed() const { return codec() != Codec::none; }
-  /// The attributes that each record has.
+  /// Returns the kinds of attributes that each record has.
   [[nodiscard]] AttributeKinds kinds() const {
     return AttributeKinds(static_cast<std::uint16_t>(flags() & ~batch_layout::optional_flags));
   }
   [[nodiscard]] std::uint8_t version() const { return field<std::uint8_t>(batch_layout::version); }
-  /// All of them, those that this version does not know included.
+  /// Returns all flags, including those that this version does not know.
   [[nodiscard]] std::uint16_t flags() const { return field<std::uint16_t>(batch_layout::flags); }
-  /// Of the records, length fields included, when they are not compressed.
+  /// Returns the length of the uncompressed records in bytes, length fields included.
   [[nodiscard]] std::size_t records_bytes() const {
     if (is_compressed()) return field<std::uint32_t>(batch_layout::header_bytes);
     return total_bytes() - batch_layout::header_bytes;
   }
-  /// The sum of the messages' bytes: payloads and attributes, not compressed.
+  /// Returns the sum of the messages' bytes: uncompressed payloads and attributes.
   [[nodiscard]] std::uint64_t message_bytes() const {
     return records_bytes() - record_bytes(0) * record_count();
   }
-  /// The records compressed, of a batch that is.
+  /// Returns the compressed records. Requires: is_compressed().
   [[nodiscard]] ByteView packed_records() const { return bytes().subspan(compressed_records_at); }
 
-  /// Walks the records of a batch, which is not compressed, in order: `for (auto r = batch.records();
-  /// !r.done(); r.next()) use(r.payload());`
+  /// Iterates over the records in order: `for (auto r = batch.records(); !r.done(); r.next())
+  /// use(r.payload());` Requires: the batch is not compressed.
   class Records {
    public:
     explicit Records(const BatchView& batch)
@@ -126,7 +128,7 @@ class BatchView {
     [[nodiscard]] AttributesView attributes() const {
       return AttributesView::trusted(kinds_, at_ + sizeof(std::uint32_t));
     }
-    /// Attributes and payload.
+    /// Returns the message: attributes and payload.
     [[nodiscard]] ByteView message() const { return {at_ + sizeof(std::uint32_t), length()}; }
     void next() {
       at_ += record_bytes(length());
@@ -141,8 +143,8 @@ class BatchView {
   };
   [[nodiscard]] Records records() const { return Records(*this); }
 
-  /// Of a batch that is not compressed and whose length is right: the longest message's bytes, if the records
-  /// add up and their attributes keep to their limits; else nothing.
+  /// Returns the longest message's bytes, or nothing if the records do not add up or an attribute exceeds its
+  /// limits. Requires: the batch is not compressed, and its length was checked.
   [[nodiscard]] std::optional<std::size_t> longest_message_bytes() const;
 
  private:
@@ -162,7 +164,7 @@ class BatchView {
   const std::byte* start_ = nullptr;
 };
 
-// Version, codec, required flags and reserved bytes.
+// Checks version, codec, required flags and reserved bytes.
 inline bool BatchView::is_known(bool codec_is_known) const {
   return version() == batch_layout::version_value && codec_is_known &&
          AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
@@ -189,8 +191,8 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
     if (attributes.any() && !AttributesView::measure(attributes, {at + sizeof(std::uint32_t), message_bytes}))
       return std::nullopt;
     longest = std::max(longest, message_bytes);
-    // Messages are often of one length. As long as they are, where the next one lies does not have to wait
-    // for what this one says, only the check of it.
+    // Messages often have the same length. While they do, the position of the next record does not depend on
+    // loading this record's length. The loop then waits only for the comparison.
     do {
       at += bytes;
       left -= bytes;
@@ -202,7 +204,7 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
   return longest;
 }
 
-// Of compressed and encrypted ones, whether their length is one that they may have.
+// Checks uncompressed records. For compressed and encrypted ones, checks only that their length is possible.
 inline bool BatchView::has_possible_records() const {
   if (is_encrypted())
     return total_bytes() >= batch_layout::header_bytes + encrypted_layout::more_bytes + record_bytes(0);
@@ -245,12 +247,13 @@ inline std::optional<BatchFault> BatchView::check(ByteView available) {
 inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
   if (bytes.size() < batch_layout::header_bytes) return {BatchFault::short_header};
   const BatchView view(bytes.data());
-  // Before all that it covers, the length included: damage is told from what was meant.
+  // Check this before every field that it covers, the length included. So damage on the way is told apart
+  // from a producer's own fault.
   if (view.field<std::uint32_t>(batch_layout::body_crc) != batch_body_crc(bytes))
     return {BatchFault::bad_body_crc};
   if (view.field<std::uint32_t>(batch_layout::magic) != batch_layout::magic_value)
     return {BatchFault::bad_magic};
-  // What is stored may have optional flags; who sends one knows what this version says of them.
+  // A stored batch may have optional flags. A producer that sends one knows which flags this version has.
   if (!view.is_known(CodecSet::known().has(view.codec())) || view.kinds().bits() != view.flags())
     return {BatchFault::bad_version};
   if (view.total_bytes() != bytes.size()) return {BatchFault::bad_length};

@@ -17,19 +17,19 @@
 
 namespace lightq::inline v1 {
 
-/// What makes sending a batch again harmless: who its producer is, and its first message's number among
-/// that one's. With id 0 the batch is nobody's.
+/// The numbers that let a topic detect a batch that is sent again: the id and epoch of its producer, and the
+/// number of its first message among that producer's. With id 0 the batch has no such identity.
 struct BatchIdentity {
   std::uint64_t producer_id = 0;
   std::uint64_t first_sequence = 0;
   std::uint16_t producer_epoch = 0;
 };
 
-/// Packs messages into a batch. Reusable: clear() keeps the memory, unless a huge message made it grow past
+/// Packs messages into a batch. Reusable: clear() keeps the memory, unless a huge message made it grow beyond
 /// keep_bytes_max. Allocates nothing before the first add. Not copyable. One thread.
 class BatchBuilder {
  public:
-  /// What clear() keeps at most.
+  /// The most memory that clear() keeps.
   static constexpr std::size_t keep_bytes_max = 4 * limits::MiB;
 
   void clear() {
@@ -47,14 +47,15 @@ class BatchBuilder {
     is_sound_ = true;
   }
 
-  /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
+  /// Adds a record. Requires: size_bytes() stays within 4 GiB and record_count() within batch_records_max.
   void add(ByteView payload) { add_in_place(payload.size(), CopyOf{payload}); }
-  /// The same with attributes, which keep to their limits (Attributes::check). The first record decides which
-  /// kinds all have, and `kinds` says more that are to come; the caller does not add one with others.
+  /// Adds a record with attributes. The first record and `kinds` determine the attribute kinds of the whole
+  /// batch; `kinds` names those that later records need. Requires: as add without attributes; the attributes
+  /// pass Attributes::check; later records use no other kinds.
   void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
     add_in_place(payload.size(), CopyOf{payload}, attributes, kinds);
   }
-  /// For add_in_place: a payload that lies elsewhere.
+  /// For add_in_place: copies a payload that lies elsewhere.
   struct CopyOf {
     ByteView bytes;
     void operator()(std::span<std::byte> to) const {
@@ -62,8 +63,8 @@ class BatchBuilder {
     }
   };
 
-  /// As add; `write(std::span<std::byte>)` puts the payload, of `payload_bytes`, where it belongs, and does
-  /// not use the builder. If it throws, nothing was added.
+  /// Adds a record of which `write(std::span<std::byte>)` writes the payload, `payload_bytes` long, into the
+  /// batch. `write` must not use the builder. If it throws, nothing was added. Requires: as add.
   template <typename Write>
   void add_in_place(std::size_t payload_bytes, Write&& write) {
     if (kinds_.any()) [[unlikely]]
@@ -84,14 +85,15 @@ class BatchBuilder {
     std::forward<Write>(write)(std::span(to, payload_bytes));
     placed(message_bytes);
   }
-  /// The attributes that each record has; those of an empty builder are still open.
+  /// Returns the attribute kinds that each record has; for an empty builder, those of the next record are
+  /// still open.
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
-  /// False: since clear(), a message was left out whose attributes were beyond their limits, or of kinds that
-  /// the first message had not.
+  /// Returns false if a message was left out since clear(): its attributes exceeded their limits, or had
+  /// kinds that the batch does not have.
   [[nodiscard]] bool is_sound() const { return is_sound_; }
 
-  /// Adds a record of `message_bytes` whose bytes the caller writes at the returned place before anything
-  /// else.
+  /// Adds a record of `message_bytes` and returns its start. The caller must write its bytes before any other
+  /// call.
   std::byte* add_uninitialized(std::size_t message_bytes) {
     std::byte* const to = place(message_bytes);
     placed(message_bytes);
@@ -100,18 +102,18 @@ class BatchBuilder {
 
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
   [[nodiscard]] std::uint32_t record_count() const { return record_count_; }
-  /// Header and records so far.
+  /// Returns the length of the header and the records so far.
   [[nodiscard]] std::size_t size_bytes() const { return size_; }
-  /// The sum of the messages' bytes: payloads and attributes, not compressed.
+  /// Returns the sum of the messages' bytes: uncompressed payloads and attributes.
   [[nodiscard]] std::uint64_t message_bytes() const { return message_bytes_; }
-  /// The records so far, length fields included. Valid until something is added.
+  /// Returns the records so far, length fields included. Valid until the next add.
   [[nodiscard]] ByteView records() const {
     return ByteView(buffer_.get(), size_).subspan(batch_layout::header_bytes);
   }
 
   [[nodiscard]] Codec codec() const { return codec_; }
-  /// Puts `packed`, which is records() compressed and shorter, in their place; nothing is added any more
-  /// before clear().
+  /// Replaces the records by `packed`. Requires: `packed` is records() compressed, and shorter. Nothing may
+  /// be added before the next clear().
   void replace_records(Codec codec, ByteView packed) {
     assert(codec_ == Codec::none && packed.size() + sizeof(std::uint32_t) < records().size());
     std::byte* const to = buffer_.get() + batch_layout::header_bytes;
@@ -122,12 +124,12 @@ class BatchBuilder {
     summed_ = batch_layout::header_bytes;
     records_crc_ = 0;
   }
-  /// Memory held now.
+  /// Returns the bytes of memory that the builder owns now.
   [[nodiscard]] std::size_t capacity_bytes() const { return capacity_; }
 
-  /// Completes the producer's part of the header, body checksum included. Not for an empty batch; what has
-  /// been added must not change any more. Valid until the next call of clear or add. A log then stamps the
-  /// rest (Log::append). May be called again, with another identity too.
+  /// Completes the producer's part of the header, body checksum included, and returns the batch. A log later
+  /// stamps the rest (Log::append). Requires: the batch is not empty. Records must not change any more. The
+  /// result is valid until the next clear or add. May be called again, also with another identity.
   std::span<std::byte> finish(const BatchIdentity& producer = {}) {
     assert(!empty());
     std::byte* batch = buffer_.get();
@@ -152,13 +154,13 @@ class BatchBuilder {
   }
 
  private:
-  /// Where the bytes of the next record go, of which nothing counts before `placed`.
+  /// Returns where to write the next record's message. The record is not counted before `placed`.
   std::byte* place(std::size_t message_bytes) {
     assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
     const std::size_t end = size_ + record_bytes(message_bytes);
     assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
     if (end > capacity_) grow(end);
-    // While what came last is still in the cache. Of the record that is added now nothing is there yet.
+    // Sum while the latest records are still in the cache. The record that is being added has no bytes yet.
     if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
     std::byte* const record = buffer_.get() + size_;
     store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
@@ -170,7 +172,7 @@ class BatchBuilder {
     message_bytes_ += message_bytes;
   }
 
-  static constexpr std::size_t sum_bytes_min = 3072;  // four times the three short lanes of the CRC
+  static constexpr std::size_t sum_bytes_min = 3072;  // four times three short lanes of the CRC
   void sum_up_to(std::size_t end) {
     records_crc_ = crc32c({buffer_.get() + summed_, end - summed_}, records_crc_);
     summed_ = end;
@@ -180,8 +182,8 @@ class BatchBuilder {
     void operator()(std::byte* bytes) const { std::free(bytes); }
   };
 
-  // realloc, because neither zeroing nor copying what was never written is wanted. Not inlined: rare, and
-  // g++ 12 warns of overflows that cannot be when it sees through it.
+  // Uses realloc, which neither zeroes memory nor copies memory that was never written. Not inlined: it is
+  // rare, and g++ 12 warns of impossible overflows if it is.
   [[gnu::noinline]] void grow(std::size_t needed) {
     const std::size_t wanted = std::max({needed, 2 * capacity_, std::size_t{4096}});
     auto* moved = static_cast<std::byte*>(std::realloc(buffer_.get(), wanted));
@@ -196,7 +198,7 @@ class BatchBuilder {
   std::size_t size_ = batch_layout::header_bytes;
   std::uint32_t record_count_ = 0;
   std::uint64_t message_bytes_ = 0;
-  std::size_t summed_ = batch_layout::header_bytes;  // records before it are in records_crc_
+  std::size_t summed_ = batch_layout::header_bytes;  // the records before it are in records_crc_
   std::uint32_t records_crc_ = 0;
   AttributeKinds kinds_;
   Codec codec_ = Codec::none;

@@ -1,5 +1,5 @@
-/// Writes the batch headers that consumers receive: for a part of a batch, and for a whole batch. Both leave
-/// out the producer's fields and the segment's epoch. docs/session.md, "deliver". Layer: base.
+/// Writes the batch headers that consumers receive, for a part of a batch or for a whole batch. Both omit the
+/// producer's fields and the segment's epoch. docs/session.md, "deliver". Layer: base.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace lightq::inline v1 {
 
-/// The place for a batch's header.
+/// Memory for a batch's header.
 using BatchHeaderSpace = std::span<std::byte, batch_layout::header_bytes>;
 
-/// Writes the header that makes a batch of `records`. Requires: `records` are `count` (at least 1)
-/// consecutive records of `whole` from its record `first` on, length fields included; `to` does not overlap
-/// `whole`. The append time and the offsets stay. The producer's id, epoch and sequence and the segment's
-/// epoch become zero. Length and checksums are those of the new batch. Reads the records once.
+/// Writes the header of a batch of `records`. The append time and the offsets stay. The producer's id, epoch
+/// and sequence and the segment's epoch become zero. Length and checksums are those of the new batch. Reads
+/// the records once. Requires: `records` are `count` (at least 1) consecutive records of `whole` from its
+/// record `first` on, length fields included; `to` does not overlap `whole`.
 inline void write_cut_header(BatchHeaderSpace to, const BatchView& whole, std::uint32_t first,
                              std::uint32_t count, ByteView records) {
   using namespace batch_layout;
@@ -36,8 +36,7 @@ inline void write_cut_header(BatchHeaderSpace to, const BatchView& whole, std::u
 }
 
 /// Returns the value to XOR onto a CRC-32C when `change` is XORed onto some of the checked bytes. `behind`:
-/// how many checked bytes follow the changed ones. They are not read: the call takes about 0.1 µs for any
-/// number of them.
+/// how many checked bytes follow the changed ones. Does not read them: takes about 0.1 µs for any `behind`.
 inline std::uint32_t crc32c_change(ByteView change, std::size_t behind) {
   constexpr std::size_t zeros_max = 512;  // up to here a pass over zeros is faster than crc32c_join
   static constexpr std::array<std::byte, zeros_max> zeros{};

@@ -1,5 +1,5 @@
-/// The batch's byte layout and its two checksums, shared by those who make batches and those who read them.
-/// Byte by byte: docs/log_format.md, "Batch". Layer: base.
+/// The batch's byte layout and its two checksums, shared by its builder and its readers. Byte by byte:
+/// docs/log_format.md, "Batch". Layer: base.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace lightq::inline v1 {
 
-/// Where each header field lies, in bytes from the batch's start. All integers are little-endian.
+/// The position of each header field, in bytes from the batch's start. All integers are little-endian.
 namespace batch_layout {
 inline constexpr std::uint32_t magic_value = 0x3142514C;  ///< "LQB1"
 inline constexpr std::uint8_t version_value = 1;
@@ -33,38 +33,38 @@ inline constexpr std::size_t body_crc = 56;        ///< u32: CRC-32C of bytes [4
 inline constexpr std::size_t header_crc =
     60;  ///< u32: CRC-32C of bytes [0,60), XOR a mask; stamped by the log
 inline constexpr std::size_t header_bytes = 64;
-/// Flags that a version which does not know them ignores. None is known yet; the others are required.
+/// Flags that a version which does not know them ignores. None is defined yet. All other flags are required.
 inline constexpr std::uint16_t optional_flags = 0xFF00;
 }  // namespace batch_layout
 
-/// Bytes that a message of `message_bytes` (its attributes and its payload) adds to a batch.
+/// Returns how many bytes a message of `message_bytes` (attributes and payload) adds to a batch.
 constexpr std::size_t record_bytes(std::size_t message_bytes) {
   return sizeof(std::uint32_t) + message_bytes;
 }
 
-/// Where compressed records lie: behind a u32, how many bytes they are when they are not compressed.
+/// The position of compressed records. Before them is a u32: the length of the uncompressed records.
 inline constexpr std::size_t compressed_records_at = batch_layout::header_bytes + sizeof(std::uint32_t);
 
-/// What lies behind the header of an encrypted batch, and how much longer than in clear that makes it.
+/// The layout behind the header of an encrypted batch. `more_bytes`: how much longer it is than unencrypted.
 /// docs/log_format.md, "Encrypted batches".
 namespace encrypted_layout {
 inline constexpr std::size_t nonce = batch_layout::header_bytes;
 inline constexpr std::size_t nonce_bytes = 24;
-inline constexpr std::size_t sealed = nonce + nonce_bytes;  ///< what is encrypted: the prefix, the records
-inline constexpr std::size_t prefix_bytes = 8;              ///< u32 body CRC and u8 codec in clear; 3 zeros
-inline constexpr std::size_t tag_bytes = 16;                ///< at the end
+inline constexpr std::size_t sealed = nonce + nonce_bytes;  ///< the encrypted part: prefix and records
+inline constexpr std::size_t prefix_bytes = 8;  ///< u32 body CRC, u8 codec before encryption; 3 zeros
+inline constexpr std::size_t tag_bytes = 16;    ///< at the end
 inline constexpr std::size_t more_bytes = nonce_bytes + prefix_bytes + tag_bytes;
 }  // namespace encrypted_layout
 
-/// Whether records of so many bytes may be so few when they are compressed. docs/log_format.md, "Compressed
-/// records".
+/// Returns true if records of `records_bytes` may have `packed_bytes` when compressed. docs/log_format.md,
+/// "Compressed records".
 constexpr bool may_be_packed_in(std::size_t records_bytes, std::size_t packed_bytes) {
   return records_bytes <= limits::compressed_batch_bytes_max &&
          records_bytes <= limits::unpacked_bytes_free + limits::unpacked_ratio_max * packed_bytes;
 }
 
-/// The CRC-32C of everything the producer sets: bytes [4,16), [32,52) and the records.
-/// `batch` is exactly the batch, header included.
+/// Returns the CRC-32C of all fields that the producer sets: bytes [4,16), [32,52) and the records. `batch`
+/// is exactly the batch, header included.
 inline std::uint32_t batch_body_crc(ByteView batch) {
   using namespace batch_layout;
   std::uint32_t crc = crc32c(batch.subspan(version, base_offset - version));
@@ -72,7 +72,8 @@ inline std::uint32_t batch_body_crc(ByteView batch) {
   return crc32c(batch.subspan(header_bytes), crc);
 }
 
-/// As batch_body_crc, from the CRC of the records alone.
+/// Returns the same CRC as batch_body_crc of a whole batch, computed from the header and the CRC of the
+/// records.
 inline std::uint32_t batch_body_crc(const std::byte* batch, std::uint32_t records_crc,
                                     std::size_t records_bytes) {
   using namespace batch_layout;
@@ -81,13 +82,13 @@ inline std::uint32_t batch_body_crc(const std::byte* batch, std::uint32_t record
   return crc32c_join(crc, records_crc, records_bytes);
 }
 
-/// The CRC-32C of the header's bytes [0,60).
+/// Returns the CRC-32C of the header's bytes [0,60).
 inline std::uint32_t batch_header_crc(const std::byte* batch) {
   return crc32c({batch, batch_layout::header_crc});
 }
 
-/// Writes the header checksum. `mask`: of the segment file that the batch is for, see
-/// log::SegmentHeader::batch_mask; 0 anywhere else.
+/// Writes the header checksum. `mask`: that of the segment file for which the batch is, see
+/// log::SegmentHeader::batch_mask; 0 for other batches.
 inline void stamp_batch_header_crc(std::byte* batch, std::uint32_t mask = 0) {
   store_little_endian(batch + batch_layout::header_crc, batch_header_crc(batch) ^ mask);
 }

@@ -1,4 +1,4 @@
-/// Takes a compressed batch apart. docs/log_format.md, "Compressed records". Layer: base.
+/// Decompresses a batch's records. docs/log_format.md, "Compressed records". Layer: base.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,12 @@
 
 namespace lightq::inline v1 {
 
-/// Memory of the C library, for a size that somebody else decides: where there is none, that is told, and no
-/// new-handler is called for it. Movable. One thread.
+/// Memory of a size that a peer or file determines. Comes from malloc, so if there is none, no new-handler is
+/// called and the caller gets an exception. Movable. One thread.
 class UnpackMemory {
  public:
-  /// Returns at least so many bytes; what they were is lost. Throws std::bad_alloc.
+  /// Returns at least `bytes` bytes. Their content is undefined; the earlier content is lost. Throws
+  /// std::bad_alloc.
   std::byte* take(std::size_t bytes) {
     if (bytes <= bytes_) return memory_.get();
     memory_.reset();
@@ -41,20 +42,20 @@ class UnpackMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Keeps the last batch that it has unpacked, at most limits::compressed_batch_bytes_max of records. Movable.
-/// One thread.
+/// Decompresses batches, and keeps the last one: at most limits::compressed_batch_bytes_max of records.
+/// Movable. One thread.
 class BatchUnpacker {
  public:
-  /// The same batch with its records as they were before they were compressed, and its header as it is, but
-  /// for codec and length: its checksums speak of the compressed one. Valid until the next call. One that is
-  /// not compressed is answered as it is. Nothing: what is compressed is not what the batch says, or its
-  /// records do not add up. `batch` has passed check_body. Throws std::bad_alloc, without having called a
-  /// new-handler.
+  /// Returns the batch with uncompressed records. Its header is that of `batch`, except for codec and length;
+  /// its checksums remain those of the compressed batch. The result is valid until the next call. Returns a
+  /// batch that is not compressed unchanged. Returns nothing if the batch is encrypted, if the compressed
+  /// data do not match the header, or if the records do not add up. Requires: `batch` passed check_body.
+  /// Throws std::bad_alloc, without having called a new-handler.
   std::optional<BatchView> unpack(const BatchView& batch) {
     if (!batch.is_compressed()) return batch;
     if (batch.is_encrypted()) return std::nullopt;
     const ByteView header = batch.bytes().first(batch_layout::header_bytes);
-    // At the same place with the same header (checksums, offset and time of appending) is the same batch.
+    // A batch at the same address with the same header (checksums, offset and append time) is the same batch.
     if (has(batch)) return BatchView::trusted(plain_.data());
     of_ = nullptr;
     const std::size_t bytes = batch_layout::header_bytes + batch.records_bytes();
@@ -74,21 +75,22 @@ class BatchUnpacker {
     return made;
   }
 
-  /// Of the batch that was unpacked last.
+  /// Returns the length of the longest message in the batch that was unpacked last.
   [[nodiscard]] std::size_t longest_message_bytes() const { return longest_message_bytes_; }
-  /// Whether that is the batch unpacked last.
+  /// Returns true if `batch` is the batch that was unpacked last.
   [[nodiscard]] bool has(const BatchView& batch) const {
     return of_ == batch.bytes().data() &&
            std::ranges::equal(batch.bytes().first(batch_layout::header_bytes), of_header_);
   }
 
-  /// What was unpacked is forgotten: for memory that is written over with what may look alike.
+  /// Forgets the unpacked batch. For callers that overwrite the memory of the batch with one that may look
+  /// alike.
   void forget() { of_ = nullptr; }
 
  private:
   Decompressor decompressor_;
   UnpackMemory plain_;
-  const std::byte* of_ = nullptr;  // where the batch lies that `plain_` is made of
+  const std::byte* of_ = nullptr;  // the address of the batch that `plain_` contains
   std::array<std::byte, batch_layout::header_bytes> of_header_{};
   std::size_t longest_message_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
-/// Bytes through memory that two processes share: one writes, the other one reads, neither waits. Layer:
-/// base. docs/session.md, "Shared memory", says where each word lies.
+/// A byte ring in memory that two processes share: one writes, the other reads, neither blocks. Layer: base.
+/// docs/session.md, "Shared memory", has the position of each word.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,14 @@
 
 namespace lightq::inline v1 {
 
-/// What the two ends of a ring tell each other. Each word has a line of the cache for itself, and one writer;
-/// but who waits sets a word to 1 that the other one sets back to 0.
+/// The words through which the two ends of a ring communicate. Each word has its own cache line. One end
+/// alone writes each counter. An end that waits sets its `_waits` word to 1; the other end sets it back to 0.
 struct ByteRingWords {
   static constexpr std::size_t line_bytes = 64;
-  alignas(line_bytes) std::atomic<std::uint64_t> written{0};  ///< bytes ever, by the writer
-  alignas(line_bytes) std::atomic<std::uint64_t> taken{0};    ///< bytes ever, by the reader
+  /// Bytes written over the ring's life; set by the writer.
+  alignas(line_bytes) std::atomic<std::uint64_t> written{0};
+  /// Bytes read over the ring's life; set by the reader.
+  alignas(line_bytes) std::atomic<std::uint64_t> taken{0};
   alignas(line_bytes) std::atomic<std::uint32_t> reader_waits{0};
   alignas(line_bytes) std::atomic<std::uint32_t> writer_waits{0};
 };
@@ -27,14 +29,16 @@ static_assert(sizeof(ByteRingWords) == 4 * ByteRingWords::line_bytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// The writing end. The other end is somebody else's, who may write anything into the words: what they say is
-/// believed only where it can be true. One thread.
+/// The writing end. Another process has the other end and may write anything into the words. So this end
+/// checks each value, and accepts only possible ones. One thread.
 class ByteRingWriter {
  public:
-  /// `bytes`: a power of two of them. Both outlive it; nothing has been written yet.
+  /// Makes the writing end of a ring to which nothing was written yet. Requires: `bytes` has a power of two
+  /// of bytes. Lifetime: `words` and `bytes` outlive this object.
   ByteRingWriter(ByteRingWords& words, std::span<std::byte> bytes) : words_(&words), bytes_(bytes) {}
 
-  /// Copies as much of `bytes` as there is room for behind what was written, not to be seen before `publish`.
+  /// Copies as much of `bytes` as there is space for, after the bytes written before. Returns how much that
+  /// is. The reader does not see it before `publish`.
   std::size_t write(ByteView bytes) {
     const std::size_t count = std::min(bytes.size(), room(bytes.size()));
     const std::size_t at = written_ & (bytes_.size() - 1);
@@ -44,13 +48,15 @@ class ByteRingWriter {
     written_ += count;
     return count;
   }
-  /// Lets the reader see what was written. Whether it waits, so that it has to be woken.
+  /// Lets the reader see the bytes written so far. Returns true if the reader waits, so that the caller must
+  /// wake it.
   [[nodiscard]] bool publish() {
     words_->written.store(written_, std::memory_order_seq_cst);
     if (words_->reader_waits.load(std::memory_order_seq_cst) == 0) return false;
     return words_->reader_waits.exchange(0, std::memory_order_seq_cst) != 0;
   }
-  /// Tells the reader that this end waits for room. False: there is a good deal of it, and it does not.
+  /// Tells the reader that this end waits for space. Returns false, and does not wait, if at least half of
+  /// the ring is free or the ring is broken.
   [[nodiscard]] bool wait() {
     words_->writer_waits.store(1, std::memory_order_seq_cst);
     if (room(bytes_.size()) < bytes_.size() / 2 && !broken_) return true;
@@ -58,18 +64,18 @@ class ByteRingWriter {
     return false;
   }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
-  /// Where nothing lies that is still to be read.
+  /// Returns the part of the ring that contains no unread bytes.
   [[nodiscard]] std::array<std::span<std::byte>, 2> unused() {
     const std::size_t count = room(bytes_.size());
     const std::size_t at = written_ & (bytes_.size() - 1);
     const std::size_t first = std::min(count, bytes_.size() - at);
     return {bytes_.subspan(at, first), bytes_.first(count - first)};
   }
-  /// The reader's word cannot be true. Nothing can be written any more.
+  /// Returns true if the reader's word had an impossible value. Nothing can be written any more.
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
-  /// At least `wanted`, if there is so much.
+  /// Returns the free bytes. Reads the reader's word only if fewer than `wanted` bytes were known to be free.
   std::size_t room(std::size_t wanted) {
     if (free() < wanted && !broken_) {
       const std::uint64_t taken = words_->taken.load(std::memory_order_seq_cst);
@@ -83,23 +89,24 @@ class ByteRingWriter {
   ByteRingWords* words_;
   std::span<std::byte> bytes_;
   std::uint64_t written_ = 0;
-  std::uint64_t taken_ = 0;  // as the reader said last
+  std::uint64_t taken_ = 0;  // the reader's word, as read last
   bool broken_ = false;
 };
 
-/// The reading end; what holds for the writing one holds for it.
+/// The reading end. Another process has the other end and may write anything into the words. So this end
+/// checks each value, and accepts only possible ones. One thread.
 class ByteRingReader {
  public:
   ByteRingReader(ByteRingWords& words, std::span<std::byte> bytes) : words_(&words), bytes_(bytes) {}
 
-  /// How many bytes can be read.
+  /// Returns how many bytes can be read.
   [[nodiscard]] std::size_t available() {
     const std::uint64_t written = words_->written.load(std::memory_order_seq_cst);
     broken_ |= written - taken_ > bytes_.size();
     return broken_ ? 0 : static_cast<std::size_t>(written - taken_);
   }
-  /// Copies what can be read, from the first on but for `skipped` bytes, at most as much as `to` holds: it
-  /// stays, until `release`.
+  /// Copies readable bytes to `to`, as many as fit, without the first `skipped` ones. Returns how many. The
+  /// bytes stay in the ring until `release`.
   std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
     const std::size_t there = available();
     const std::size_t count = std::min(there - std::min(there, skipped), to.size());
@@ -111,31 +118,32 @@ class ByteRingReader {
     }
     return count;
   }
-  /// The first `count` bytes that can be read, where they lie; or those behind the first `skipped`.
+  /// Returns `count` readable bytes in the ring, after the first `skipped` ones.
   [[nodiscard]] std::array<std::span<std::byte>, 2> front(std::size_t count, std::size_t skipped = 0) const {
     const std::size_t at = (taken_ + skipped) & (bytes_.size() - 1);
     const std::size_t first = std::min(count, bytes_.size() - at);
     return {bytes_.subspan(at, first), bytes_.first(count - first)};
   }
-  /// The first `count` bytes were read. Whether the writer waits and has room now, so that it has to be
-  /// woken.
+  /// Frees the first `count` readable bytes. Returns true if the writer waits and at least half of the ring
+  /// is free now, so that the caller must wake it.
   [[nodiscard]] bool release(std::size_t count) {
     taken_ += count;
     words_->taken.store(taken_, std::memory_order_seq_cst);
     if (words_->writer_waits.load(std::memory_order_seq_cst) == 0) return false;
-    if (available() > bytes_.size() / 2) return false;  // it will be, with more
+    if (available() > bytes_.size() / 2) return false;  // the writer is woken later, when more is free
     return words_->writer_waits.exchange(0, std::memory_order_seq_cst) != 0;
   }
-  /// Tells the writer that this end waits. False: there is something to be read, and it does not.
+  /// Tells the writer that this end waits for bytes. Returns false, and does not wait, if there are bytes to
+  /// read or the ring is broken.
   [[nodiscard]] bool wait() {
     words_->reader_waits.store(1, std::memory_order_seq_cst);
     if (available() == 0 && !broken_) return true;
     words_->reader_waits.store(0, std::memory_order_relaxed);
     return false;
   }
-  /// All of the ring.
+  /// Returns the whole ring.
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-  /// The writer's word cannot be true. There is nothing to be read any more.
+  /// Returns true if the writer's word had an impossible value. Nothing can be read any more.
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace lightq::inline v1 {
 
-/// The little-endian integer at `from`, which must have sizeof(T) readable bytes.
+/// Returns the little-endian integer at `from`. Requires: sizeof(T) readable bytes.
 template <typename T>
 [[nodiscard]] inline T load_little_endian(const std::byte* from) {
   static_assert(std::is_integral_v<T>);
@@ -19,7 +19,7 @@ template <typename T>
   return value;
 }
 
-/// Stores `value` at `to`, which must have sizeof(T) writable bytes.
+/// Stores `value` at `to`. Requires: sizeof(T) writable bytes.
 template <typename T>
 inline void store_little_endian(std::byte* to, T value) {
   static_assert(std::is_integral_v<T>);
@@ -27,7 +27,8 @@ inline void store_little_endian(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// Asks for the lines of [at, at + bytes) without waiting for them. What lies there need not be mapped.
+/// Prefetches the cache lines of [at, at + bytes), without waiting for them. The addresses need not be
+/// mapped.
 inline void fetch_lines(const std::byte* at, std::size_t bytes) {
 #if defined(__GNUC__)
   constexpr std::size_t line_bytes = 64;
@@ -38,10 +39,10 @@ inline void fetch_lines(const std::byte* at, std::size_t bytes) {
 #endif
 }
 
-/// For a walk over records, `at` being the next one and `bytes` the length of the one before: tells the
-/// processor that the two lines of memory 2 KiB further on will be read soon, if records are small. (What it
-/// guesses by itself ends with each page; among large records that is enough, and this in the way.) Nothing
-/// else happens, whatever lies there.
+/// Prefetches for a walk over records: the two cache lines 2 KiB after `at`, if records are small. `at`: the
+/// next record; `bytes`: the length of the previous one. (The processor's own prefetching ends with each
+/// page. For large records it suffices, and this would disturb it.) Has no other effect; the addresses need
+/// not be mapped.
 inline void read_ahead(const std::byte* at, std::size_t bytes) {
   constexpr std::size_t small_bytes = 512;
   constexpr std::size_t distance_bytes = 2048;

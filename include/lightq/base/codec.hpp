@@ -1,4 +1,4 @@
-/// Which ways there are to compress a batch's records. docs/log_format.md, "Compressed records". Layer: base.
+/// The codecs that can compress a batch's records. docs/log_format.md, "Compressed records". Layer: base.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,26 @@
 
 namespace lightq::inline v1 {
 
-/// How a batch's records are compressed. The values are the format's.
+/// How a batch's records are compressed. The values are those of the format.
 enum class Codec : std::uint8_t {
   none = 0,
   lz4 = 1,
   zstd = 2,
-  encrypted = 16,  ///< on disk only, see encrypted_layout: nobody sends or takes such a batch
+  encrypted = 16,  ///< on disk only, see encrypted_layout: such a batch is never sent or accepted
 };
 
-/// A set of codecs, as a hello says it: bit n stands for the codec with the value n; `none` is in each.
+/// A set of codecs, as in a session's hello: bit n stands for the codec with the value n. Each set contains
+/// `none`.
 class CodecSet {
  public:
   constexpr CodecSet() = default;
   constexpr explicit CodecSet(std::uint32_t bits) : bits_(bits) {}
-  /// Those that this library knows.
+  /// Returns the codecs that this library knows.
   static constexpr CodecSet known() {
     return CodecSet(1U << static_cast<unsigned>(Codec::lz4) | 1U << static_cast<unsigned>(Codec::zstd));
   }
   [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
-  /// `codec` may be any value that was read somewhere.
+  /// Returns true if the set contains `codec`, which may be any value from a file or peer.
   [[nodiscard]] constexpr bool has(Codec codec) const {
     const auto value = static_cast<unsigned>(codec);
     return codec == Codec::none || (value < 32 && (bits_ >> value & 1U) != 0);
@@ -36,7 +37,7 @@ class CodecSet {
   std::uint32_t bits_ = 0;
 };
 
-/// `none`, `lz4`, `zstd`, `encrypted`.
+/// Returns `none`, `lz4`, `zstd` or `encrypted`.
 constexpr std::string_view to_word(Codec codec) {
   switch (codec) {
     case Codec::none: return "none";
@@ -47,7 +48,7 @@ constexpr std::string_view to_word(Codec codec) {
   return "?";
 }
 
-/// The codec of that name, which compresses or does nothing; nothing: there is none.
+/// Returns the codec `none`, `lz4` or `zstd` of that name, or nothing for any other word.
 constexpr std::optional<Codec> codec_of(std::string_view word) {
   for (const Codec codec : {Codec::none, Codec::lz4, Codec::zstd}) {
     if (word == to_word(codec)) return codec;

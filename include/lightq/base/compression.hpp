@@ -1,5 +1,5 @@
-/// Compression of a batch's records: LZ4's block format, or a Zstandard frame (RFC 8878). docs/log_format.md,
-/// "Compressed records". Layer: base.
+/// Compression of a batch's records in LZ4's block format or as a Zstandard frame (RFC 8878).
+/// docs/log_format.md, "Compressed records". Layer: base.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@
 
 namespace lightq::inline v1 {
 
-/// Compresses; keeps its memory from call to call. Movable. One thread.
+/// Compresses bytes. Keeps its memory between calls. Movable. One thread.
 class Compressor {
  public:
-  /// The bytes compressed, valid until the next call; nothing if that makes them no shorter, or if there is
-  /// no memory to compress them.
+  /// Returns the compressed bytes, valid until the next call. Returns nothing if they would be no shorter, or
+  /// if there is no memory for the compression.
   std::optional<ByteView> compress(Codec codec, ByteView plain) {
     std::size_t bytes = 0;
     switch (codec) {
@@ -47,7 +47,7 @@ class Compressor {
   }
 
  private:
-  static constexpr int zstd_level = 1;  // of what it is given, little is gained by more, and time is lost
+  static constexpr int zstd_level = 1;  // for typical batches, higher levels gain little and take longer
 
   [[nodiscard]] std::optional<ByteView> shorter(std::size_t bytes, ByteView plain) const {
     if (bytes == 0 || bytes >= plain.size()) return std::nullopt;
@@ -61,11 +61,12 @@ class Compressor {
   std::unique_ptr<ZSTD_CCtx, Free> zstd_;
 };
 
-/// The other way round. Movable. One thread.
+/// Decompresses bytes. Movable. One thread.
 class Decompressor {
  public:
-  /// Fills `plain`. False: the bytes are not exactly that many compressed ones. Writes nowhere else, whatever
-  /// they are. Throws std::bad_alloc, without having called a new-handler.
+  /// Fills `plain` with the decompressed bytes. Returns false if `packed` is not exactly plain.size() bytes
+  /// in compressed form. Never writes outside `plain`, even if `packed` is malicious. Throws std::bad_alloc,
+  /// without having called a new-handler.
   bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
     switch (codec) {
       case Codec::none:
@@ -85,7 +86,8 @@ class Decompressor {
   }
 
  private:
-  /// The library reads more than the format allows: frames of former versions, several of them, some to skip.
+  /// Returns true if `packed` is one frame of `plain_bytes`. The library itself accepts more than the format
+  /// permits: frames of former versions, several frames, and skippable ones.
   static bool is_one_frame(ByteView packed, std::size_t plain_bytes) {
     constexpr std::uint32_t magic = 0xFD2FB528;
     return packed.size() >= sizeof magic && load_little_endian<std::uint32_t>(packed.data()) == magic &&

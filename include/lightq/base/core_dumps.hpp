@@ -6,9 +6,9 @@
 
 namespace lightq::inline v1 {
 
-/// Forbids core dumps, whatever core_pattern says, and keeps other processes of this account from tracing
-/// this process or reading its memory. Programs that it starts cannot dump either. For processes with
-/// secrets. Thread: any.
+/// Forbids core dumps, for any core_pattern. Keeps other processes of this account from tracing this process
+/// or reading its memory. Programs that it starts cannot dump either. For processes with secrets. Thread:
+/// any.
 inline void forbid_core_dumps() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   rlimit limit{};

@@ -1,7 +1,6 @@
-/// CRC-32C (Castagnoli): by carry-less multiplication of 512 bits at a time where the processor has that
-/// (VPCLMULQDQ), else by SSE4.2 in three interleaved streams, else by tables. Layer: base. References: RFC
-/// 3720, appendix B.4; "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel,
-/// 2009).
+/// CRC-32C (Castagnoli). Multiplies 512 bits at a time without carry if the processor can (VPCLMULQDQ).
+/// Otherwise uses SSE4.2 in three interleaved streams, or else tables. Layer: base. References: RFC 3720,
+/// appendix B.4; "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009).
 #pragma once
 
 #include <array>
@@ -20,9 +19,9 @@ namespace lightq::inline v1 {
 
 namespace crc32c_detail {
 
-inline constexpr std::uint32_t polynomial = 0x82F63B78;  // reflected
+inline constexpr std::uint32_t polynomial = 0x82F63B78;  // bits reflected
 
-/// The product of two polynomials modulo the CRC's; bit 31 is x^0.
+/// Returns the product of two polynomials modulo the CRC's polynomial; bit 31 is x^0.
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (int bit = 0; bit < 32; ++bit) {
@@ -52,7 +51,7 @@ constexpr Tables make_tables() {
   return tables;
 }
 
-/// Moves a CRC over a fixed number of zero bytes: four look-ups instead of a pass over zeros.
+/// Moves a CRC over a fixed number of zero bytes, with four table look-ups instead of a pass over zeros.
 class ZeroShift {
  public:
   explicit constexpr ZeroShift(std::size_t zero_bytes) {
@@ -82,7 +81,7 @@ class ZeroShift {
 
 inline constexpr Tables tables = make_tables();
 
-/// zero_powers[k]: what a CRC is multiplied with for 2^k zero bytes behind it.
+/// zero_powers[k]: the factor that moves a CRC over 2^k following zero bytes.
 inline constexpr std::array<std::uint32_t, 64> zero_powers = [] {
   std::array<std::uint32_t, 64> powers{};
   std::uint32_t square = 0x00800000U;  // x^8: one zero byte
@@ -93,7 +92,7 @@ inline constexpr std::array<std::uint32_t, 64> zero_powers = [] {
   return powers;
 }();
 
-/// Without the usual inversion before and after.
+/// Computes the CRC without the usual inversions before and after.
 inline std::uint32_t raw_by_table(const std::byte* at, std::size_t size, std::uint32_t crc) {
   for (; size >= 8; at += 8, size -= 8) {
     const std::uint64_t word = load_little_endian<std::uint64_t>(at) ^ crc;
@@ -111,7 +110,7 @@ inline constexpr std::size_t short_lane = 256;
 inline constexpr ZeroShift shift_long{long_lane};
 inline constexpr ZeroShift shift_short{short_lane};
 
-// The crc32 instruction takes three cycles and can start every cycle: three streams keep it busy.
+// The crc32 instruction takes three cycles and can start every cycle, so three streams keep it busy.
 __attribute__((target("sse4.2"))) inline std::uint32_t raw_lanes(const std::byte* at, std::size_t lane,
                                                                  const ZeroShift& shift, std::uint32_t crc) {
   std::uint64_t first = crc;
@@ -148,9 +147,9 @@ inline bool detect_sse42() {
 }
 inline const bool has_sse42 = detect_sse42();
 
-/// What moves the lower and the upper half of 128 bits over so many bits: x to the power of that, plus and
-/// minus 32, modulo the polynomial; reflected as all here, and doubled, for a product of reflected factors is
-/// one place short.
+/// The factors that move the lower and the upper half of 128 bits over `bits` bits: x to the power of bits +
+/// 32 and of bits - 32, modulo the polynomial. They are reflected like everything here, and doubled, because
+/// a product of reflected factors is one bit short.
 struct FoldFactors {
   std::uint64_t low;
   std::uint64_t high;
@@ -176,7 +175,8 @@ inline constexpr FoldFactors over_128 = fold_factors(128);
 
 #define LIGHTQ_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
 
-// The compiler's own vectors: its header of all intrinsics would cost every user half a second.
+// Uses the compiler's own vectors: including its header of all intrinsics would add half a second to every
+// compilation.
 using Wide = long long __attribute__((vector_size(64)));
 using Narrow = long long __attribute__((vector_size(16)));
 
@@ -211,8 +211,8 @@ LIGHTQ_WIDE inline Wide broadcast(const FoldFactors& factors) {
 
 inline constexpr std::size_t wide_bytes_min = 4 * wide_bytes;
 
-// Of wide_bytes_min and more. Four accumulators of four 128-bit lanes each; what is left of them is the CRC
-// of the last sixteen bytes.
+// Requires: at least wide_bytes_min bytes. Uses four accumulators of four 128-bit lanes each. The fold leaves
+// 16 bytes, which then pass through the crc32 instruction.
 LIGHTQ_WIDE inline std::uint32_t raw_by_wide(const std::byte* at, std::size_t size, std::uint32_t crc) {
   Wide a = load_vector<Wide>(at) ^ Wide { static_cast<long long>(crc), 0, 0, 0, 0, 0, 0, 0 };
   Wide b = load_vector<Wide>(at + wide_bytes);
@@ -246,13 +246,13 @@ inline const bool has_wide =
 
 }  // namespace crc32c_detail
 
-/// As crc32c, always with tables. For tests and for processors without the instruction. Any thread.
+/// Computes crc32c with tables always. For tests, and for processors without the instruction. Thread: any.
 inline std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   return ~crc32c_detail::raw_by_table(bytes.data(), bytes.size(), ~before);
 }
 
-/// The CRC-32C of `bytes`. Incremental: given the CRC of what lies before as `before`, the result is the CRC
-/// of both together; 0 is the CRC of nothing. Any thread.
+/// Returns the CRC-32C of `bytes`. Incremental: if `before` is the CRC of preceding bytes, returns the CRC of
+/// both together. 0 is the CRC of no bytes. Thread: any.
 inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) {
 #ifdef LIGHTQ_CRC32C_SSE42
   if (crc32c_detail::has_wide && bytes.size() >= crc32c_detail::wide_bytes_min)
@@ -262,12 +262,11 @@ inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t befo
   return crc32c_by_table(bytes, before);
 }
 
-/// The CRC-32C of two words as they lie in memory, little-endian: crc32c of the 16 bytes, in a few cycles.
-/// Any thread.
+/// Returns crc32c of the 16 bytes of two little-endian words, in a few cycles. Thread: any.
 inline std::uint32_t crc32c_of_words(std::uint64_t first, std::uint64_t second, std::uint32_t before = 0) {
 #ifdef LIGHTQ_CRC32C_SSE42
   if (crc32c_detail::has_sse42) [[likely]] {
-    // The intrinsic may stand only in a function for such processors, which would have to be called.
+    // The intrinsic is only permitted in a function for such processors, which could not be inlined here.
     std::uint64_t crc = ~before;
     __asm__("crc32q %1, %0" : "+r"(crc) : "rm"(first));
     __asm__("crc32q %1, %0" : "+r"(crc) : "rm"(second));
@@ -280,8 +279,9 @@ inline std::uint32_t crc32c_of_words(std::uint64_t first, std::uint64_t second, 
   return crc32c_by_table(bytes, before);
 }
 
-/// The CRC-32C of two stretches of bytes, from that of each: `second` is `second_bytes` long. A few hundred
-/// nanoseconds, whatever the length. As crc32_combine of zlib.
+/// Returns the CRC-32C of two consecutive byte strings from the CRC of each; `second` is the CRC of
+/// `second_bytes` bytes. Takes a few hundred nanoseconds for any length. Corresponds to crc32_combine of
+/// zlib.
 inline std::uint32_t crc32c_join(std::uint32_t first, std::uint32_t second, std::size_t second_bytes) {
   for (std::size_t k = 0; second_bytes != 0; ++k, second_bytes >>= 1) {
     if ((second_bytes & 1) != 0) first = crc32c_detail::multiply(crc32c_detail::zero_powers[k], first);
@@ -289,10 +289,10 @@ inline std::uint32_t crc32c_join(std::uint32_t first, std::uint32_t second, std:
   return first ^ second;
 }
 
-/// Copies `bytes` to `to`, which must not overlap, and takes their CRC-32C while they are in the cache. As
-/// crc32c otherwise.
+/// Copies `bytes` to `to`, and returns their crc32c, computed while they are in the cache. Requires: `to`
+/// does not overlap `bytes`.
 inline std::uint32_t crc32c_copy(std::byte* to, std::span<const std::byte> bytes, std::uint32_t before = 0) {
-  constexpr std::size_t piece_bytes = 4608;  // six times the three short lanes
+  constexpr std::size_t piece_bytes = 4608;  // six times three short lanes
   for (; bytes.size() > piece_bytes; bytes = bytes.subspan(piece_bytes), to += piece_bytes) {
     std::memcpy(to, bytes.data(), piece_bytes);
     before = crc32c({to, piece_bytes}, before);

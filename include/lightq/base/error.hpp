@@ -1,5 +1,4 @@
-/// What can go wrong: a stable code, a sentence, and the system's error number where there was one. Layer:
-/// base.
+/// Errors: a stable code, a sentence, and the operating system's errno if there was one. Layer: base.
 #pragma once
 
 #include <array>
@@ -19,31 +18,31 @@ enum class ErrorCode {
   invalid_request,       ///< a field is missing, of the wrong type, or out of its range
   request_too_large,     ///< a control request above the size limit
   unauthorized_access,   ///< credentials that do not permit this
-  topic_not_found,       ///< no such topic (told to valid credentials only)
+  topic_not_found,       ///< no such topic (only reported to valid credentials)
   topic_already_exists,  ///< create_topic of a name that is taken
-  endpoint_not_found,    ///< leave of a `bind_uri` that is not open
+  endpoint_not_found,    ///< `leave` of a `bind_uri` that is not open
   group_not_found,       ///< delete_group, pause … of a group that does not exist
   group_in_use,          ///< delete_group of a group with connected consumers
-  user_not_found,        ///< no such user (told to administrators only)
-  user_already_exists,   ///< create_user, or a topic's own user, of a name that is taken
+  user_not_found,        ///< no such user (only reported to administrators)
+  user_already_exists,   ///< create_user, or a topic's own user, with a name that is taken
   not_supported,         ///< documented, but not in this version
   limit_reached,         ///< a limit of docs/protocol.md, "Limits": topics, endpoints, descriptors …
-  busy,                  ///< too much is waiting already; try again
+  busy,                  ///< too many requests wait already; try again
   shutting_down,         ///< the broker is stopping
   address_in_use,        ///< a port or path is taken
-  io_error,              ///< the operating system refused; `system_error` says why
+  io_error,              ///< the operating system refused; `system_error` is its errno
   no_space,              ///< the disk is full, or below the configured floor
   corrupt,               ///< stored bytes that fail their checks
   foreign_format,        ///< a file of another format or version
   in_use,                ///< another process holds the data directory
-  too_large,             ///< a message above `message_bytes_max`, or that can never fit its log
+  too_large,             ///< a message above `message_bytes_max`, or one that can never fit its log
   timeout,               ///< a deadline passed
   closed,                ///< the object was closed, or the peer went away
   invalid_argument,      ///< a caller's argument is out of its documented range
-  internal,              ///< a bug of ours
+  internal,              ///< a bug in LightQ
 };
 
-/// The wire word of a code, e.g. `topic_not_found`.
+/// Returns the wire word of a code, for example `topic_not_found`.
 constexpr std::string_view to_word(ErrorCode code) {
   constexpr std::array<std::string_view, 27> words = {"invalid_json",
                                                       "invalid_cmd",
@@ -75,7 +74,7 @@ constexpr std::string_view to_word(ErrorCode code) {
   return words.at(static_cast<std::size_t>(code));
 }
 
-/// The code of a wire word; nothing for a word this version does not know.
+/// Returns the code of a wire word, or nothing for a word that this version does not know.
 constexpr std::optional<ErrorCode> error_code_of(std::string_view word) {
   for (int i = 0; i <= static_cast<int>(ErrorCode::internal); ++i) {
     if (to_word(static_cast<ErrorCode>(i)) == word) return static_cast<ErrorCode>(i);
@@ -83,14 +82,15 @@ constexpr std::optional<ErrorCode> error_code_of(std::string_view word) {
   return std::nullopt;
 }
 
-/// An error: a code for programs, a sentence naming the object and the numbers for people, and `errno` where
-/// the operating system was asked (0 elsewhere). Immutable value; any thread.
+/// An error: a code for programs, and a sentence for people that names the object and the numbers.
+/// `system_error` is the operating system's errno, or 0 if it did not cause the error. Immutable value; any
+/// thread.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
   int system_error = 0;
 
-  /// The sentence, with the operating system's own words appended where there are any.
+  /// Returns the sentence, followed by the operating system's description of `system_error` if that is not 0.
   [[nodiscard]] std::string text() const {
     if (system_error == 0) return message;
     return message + ": " + std::generic_category().message(system_error);

@@ -1,6 +1,6 @@
-/// Asking the processor for memory before it is needed, so that what many objects keep in many places comes
-/// while others are at work: group prefetching (Chen, Ailamaki, Gibbons, Mowry: "Improving Hash Join
-/// Performance through Prefetching", 2004). Layer: base.
+/// Prefetches memory for several objects, so that the data of one arrives while others are being processed.
+/// This is group prefetching (Chen, Ailamaki, Gibbons, Mowry: "Improving Hash Join Performance through
+/// Prefetching", 2004). Layer: base.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace lightq::inline v1 {
 
-/// Whoever has something to fetch ahead is asked in steps: each asks for what the step before has brought the
-/// addresses of. The same step is done for several objects before the next one, which then finds what it
-/// needs.
+/// The number of prefetch steps of an object. Each step prefetches the memory to which the memory of the step
+/// before points. The caller runs one step for several objects before it runs the next. So the addresses that
+/// the next step needs are in the cache by then.
 inline constexpr unsigned fetch_ahead_steps = 6;
 
-/// Asks for the bytes from `object` on, to be written, too. Never waits; any address will do.
+/// Prefetches the bytes of an object, for reading and writing. Never waits. Any address is permitted.
 inline void fetch_ahead(const void* object, std::size_t bytes) {
   constexpr std::uintptr_t line = 64;
   const auto begin = reinterpret_cast<std::uintptr_t>(object);

@@ -1,11 +1,11 @@
-/// A flag that is set while something is done. Layer: base.
+/// A flag that is set for the duration of a scope. Layer: base.
 #pragma once
 
 #include <utility>
 
 namespace lightq::inline v1 {
 
-/// Sets a flag, and gives it back the value that it had when this ends, also where something is thrown.
+/// Sets a flag. Restores its former value at the end of the scope, also if an exception leaves it.
 class FlagWhile {
  public:
   explicit FlagWhile(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}

@@ -1,4 +1,5 @@
-/// Which process opened something: fork() copies it into a child that must not use it. Layer: base.
+/// Detects that this process is a forked child of the process that opened an object, and so must not use it.
+/// Layer: base.
 #pragma once
 
 #include <pthread.h>
@@ -11,18 +12,18 @@
 
 namespace lightq::inline v1 {
 
-/// Remembers the process that made it. A child has no threads of its parent, finds its locks as they were,
-/// and shares the offsets of what the parent writes and its connections, so that it must not touch a queue or
-/// a client that it did not open.
-/// Copies remember the same process. A check costs two loads. Any thread.
+/// Remembers the process that made it. A forked child must not touch a queue or client that its parent
+/// opened. The child lacks its parent's threads, and its copies of locks keep the state they had at the fork.
+/// It shares connections and file offsets with the parent. Copies of this object remember the same process. A
+/// check costs two loads. Thread: any.
 class HomeProcess {
  public:
   HomeProcess() : forks_before_(count_forks()) {}
-  /// False in a child that was forked later.
+  /// Returns false in a child that was forked after this object was made.
   [[nodiscard]] bool is_here() const { return forks_before_ == forks_.load(std::memory_order_relaxed); }
 
  private:
-  /// Returns how many forks lead to this process, as far as anybody has asked.
+  /// Returns how many forks lead to this process, counted from the first call on.
   static std::uint32_t count_forks() {
     static const int watched =
         pthread_atfork(nullptr, nullptr, [] { forks_.fetch_add(1, std::memory_order_relaxed); });
@@ -34,7 +35,8 @@ class HomeProcess {
   std::uint32_t forks_before_;
 };
 
-/// What a forked child is told that uses what its parent has opened. `what`: "the producer", for example.
+/// Returns the error for a forked child that uses an object that its parent opened. The text begins with the
+/// argument, for example "the producer".
 inline Error opened_before_fork(const char* what) {
   return {ErrorCode::closed,
           std::string(what) + " was opened before this process was forked: a child has to open its own", 0};

@@ -1,4 +1,4 @@
-/// TCP connections that do not leave the machine. Layer: base.
+/// TCP connections within this machine. Layer: base.
 #pragma once
 
 #include <netinet/in.h>
@@ -10,8 +10,8 @@
 
 namespace lightq::inline v1 {
 
-/// Whether the address is 127.0.0.0/8 (RFC 1122, section 3.2.1.3), ::1 (RFC 4291, section 2.5.3), or the
-/// former written as the latter (section 2.5.5.2).
+/// Returns true if the address is 127.0.0.0/8 (RFC 1122, section 3.2.1.3), ::1 (RFC 4291, section 2.5.3), or
+/// the former mapped to IPv6 (section 2.5.5.2).
 inline bool is_loopback(const sockaddr_storage& address) {
   const auto in_127 = [](const void* bytes) { return *static_cast<const std::uint8_t*>(bytes) == 127; };
   if (address.ss_family == AF_INET) {
@@ -26,9 +26,10 @@ inline bool is_loopback(const sockaddr_storage& address) {
   return IN6_IS_ADDR_LOOPBACK(&ipv6.sin6_addr);
 }
 
-/// Lets a TCP socket whose other end is at `peer` send without pacing, if that is on this machine: there is
-/// no network to be kept from congestion, and BBR, where a system prescribes it, takes the pauses of a window
-/// for a slow path (docs/benchmarks.md, suite `sessions`). Every system allows reno; if not, nothing changes.
+/// Sends without pacing on a TCP socket if its peer is at a loopback address: there is no network to protect
+/// from congestion. BBR, if the system prescribes it, takes the pauses of a window for a slow path
+/// (docs/benchmarks.md, suite `sessions`). Uses reno, which every system allows; if it fails, nothing
+/// changes.
 inline void send_unpaced_on_loopback(int descriptor, const sockaddr_storage& peer) {
   static constexpr char reno[] = "reno";
   if (is_loopback(peer)) (void)::setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);

@@ -1,4 +1,4 @@
-/// Finds the known word that a mistyped one was probably meant to be. Layer: base.
+/// Finds the known word for which a mistyped word was probably meant. Layer: base.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace lightq::inline v1 {
 
 namespace detail {
 
-/// Edits (insertions, deletions, replacements, swaps of neighbours) between two words.
+/// Returns the number of edits (insertions, deletions, replacements, swaps of neighbours) between two words.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> edits(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) edits[i][0] = i;
@@ -31,8 +31,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace detail
 
-/// Returns the word of `known` that is nearest to `typed`: the only one that begins with it, or the one with
-/// the fewest edits; nothing when none is near. Any thread.
+/// Returns the word of `known` that is nearest to `typed`: the only one that begins with it (at least 3
+/// characters), or else the one with the fewest edits. Returns nothing if none is near. Thread: any.
 inline std::optional<std::string> nearest_spelling(std::string_view typed,
                                                    std::span<const std::string_view> known) {
   constexpr std::size_t typed_bytes_max = 64;
@@ -40,7 +40,7 @@ inline std::optional<std::string> nearest_spelling(std::string_view typed,
   const auto begins = [&](std::string_view word) { return typed.size() >= 3 && word.starts_with(typed); };
   if (std::ranges::count_if(known, begins) == 1) return std::string(*std::ranges::find_if(known, begins));
   std::optional<std::string> best;
-  std::size_t fewest = typed.size() <= 4 ? 2 : 3;  // as many edits, and it is another word
+  std::size_t fewest = typed.size() <= 4 ? 2 : 3;  // from this number of edits on, a word is not near
   for (const std::string_view word : known) {
     const std::size_t edits = detail::edit_distance(typed, word);
     if (edits >= fewest) continue;

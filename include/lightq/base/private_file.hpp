@@ -1,5 +1,4 @@
-/// Files that are read whole, within bounds; who else may read one that holds secrets keeps it from being
-/// used. Layer: base.
+/// Reads whole files up to a size. Refuses a file with a secret that other users may read. Layer: base.
 #pragma once
 
 #include <fcntl.h>
@@ -24,13 +23,14 @@
 
 namespace lightq::inline v1 {
 
-/// What others than its owner may do with a file.
+/// The most that users other than the owner may do with a file.
 enum class OthersMay { nothing, read };
 
-/// Why a file that was opened, with these `facts`, must not be trusted with what it `holds` ("a password",
-/// for the sentence): its mode lets others do more than they may, or it belongs to somebody else; root may
-/// read everybody's. Nothing: it may. A pipe, a process substitution's too, has a mode as a file has; a
-/// terminal or another device has no content of its own and is not judged. Any thread.
+/// Returns the reason why an open file with these `facts` must not be trusted with its content. Its mode
+/// permits others more than they may do, or it is a regular file of another user. Returns nothing if the file
+/// may be trusted. root may read every user's files, and files of root are trusted. `holds` names the
+/// content, for the error's text ("a password"). The modes of pipes are checked too, also in process
+/// substitutions. A terminal or another device has no content of its own and is not checked. Thread: any.
 inline std::optional<Error> private_file_fault(const struct stat& facts, const std::string& path,
                                                std::string_view holds,
                                                OthersMay others = OthersMay::nothing) {
@@ -54,18 +54,19 @@ inline std::optional<Error> private_file_fault(const struct stat& facts, const s
                subject + " and belongs to another user, of uid " + std::to_string(facts.st_uid)};
 }
 
-/// What becomes of a name that is a link. Where it is refused, so is all that is no regular file.
+/// Whether a symbolic link is followed or refused. `refused` also refuses everything that is not a regular
+/// file.
 enum class LinkRule { followed, refused };
 
-/// How long is waited for what a pipe, or a device that is no terminal, has to say.
+/// How long to wait for the content of a pipe, or of a device that is not a terminal.
 struct PipeWait {
   std::chrono::milliseconds time_max{limits::secret_wait_ms_max};
-  int stop_descriptor = -1;  ///< when there is something to read in it, nothing is waited for any more
+  int stop_descriptor = -1;  ///< the wait ends when this descriptor is readable; -1: none
 };
 
 namespace detail {
 
-/// An open descriptor that is closed at the end.
+/// Owns a descriptor, and closes it when destroyed.
 class ScopedDescriptor {
  public:
   explicit ScopedDescriptor(int descriptor) : descriptor_(descriptor) {}
@@ -80,16 +81,17 @@ class ScopedDescriptor {
   int descriptor_;
 };
 
-/// Reads from a descriptor that does not block, and waits where nothing is there.
+/// Reads from a non-blocking descriptor, and waits while there is nothing to read.
 class PipeReader {
  public:
-  /// With `patient` it waits as long as it takes: for a file, and for who types at a terminal.
+  /// `patient`: waits without limit, for a file or for a person who types at a terminal.
   PipeReader(int descriptor, bool patient, const PipeWait& wait)
       : descriptor_(descriptor),
         patient_(patient),
         stop_descriptor_(wait.stop_descriptor),
         end_(std::chrono::steady_clock::now() + wait.time_max) {}
-  /// As ::read. Errors: ETIMEDOUT, ECANCELED (it is to stop), and those of ::read and ::poll.
+  /// Reads as ::read does. Errors: ETIMEDOUT, ECANCELED (the stop descriptor became readable), and those of
+  /// ::read and ::poll.
   ssize_t read(char* to, std::size_t bytes) {
     for (;;) {
       if (!patient_ && !wait()) return -1;
@@ -121,11 +123,11 @@ class PipeReader {
   const std::chrono::steady_clock::time_point end_;
 };
 
-/// Reads until `bytes_max` bytes are there, the end, or, with `line`, the first line's end, which is left
-/// out. A line is read byte by byte: what follows it in a pipe is for somebody else. Answers errno; 0: it
-/// went well.
+/// Reads until `bytes_max` bytes or the end. With `line`, reads the first line without its end. Reads a line
+/// byte by byte, because the bytes after it in a pipe are for another reader. Returns errno, or 0 for
+/// success.
 inline int read_bounded(PipeReader reader, std::size_t bytes_max, bool line, std::string& to) {
-  to.reserve(bytes_max);  // not to leave copies behind where it grows
+  to.reserve(bytes_max);  // so that growing leaves no copies behind
   std::array<char, 512> part;
   int number = 0;
   while (to.size() < bytes_max) {
@@ -148,17 +150,17 @@ inline Error unread_private(const std::string& path, int number, const PipeWait&
   return {ErrorCode::io_error, "cannot read " + path, number};
 }
 
-/// What is read of a file, and of which files.
+/// The part of a file to read, and the conditions on the file.
 struct FileWish {
-  std::string_view holds;  ///< "a password", for errors
+  std::string_view holds;  ///< names the content in errors, for example "a password"
   std::size_t bytes_max = 0;
   OthersMay others = OthersMay::nothing;  ///< see private_file_fault
-  bool line = false;                      ///< the first line alone
+  bool line = false;                      ///< true: only the first line
   LinkRule links = LinkRule::followed;
 };
 
 inline Result<std::string> read_file(const std::string& path, const FileWish& wish, const PipeWait& wait) {
-  // Opening a named pipe does not wait for who writes to it; reading does, but not for ever.
+  // O_NONBLOCK: opening a named pipe does not wait for a writer. Reading waits, up to the PipeWait.
   const int more = wish.links == LinkRule::refused ? O_NOFOLLOW : 0;
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
   struct stat facts{};
@@ -183,16 +185,17 @@ inline Result<std::string> read_file(const std::string& path, const FileWish& wi
 
 }  // namespace detail
 
-/// What a file holds that is for its owner alone. A pipe is waited for, also one that nobody has opened for
-/// writing yet. Errors: io_error (a link that is refused, too); invalid_argument (see private_file_fault, or
-/// more than `bytes_max`); timeout; shutting_down (see PipeWait). The caller wipes the text. Any thread.
+/// Returns the content of a file that only its owner may read. Waits for a pipe, also for one that no writer
+/// has opened yet. Errors: io_error (also a refused link); invalid_argument (see private_file_fault, or more
+/// than `bytes_max`); timeout; shutting_down (see PipeWait). The caller wipes the text. Thread: any.
 inline Result<std::string> read_private_file(const std::string& path, std::string_view holds,
                                              std::size_t bytes_max, LinkRule links = LinkRule::followed,
                                              const PipeWait& wait = {}) {
   return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .links = links}, wait);
 }
 
-/// As read_private_file, of a file that everybody may read, such as a certificate.
+/// Returns the content of a file that every user may read, such as a certificate. Otherwise as
+/// read_private_file.
 inline Result<std::string> read_public_file(const std::string& path, std::string_view holds,
                                             std::size_t bytes_max, LinkRule links = LinkRule::followed,
                                             const PipeWait& wait = {}) {
@@ -200,7 +203,8 @@ inline Result<std::string> read_public_file(const std::string& path, std::string
       path, {.holds = holds, .bytes_max = bytes_max, .others = OthersMay::read, .links = links}, wait);
 }
 
-/// Its first line, without what ends it; what follows is not read, from a pipe neither. As read_private_file.
+/// Returns the first line of a file that only its owner may read, without the line's end. Reads no further,
+/// also from a pipe. Otherwise as read_private_file.
 inline Result<std::string> read_private_line(const std::string& path, std::string_view holds,
                                              std::size_t bytes_max, const PipeWait& wait = {}) {
   Result<std::string> line =
@@ -209,9 +213,9 @@ inline Result<std::string> read_private_line(const std::string& path, std::strin
   return line;
 }
 
-/// Why what a broker has left for programs of its machine in `path` is not to be believed: it belongs to
-/// somebody other than `user` who reads it, root, and whoever has the directory that it lies in (as a service
-/// with a user of its own). Nothing: it is.
+/// Returns the reason why a file that a broker left at `path` for programs of its machine must not be
+/// trusted: its owner is not `user` (the reader), not root, and not the owner of its directory (for example a
+/// service's own user). Returns nothing if the file may be trusted.
 inline std::optional<Error> foreign_file_fault(const struct stat& facts, const struct stat& directory,
                                                uid_t user, const std::string& path) {
   const uid_t owner = facts.st_uid;

@@ -11,14 +11,14 @@
 
 namespace lightq::inline v1 {
 
-/// For keys, too. `to`: at most 256 bytes, which getrandom gives whole or not at all; a system that has none
-/// ends the process. Any thread.
+/// Fills `to` with random bytes, good enough for keys. Requires: at most 256 bytes, which getrandom returns
+/// completely or not at all. Ends the process if the system has no randomness. Thread: any.
 inline void fill_random(std::span<std::byte> to) {
   assert(to.size() <= 256);
   if (::getrandom(to.data(), to.size(), 0) != static_cast<ssize_t>(to.size())) std::abort();
 }
 
-/// Any value of the type is as likely as any other. Any thread.
+/// Returns a random number; all values of the type are equally likely. Thread: any.
 template <std::unsigned_integral Number>
 [[nodiscard]] Number random_number() {
   Number number = 0;

@@ -10,7 +10,7 @@
 
 namespace lightq::inline v1 {
 
-/// What `value_or_throw` throws.
+/// The exception that `value_or_throw` throws.
 class Exception : public std::runtime_error {
  public:
   explicit Exception(Error error) : std::runtime_error(error.text()), error_(std::move(error)) {}
@@ -20,8 +20,8 @@ class Exception : public std::runtime_error {
   Error error_;
 };
 
-/// The outcome of an operation that can fail: a `T`, or an `Error`. Test it before taking the value; taking
-/// the wrong side is a bug and asserts. `value_or_throw()` is for callers who prefer exceptions.
+/// The outcome of an operation that can fail: a `T` or an `Error`. Test it before taking the value; taking
+/// the wrong one is a bug and asserts. `value_or_throw()` is for callers that prefer exceptions.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -29,7 +29,7 @@ class [[nodiscard]] Result {
       : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
   Result(Error error)
       : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
-  /// A value that is made of `parts` where it is to lie.
+  /// Constructs the value in place from `parts`.
   template <typename... Parts>
   explicit Result(std::in_place_t, Parts&&... parts)
       : state_(std::in_place_index<0>, std::forward<Parts>(parts)...) {}
@@ -55,7 +55,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// The outcome of an operation that yields nothing but success or an `Error`.
+/// The outcome of an operation without a value: success or an `Error`.
 template <>
 class [[nodiscard]] Result<void> {
  public:

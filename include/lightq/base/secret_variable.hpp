@@ -1,4 +1,4 @@
-/// Takes a secret out of the process's environment. Layer: base.
+/// Removes a secret from the process's environment. Layer: base.
 #pragma once
 
 #include <stdlib.h>
@@ -12,10 +12,11 @@
 
 namespace lightq::inline v1 {
 
-/// The variable's value, which the environment has no more: the bytes of every entry with this name, as
-/// /proc/PID/environ shows them to everybody with this account, are overwritten (who started the process may
-/// have given several), and children are not given it. Nothing: it was not set. The caller wipes the text.
-/// Not thread-safe, as the environment is not: to be called before there is another thread.
+/// Returns an environment variable's value, and removes the variable. Overwrites the bytes of every entry
+/// with this name, because /proc/PID/environ shows them to every process of this account. (The environment
+/// may contain the same name several times.) Children do not inherit the variable. Returns nothing if the
+/// variable was not set. The caller wipes the text. Thread: the environment is not thread-safe, so call this
+/// before there is another thread.
 inline std::optional<std::string> take_secret_variable(const std::string& name) {
   const char* const value = ::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;

@@ -1,4 +1,4 @@
-/// Memory that one process makes and others map by its descriptor. Layer: base.
+/// Memory that one process creates and other processes map through its descriptor. Layer: base.
 #pragma once
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 namespace lightq::inline v1 {
 
-/// Owns a mapping and, until it is given up, a descriptor. Its size never changes, whatever others who have
-/// it do: it is sealed, so that no access lies beyond its end, which would be SIGBUS. Move-only. One thread.
+/// Owns a mapping and, until close_descriptor, its descriptor. The memory is sealed, so that no other process
+/// can change its size. So no access within the mapping can raise SIGBUS. Move-only. One thread.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -33,7 +33,7 @@ class SharedMemory {
   }
   ~SharedMemory() { release(); }
 
-  /// Makes `bytes` of zeros; a page becomes memory when it is first touched. Errors: limit_reached
+  /// Creates `bytes` of zeros. A page takes memory from the first access on. Errors: limit_reached
   /// (descriptors), io_error.
   static Result<SharedMemory> make(std::size_t bytes) {
     SharedMemory made;
@@ -45,8 +45,8 @@ class SharedMemory {
     if (Result<void> mapped = made.map(bytes); !mapped) return mapped.error();
     return made;
   }
-  /// Maps what somebody else has made. Takes the descriptor over in any case. Errors: invalid_request (it is
-  /// of another size, or the size could change), io_error.
+  /// Maps memory that another process created. Takes ownership of the descriptor, also after an error.
+  /// Errors: invalid_request (the memory has another size, or its size could change), io_error.
   static Result<SharedMemory> adopt(int descriptor, std::size_t bytes) {
     SharedMemory made;
     made.descriptor_ = descriptor;
@@ -61,10 +61,10 @@ class SharedMemory {
   }
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-  /// -1: given up.
+  /// Returns the descriptor, or -1 after close_descriptor.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Gives the pages that lie wholly in `part`, which is of `bytes()`, back to the system, though others have
-  /// them mapped: they are zeros from then on.
+  /// Returns the memory of the pages that lie wholly in `part` to the system. They read as zeros from then
+  /// on, also in other processes. Requires: `part` is a part of `bytes()`.
   void empty(std::span<std::byte> part) {
     constexpr std::size_t page_bytes = 4096;
     const auto from = static_cast<std::size_t>(part.data() - bytes_.data());
@@ -72,7 +72,7 @@ class SharedMemory {
     const std::size_t end = (from + part.size()) / page_bytes * page_bytes;
     if (begin < end) (void)::madvise(bytes_.data() + begin, end - begin, MADV_REMOVE);
   }
-  /// The mapping stays.
+  /// Closes the descriptor. The mapping stays.
   void close_descriptor() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }

@@ -1,4 +1,4 @@
-/// Text of others as a terminal or a log may be given it. Layer: base.
+/// Makes foreign text safe for a terminal or a log. Layer: base.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ inline std::uint32_t code_point(std::string_view sequence) {
   return code;
 }
 
-/// Whether a terminal acts on the character: C0, DEL, C1, line separators, and what changes the direction.
+/// Returns true if a terminal acts on the character: C0, DEL, C1, line separators, and characters that change
+/// the direction of writing.
 inline bool is_control(std::uint32_t code) {
   const bool control = code < 0x20 || (0x7F <= code && code < 0xA0);
   const bool turns = code == 0x061C || code == 0x200E || code == 0x200F ||
@@ -52,9 +53,10 @@ inline void append_code(std::string& to, std::uint32_t code) {
 
 }  // namespace detail
 
-/// Appends `text` so that it cannot act on a terminal: control characters, those that change the direction of
-/// writing, and bytes that are no UTF-8 become `\u001b`, as JSON has it. Characters in `kept` stay, and so do
-/// backslashes: what was escaped before is not escaped again. Any thread.
+/// Appends `text` so that it cannot act on a terminal. Control characters, characters that change the
+/// direction of writing, and bytes that are not UTF-8 become escapes such as `\u001b`, as in JSON. Does not
+/// escape characters in `kept`, nor backslashes: text that was escaped before is not escaped again. Thread:
+/// any.
 inline void append_escaping_controls(std::string& to, std::string_view text, std::string_view kept = {}) {
   while (!text.empty()) {
     const std::size_t length = detail::utf8_length(text);
@@ -71,8 +73,8 @@ inline void append_escaping_controls(std::string& to, std::string_view text, std
   }
 }
 
-/// Returns `text` as append_escaping_controls has it, with backslashes doubled, so that nothing else looks
-/// like an escape. Any thread.
+/// Returns `text` escaped as append_escaping_controls does, with backslashes doubled. So nothing else looks
+/// like an escape. Thread: any.
 inline std::string without_controls(std::string_view text) {
   std::string shown;
   while (!text.empty()) {

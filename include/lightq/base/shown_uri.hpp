@@ -1,4 +1,4 @@
-/// What is told of addresses and of users' names, in which somebody may have put a password. Layer: base.
+/// Removes passwords from addresses and user names that are shown. Layer: base.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace lightq::inline v1 {
 
-/// An address without what stands before an `@` where its host should begin: `tcp://...@HOST:PORT` of
-/// `tcp://USER:PASSWORD@HOST:PORT`. Paths of Unix sockets stay as they are. Any thread.
+/// Returns an address without the part before an `@` at the start of its host: `tcp://...@HOST:PORT` for
+/// `tcp://USER:PASSWORD@HOST:PORT`. Leaves paths of Unix sockets unchanged. Thread: any.
 inline std::string shown_uri(std::string_view uri) {
   if (uri.starts_with("ipc://")) return std::string(uri);
   const std::size_t scheme = uri.find("://");
@@ -18,7 +18,7 @@ inline std::string shown_uri(std::string_view uri) {
   return std::string(uri.substr(0, begin)) + "..." + std::string(uri.substr(at));
 }
 
-/// A user's name without what stands behind a colon, as in `NAME:PASSWORD`. Any thread.
+/// Returns a user's name without the part after a colon: `NAME:...` for `NAME:PASSWORD`. Thread: any.
 inline std::string shown_user(std::string_view name) {
   const std::size_t colon = name.find(':');
   return colon == std::string_view::npos ? std::string(name) : std::string(name.substr(0, colon)) + ":...";

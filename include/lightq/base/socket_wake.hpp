@@ -1,4 +1,4 @@
-/// Waking the process at the other end of a Unix socket. Layer: base.
+/// Wakes the process at the other end of a Unix socket. Layer: base.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,17 +11,18 @@
 
 namespace lightq::inline v1 {
 
-/// Sends one byte. Never waits, whatever the other process does: each end of a socket is an open file of its
-/// own, and MSG_DONTWAIT does not depend on its flags. If the socket is full, the byte is not sent. The other
-/// process loses nothing: its end of a full socket is readable already.
+/// Sends one byte. The other process cannot make this call wait: each end of a socket is its own open file,
+/// and MSG_DONTWAIT does not depend on its flags. If the socket is full, the byte is not sent. The other
+/// process misses nothing, because its end of a full socket is readable already.
 inline void send_wake(int socket) {
   constexpr char wake = 1;
   while (::send(socket, &wake, sizeof wake, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
   }
 }
 
-/// Reads the wakes that have come. Never waits. Reads a bounded amount, so that a flood of them holds nobody
-/// up. Returns false if the other process has ended the connection. `receive`: reads bytes as ::recv does.
+/// Reads the wakes that have arrived. Never waits. Reads a bounded amount, so that a flood of wakes does not
+/// delay the caller's other work. Returns false if the other process has closed the connection. `receive`:
+/// reads bytes as ::recv does.
 template <typename Receive>
 bool take_wakes(Receive&& receive) {
   constexpr int reads_max = 16;
@@ -39,9 +40,10 @@ inline bool take_wakes(int socket) {
       [socket](std::span<std::byte> to) { return ::recv(socket, to.data(), to.size(), MSG_DONTWAIT); });
 }
 
-/// Sets whether the other process may pass descriptors over a Unix socket. Received descriptors are closed by
-/// the reading call, and the last close of a file may wait: for hours, if it is a connection with SO_LINGER.
-/// Returns false on a system before Linux 6.16, which does not know the option and lets descriptors pass.
+/// Sets whether the other process may pass descriptors over a Unix socket. The reading call closes
+/// descriptors that it receives. The last close of a file may wait: for hours, if it is a connection with
+/// SO_LINGER. Returns false on a system before Linux 6.16, which does not know the option and lets
+/// descriptors pass.
 inline bool allow_descriptors(int socket, bool allowed) {
   constexpr int so_passrights = 83;  // the C library's headers may be older
   const int value = allowed ? 1 : 0;

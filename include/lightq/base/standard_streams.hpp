@@ -1,4 +1,4 @@
-/// Keeps descriptors 0, 1 and 2 for standard input, output and error. Layer: base.
+/// Reserves descriptors 0, 1 and 2 for standard input, output and error. Layer: base.
 #pragma once
 
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 
 namespace lightq::inline v1 {
 
-/// Opens /dev/null in place of each standard stream that the process was started without. Otherwise the next
-/// file or socket gets that number, and what is printed goes into it. Returns false if that failed. Requires:
-/// nothing was opened yet; no other thread runs.
+/// Opens /dev/null for each standard stream with which the process was not started. Otherwise the next file
+/// or socket would get that number, and printed text would go into it. Returns false if that failed.
+/// Requires: nothing was opened yet; no other thread runs.
 inline bool reserve_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
@@ -20,9 +20,10 @@ inline bool reserve_standard_streams() {
   return true;
 }
 
-/// Returns the descriptor of the same open file with a number above those of the standard streams, and closes
-/// `descriptor` if that is another one. A library cannot know whether the program was started with all of
-/// them. Errors: -1, as -1 is given or with errno of fcntl. Any thread.
+/// Returns a descriptor of the same open file with a number above those of the standard streams. Closes
+/// `descriptor` if the number changes. A library needs this, because it does not know whether the program was
+/// started with all standard streams. Errors: returns -1 if `descriptor` is -1, or with errno of fcntl.
+/// Thread: any.
 inline int above_standard_streams(int descriptor) {
   if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
   const int above = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -1,4 +1,4 @@
-/// Strong types for the nouns that would otherwise be bare integers and strings. Layer: base.
+/// Strong types for values that would otherwise be bare integers and strings. Layer: base.
 #pragma once
 
 #include <compare>
@@ -15,49 +15,51 @@ namespace lightq::inline v1 {
 
 using ByteView = std::span<const std::byte>;
 
-/// The bytes of a text, without a copy; valid as long as the text.
+/// Returns the bytes of a text, without a copy. Lifetime: valid as long as the text.
 inline ByteView as_byte_view(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }
 
-/// Bytes seen as text, without a copy; valid as long as the bytes.
+/// Returns bytes as text, without a copy. Lifetime: valid as long as the bytes.
 inline std::string_view as_text(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The index of a message in its topic: 0 for the first ever appended, then counting without gaps.
+/// The index of a message in its topic: 0 for the first message ever appended, and one more for each later
+/// one, without gaps.
 struct Offset {
   std::uint64_t value = 0;
   friend constexpr auto operator<=>(Offset, Offset) = default;
   friend constexpr Offset operator+(Offset offset, std::uint64_t count) { return {offset.value + count}; }
-  /// Messages from `from` up to, not including, `to`; requires from <= to.
+  /// Returns the number of messages from `from` up to, not including, `to`. Requires: from <= to.
   friend constexpr std::uint64_t distance(Offset from, Offset to) { return to.value - from.value; }
 };
 
-/// Messages [begin, end).
+/// The messages from `begin` up to, not including, `end`.
 struct OffsetRange {
   Offset begin;
   Offset end;
   friend bool operator==(const OffsetRange&, const OffsetRange&) = default;
 };
 
-/// Microseconds since 1970-01-01 UTC.
+/// A time in microseconds since 1970-01-01 UTC.
 struct Timestamp {
   std::int64_t us = 0;
   friend constexpr auto operator<=>(Timestamp, Timestamp) = default;
 };
 
-/// Identifies a topic for its whole life; never used again after a delete. Names its directory.
+/// Identifies a topic for its whole life, and names its directory. Never used again after the topic was
+/// deleted.
 struct TopicId {
   std::uint64_t value = 0;
   friend constexpr auto operator<=>(TopicId, TopicId) = default;
 };
 
-/// A topic's name: `[A-Za-z0-9._-]{1,128}`, not beginning with a dot or a dash. Also the rule for group
-/// names.
+/// A topic's name: `[A-Za-z0-9._-]{1,128}`, not beginning with a dot or a dash. Group names follow the same
+/// rule.
 class TopicName {
  public:
-  /// The name, or nothing if the text breaks the rule above.
+  /// Returns the name, or nothing if the text breaks the rule above.
   static std::optional<TopicName> parse(std::string_view text) {
     if (text.empty() || text.size() > limits::topic_name_bytes_max) return std::nullopt;
     if (text.front() == '.' || text.front() == '-') return std::nullopt;

@@ -1,4 +1,4 @@
-/// Threads that take no signal in the place of the program's own. Layer: base.
+/// Starts threads that take no signals meant for the program's own threads. Layer: base.
 #pragma once
 
 #include <csignal>
@@ -9,12 +9,13 @@
 
 namespace lightq::inline v1 {
 
-/// Starts a thread that blocks all signals: they are for the program's other threads, which may block or
-/// expect them. Only those for faults of the thread itself (SIGSEGV, SIGBUS …) come. The thread begins with a
-/// copy of the calling thread's registers, in which no secret is left. Throws as std::thread.
+/// Starts a thread that blocks all signals. So they go to the program's other threads, which may block or
+/// expect them. The thread only receives signals for its own faults (SIGSEGV, SIGBUS …). It begins with a
+/// copy of the calling thread's registers, from which secrets are wiped. Throws as std::thread does.
 template <typename Body>
 std::thread start_unsignalled(Body&& body) {
-  /// What the calling thread blocks, which the new one begins with.
+  /// Blocks all signals but those for faults in the calling thread while this object lives. The new thread
+  /// inherits this mask.
   class Mask {
    public:
     Mask() {

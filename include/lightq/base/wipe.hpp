@@ -1,4 +1,4 @@
-/// Overwrites secrets that are needed no more. Layer: base.
+/// Overwrites secrets that are no longer needed. Layer: base.
 #pragma once
 
 #include <string.h>
@@ -9,16 +9,16 @@
 
 namespace lightq::inline v1 {
 
-/// Overwrites a text's bytes, those behind its end too, in a way that a compiler must not leave out, and
-/// empties it. Any thread that may change the text.
+/// Overwrites all bytes of a text's memory, including those beyond its end, and empties the text. The
+/// compiler cannot omit this. Thread: any that may change the text.
 inline void wipe_text(std::string& text) {
   text.resize(text.capacity());
   explicit_bzero(text.data(), text.size());
   text.clear();
 }
 
-/// Overwrites what the functions that were called before have left on the calling thread's stack, 16 KiB
-/// deep: libraries keep no account of the copies they make there.
+/// Overwrites 16 KiB of the calling thread's stack, to remove secrets that earlier calls left there.
+/// Libraries do not record the copies that they make on the stack.
 [[gnu::noinline]] inline void wipe_stack() {
   std::array<std::byte, 16 * 1024> left;
   explicit_bzero(left.data(), left.size());

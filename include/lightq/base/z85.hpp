@@ -1,4 +1,4 @@
-/// Keys as text: Z85, as ZeroMQ writes them (RFC 32/Z85). Layer: base.
+/// CURVE keys as text: Z85, as in ZeroMQ (RFC 32/Z85). Layer: base.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace lightq::inline v1 {
 
-/// A key of CURVE, public or secret: 32 bytes, 40 characters.
+/// The size of a CURVE key, public or secret: 32 bytes, 40 characters.
 inline constexpr std::size_t curve_key_bytes = 32;
 inline constexpr std::size_t curve_key_characters = 40;
-/// A public key of CURVE.
+/// A CURVE key's bytes.
 using CurvePublicKey = std::array<std::byte, curve_key_bytes>;
 
 namespace detail {
@@ -24,7 +24,7 @@ inline constexpr std::size_t z85_group_bytes = 4;
 inline constexpr std::size_t z85_group_digits = 5;
 }  // namespace detail
 
-/// A key's 40 characters.
+/// Returns a key's 40 characters.
 inline std::string to_z85(const CurvePublicKey& key) {
   std::string text(curve_key_characters, '\0');
   for (std::size_t group = 0; group < key.size() / detail::z85_group_bytes; ++group) {
@@ -37,7 +37,7 @@ inline std::string to_z85(const CurvePublicKey& key) {
   return text;
 }
 
-/// The key of 40 characters; nothing for any other text.
+/// Returns the key of 40 characters, or nothing for any other text.
 inline std::optional<CurvePublicKey> curve_key_of_z85(std::string_view text) {
   if (text.size() != curve_key_characters) return std::nullopt;
   CurvePublicKey key{};

@@ -1,4 +1,4 @@
-/// The control protocol's requests and replies as types; protocol/json.hpp turns them into JSON and back.
+/// The control protocol's requests and replies as types; protocol/json.hpp converts them to and from JSON.
 /// docs/protocol.md is the specification. Layer: protocol.
 #pragma once
 
@@ -20,68 +20,71 @@
 
 namespace lightq::inline v1::protocol {
 
-/// Who asks. Never logged, never echoed. The password is wiped at the end, of each copy: moving is copying.
+/// The name and password of a user. Never logged, never echoed. The destructor wipes the password in each
+/// copy; a move is a copy.
 struct Credentials {
   std::string user_id;
   std::string password;
   ~Credentials() { wipe_text(password); }
 };
 
-/// `broker_type`: where a topic's messages live. Wire words: queue, file, direct, queue_file.
+/// The kind of a topic, `broker_type` on the wire. Wire words: queue, file, direct, queue_file.
 enum class BrokerType {
   queue,       ///< transient: an in-memory ring
   file,        ///< durable: segment files
-  direct,      ///< no store: to whoever is connected now
-  queue_file,  ///< served from memory, written behind to segment files
+  direct,      ///< no log: messages go to the consumers that are connected now
+  queue_file,  ///< served from memory, written to segment files later
 };
 
-/// What happens to a message that does not fit a full log. Wire words: block, reject, drop_oldest.
+/// The overflow policy: the rule for a message that does not fit into a full log. Wire words: block, reject,
+/// drop_oldest.
 enum class Overflow { block, reject, drop_oldest };
 
-/// `type` of a join. `pub` and `push` are the same thing: a producer.
+/// The client's role in a join, `type` on the wire. `pub` and `push` mean the same: a producer.
 enum class JoinType { pub, push, pull, sub };
 
-/// Wire words: tcp, ipc.
+/// The transport of an endpoint. Wire words: tcp, ipc.
 enum class Transport { tcp, ipc };
 
-/// `connection_type` of a join. Wire words: zmq, socket.
+/// The protocol of an endpoint, `connection_type` of a join. Wire words: zmq, socket.
 enum class ConnectionType { zmq, socket };
 
-/// `delivery` of a join. Wire words: plain, session.
+/// Plain endpoint or session, `delivery` of a join. Wire words: plain, session.
 enum class Delivery { plain, session };
 
-/// The settings a topic is created with. 0 means "no bound" for capacity and retention.
+/// The settings that a topic is created with. 0 means "no limit" for capacity and retention.
 struct TopicSettings {
   BrokerType broker_type = BrokerType::queue;
   std::uint64_t ring_bytes = limits::ring_bytes_default;  ///< queue, queue_file: capacity in memory
   Overflow overflow = Overflow::block;
   std::uint64_t capacity_bytes = 0;      ///< file, queue_file: bytes on disk before overflow
-  std::uint64_t retention_bytes = 0;     ///< file, queue_file: oldest segments go beyond it
-  std::uint64_t retention_ms = 0;        ///< … and when older than this
-  std::uint64_t retention_messages = 0;  ///< … and beyond this many messages
+  std::uint64_t retention_bytes = 0;     ///< file, queue_file: removes the oldest segments above it
+  std::uint64_t retention_ms = 0;        ///< file, queue_file: removes segments older than this
+  std::uint64_t retention_messages = 0;  ///< file, queue_file: removes the oldest segments above it
   std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
-  bool open = false;                                            ///< takes plain clients without a ticket
-  bool encrypt_at_rest = false;                                 ///< file, queue_file: by the broker's key
+  bool open = false;                                            ///< accepts plain clients without a ticket
+  bool encrypt_at_rest = false;                                 ///< file, queue_file: with the broker's key
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
-/// Whether topics of this type keep messages in a ring in memory: `ring_bytes` means something.
+/// Returns true if topics of this type keep messages in a memory ring, so that `ring_bytes` applies.
 constexpr bool has_ring(BrokerType type) {
   return type == BrokerType::queue || type == BrokerType::queue_file;
 }
-/// Whether they keep them in files: capacity, retention and `segment_bytes` mean something.
+/// Returns true if topics of this type have segment files, so that capacity, retention and `segment_bytes`
+/// apply.
 constexpr bool has_files(BrokerType type) {
   return type == BrokerType::file || type == BrokerType::queue_file;
 }
-/// Whether they have a log that can be full: `overflow` means something.
+/// Returns true if topics of this type have a log that can be full, so that `overflow` applies.
 constexpr bool has_log(BrokerType type) {
   return type != BrokerType::direct;
 }
 
-/// What a user may do with a topic. Wire words: produce, consume, manage.
+/// A permission on a topic. Wire words: produce, consume, manage.
 enum class Right { produce, consume, manage };
 
-/// Some of them.
+/// A set of permissions.
 struct Rights {
   bool produce = false;
   bool consume = false;
@@ -93,22 +96,23 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// What a user may do with every topic, there or to come, whose name fits a pattern, or with the groups of
-/// them that fit a second one.
+/// A grant: permissions on all present and future topics with names that match a pattern. With a second
+/// pattern, on the matching groups of these topics.
 struct TopicRight {
   std::string
-      topic;  ///< `TOPIC` or `TOPIC:GROUP`; each `*` stands for any characters, or none (topic_pattern.hpp)
+      topic;  ///< `TOPIC` or `TOPIC:GROUP`; each `*` matches any characters, or none (topic_pattern.hpp)
   Rights rights;
   friend bool operator==(const TopicRight&, const TopicRight&) = default;
 };
 
-/// `admin` is who asks: the administrator, or a user that may do it.
+/// Creates a topic. `admin` holds the credentials of the administrator, or of a user that may manage this
+/// topic.
 struct CreateTopic {
   Credentials admin;
   TopicName topic;
   TopicSettings settings;
-  /// Whoever joins must present these. Left out (both `user_id` and `password` missing on the wire, empty
-  /// here): only the admin may use the topic, unless it is open.
+  /// The topic's own credentials, which clients present when they join. Left out (on the wire both `user_id`
+  /// and `password` are missing, here both are empty): only the admin may use the topic, unless it is open.
   Credentials user;
 };
 struct DeleteTopic {
@@ -118,9 +122,9 @@ struct DeleteTopic {
 struct ListTopics {
   Credentials admin;
 };
-/// Join, Leave, Stats and what is asked of groups take the topic's credentials (`user_id`, `password`) or the
-/// admin's
-/// (`admin_user_id`, `admin_password` on the wire; then `as_admin` is true and `user` holds them).
+/// Asks for an endpoint. Join, Leave, Stats and the requests on groups carry the topic's credentials
+/// (`user_id`, `password`) or the admin's. The admin's are `admin_user_id` and `admin_password` on the wire;
+/// here `user` then holds them and `as_admin` is true.
 struct Join {
   Credentials user;
   TopicName topic;
@@ -129,30 +133,31 @@ struct Join {
   Transport transport = Transport::tcp;
   bool as_admin = false;
   Delivery delivery = Delivery::plain;
-  std::optional<CurvePublicKey> client_key = {};  ///< of the plain ZeroMQ socket that will connect
+  std::optional<CurvePublicKey> client_key = {};  ///< key of the plain ZeroMQ socket that will connect
 };
-/// Says that nobody will use an endpoint any more.
+/// Tells the broker that an endpoint is not used any more.
 struct Leave {
   Credentials user;
   TopicName topic;
   std::string bind_uri;
   bool as_admin = false;
 };
-/// Statistics of a topic, or with `topic` empty (and admin credentials) of the whole broker.
+/// Asks for the statistics of a topic. With `topic` empty, which requires admin credentials, for those of the
+/// whole broker.
 struct Stats {
   Credentials user;
   std::optional<TopicName> topic;
   bool as_admin = false;
 };
-/// Deletes the topic's default pull group, so that it no longer holds the log. Topic's or admin's
-/// credentials.
+/// Deletes a group of the topic, so that it no longer keeps messages in the log. Requires the topic's or the
+/// admin's credentials.
 struct DeleteGroup {
   Credentials user;
   TopicName topic;
   std::string group;
   bool as_admin = false;
 };
-/// Nothing is handed out by the group, or with `group` empty by the topic, until it is resumed.
+/// Stops dispatch until Resume: in the group, or with `group` empty in the whole topic.
 struct Pause {
   Credentials user;
   TopicName topic;
@@ -165,32 +170,35 @@ struct Resume {
   std::string group;
   bool as_admin = false;
 };
-/// The group goes on behind all that is stored; with `group` empty what is stored is dropped.
+/// Moves the group's cursor behind all stored messages. With `group` empty, drops all stored messages of the
+/// topic.
 struct Purge {
   Credentials user;
   TopicName topic;
   std::string group;
   bool as_admin = false;
 };
-/// What is asked of users takes the credentials of the administrator, or of a user who is one.
+/// Creates a user. The requests on users carry the credentials of the administrator, or of a user with admin
+/// rights.
 struct CreateUser {
   Credentials admin;
-  Credentials user;       ///< whom to create; without a password where `uid` is given
-  bool is_admin = false;  ///< may do what the administrator may
+  Credentials user;       ///< the new user; the password is empty if only `uid` is given
+  bool is_admin = false;  ///< the user gets the administrator's rights
   std::vector<TopicRight> rights;
-  std::optional<std::uint32_t> uid;  ///< of the operating system: who needs no password on an ipc socket
+  std::optional<std::uint32_t> uid;  ///< system user that needs no password on an ipc socket
 };
 struct DeleteUser {
   Credentials admin;
   std::string user_id;
 };
-/// Of a user; or, with `topic`, of the topic's own user. An administrator may, and whoever knows the old one.
+/// Changes the password of a user or, with `topic`, of the topic's own user. Permitted to an administrator,
+/// and to a client that knows the old password.
 struct SetPassword {
-  Credentials asker;  ///< `as_admin`: an administrator; else the user, with the old password
+  Credentials asker;  ///< an administrator if `as_admin`; otherwise the user, with the old password
   bool as_admin = false;
-  std::string user_id;  ///< empty only with `topic`
+  std::string user_id;  ///< may be empty only with `topic`
   std::optional<TopicName> topic;
-  std::string new_password;  ///< wiped at the end
+  std::string new_password;  ///< wiped by the destructor
   ~SetPassword() { wipe_text(new_password); }
 };
 struct GrantRights {
@@ -198,7 +206,7 @@ struct GrantRights {
   std::string user_id;
   TopicRight right;
 };
-/// Takes away what was granted with the same pattern.
+/// Removes the permissions that were granted with the same pattern.
 struct RevokeRights {
   Credentials admin;
   std::string user_id;
@@ -214,7 +222,7 @@ using Request =
     std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause, Resume, Purge,
                  CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version>;
 
-/// The wire word of a request's command, e.g. `create_topic`.
+/// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
   constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",   "leave",
                                         "stats",        "delete_group", "pause",        "resume", "purge",
@@ -227,20 +235,20 @@ constexpr std::string_view command_of(const Request& request) {
 // Replies. Every reply carries `cmd` and `status`; an ErrorReply has status "error".
 
 struct ErrorReply {
-  std::string cmd;  ///< echoed; empty where the request named none
+  std::string cmd;  ///< repeats the request's `cmd`; empty if the request had none
   ErrorCode code = ErrorCode::internal;
   std::string description;
 };
 
-/// create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping, and what changes users:
-/// nothing but success.
+/// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping and the requests
+/// that change users. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
-  /// leave of a consumer's endpoint: how many messages were handed to it, ever. A consumer that has received
-  /// that many has received them all and can close.
+  /// leave of a consumer's endpoint: how many messages the endpoint was given in total. A consumer that has
+  /// received that many has received all of them and can close.
   std::optional<std::uint64_t> messages_handed;
-  /// purge: how many messages were dropped, or passed over.
+  /// purge: how many messages were dropped or skipped.
   std::optional<std::uint64_t> messages = {};
 };
 
@@ -249,45 +257,45 @@ struct VersionReply {
   int protocol = 1;
 };
 
-/// What a join gives to connect with. A plain ZeroMQ socket shows id and secret as user name and password
-/// (the mechanism PLAIN), a session `ID.SECRET` in its first frame. The secret is wiped at the end, of each
-/// copy: moving is copying.
+/// The secret that a join returns for connecting. A plain ZeroMQ socket sends id and secret as user name and
+/// password (mechanism PLAIN); a session sends `ID.SECRET` in its first frame. The destructor wipes the
+/// secret in each copy; a move is a copy.
 struct Ticket {
   std::string id;
   std::string secret;
-  std::uint64_t expires_ms = 0;  ///< since 1970: who connects later joins again first
+  std::uint64_t expires_ms = 0;  ///< ms since 1970; a client that connects later has to join again first
   ~Ticket() { wipe_text(secret); }
   [[nodiscard]] std::string text() const { return id + "." + secret; }
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
-/// Whom a session's client has to find behind a TCP address.
+/// The identity that a session's client must find behind a TCP address.
 struct Tls {
-  std::string certificate_sha256;  ///< of the certificate as DER; 64 hexadecimal digits
+  std::string certificate_sha256;  ///< SHA-256 of the certificate in DER; 64 hexadecimal digits
   friend bool operator==(const Tls&, const Tls&) = default;
 };
 
 struct JoinReply {
   std::string topic;
   std::string bind_uri;
-  std::optional<Ticket> ticket;  ///< of all but raw consumers
+  std::optional<Ticket> ticket;  ///< missing for raw consumers
   std::string server_key =
-      {};  ///< of what is encrypted by CURVE: the key to connect to, Z85; empty: nothing is
-  std::optional<Tls> tls = {};  ///< of sessions that are encrypted by TLS
+      {};  ///< the public CURVE key to connect to, Z85; empty: the endpoint is not encrypted by CURVE
+  std::optional<Tls> tls = {};  ///< set for sessions that are encrypted by TLS
 };
 
 struct TopicListing {
   std::string topic;
   TopicSettings settings;
-  bool open = false;            ///< as in TopicStats; settings.open is what it was created with
-  bool open_by_broker = false;  ///< likewise
+  bool open = false;            ///< as in TopicStats; settings.open is the value at creation
+  bool open_by_broker = false;  ///< as in TopicStats
 };
 
 struct ListReply {
-  std::vector<TopicListing> topics;  ///< by name
+  std::vector<TopicListing> topics;  ///< ordered by name
 };
 
-/// A user, without anything secret.
+/// A user, without its secrets.
 struct UserListing {
   std::string user_id;
   bool admin = false;
@@ -296,41 +304,42 @@ struct UserListing {
 };
 
 struct UserListReply {
-  std::vector<UserListing> users;  ///< by name
+  std::vector<UserListing> users;  ///< ordered by name
 };
 
-/// One group of a topic.
+/// Statistics of one consumer group.
 struct GroupStats {
-  std::string group;                   ///< empty: of a consumer that gave it no name
-  std::string mode = "group";          ///< group: shared; own: of one consumer
-  std::uint64_t next_offset = 0;       ///< the next message to be handed out
-  std::uint64_t committed_offset = 0;  ///< where it would go on after a crash of the broker
-  std::uint64_t pending = 0;           ///< messages it is not done with: ready, in flight and retrying
-  std::uint64_t ready = 0;             ///< of these: can be handed out now
-  std::uint64_t in_flight = 0;         ///< of these: with a consumer that has not acknowledged them
+  std::string group;                   ///< empty for a consumer without a name
+  std::string mode = "group";          ///< group: shared by consumers; own: of one consumer
+  std::uint64_t next_offset = 0;       ///< the next message to dispatch
+  std::uint64_t committed_offset = 0;  ///< where the group would continue after a crash of the broker
+  std::uint64_t pending = 0;           ///< messages not settled: ready, in flight or retrying
+  std::uint64_t ready = 0;             ///< of these: can be dispatched now
+  std::uint64_t in_flight = 0;         ///< of these: delivered to a consumer and not acknowledged
   std::uint64_t retrying = 0;          ///< of these: rejected, and their delay has not passed
-  std::uint64_t lag = 0;               ///< of these: with no consumer; ready and retrying together
-  std::uint64_t lost = 0;              ///< messages trimmed or dropped before it was handed them
-  std::uint64_t consumers = 0;         ///< connected
+  std::uint64_t lag = 0;               ///< of these: not with a consumer; ready plus retrying
+  std::uint64_t lost = 0;              ///< messages trimmed or dropped before the group got them
+  std::uint64_t consumers = 0;         ///< connected consumers
   std::uint64_t unacknowledged = 0;    ///< of in_flight: with consumers over sessions
-  std::uint64_t redelivered = 0;       ///< messages handed out again, each time
-  std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not done with; 0: there is none
-  bool paused = false;                 ///< by itself, whether or not its topic is
-  std::string blocked_by;  ///< why consumers wait though messages are ready: empty, or `disk: WHY`
+  std::uint64_t redelivered = 0;       ///< redeliveries; a message counts each time
+  std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not settled; 0: there is none
+  bool paused = false;                 ///< the group itself is paused, whether or not its topic is
+  std::string blocked_by;  ///< why consumers wait although messages are ready: empty, or `disk: WHY`
 };
 
-/// One plain subscriber (one `sub` join).
+/// Statistics of one plain subscriber (one `sub` join).
 struct SubscriberStats {
   std::string bind_uri;
   bool connected = false;
   std::uint64_t next_offset = 0;
   std::uint64_t lag = 0;
   std::uint64_t delivered = 0;
-  std::uint64_t lost = 0;  ///< messages the log had moved past before it could be sent them
-  std::string blocked_by;  ///< as of a group
+  std::uint64_t lost = 0;  ///< messages that the log dropped before they could be sent
+  std::string blocked_by;  ///< why the subscriber waits, as in GroupStats
 };
 
-/// docs/protocol.md, "stats", defines every one; counting starts at the broker's start (`since_ms`).
+/// Statistics of a topic. docs/protocol.md, "stats", defines each field. Counting starts at the broker's
+/// start (`since_ms`).
 struct TopicStats {
   std::string topic;
   BrokerType topic_type = BrokerType::queue;
@@ -341,23 +350,23 @@ struct TopicStats {
   std::uint64_t queue_size = 0;
   std::uint64_t total_bytes_written = 0;
   std::uint64_t total_bytes_read = 0;
-  // Beyond 2015.
-  std::uint64_t deliveries = 0;           ///< all copies to all consumers
-  std::uint64_t dropped = 0;              ///< by `drop_oldest`, or `direct` with nobody left to take it
+  // Fields added after the 2015 protocol.
+  std::uint64_t deliveries = 0;           ///< all copies to all consumers, redeliveries included
+  std::uint64_t dropped = 0;              ///< by `drop_oldest`, or by `direct` without a ready consumer
   std::uint64_t rejected = 0;             ///< by `reject`
-  std::uint64_t refused = 0;              ///< too large, or of several parts
-  std::uint64_t unclaimed_dropped = 0;    ///< turned over while no group existed
+  std::uint64_t refused = 0;              ///< too large, or with several parts
+  std::uint64_t unclaimed_dropped = 0;    ///< overwritten while no group existed
   std::uint64_t corrupt = 0;              ///< lost to damage on the disk
-  std::uint64_t refused_connections = 0;  ///< plain clients without a ticket that lets them in
+  std::uint64_t refused_connections = 0;  ///< plain clients without a ticket that admits them
   std::uint64_t first_offset = 0;
   std::uint64_t next_offset = 0;
   std::uint64_t durable_offset = 0;
-  std::uint64_t log_bytes = 0;  ///< held now, in memory or as whole files on disk
-  std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
+  std::uint64_t log_bytes = 0;  ///< stored now, in memory or as whole files on disk
+  std::string blocked_by;       ///< why producers wait: empty, `group:NAME`, `disk`, `nobody connected`
   bool paused = false;
   std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
-  bool open = false;            ///< takes plain clients without a ticket, for whatever reason
-  bool open_by_broker = false;  ///< … because the broker has been told to, for every topic
+  bool open = false;            ///< accepts plain clients without a ticket, by its settings or the broker's
+  bool open_by_broker = false;  ///< `open`, because the broker is configured to open every topic
   TopicSettings settings;
   std::vector<GroupStats> groups;
   std::vector<SubscriberStats> subscribers;
@@ -369,7 +378,7 @@ struct BrokerStats {
   std::uint64_t since_ms = 0;
   std::uint64_t uptime_ms = 0;
   std::uint64_t topics = 0;
-  std::uint64_t connections = 0;  ///< producers and consumers, completed handshakes
+  std::uint64_t connections = 0;  ///< producers and consumers that completed the handshake
   std::uint64_t messages_received = 0;
   std::uint64_t messages_sent = 0;
   std::uint64_t deliveries = 0;
@@ -377,13 +386,13 @@ struct BrokerStats {
   std::uint64_t total_bytes_read = 0;
   std::uint64_t log_bytes = 0;
   std::uint64_t auth_failures = 0;
-  std::uint64_t throttled_requests = 0;     ///< refused because their source asked too much
-  std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that lets them in
-  std::uint64_t displaced_connections = 0;  ///< ended before they said who they were, to make room for others
-  std::map<std::string, std::uint64_t> limits_reached;  ///< how often each has refused somebody, by its name
+  std::uint64_t throttled_requests = 0;     ///< refused because their source sent too many
+  std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that admits them
+  std::uint64_t displaced_connections = 0;  ///< unauthenticated connections closed to make room for others
+  std::map<std::string, std::uint64_t> limits_reached;  ///< refusals of each limit, by its name
   std::string data_dir;
-  bool encrypted = false;  ///< it speaks to nobody in clear
-  bool insecure = false;   ///< other machines reach it, and it speaks in clear
+  bool encrypted = false;  ///< refuses unencrypted connections
+  bool insecure = false;   ///< reachable from other machines without encryption
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
@@ -413,7 +422,7 @@ constexpr std::string_view to_word(Delivery delivery) {
   return delivery == Delivery::plain ? "plain" : "session";
 }
 
-/// The enumerator of a wire word, or nothing for an unknown word: `from_word<Overflow>("block")`.
+/// Returns the enumerator of a wire word; nothing for an unknown word: `from_word<Overflow>("block")`.
 template <typename Enum>
 constexpr std::optional<Enum> from_word(std::string_view word) {
   constexpr int count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType> ? 4
@@ -425,7 +434,7 @@ constexpr std::optional<Enum> from_word(std::string_view word) {
   return std::nullopt;
 }
 
-/// The name of the group that every plain `pull` consumer shares.
+/// The name of the consumer group that all plain `pull` consumers share.
 inline constexpr std::string_view default_group = "default";
 
 }  // namespace lightq::inline v1::protocol

@@ -1,6 +1,6 @@
-/// The control protocol in JSON: parse_request, parse_reply and to_json. Layer: protocol.
-/// The one public home of nlohmann/json; what it costs to compile is why producer.hpp and consumer.hpp stay
-/// away from it, and why a program may compile it once (json_functions.hpp).
+/// The control protocol in JSON: parse_request, parse_reply and to_json. Layer: protocol. This is the only
+/// public header that includes nlohmann/json. Because that library is slow to compile, producer.hpp and
+/// consumer.hpp do not include this header, and a program may compile it once (json_functions.hpp).
 #pragma once
 
 #include <lightq/protocol/json_functions.hpp>  // IWYU pragma: export

@@ -1,4 +1,5 @@
-/// Reads the fields of one JSON object strictly: nothing is coerced, wrapped or guessed. Layer: protocol.
+/// Reads and writes the fields of one JSON object. Reading is strict: it never converts, wraps or guesses a
+/// value. Layer: protocol.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,16 @@
 
 namespace lightq::inline v1::protocol::detail {
 
-/// What is read: found by name in logarithmic time, however many names a stranger sends.
+/// A document that was read. It finds a name in logarithmic time, however many names a peer sends.
 using Json = nlohmann::json;
-/// What is written: fields stay in the order of docs/protocol.md.
+/// A document to write. Its fields keep the order of docs/protocol.md.
 using OrderedJson = nlohmann::ordered_json;
 
-/// JSON numbers above it are read differently by different programs.
+/// The largest number that is accepted. Programs differ in how they read larger JSON numbers.
 inline constexpr std::uint64_t number_max = (std::uint64_t{1} << 63) - 1;
 
-/// Builds a document, and finds names that an object has twice. The library's own way to look at names while
-/// it reads (a callback) walks all that an array holds after each object in it.
+/// Builds a document and finds names that occur twice in an object. The library's own callback for names is
+/// too slow: after each object in an array it walks the whole array.
 class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
   explicit NameWatch(Json& to) : Base(to, /*allow_exceptions_=*/false) {}
@@ -44,26 +45,27 @@ class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
     std::set<std::string>& names = names_.back();
     if (names.insert(name).second) return Base::key(name);
     if (repeated_.empty()) repeated_ = name.substr(0, 64);
-    // Under a name of its own, so that nothing is overwritten, which would stay in memory.
+    // Stores the value under a name of its own. An overwritten value would stay in memory unwiped.
     std::string other;
     do {
       other = name + '\0' + std::to_string(++repeats_);
     } while (!names.insert(other).second);
     return Base::key(other);
   }
-  /// Empty: there was none.
+  /// Returns the first repeated name, cut at 64 bytes; empty if there was none.
   [[nodiscard]] const std::string& repeated() const { return repeated_; }
 
  private:
   using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-  std::vector<std::set<std::string>> names_;  // of each object that is being read, the innermost last
+  std::vector<std::set<std::string>> names_;  // one set for each object that is being read, the innermost
+                                              // last
   std::size_t repeats_ = 0;
   std::string repeated_;
 };
 
-/// The object that `text` is, in which no object has a name twice. Errors: request_too_large,
-/// invalid_json (not JSON, not UTF-8, too deep, a number out of range), invalid_request (a repeated name),
-/// invalid_cmd (JSON, but not an object).
+/// Parses `text` as an object in which no object has a name twice. Errors: request_too_large, invalid_json
+/// (not JSON, not UTF-8, too deep, a number out of range), invalid_request (a repeated name), invalid_cmd
+/// (JSON, but not an object).
 inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
   if (auto fault = scan_json(text, bytes_max)) return *std::move(fault);
   Json object;
@@ -76,12 +78,13 @@ inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
   return object;
 }
 
-/// Text of a document. Strings that are not UTF-8 (a file system's, say) get replacement characters.
+/// Returns the text of a document. Strings that are not UTF-8 (file names, for example) get replacement
+/// characters.
 inline std::string dump(const OrderedJson& document) {
   return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-/// Overwrites every text in the document, which is of no use then.
+/// Overwrites every string in the document, which is useless afterwards.
 template <typename Document>
 void wipe_texts(Document& document) {
   if (auto* const text = document.template get_ptr<std::string*>()) wipe_text(*text);
@@ -89,18 +92,19 @@ void wipe_texts(Document& document) {
   for (Document& part : document) wipe_texts(part);
 }
 
-/// Of an object that is to hold secrets, before they are put in: one that grows copies its texts, and frees
-/// the old ones as they are. The same object.
+/// Reserves space for the fields of an object before secrets are put into it, and returns the same object. An
+/// object that grows would copy its strings and free the old ones unwiped.
 inline OrderedJson& with_room(OrderedJson& object) {
   constexpr std::size_t fields_enough = 32;  // a request or reply with secrets has fewer
   object.get_ref<OrderedJson::object_t&>().reserve(fields_enough);
   return object;
 }
 
-/// As `dump`, of a document that holds secrets: the text is its only copy then.
+/// Returns the text of a document that holds secrets, as `dump` does, and wipes the document. The returned
+/// text is then the only copy.
 inline std::string dump_and_wipe(OrderedJson& document) {
   std::string text;
-  text.reserve(limits::request_bytes_max);  // a text that grows leaves copies behind
+  text.reserve(limits::request_bytes_max);  // a string that grows leaves copies behind
   nlohmann::detail::serializer<OrderedJson>(nlohmann::detail::output_adapter<char, std::string>(text), ' ',
                                             OrderedJson::error_handler_t::replace)
       .dump(document, false, false, 0);
@@ -109,8 +113,8 @@ inline std::string dump_and_wipe(OrderedJson& document) {
   return text;
 }
 
-/// Reads fields one after the other and keeps the first error; reads after an error yield defaults. Values
-/// are never quoted in errors: they may be secrets.
+/// Reads fields in turn and keeps the first error; reads after an error return defaults. Error texts never
+/// quote a value, because it may be a secret. Lifetime: the object must outlive the reader.
 class FieldReader {
  public:
   explicit FieldReader(const Json& object, std::string prefix = {})
@@ -125,7 +129,8 @@ class FieldReader {
     }
   }
 
-  /// A text of bytes_min to bytes_max bytes without NUL. Missing: an error, or "" if `optional`.
+  /// Returns a string of bytes_min to bytes_max bytes without NUL. If the field is missing: an error, or ""
+  /// if `optional`.
   std::string text(const char* name, std::size_t bytes_min, std::size_t bytes_max, bool optional = false) {
     const auto range = std::to_string(bytes_min) + " to " + std::to_string(bytes_max) + " bytes";
     const Json* value = find(name, optional, "a text of " + range);
@@ -139,7 +144,7 @@ class FieldReader {
     return *text;
   }
 
-  /// A whole number from `min` to `max`; `fallback` where the field is missing.
+  /// Returns a whole number from `min` to `max`, or `fallback` if the field is missing.
   std::uint64_t number(const char* name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
     const Json* value = find(name, true, "");
     if (value == nullptr) return fallback;
@@ -161,8 +166,8 @@ class FieldReader {
     return value->get<bool>();
   }
 
-  /// One of `choices`, the words of Enum (as in "block, reject"). Missing: `fallback`, or an error if there
-  /// is none.
+  /// Returns the enumerator for one of `choices`, the words of Enum (for example "block, reject"). If the
+  /// field is missing: `fallback`, or an error if there is no fallback.
   template <typename Enum>
   Enum word(const char* name, std::string_view choices, std::optional<Enum> fallback) {
     const Json* value = find(name, fallback.has_value(), "one of " + std::string(choices));
@@ -173,8 +178,8 @@ class FieldReader {
     return found.value_or(Enum{});
   }
 
-  /// A list of at most `count_max` texts, each of which `take` is called with; false: it is none of those
-  /// that may stand there. Missing: an error.
+  /// Calls `take` with each string of a list of at most `count_max`. `take` returns false for a string that
+  /// is not allowed in the list, which is an error. A missing list is an error.
   template <typename Take>
   void texts(const char* name, std::size_t count_max, Take&& take) {
     const Json* value = find(name, false, "a list");
@@ -187,7 +192,8 @@ class FieldReader {
     }
   }
 
-  /// A list of at most `count_max` objects; `read` is called with a reader of each. Missing: none.
+  /// Calls `read` with a FieldReader for each object of a list of at most `count_max`. A missing list counts
+  /// as empty.
   template <typename Read>
   void objects(const char* name, std::size_t count_max, Read&& read) {
     const Json* value = find(name, true, "");
@@ -203,7 +209,7 @@ class FieldReader {
     }
   }
 
-  /// A topic's (or group's) name; nothing after an error.
+  /// Returns the name of a topic or group; nothing after an error.
   std::optional<TopicName> name(const char* field) {
     const Json* value = find(field, false, name_rule);
     if (value == nullptr) return std::nullopt;

@@ -1,5 +1,5 @@
-/// What turns the control protocol into JSON and back, declared; the definitions follow in json.hpp, or in a
-/// translation unit of their own. docs/protocol.md specifies every field. Layer: protocol.
+/// Declares the functions that convert the control protocol to and from JSON. The definitions follow in
+/// json.hpp, or in a translation unit of their own. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
-/// A program with many translation units may compile the JSON once: define LIGHTQ_COMPILED_JSON for all of
-/// them, and in one also LIGHTQ_JSON_DEFINITIONS before the first include. Otherwise everything is inline.
+/// A program with many translation units may compile the JSON once. It defines LIGHTQ_COMPILED_JSON for all
+/// of them, and in one of them also LIGHTQ_JSON_DEFINITIONS before the first include. Otherwise everything is
+/// inline.
 #if defined(LIGHTQ_COMPILED_JSON)
 #define LIGHTQ_JSON
 #else
@@ -22,46 +23,49 @@
 
 namespace lightq::inline v1::protocol {
 
-/// What became of a request's text.
+/// The result of parse_request.
 struct ParsedRequest {
   Result<Request> request;
-  std::string cmd;  ///< to echo in the answer, whether or not the request is good; empty where there is none
+  std::string cmd;  ///< to repeat in the reply, whether or not the request is valid; empty if there is none
 };
 
-/// Reads a request. Unknown fields are ignored; a known one that is missing, of the wrong type or out of its
-/// range is refused with a sentence that names it and its range, never its value. Of secrets no copy is left
-/// behind but in what is answered, and in `text`. Any thread.
-/// Errors: request_too_large, invalid_json, invalid_cmd, invalid_request.
+/// Parses a request. Unknown fields are ignored. A known field that is missing, has the wrong type or is out
+/// of its range is refused. The error's sentence names the field and its range, never its value. Copies of
+/// secrets remain only in the returned request and in `text`. Thread: any. Errors: request_too_large,
+/// invalid_json, invalid_cmd, invalid_request.
 LIGHTQ_JSON ParsedRequest parse_request(std::string_view text,
                                         std::size_t bytes_max = limits::request_bytes_max);
 
-/// The request as one line of JSON, credentials included: never log it, and wipe it after use. No other copy
-/// of them is left behind. Any thread.
+/// Returns the request as one line of JSON, credentials included. Never log it, and wipe it after use. No
+/// other copy of the credentials remains. Thread: any.
 LIGHTQ_JSON std::string to_json(const Request& request);
 
-/// The reply as one line of JSON; `cmd` and `status` come first. Any thread.
+/// Returns the reply as one line of JSON; `cmd` and `status` come first. Thread: any.
 LIGHTQ_JSON std::string to_json(const Reply& reply);
 
-/// Reads what a broker answered to `asked`. An answer of status "error" is a value, an ErrorReply (a code
-/// this version does not know becomes `internal`, its description stays); an answer that is not one is an
-/// Error: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Any thread.
+/// Parses the broker's reply to `asked`. A reply of status "error" is returned as an ErrorReply; a code that
+/// this version does not know becomes `internal`, and its description is kept. Errors, for a text that is no
+/// valid reply: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Thread:
+/// any.
 LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text);
 
-/// What broker.json says, or server_key.json, which has no pid and no version.
+/// The content of broker.json, or of server_key.json, which has no pid and no version.
 struct BrokerFile {
   std::uint64_t pid = 0;
   std::string control_uri;
   std::string version;
-  std::string server_key;  ///< its public key, Z85; empty: it does not encrypt
-  /// The name of a Unix control socket in the directory of the file, for the broker's user and root; empty:
-  /// there is none.
+  std::string server_key;  ///< the broker's public key, Z85; empty: the broker does not encrypt
+  /// The file name of a Unix control socket in the directory of this file, for the broker's user and root.
+  /// Empty: there is none.
   std::string control_socket;
 };
 
-/// The content of a broker.json or server_key.json; nothing if it is none. Any thread.
+/// Parses the content of a broker.json or server_key.json; returns nothing for any other content. Thread:
+/// any.
 LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text);
 
-/// The administrator's credentials in an admin.json; nothing if it is not one. Any thread.
+/// Returns the administrator's credentials from the content of an admin.json; nothing for any other content.
+/// Thread: any.
 LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text);
 
 }  // namespace lightq::inline v1::protocol

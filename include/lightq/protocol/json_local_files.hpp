@@ -1,6 +1,6 @@
-/// Reads the two JSON files that a broker leaves in its data directory for programs on the same machine:
-/// broker.json (and server_key.json, which is like it) and admin.json (docs/protocol.md, "Files for the same
-/// machine"). Layer: protocol.
+/// Reads the JSON files in a broker's data directory for programs on the same machine: broker.json and
+/// admin.json. server_key.json has the form of broker.json. See docs/protocol.md, "Files for the same
+/// machine". Layer: protocol.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace lightq::inline v1::protocol {
 
 namespace detail {
-/// The value of a text member; empty when it is missing or no text.
+/// Returns the value of a string member; empty if it is missing or not a string.
 inline std::string text_member(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();

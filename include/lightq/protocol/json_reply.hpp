@@ -1,4 +1,4 @@
-/// Control replies as JSON and back. docs/protocol.md specifies every field. Layer: protocol.
+/// Converts control replies to and from JSON. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ namespace lightq::inline v1::protocol {
 
 namespace detail {
 
-/// A list of limits::topics_max topics fits.
+/// The longest reply that a client reads: enough for a list of limits::topics_max topics.
 inline constexpr std::size_t reply_bytes_max = 64 * limits::MiB;
 inline constexpr std::size_t reply_text_bytes_max = 64 * limits::KiB;
 
-// One table per struct, for writing and reading alike: visit("field", member).
+// One table of fields per struct, used for writing and for reading: visit("field", member).
 
 template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, GroupStats>
@@ -61,7 +61,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("blocked_by", stats.blocked_by);
 }
 
-/// Those that mean something for the broker_type, which is the first: what create_topic would take.
+/// Visits `broker_type` first, then only the settings that apply to it: those that create_topic would accept.
 template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicSettings>
 void visit_fields(S& settings, Visit&& visit) {
@@ -177,7 +177,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("insecure", stats.insecure);
 }
 
-/// Writes one field after the other into `to`.
+/// Writes the fields of a struct into `to`.
 struct FieldWriter {
   OrderedJson& to;
 
@@ -216,7 +216,7 @@ struct FieldWriter {
   }
 };
 
-/// Reads one field after the other; a missing one keeps its default, so that a newer client understands an
+/// Reads the fields of a struct. A missing field keeps its default, so that a newer client understands an
 /// older broker.
 struct FieldLoader {
   const Json& object;
@@ -353,7 +353,7 @@ Reply read_stats_reply(const FieldLoader& load) {
   return stats;
 }
 
-/// Reads the reply that belongs to each kind of request; commands without fields of their own are OkReply.
+/// Reads the reply to each kind of request. A reply without fields of its own becomes an OkReply.
 struct ReplyReader {
   const Json& object;
   FieldReader& fields;

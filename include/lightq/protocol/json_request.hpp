@@ -1,4 +1,4 @@
-/// Control requests as JSON and back. docs/protocol.md specifies every field. Layer: protocol.
+/// Converts control requests to and from JSON. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@ inline Credentials read_credentials(FieldReader& fields, const char* user_id, co
 inline Credentials read_admin(FieldReader& fields) {
   return read_credentials(fields, "admin_user_id", "admin_password");
 }
-/// The topic's credentials; empty ones where both fields are left out.
+/// Returns the topic's credentials; empty ones if both fields are missing.
 inline Credentials read_optional_user(FieldReader& fields) {
   if (!fields.has("user_id") && !fields.has("password")) return {};
   return read_credentials(fields, "user_id", "password");
 }
-/// The admin's credentials where `admin_user_id` is given, otherwise the topic's.
+/// Returns the admin's credentials if `admin_user_id` or `admin_password` is given, otherwise the topic's.
 inline Credentials read_either(FieldReader& fields, bool& as_admin) {
   as_admin = fields.has("admin_user_id") || fields.has("admin_password");
   return as_admin ? read_admin(fields) : read_optional_user(fields);
@@ -113,7 +113,7 @@ inline Result<Request> read_delete_group(FieldReader& fields) {
   return Request(DeleteGroup{std::move(user), *std::move(topic), group->text(), as_admin});
 }
 
-/// What is asked of a topic, or with `group` of that group.
+/// Reads a request on a topic, or on a group of it if `group` is given.
 template <typename Asked>
 Result<Request> read_of_group(FieldReader& fields) {
   bool as_admin = false;
@@ -156,7 +156,7 @@ inline Result<Request> read_set_password(FieldReader& fields) {
   return Request(std::move(asked));
 }
 
-/// `grant` or `revoke`.
+/// Reads `grant` or `revoke`.
 template <typename Asked>
 Result<Request> read_change_of_rights(FieldReader& fields) {
   Asked asked;
@@ -173,7 +173,7 @@ inline Result<Request> read_list_users(FieldReader& fields) {
   return Request(ListUsers{std::move(admin)});
 }
 
-/// Of the commands on users; nothing: it is none of them.
+/// Reads a command on users; returns nothing for any other command.
 inline std::optional<Result<Request>> read_user_request(std::string_view cmd, FieldReader& fields) {
   if (cmd == "create_user") return read_create_user(fields);
   if (cmd == "delete_user") return read_delete_user(fields);
@@ -208,7 +208,7 @@ inline void write_credentials(OrderedJson& to, const Credentials& from, bool as_
   to[as_admin ? "admin_password" : "password"] = from.password;
 }
 
-/// Adds a request's fields to the document that holds its `cmd`.
+/// Adds a request's fields to the document that already holds its `cmd`.
 struct RequestWriter {
   OrderedJson& to;
 

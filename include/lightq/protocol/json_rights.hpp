@@ -1,4 +1,4 @@
-/// Users' rights as JSON members, in requests, answers and the catalogue. docs/protocol.md, "Users". Layer:
+/// Users' rights as JSON members, in requests, replies and the catalogue. docs/protocol.md, "Users". Layer:
 /// protocol.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr std::array<std::pair<std::string_view, bool Rights::*>, 3> righ
     {"manage", &Rights::manage},
 }};
 
-/// The list of words, at least one of them.
+/// Reads the list of permission words, which must have at least one.
 inline Rights read_right_words(FieldReader& fields, const char* name) {
   Rights rights;
   fields.texts(name, right_words.size(), [&](const std::string& text) {
@@ -45,7 +45,7 @@ inline OrderedJson right_words_of(const Rights& rights) {
   return words;
 }
 
-/// The members `topic`, a pattern, and `rights`.
+/// Reads the members `topic`, a pattern, and `rights`.
 inline TopicRight read_right(FieldReader& fields) {
   TopicRight right;
   right.topic = fields.text("topic", 1, limits::topic_pattern_bytes_max);
@@ -62,7 +62,8 @@ inline void write_right(OrderedJson& to, const TopicRight& right) {
   to["rights"] = right_words_of(right.rights);
 }
 
-/// A list of them; missing: none. How many a user may have is looked at where it gets them.
+/// Reads a list of grants; a missing list counts as empty. The number of grants per user is checked later,
+/// when the user is changed.
 inline std::vector<TopicRight> read_rights(FieldReader& fields, const char* name) {
   std::vector<TopicRight> rights;
   fields.objects(name, limits::request_bytes_max,
@@ -76,9 +77,9 @@ inline OrderedJson list_of_rights(const std::vector<TopicRight>& rights) {
   return list;
 }
 
-/// A number of the operating system's; missing: nothing.
+/// Reads a user id of the operating system; nothing if the member is missing.
 inline std::optional<std::uint32_t> read_uid(FieldReader& fields) {
-  constexpr std::uint64_t uid_max = 0xFFFFFFFE;  // the one above means "none" to the system
+  constexpr std::uint64_t uid_max = 0xFFFFFFFE;  // 0xFFFFFFFF means "no user" to the system
   if (!fields.has("uid")) return std::nullopt;
   return static_cast<std::uint32_t>(fields.number("uid", 0, uid_max, 0));
 }

@@ -1,5 +1,6 @@
-/// A look at foreign JSON before any parser sees it: size, nesting, and the command. Layer: protocol.
-/// nlohmann's own functions recurse as deep as a document nests, so depth is bounded on the bytes.
+/// Checks JSON from a peer before any parser reads it: size, nesting, and the command. Layer: protocol.
+/// nlohmann's functions recurse as deep as a document nests, so its depth is limited before they see the
+/// bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace lightq::inline v1::protocol::detail {
 
-/// The deepest nesting of brackets outside strings. Needs no well-formed document; stops counting at `stop`.
+/// Returns the deepest nesting of brackets outside strings. Stops counting at `stop`. The document may be
+/// malformed.
 constexpr std::size_t nesting_depth(std::string_view text, std::size_t stop) {
   std::size_t depth = 0;
   std::size_t deepest = 0;
@@ -34,14 +36,14 @@ constexpr std::size_t nesting_depth(std::string_view text, std::size_t stop) {
   return deepest;
 }
 
-/// The error of a document that is longer than `bytes_max`.
+/// Returns the error for a document longer than `bytes_max`.
 inline Error document_too_large(std::uint64_t bytes, std::size_t bytes_max) {
   return {ErrorCode::request_too_large, "the document has " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(bytes_max) + " are accepted"};
 }
 
-/// Why a document is not even parsed, or nothing: empty, longer than `bytes_max`, or nested deeper than
-/// limits::json_depth_max.
+/// Returns an error for a document that must not be parsed, otherwise nothing: empty, longer than
+/// `bytes_max`, or nested deeper than limits::json_depth_max.
 inline std::optional<Error> scan_json(std::string_view text, std::size_t bytes_max) {
   if (text.empty()) return Error{ErrorCode::invalid_json, "an empty message is not a JSON object"};
   if (text.size() > bytes_max) return document_too_large(text.size(), bytes_max);
@@ -52,8 +54,8 @@ inline std::optional<Error> scan_json(std::string_view text, std::size_t bytes_m
   return std::nullopt;
 }
 
-/// The command that a document names in its first KiB, without a look at the rest; empty: it names none
-/// there, or one that is no word of small letters and underscores. Needs no well-formed document.
+/// Returns the command that a document names in its first KiB, without reading the rest. Empty if there is
+/// none, or if it is not a word of small letters and underscores. The document may be malformed.
 constexpr std::string_view command_in_front(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
@@ -69,7 +71,7 @@ constexpr std::string_view command_in_front(std::string_view text) {
     if (i >= text.size()) return {};
     if (depth != 1 || text.substr(begin, i - begin) != "cmd") continue;
     std::size_t at = text.find_first_not_of(blanks, i + 1);
-    if (at == text.npos || text[at] != ':') continue;  // a text, not a name
+    if (at == text.npos || text[at] != ':') continue;  // a value, not a member's name
     at = text.find_first_not_of(blanks, at + 1);
     if (at == text.npos || text[at] != '"') return {};
     const std::size_t end = text.find_first_not_of(letters, at + 1);

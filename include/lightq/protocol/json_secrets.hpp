@@ -1,4 +1,4 @@
-/// Reads JSON that holds secrets, so that nothing of it stays in memory. Layer: protocol.
+/// Parses JSON that holds secrets, without leaving copies of them in memory. Layer: protocol.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,14 @@
 
 namespace lightq::inline v1::protocol::detail {
 
-/// As parse_object, of a text that holds secrets: the object is their only copy afterwards, but for the text,
-/// and the caller wipes both (wipe_texts, wipe_stack). Where the text is refused there is none.
+/// Parses a text that holds secrets, as parse_object does. Afterwards only the returned object and `text`
+/// hold the secrets. The caller wipes both (wipe_texts, wipe_stack). If the text is refused, only `text`
+/// holds them.
 ///
-/// The parser keeps what it reads in two buffers, which it lets grow and frees as they are, and quotes a
-/// text in which it finds a mistake. So it is given none with mistakes; and the text stands between two
-/// others, the first of which makes the buffers large enough, and the last overwrites them.
+/// The parser collects strings in two buffers. It lets them grow, frees them unwiped, and quotes a string in
+/// which it finds a mistake. Therefore the text is checked first, and the parser only gets valid JSON. The
+/// text is placed between two filler strings: the first makes the buffers large enough, the second overwrites
+/// them.
 inline Result<Json> parse_secrets(std::string_view text, std::size_t bytes_max) {
   if (auto fault = scan_json(text, bytes_max)) return *std::move(fault);
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";

@@ -7,7 +7,7 @@
 
 namespace lightq::inline v1::protocol::detail {
 
-/// A setting that means nothing for the topic's broker_type is refused rather than ignored.
+/// Fails for a setting that does not apply to the topic's broker_type; such a setting is never ignored.
 inline void check_applicable(FieldReader& fields, BrokerType type) {
   if (!has_ring(type) && fields.has("ring_bytes"))
     fields.fail("ring_bytes", "only for broker_type queue, queue_file");
@@ -39,7 +39,7 @@ inline TopicSettings read_settings(FieldReader& fields) {
   return settings;
 }
 
-/// Only what differs from the defaults, so that a setting which does not apply is not sent.
+/// Writes only the settings that differ from their defaults, so that settings that do not apply are not sent.
 inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   const TopicSettings defaults;
   to["broker_type"] = to_word(settings.broker_type);

@@ -1,4 +1,4 @@
-/// Whether a text is JSON, found out without keeping any of it. Layer: protocol.
+/// Checks whether a text is JSON without keeping any part of it. Layer: protocol.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,22 @@
 
 namespace lightq::inline v1::protocol::detail {
 
-/// One text; RFC 8259, with UTF-8 as Unicode has it and numbers that a double can hold. One thread.
+/// Checks one text against RFC 8259, with strict UTF-8 (Unicode) and numbers that a double can hold. For one
+/// thread. Lifetime: the text must outlive the object.
 class JsonSyntax {
  public:
   explicit JsonSyntax(std::string_view text) : text_(text) {}
 
-  /// One value, with nothing but white space around it, nested at most limits::json_depth_max deep. A NUL
-  /// behind it ends the text, as C has it.
+  /// Returns true if the text is one value with nothing but white space around it, nested at most
+  /// limits::json_depth_max deep. A NUL after it ends the text, as in C.
   [[nodiscard]] bool is_json() {
     skip_space();
     return value(0) && (ends() || text_[at_] == '\0');
   }
-  /// What was JSON.
+  /// Returns the part of the text that is_json has accepted.
   [[nodiscard]] std::string_view document() const { return text_.substr(0, at_); }
-  /// Of the texts that were passed: bytes from where the longest begins to what follows it, without what is
-  /// white space there.
+  /// Returns the length of the longest string so far, from its opening quote to the next token. White space
+  /// after the string counts.
   [[nodiscard]] std::size_t longest_text() const { return longest_; }
 
  private:
@@ -50,7 +51,7 @@ class JsonSyntax {
   }
   static bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
 
-  /// With the white space behind it.
+  /// Reads a value and the white space after it.
   bool value(std::size_t depth) {
     const bool good = one_value(depth);
     skip_space();
@@ -112,7 +113,7 @@ class JsonSyntax {
     return true;
   }
 
-  /// With the white space behind it.
+  /// Reads a string and the white space after it.
   bool text() {
     const std::size_t begin = at_;
     if (!take('"')) return false;
@@ -126,7 +127,7 @@ class JsonSyntax {
   bool character() {
     constexpr unsigned char first_printable = 0x20;
     constexpr unsigned char first_of_several = 0x80;
-    if (here() < first_printable) return false;  // the end, too
+    if (here() < first_printable) return false;  // includes the end of the text
     if (here() >= first_of_several) return several_bytes();
     if (!take('\\')) {
       ++at_;
@@ -135,7 +136,7 @@ class JsonSyntax {
     if (take('u')) return escaped_unit();
     return !ends() && std::string_view("\"\\/bfnrt").find(text_[at_++]) != std::string_view::npos;
   }
-  /// The digits of an escape, and those of the second one where it takes two.
+  /// Reads the digits of a `\u` escape. A leading surrogate needs a second escape, which is read too.
   bool escaped_unit() {
     const int unit = hexadecimal();
     const bool leads = unit >= 0xD800 && unit < 0xDC00;
@@ -144,7 +145,7 @@ class JsonSyntax {
     const int second = hexadecimal();
     return second >= 0xDC00 && second <= 0xDFFF;
   }
-  /// Four digits; less than 0: there are not.
+  /// Reads four hexadecimal digits; returns -1 if there are fewer.
   int hexadecimal() {
     int unit = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
@@ -155,7 +156,7 @@ class JsonSyntax {
     }
     return unit;
   }
-  /// A character of two bytes or more, in its shortest form, and none of the surrogates.
+  /// Reads a character of two bytes or more. It must be in its shortest form and not a surrogate.
   bool several_bytes() {
     const std::uint8_t lead = here();
     if (lead < 0xC2 || lead > 0xF4) return false;

@@ -1,4 +1,4 @@
-/// Frames of consumers. docs/session.md, "Consuming". Layer: protocol.
+/// Session frames of consumers. docs/session.md, "Consuming". Layer: protocol.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace lightq::inline v1::session {
 inline constexpr std::uint32_t credit_messages_max = 1U << 31U;
 inline constexpr std::uint64_t credit_bytes_max = std::uint64_t{1} << 62U;
 
-/// Whether messages are shared. The values are the wire's.
+/// Whether consumers share the messages. The values are those on the wire.
 enum class Mode : std::uint8_t { group = 1, own = 2 };
-/// Who says that a message is done with.
+/// Whether the consumer acknowledges messages, or the broker counts them as acknowledged when it sends them.
 enum class Acknowledgement : std::uint8_t { by_consumer = 1, automatic = 2 };
-/// Where a group or cursor begins, or goes to.
+/// Where a group or cursor starts, or where a seek moves it.
 enum class From : std::uint8_t { first = 1, next = 2, last = 3, offset = 4, time = 5 };
 
-/// A place in a topic.
+/// A start position in a topic.
 struct Place {
   From from = From::first;
-  std::uint64_t value = 0;  ///< an offset, or microseconds since 1970; else 0
+  std::uint64_t value = 0;  ///< an offset, or microseconds since 1970, by `from`; otherwise 0
   friend bool operator==(const Place&, const Place&) = default;
 };
 
@@ -45,11 +45,11 @@ struct ConsumeOpen {
   static constexpr Op op = Op::consume_open;
   Mode mode = Mode::group;
   Acknowledgement acknowledgement = Acknowledgement::by_consumer;
-  Place start;  ///< of a group or cursor that does not exist yet
+  Place start;  ///< for a group or cursor that does not exist yet
   bool holds = false;
   std::uint32_t credit_messages = 0;
   std::uint64_t credit_bytes = 0;
-  std::uint64_t incarnation = 0;  ///< the log that `start` speaks of; 0: any
+  std::uint64_t incarnation = 0;  ///< the log that `start` refers to; 0: any
   std::uint32_t ack_timeout_ms = 0;
   std::string topic;
   std::string group;
@@ -86,8 +86,8 @@ struct ConsumeOpen {
 
 struct ConsumeOpened {
   static constexpr Op op = Op::consume_opened;
-  std::uint64_t next = 0;       ///< the offset that comes next
-  std::uint64_t committed = 0;  ///< everything before it is acknowledged
+  std::uint64_t next = 0;       ///< the offset of the next message to deliver
+  std::uint64_t committed = 0;  ///< everything below it is acknowledged
   std::uint64_t next_offset = 0;
   std::uint64_t incarnation = 0;
   std::uint32_t ack_timeout_ms = 0;
@@ -110,10 +110,12 @@ struct ConsumeOpened {
   friend bool operator==(const ConsumeOpened&, const ConsumeOpened&) = default;
 };
 
-/// What stands in front of the batch in `deliver`.
+/// The fields in front of the batch in a `deliver` frame.
 struct DeliverHead {
-  std::uint32_t delivery = 0;  ///< how often the messages were handed out, this time included; 0: read
-  std::uint64_t lost = 0;      ///< messages between the last delivery and this one that cannot be had
+  std::uint32_t delivery = 0;  ///< number of deliveries of these messages, this one included; 0: answer to a
+                               ///< read
+  std::uint64_t lost = 0;      ///< messages between the previous delivery and this one that are no longer
+                               ///< available
 
   static Result<DeliverHead> decode(ByteView head) {
     FieldParser fields(head);
@@ -123,12 +125,12 @@ struct DeliverHead {
     decoded.lost = fields.number<std::uint64_t>();
     return fields.finish(decoded);
   }
-  /// Exactly `deliver_head_bytes`.
+  /// Writes exactly `deliver_head_bytes`.
   void encode(FieldWriter fields) const { fields.number(delivery).zero<std::uint32_t>().number(lost); }
   friend bool operator==(const DeliverHead&, const DeliverHead&) = default;
 };
 
-/// Adds to what may be sent.
+/// Raises the number of messages and bytes that the broker may send.
 struct Credit {
   static constexpr Op op = Op::credit;
   std::uint32_t messages = 0;
@@ -147,7 +149,7 @@ struct Credit {
 
 namespace detail {
 
-/// At least one; ascending, none empty, none touching the one before.
+/// Reads one or more ranges. They must be ascending, not empty, and separated by gaps.
 inline std::vector<OffsetRange> read_ranges(FieldParser& fields) {
   std::vector<OffsetRange> ranges;
   if (fields.left().size() % 16 != 0 || fields.left().empty()) fields.fail("a range is not whole");
@@ -166,11 +168,11 @@ inline void write_ranges(FieldWriter& fields, const std::vector<OffsetRange>& ra
 
 }  // namespace detail
 
-/// Messages that are done with.
+/// Acknowledges messages.
 struct Acknowledge {
   static constexpr Op op = Op::acknowledge;
-  std::optional<Offset> before;     ///< cumulative: everything before it; then no ranges
-  std::vector<OffsetRange> ranges;  ///< else at least one
+  std::optional<Offset> before;     ///< cumulative: everything below this offset; then there are no ranges
+  std::vector<OffsetRange> ranges;  ///< otherwise at least one
 
   [[nodiscard]] std::uint8_t flags() const { return before ? flag_cumulative : std::uint8_t{0}; }
   static Result<Acknowledge> decode(ByteView body, std::uint8_t flags) {
@@ -193,7 +195,8 @@ struct Acknowledge {
   friend bool operator==(const Acknowledge&, const Acknowledge&) = default;
 };
 
-/// Messages and a time: reject (to be handed out again then), extend (to be waited for until then).
+/// Frames `reject` and `extend`: messages and a time. A rejected message is delivered again after the time;
+/// for an extended one the broker waits that much longer for the acknowledgement.
 template <Op which>
 struct Postpone {
   static constexpr Op op = which;
@@ -216,7 +219,7 @@ struct Postpone {
 using Reject = Postpone<Op::reject>;
 using Extend = Postpone<Op::extend>;
 
-/// Messages that were acknowledged too late: others have them.
+/// Reports messages that were acknowledged too late: they have been requeued for other consumers.
 struct Late {
   static constexpr Op op = Op::late;
   std::vector<OffsetRange> ranges;  ///< at least one
@@ -230,7 +233,7 @@ struct Late {
   friend bool operator==(const Late&, const Late&) = default;
 };
 
-/// Where a group or cursor goes on.
+/// Moves the cursor of a group or consumer.
 struct Seek {
   static constexpr Op op = Op::seek;
   Place to;
@@ -252,11 +255,11 @@ struct Seek {
   friend bool operator==(const Seek&, const Seek&) = default;
 };
 
-/// Messages without a group.
+/// Asks for messages without a group.
 struct Read {
   static constexpr Op op = Op::read;
   OffsetRange range;
-  std::uint64_t bytes = 0;  ///< of payload, at most
+  std::uint64_t bytes = 0;  ///< the most bytes of payload
   std::string topic;
 
   static Result<Read> decode(ByteView body, std::uint8_t /*flags*/) {

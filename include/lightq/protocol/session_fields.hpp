@@ -1,4 +1,4 @@
-/// The fields of a session frame's body, one after the other. Layer: protocol.
+/// Reads and writes the fields of a session frame's body in their order. Layer: protocol.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace lightq::inline v1::session {
 
-/// Takes fields off a body in their order. The first fault is kept, and every field behind it is empty; look
-/// at `finish` in the end.
+/// Takes fields off a body in their order. It keeps the first fault and returns empty fields after it;
+/// `finish` reports the fault. Lifetime: the body must outlive the parser.
 class FieldParser {
  public:
   explicit FieldParser(ByteView body) : left_(body) {}
@@ -33,7 +33,7 @@ class FieldParser {
     left_ = left_.subspan(sizeof(T));
     return value;
   }
-  /// A number that must be in [least, greatest].
+  /// Reads a number that must be in [least, greatest].
   template <typename T>
   T number(const char* name, T least, T greatest) {
     const T value = number<T>();
@@ -52,7 +52,7 @@ class FieldParser {
   void zero() {
     if (number<T>() != 0) fail("bytes that must be zero are not");
   }
-  /// u16 and as many bytes, at most `bytes_max`. Valid as long as the body.
+  /// Reads a u16 length and that many bytes, at most `bytes_max`. Lifetime: valid as long as the body.
   std::string_view text(const char* name, std::size_t bytes_max) {
     const std::size_t bytes = number<std::uint16_t>();
     if (bytes > bytes_max) fail(std::string(name) + " is too long");
@@ -67,7 +67,7 @@ class FieldParser {
     left_ = {};
   }
 
-  /// The value, if all fields were sound and nothing is left behind them. Errors: invalid_request.
+  /// Returns `value` if all fields were valid and the body ends after them. Errors: invalid_request.
   template <typename T>
   Result<T> finish(T value) {
     if (!left_.empty()) fail("the body is too long");
@@ -85,7 +85,7 @@ class FieldParser {
   std::optional<std::string> fault_;
 };
 
-/// Puts fields behind each other.
+/// Appends fields to a buffer.
 class FieldWriter {
  public:
   explicit FieldWriter(std::vector<std::byte>& to) : to_(to) {}
@@ -101,7 +101,7 @@ class FieldWriter {
   FieldWriter& zero() {
     return number(T{0});
   }
-  /// At most 65,535 bytes.
+  /// Appends the length and the bytes of a text. Requires: at most 65,535 bytes.
   FieldWriter& text(std::string_view text) {
     assert(text.size() <= UINT16_MAX);
     return number(static_cast<std::uint16_t>(text.size())).bytes(as_byte_view(text));

@@ -1,5 +1,5 @@
-/// The header of a session's frames: what kind of frame, for which channel, how long. docs/session.md is the
-/// specification. Layer: protocol.
+/// The header of a session's frames: operation, channel and length. docs/session.md is the specification.
+/// Layer: protocol.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace lightq::inline v1::session {
 inline constexpr std::uint16_t version_oldest = 1;
 inline constexpr std::uint16_t version_newest = 1;
 
-/// What a frame is. The values are the wire's.
+/// The operation of a frame. The values are those on the wire.
 enum class Op : std::uint8_t {
   hello = 1,
   welcome = 2,
@@ -48,7 +48,7 @@ enum class Op : std::uint8_t {
   late = 25,
 };
 
-/// Where each field lies, in bytes from the frame's start.
+/// The position of each field, in bytes from the frame's start.
 namespace frame_layout {
 inline constexpr std::size_t op = 0;           ///< u8
 inline constexpr std::size_t flags = 1;        ///< u8
@@ -60,23 +60,23 @@ inline constexpr std::size_t crc = 16;         ///< u32: CRC-32C of bytes [0,16)
 inline constexpr std::size_t header_bytes = 20;
 }  // namespace frame_layout
 
-/// Of produce: should become durable soon.
+/// produce: the batch should become durable soon.
 inline constexpr std::uint8_t flag_flush = 1;
-/// Of deliver: not the whole batch as the producer made it.
+/// deliver: only a part of the batch that the producer sent.
 inline constexpr std::uint8_t flag_part = 1;
-/// Of reject: not to be handed out again, but kept apart. For a later version.
+/// reject: set the messages aside instead of delivering them again. Reserved for a later version.
 inline constexpr std::uint8_t flag_dead_letter = 1;
-/// Of share and shared: each side wakes the other one over the socket.
+/// share and shared: each side wakes the other one over the socket.
 inline constexpr std::uint8_t flag_wakes_by_socket = 1;
-/// Of acknowledge: everything before one offset.
+/// acknowledge: everything below one offset.
 inline constexpr std::uint8_t flag_cumulative = 1;
 
-/// What holds for all frames of an op.
+/// The rules for all frames of one operation.
 struct OpRule {
   std::string_view name;   ///< as in docs/session.md
-  std::uint8_t flags = 0;  ///< the ones it may have
+  std::uint8_t flags = 0;  ///< the flags that are allowed
   std::uint32_t body_bytes_min = 0;
-  std::uint32_t body_bytes_max = 0;  ///< `no_bound`: what the receiver has said it takes
+  std::uint32_t body_bytes_max = 0;  ///< `no_bound`: the maximum that the receiver has announced
   /// Bytes of the body in front of a batch; nothing: the body has no batch.
   std::optional<std::uint32_t> before_batch;
 };
@@ -85,11 +85,11 @@ inline constexpr std::uint32_t no_bound = UINT32_MAX;
 inline constexpr std::uint32_t small_body_bytes_max = 1024;
 inline constexpr std::uint32_t ranges_body_bytes_max = 64 * limits::KiB;
 inline constexpr std::uint32_t deliver_head_bytes = 16;
-/// A batch of one empty message.
+/// The size of a batch of one empty message.
 inline constexpr std::uint32_t batch_bytes_min =
     static_cast<std::uint32_t>(batch_layout::header_bytes + record_bytes(0));
 
-/// By op, from 1 on.
+/// Indexed by operation, which starts at 1.
 inline constexpr std::array<OpRule, 25> op_rules = {{
     {"hello", 0, 24, small_body_bytes_max, {}},
     {"welcome", 0, 32, 32, {}},
@@ -118,17 +118,17 @@ inline constexpr std::array<OpRule, 25> op_rules = {{
     {"late", 0, 16, ranges_body_bytes_max, {}},
 }};
 
-/// The rule of a known op.
+/// Returns the rule of an operation. Requires: a known operation.
 constexpr const OpRule& rule_of(Op op) {
   return op_rules.at(static_cast<std::size_t>(op) - 1);
 }
 
-/// Why bytes are not a frame. After any of them the stream can be read no further.
+/// Why bytes are not a frame. After any of these faults the rest of the stream cannot be read.
 enum class FrameFault {
   unknown_op,
-  unknown_flags,   ///< of that op
-  reserved_bytes,  ///< that must be zero are not
-  bad_length,      ///< a body that the op, or the receiver, does not take
+  unknown_flags,   ///< flags that the operation does not have
+  reserved_bytes,  ///< reserved bytes are not zero
+  bad_length,      ///< a length that the operation or the receiver does not allow
   bad_crc,
 };
 
@@ -138,7 +138,7 @@ constexpr std::string_view to_word(FrameFault fault) {
   return words.at(static_cast<std::size_t>(fault));
 }
 
-/// A frame's header without its checksum. A value; any thread.
+/// A frame's header without its checksum. A value type.
 struct FrameHeader {
   Op op = Op::heartbeat;
   std::uint8_t flags = 0;
@@ -146,17 +146,17 @@ struct FrameHeader {
   std::uint32_t request = 0;
   std::uint32_t body_bytes = 0;
 
-  /// Bytes of the body that the frame's checksum is over.
+  /// Returns how many bytes of the body the frame's checksum covers.
   [[nodiscard]] std::uint32_t checked_bytes() const { return rule_of(op).before_batch.value_or(body_bytes); }
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };
 
-/// What a header says, or its fault. Only the first `frame_layout::header_bytes` of `bytes` are looked at,
-/// which must be there; the checksum is not: that takes the body, see `frame_crc_fits`.
-/// `body_bytes_max`: the longest body that the receiver takes.
+/// The header or fault that decode_frame_header returns. It reads only the first `frame_layout::header_bytes`
+/// of `bytes`, which must be there. It does not check the checksum, which needs the body; see
+/// `frame_crc_fits`. `body_bytes_max` is the longest body that the receiver accepts.
 struct DecodedFrameHeader {
   std::optional<FrameFault> fault;
-  FrameHeader header;  ///< without a fault
+  FrameHeader header;  ///< valid if there is no fault
 };
 
 inline DecodedFrameHeader decode_frame_header(ByteView bytes, std::uint32_t body_bytes_max) {
@@ -176,20 +176,22 @@ inline DecodedFrameHeader decode_frame_header(ByteView bytes, std::uint32_t body
   return {std::nullopt, header};
 }
 
-/// The checksum of a frame: `start` has the header's first 16 bytes, then come `checked` bytes of the body.
+/// Returns the checksum of a frame. `start` has the header's first 16 bytes; `checked` is the part of the
+/// body that the checksum covers.
 inline std::uint32_t frame_crc(const std::byte* start, ByteView checked) {
   return crc32c(checked, crc32c({start, frame_layout::crc}));
 }
 
-/// Whether the checksum fits: `frame` is the header and at least `checked_bytes` of the body.
+/// Returns true if the checksum is correct. Requires: `frame` has the header and at least `checked_bytes` of
+/// the body.
 inline bool frame_crc_fits(ByteView frame, const FrameHeader& header) {
   const ByteView checked = frame.subspan(frame_layout::header_bytes, header.checked_bytes());
   return load_little_endian<std::uint32_t>(frame.data() + frame_layout::crc) ==
          frame_crc(frame.data(), checked);
 }
 
-/// Writes a header and its checksum. `to` has room for header_bytes; `checked`: the body, as far as the
-/// checksum goes.
+/// Writes a header and its checksum. Requires: space for header_bytes at `to`; `checked` is the part of the
+/// body that the checksum covers.
 inline void encode_frame_header(std::byte* to, const FrameHeader& header, ByteView checked) {
   using namespace frame_layout;
   to[op] = static_cast<std::byte>(header.op);

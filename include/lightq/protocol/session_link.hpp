@@ -98,14 +98,16 @@ inline std::uint32_t read_heartbeat(FieldParser& fields) {
 
 }  // namespace detail
 
-/// The client's first frame: its ticket, its name, and what it understands.
+/// The client's first frame: its ticket, its name, and the versions and codecs that it understands.
 struct Hello {
   static constexpr Op op = Op::hello;
   std::uint16_t oldest_version = version_oldest;
   std::uint16_t newest_version = version_newest;
-  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client takes
-  std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
-  CodecSet codecs;                 ///< of batches that it can read; may have bits unknown to this version
+  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client accepts
+  std::uint32_t heartbeat_ms = 0;  ///< the interval of heartbeats that the client asks the broker for; 0:
+                                   ///< none
+  CodecSet codecs;                 ///< codecs of batches that the client can read; may have bits unknown to
+                                   ///< this version
   std::string name;
   std::string ticket;  ///< the destructor wipes it, in each copy
   ~Hello() { wipe_text(ticket); }
@@ -135,10 +137,11 @@ struct Hello {
 struct Welcome {
   static constexpr Op op = Op::welcome;
   std::uint16_t version = version_newest;
-  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the broker takes
-  std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the client; 0: never
+  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the broker accepts
+  std::uint32_t heartbeat_ms = 0;  ///< the interval of heartbeats that the broker asks the client for; 0:
+                                   ///< none
   std::uint32_t channels_max = 0;
-  std::uint64_t broker = 0;   ///< a random number of this start of the broker
+  std::uint64_t broker = 0;   ///< a random number, new at each start of the broker
   std::uint64_t session = 0;  ///< for logs and stats
 
   static Result<Welcome> decode(ByteView body, std::uint8_t /*flags*/) {
@@ -178,7 +181,7 @@ struct Present {
   friend bool operator==(const Present&, const Present&) = default;
 };
 
-/// A code, and a sentence for people. Says why a request or channel failed, or why the session ends.
+/// A code and a sentence for people: why a request or channel failed, or why the session ends.
 template <Op which>
 struct Verdict {
   static constexpr Op op = which;
@@ -198,7 +201,7 @@ struct Verdict {
 using ErrorAnswer = Verdict<Op::error>;
 using Goodbye = Verdict<Op::goodbye>;
 
-/// Answers a request that was carried out.
+/// Answers a request that succeeded.
 struct Done {
   static constexpr Op op = Op::done;
   std::uint64_t value = 0;  ///< after seek and read: the next offset

@@ -1,4 +1,4 @@
-/// Memory that a session's bytes go through: the frames that ask for it and give it, and what lies where.
+/// Shared memory that carries a session's bytes: the frames that request and grant it, and its layout.
 /// docs/session.md, "Shared memory". Layer: protocol.
 #pragma once
 
@@ -20,28 +20,28 @@ namespace lightq::inline v1::session {
 
 inline constexpr std::uint32_t shared_ring_bytes_min = 4 * limits::KiB;
 inline constexpr std::uint32_t shared_ring_bytes_max = 1 * limits::MiB;
-/// In front of the two rings.
+/// Bytes for the counters in front of the two rings.
 inline constexpr std::size_t shared_words_bytes = 4 * limits::KiB;
 
-/// How many bytes the rings have, powers of two.
+/// The sizes of the two rings in bytes, powers of two.
 struct SharedSizes {
   std::uint32_t to_broker = 0;
   std::uint32_t to_client = 0;
 
   [[nodiscard]] bool any() const { return to_broker != 0; }
-  /// Of all the memory.
+  /// Returns the size of the whole memory.
   [[nodiscard]] std::size_t whole() const {
     return shared_words_bytes + std::size_t{to_broker} + std::size_t{to_client};
   }
   friend bool operator==(const SharedSizes&, const SharedSizes&) = default;
 };
 
-/// `share` and `shared`.
+/// The body of the frames `share` and `shared`.
 template <Op which>
 struct Sharing {
   static constexpr Op op = which;
   SharedSizes sizes;
-  bool wakes_by_socket = false;  ///< false: by descriptors that come with `shared`
+  bool wakes_by_socket = false;  ///< false: each side wakes the other through descriptors sent with `shared`
 
   [[nodiscard]] std::uint8_t flags() const {
     return wakes_by_socket ? flag_wakes_by_socket : std::uint8_t{0};
@@ -64,10 +64,11 @@ using Shared = Sharing<Op::shared>;
 
 enum class SharedSide { broker, client };
 
-/// One side's ends of both rings, and the memory. Not movable. One thread.
+/// One side's ends of both rings, and the memory that the rings lie in. Not movable. For one thread.
 class SharedRings {
  public:
-  /// `memory`: of `sizes.whole()` bytes, all zeros but for what the other side may have written by now.
+  /// Requires: `memory` has `sizes.whole()` bytes. They are zero, except where the other side has already
+  /// written.
   SharedRings(SharedMemory memory, const SharedSizes& sizes, SharedSide side)
       : memory_(std::move(memory)),
         reader_(words(side == SharedSide::broker ? 0 : 1), bytes(sizes, side == SharedSide::broker)),
@@ -76,8 +77,9 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
   ~SharedRings() = default;
 
-  /// At the end: what is in them is gone for both sides, and takes no more memory. `but_unread`: what the
-  /// other side has not read stays for it, unless that is much.
+  /// Drops the rings' content at the end of a session and returns their memory to the system. The content is
+  /// gone for both sides. With `but_unread`, bytes that the other side has not read stay for it, up to 64
+  /// KiB.
   void empty(bool but_unread) {
     const auto unused = writer_.unused();
     const std::size_t unread = writer_.size() - unused[0].size() - unused[1].size();
@@ -90,12 +92,12 @@ class SharedRings {
   [[nodiscard]] ByteRingWriter& writer() { return writer_; }
 
  private:
-  // About what a socket holds for who does not read.
+  // About as many bytes as a socket keeps for a peer that does not read.
   static constexpr std::size_t unread_bytes_kept_max = 64 * limits::KiB;
 
-  /// Of the ring to the broker (0) or to the client (1).
+  /// Returns the counters of the ring to the broker (0) or to the client (1).
   [[nodiscard]] ByteRingWords& words(std::size_t which) const {
-    // The system's memory has no objects in it; these are nothing but their bytes.
+    // The system's memory contains no C++ objects; these types are nothing but their bytes.
     return *std::launder(
         reinterpret_cast<ByteRingWords*>(memory_.bytes().data() + which * sizeof(ByteRingWords)));
   }

@@ -1,4 +1,4 @@
-/// Frames of producers. docs/session.md, "Producing". Layer: protocol.
+/// Session frames of producers. docs/session.md, "Producing". Layer: protocol.
 #pragma once
 
 #include <array>
@@ -13,16 +13,17 @@
 
 namespace lightq::inline v1::session {
 
-/// What a confirm is to mean. The values are the wire's.
+/// The state of a message that a confirm states. The values are those on the wire.
 enum class ConfirmLevel : std::uint8_t {
   topics_default = 0,  ///< flushed on durable topics, received on others
   received = 1,        ///< in the log
   flushed = 2,         ///< survives a power cut
 };
 
-/// Who a producer is to the broker: what makes sending again harmless.
+/// The numbers that identify a producer to the broker. With them the broker recognizes a batch that is sent
+/// again, and stores it once.
 struct ProducerIdentity {
-  std::uint64_t id = 0;  ///< 0: none yet
+  std::uint64_t id = 0;  ///< 0: none assigned yet
   std::uint16_t epoch = 0;
   friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
 };
@@ -33,7 +34,7 @@ constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;
 }
 
-/// Shows that a client that belongs to no user is the one that was given a producer id. Random bytes.
+/// Proves that a client without a user is the one that a producer id was assigned to. Random bytes.
 using ProducerSecret = std::array<std::byte, 16>;
 
 struct ProduceOpen {
@@ -41,7 +42,7 @@ struct ProduceOpen {
   ProducerIdentity producer;
   ConfirmLevel level = ConfirmLevel::topics_default;
   std::string topic;
-  std::optional<ProducerSecret> secret;  ///< that came with the producer id
+  std::optional<ProducerSecret> secret;  ///< the secret received with the producer id
 
   static Result<ProduceOpen> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -77,7 +78,7 @@ struct ProduceOpened {
   std::uint64_t expected = 0;  ///< the sequence number of the next message
   std::uint64_t next_offset = 0;
   std::uint64_t incarnation = 0;
-  std::optional<ProducerSecret> secret;  ///< to be shown with the next produce_open of this id
+  std::optional<ProducerSecret> secret;  ///< to be sent with the next produce_open of this id
 
   static Result<ProduceOpened> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -103,12 +104,12 @@ struct ProduceOpened {
   friend bool operator==(const ProduceOpened&, const ProduceOpened&) = default;
 };
 
-/// How far a producer's messages have come. Sequence numbers.
+/// Reports how far a producer's messages are stored, in sequence numbers.
 struct Confirm {
   static constexpr Op op = Op::confirm;
-  std::uint64_t received = 0;     ///< everything before it is in the log
-  std::uint64_t flushed = 0;      ///< everything before it survives a power cut
-  std::uint64_t next_offset = 0;  ///< one past the last received message's
+  std::uint64_t received = 0;     ///< everything below it is in the log
+  std::uint64_t flushed = 0;      ///< everything below it survives a power cut
+  std::uint64_t next_offset = 0;  ///< one past the offset of the last received message
 
   static Result<Confirm> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -122,12 +123,12 @@ struct Confirm {
   friend bool operator==(const Confirm&, const Confirm&) = default;
 };
 
-/// A batch that is not stored.
+/// Reports a batch that was not stored.
 struct Refuse {
   static constexpr Op op = Op::refuse;
-  std::uint64_t begin = 0;     ///< its first sequence number
-  std::uint64_t end = 0;       ///< one past its last
-  std::uint64_t expected = 0;  ///< what the next batch must begin with
+  std::uint64_t begin = 0;     ///< the first sequence number of the batch
+  std::uint64_t end = 0;       ///< one past its last sequence number
+  std::uint64_t expected = 0;  ///< the sequence number that the next batch must begin with
   Code code = Code::internal;
   std::string sentence;
 

@@ -1,5 +1,4 @@
-/// Patterns of topics' and groups' names, as users' rights name them. docs/protocol.md, "Users". Layer:
-/// protocol.
+/// Patterns of topic and group names in users' grants. docs/protocol.md, "Users". Layer: protocol.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace lightq::inline v1::protocol {
 
-/// Whether a text is a pattern: what a topic's name may be, or may be with characters in place of each `*`.
+/// Returns true if `text` is a pattern: a possible topic name, or one in which `*` replaces some characters.
 constexpr bool is_topic_pattern(std::string_view text) {
   if (text.empty() || text.size() > limits::topic_pattern_bytes_max) return false;
   if (text.front() == '.' || text.front() == '-') return false;
@@ -22,33 +21,34 @@ constexpr bool is_topic_pattern(std::string_view text) {
   return true;
 }
 
-/// What a right is on: `TOPIC`, everything of the topics that fit, or `TOPIC:GROUP`, those of their groups
-/// that fit. Both parts are patterns.
+/// The target of a grant. `TOPIC` means everything of the matching topics; `TOPIC:GROUP` means the matching
+/// groups of these topics. Both parts are patterns.
 struct RightPattern {
   std::string_view topic;
   std::optional<std::string_view> group;
 };
 
-/// The two parts of a text. Whether each is a pattern, `is_right_pattern` says.
+/// Splits a text at its first colon. Does not check the parts; `is_right_pattern` does.
 constexpr RightPattern split_right_pattern(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return {text, std::nullopt};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// Whether a text is a pattern of topics, or one of topics, a colon, and one of groups.
+/// Returns true if `text` is a pattern of topics, or a pattern of topics, a colon and a pattern of groups.
 constexpr bool is_right_pattern(std::string_view text) {
   if (text.size() > limits::topic_pattern_bytes_max) return false;
   const RightPattern parts = split_right_pattern(text);
   return is_topic_pattern(parts.topic) && (!parts.group || is_topic_pattern(*parts.group));
 }
 
-/// Whether a topic's name fits a pattern: `*` stands for any characters, also for none. At most as many steps
-/// as the product of the two lengths.
+/// Returns true if a name matches a pattern, in which `*` stands for any characters, or none. Takes at most
+/// as many steps as the product of the two lengths.
 constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
   std::size_t at = 0;
   std::size_t in_pattern = 0;
-  std::size_t star = std::string_view::npos;  // the last one seen, and what it stands for as far as known
+  std::size_t star = std::string_view::npos;  // the last star seen, and the end of the characters it matches
+                                              // so far
   std::size_t star_ends = 0;
   while (at < name.size()) {
     if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {

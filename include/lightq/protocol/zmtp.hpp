@@ -1,5 +1,5 @@
-/// The ZeroMQ message transport protocol as broker and client speak it: ZMTP 3.1 (RFC 37/ZMTP), which 3.0
-/// peers (RFC 23/ZMTP) understand: greetings, frames and commands. Pure functions over bytes. Layer:
+/// ZMTP 3.1, the ZeroMQ message transport protocol (RFC 37/ZMTP), as broker and client speak it: greetings,
+/// frames and commands. Peers of version 3.0 (RFC 23/ZMTP) understand it. Pure functions over bytes. Layer:
 /// protocol.
 #pragma once
 
@@ -17,31 +17,31 @@ namespace lightq::inline v1 {
 
 namespace zmtp {
 
-/// Signature, version, mechanism, as-server, filler: RFC 37, "Greeting".
+/// The size of a greeting: signature, version, mechanism, as-server, filler (RFC 37, "Greeting").
 inline constexpr std::size_t greeting_bytes = 64;
-/// Of these: signature and version, which are the same whatever the mechanism.
+/// The size of its first part, signature and version, which are the same for every mechanism.
 inline constexpr std::size_t greeting_head_bytes = 12;
-/// A short frame header; a long one.
+/// The sizes of a short and a long frame header.
 inline constexpr std::size_t short_header_bytes = 2;
 inline constexpr std::size_t long_header_bytes = 9;
 inline constexpr std::uint64_t short_body_bytes_max = 255;
-/// Commands (READY, SUBSCRIBE, PING …) longer than this end the connection.
+/// The longest command (READY, SUBSCRIBE, PING …); a longer one ends the connection.
 inline constexpr std::size_t command_bytes_max = 4096;
 
-/// Of a PING's context, which the PONG repeats: RFC 37, "Heartbeating".
+/// The longest context of a PING, which the PONG repeats: RFC 37, "Heartbeating".
 inline constexpr std::size_t ping_context_bytes_max = 16;
-/// In front of it: how long the peer means to live without a word.
+/// The size of the TTL in front of the context: how long the peer may be silent before it counts as dead.
 inline constexpr std::size_t ping_ttl_bytes = 2;
 
 enum class Mechanism {
   null,
-  plain,  ///< the client says a user name and a password
-  curve,  ///< the client knows the server's public key, and shows its own; all that follows is encrypted
+  plain,  ///< the client sends a user name and a password
+  curve,  ///< the client knows the server's public key and sends its own; all later frames are encrypted
 };
 
 enum class GreetingOutcome {
   valid,
-  incomplete,   ///< a good beginning
+  incomplete,   ///< valid so far
   not_zmtp,     ///< not a ZeroMQ peer
   old_version,  ///< ZMTP 1 or 2 (libzmq before 4.0)
 };
@@ -50,7 +50,7 @@ struct FrameHeader {
   std::size_t header_bytes = 0;
   std::uint64_t body_bytes = 0;
   bool more = false;     ///< another part of the same message follows
-  bool command = false;  ///< not a message
+  bool command = false;  ///< a command, not a message
 };
 enum class FrameOutcome { complete, incomplete, invalid };
 
@@ -98,7 +98,7 @@ inline void append(std::vector<std::byte>& to, ByteView bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-/// Takes `count` bytes off the front; nothing if there are fewer.
+/// Takes `count` bytes off the front; returns nothing if there are fewer.
 inline std::optional<ByteView> take(ByteView& from, std::size_t count) {
   if (from.size() < count) return std::nullopt;
   const ByteView front = from.first(count);
@@ -112,7 +112,8 @@ namespace zmtp {
 
 // --- Greetings.
 
-/// What a side sends first. `is_server`: of PLAIN and CURVE, the side that is asked for entry.
+/// Returns the greeting that a side sends first. `is_server`: this side authenticates the other one (PLAIN,
+/// CURVE).
 inline std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism = Mechanism::null,
                                                       bool is_server = false) {
   std::array<std::byte, greeting_bytes> bytes{};
@@ -126,7 +127,7 @@ inline std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism = Mech
   return bytes;
 }
 
-/// Judges the first bytes of a peer, as early as a byte is wrong.
+/// Checks the first bytes of a peer, and reports a wrong byte as soon as it is there.
 inline GreetingOutcome check_greeting(ByteView bytes) {
   if (!bytes.empty() && bytes[0] != std::byte{0xFF}) return GreetingOutcome::not_zmtp;
   if (bytes.size() < zmtp_detail::signature_bytes) return GreetingOutcome::incomplete;
@@ -137,14 +138,14 @@ inline GreetingOutcome check_greeting(ByteView bytes) {
   return bytes.size() < greeting_bytes ? GreetingOutcome::incomplete : GreetingOutcome::valid;
 }
 
-/// How many more bytes it takes to tell more of a greeting that is incomplete; at least 1.
+/// Returns how many more bytes of an incomplete greeting must arrive before the next check; at least 1.
 inline std::size_t missing_of_greeting(ByteView bytes) {
   const std::size_t told_by =
       bytes.size() <= zmtp_detail::version_at ? zmtp_detail::version_at + 1 : greeting_bytes;
   return std::max<std::size_t>(told_by, bytes.size() + 1) - bytes.size();
 }
 
-/// Of a valid greeting; nothing: one that is not spoken here.
+/// Returns the mechanism of a valid greeting; nothing if it is not supported here.
 inline std::optional<Mechanism> mechanism_of(ByteView greeting) {
   std::string_view said = as_text(greeting.subspan(zmtp_detail::mechanism_at, zmtp_detail::mechanism_bytes));
   const std::size_t end = said.find_last_not_of('\0');
@@ -155,12 +156,12 @@ inline std::optional<Mechanism> mechanism_of(ByteView greeting) {
   return std::nullopt;
 }
 
-/// Whether the sender of a valid greeting takes itself for the server of its mechanism.
+/// Returns true if the sender of a valid greeting claims to be the server of its mechanism.
 inline bool is_server(ByteView greeting) {
   return greeting[zmtp_detail::as_server_at] != std::byte{0};
 }
 
-/// Whether a valid greeting is of version 3.1 or later: its peer knows PING and PONG.
+/// Returns true if a valid greeting is of version 3.1 or later, so that the peer knows PING and PONG.
 inline bool speaks_3_1(ByteView greeting) {
   const int major = std::to_integer<int>(greeting[zmtp_detail::version_at]);
   return major > 3 || std::to_integer<int>(greeting[zmtp_detail::version_at + 1]) >= 1;
@@ -168,7 +169,7 @@ inline bool speaks_3_1(ByteView greeting) {
 
 // --- Frames.
 
-/// Reads a frame's header; `complete` says that the header is, not the body.
+/// Parses a frame's header. `complete` means that the header is complete, not the body.
 inline FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header) {
   if (bytes.empty()) return FrameOutcome::incomplete;
   const std::byte flags = bytes[0];
@@ -186,7 +187,7 @@ inline FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header) {
 
 /// The largest header written by encode_frame_header.
 inline constexpr std::size_t frame_header_bytes_max = long_header_bytes;
-/// Writes a frame's header to `to`; answers its length.
+/// Writes a frame's header to `to` and returns its length.
 inline std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more,
                                        bool command = false) {
   const std::byte flags =
@@ -200,14 +201,14 @@ inline std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, 
   zmtp_detail::store_big_endian(to + 1, body_bytes, long_header_bytes - 1);
   return long_header_bytes;
 }
-/// The length of the header written for such a body.
+/// Returns the length of the header for a body of this size.
 constexpr std::size_t frame_header_bytes(std::uint64_t body_bytes) {
   return body_bytes <= short_body_bytes_max ? short_header_bytes : long_header_bytes;
 }
 
 // --- Commands.
 
-/// A command frame's body taken apart.
+/// Splits a command frame's body into its name and data; returns nothing if the body is malformed.
 inline std::optional<Command> parse_command(ByteView body) {
   const auto length = zmtp_detail::take(body, 1);
   if (!length) return std::nullopt;
@@ -216,8 +217,8 @@ inline std::optional<Command> parse_command(ByteView body) {
   return Command{as_text(*name), body};
 }
 
-/// The `Socket-Type` property of READY's or INITIATE's data; nothing if it is missing or the properties are
-/// malformed.
+/// Returns the `Socket-Type` property in the data of READY or INITIATE; nothing if it is missing or the
+/// properties are malformed.
 inline std::optional<std::string_view> socket_type_of_ready(ByteView data) {
   std::optional<std::string_view> type;
   while (!data.empty()) {
@@ -238,7 +239,7 @@ inline std::optional<std::string_view> socket_type_of_ready(ByteView data) {
   return type;
 }
 
-/// The reason that an ERROR command's data give; empty: none that can be read.
+/// Returns the reason in the data of an ERROR command; empty if it cannot be read.
 inline std::string_view reason_of_error(ByteView data) {
   const auto length = zmtp_detail::take(data, 1);
   const auto reason =
@@ -246,7 +247,7 @@ inline std::string_view reason_of_error(ByteView data) {
   return reason ? as_text(*reason) : std::string_view();
 }
 
-/// The properties that this side tells: its `Socket-Type`.
+/// Returns the properties that this side sends: its `Socket-Type`.
 inline std::vector<std::byte> metadata_of(std::string_view socket_type) {
   std::vector<std::byte> data;
   constexpr std::string_view property = "Socket-Type";
@@ -273,7 +274,7 @@ inline void append_command(std::vector<std::byte>& to, std::string_view name, By
 inline void append_ready(std::vector<std::byte>& to, std::string_view socket_type) {
   append_command(to, "READY", metadata_of(socket_type));
 }
-/// `reason` is cut at 255 bytes.
+/// Appends an ERROR command. `reason` is cut at 255 bytes.
 inline void append_error(std::vector<std::byte>& to, std::string_view reason) {
   reason = reason.substr(0, short_body_bytes_max);
   std::vector<std::byte> data;

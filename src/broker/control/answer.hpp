@@ -1,4 +1,4 @@
-/// How a request is answered, and whom it came from. Layer: control.
+/// The reply function of a control request, and the origin of the request. Layer: control.
 #pragma once
 
 #include <concepts>
@@ -15,10 +15,11 @@
 
 namespace lightq::broker {
 
-/// By whom a request is asked: a user, 0: the administrator; nobody: whoever comes to an open topic.
+/// The user that makes a request. 0: the administrator; no value: an unauthenticated client of an open topic.
 using Asker = std::optional<std::uint64_t>;
 
-/// A request on its way to its answer, as the control socket counts it. The control loop's thread.
+/// A control request from its arrival to its reply, as the control socket counts it. Answer describes the
+/// functions, under the same names. Thread: the control loop's.
 class RequestCourse {
  public:
   virtual ~RequestCourse() = default;
@@ -27,7 +28,8 @@ class RequestCourse {
   virtual void worked(std::uint64_t bytes) = 0;
 };
 
-/// Called once, on the control loop's thread. Copies are the same answer.
+/// Sends the reply to one request. Call it exactly once, on the control loop's thread. Copies refer to the
+/// same reply.
 class Answer {
  public:
   template <std::invocable<protocol::Reply> Send>
@@ -40,18 +42,18 @@ class Answer {
 
   void operator()(protocol::Reply reply) const { send_(std::move(reply)); }
   [[nodiscard]] const RequestSource& source() const { return *source_; }
-  /// Whether the request stands aside: it waits for what bounds it by itself, and is not to be counted among
-  /// those that are under way.
+  /// Excludes the request from the count of requests under way (`aside` true), or includes it again. Used
+  /// while the request waits in a queue that has its own bound.
   void stand_aside(bool aside) const {
     if (course_) course_->stand_aside(aside);
   }
-  /// To be said when the credentials were right, or none are needed. What comes back is to be the answer
-  /// then: its user asks too much.
+  /// Reports the identity of the asker, after its credentials were verified or when none are needed. If this
+  /// returns an error, send that error as the reply: the asker has too many requests.
   [[nodiscard]] std::optional<Error> asked_by(const Asker& asker) const {
     return course_ ? course_->asked_by(asker) : std::nullopt;
   }
-  /// To be said before the answer: it took as much work as one of so many bytes, whose length does not show
-  /// it. It is charged for that.
+  /// Adds to the cost of the reply. Call it before the reply if producing the reply takes as much work as a
+  /// reply of `bytes` bytes, and the reply may be shorter.
   void worked(std::uint64_t bytes) const {
     if (course_) course_->worked(bytes);
   }

@@ -1,4 +1,4 @@
-/// How much of answers somebody may have a second. Layer: control.
+/// Limits the amount of reply data per second and owner. Layer: control.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,19 @@
 
 namespace lightq::broker {
 
-/// An answer costs about as much by the KiB as a request does by itself, so each begun KiB counts as one, of
-/// as many a second as there may be requests. What an answer will cost shows when it is there: so much is
-/// taken for it before as the largest so far, but never more than an eighth of a second's, and what is owed
-/// then has to be made up for. One thread; no clock of its own.
+/// A token bucket per owner. Each KiB of a reply, rounded up, costs one token, because a KiB of reply takes
+/// about as much work as one request. The rate in tokens equals the permitted requests per second. The length
+/// of a reply is unknown until it exists, so `take` charges the owner's largest cost so far, but at most 1/8
+/// of a second's tokens. `settle` then charges the difference, which may put the owner into debt. One thread;
+/// the caller passes the time.
 class AnswerRate {
  public:
   using Time = Allowance::Time;
 
   explicit AnswerRate(std::size_t per_second) : per_second_(per_second) {}
 
-  /// What was taken for an answer, to be settled when it is there. Nothing: the owner has had too much.
+  /// Charges an estimate for one reply, and returns it for `settle`. Returns nothing if the owner has used up
+  /// its rate.
   std::optional<double> take(const std::string& owner, Time now) {
     Owner& of = owners_[owner];
     const double most = std::max(1.0, static_cast<double>(per_second_) / 8);

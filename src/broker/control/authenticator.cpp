@@ -11,16 +11,18 @@ namespace lightq::broker {
 
 namespace {
 
-/// Digests under id 0 answer "which credential is this?", those under another "is it that one?".
+/// Digests under id 0 find the credential of a user and password. Digests under another id verify that
+/// credential.
 constexpr std::uint64_t any_id = 0;
-/// Digests of computations that verify nobody's credential; apart from all ids in use.
+/// The id of digests of computations for an unknown user. No credential has it.
 constexpr std::uint64_t nobody_id = ~std::uint64_t{0} - 1;
-/// Digests of hashes, each of which is made for one alone.
+/// The id of digests of hashes that no two requests share.
 constexpr std::uint64_t alone_id = ~std::uint64_t{0} - 2;
-/// Digests of what requests say.
+/// The id of digests of Login::alike: source, subject, user and password of a request.
 constexpr std::uint64_t alike_id = ~std::uint64_t{0} - 3;
 
-/// Before the source of passwords to be kept: their askers were let in, and do not wait behind who was not.
+/// A prefix for the source of passwords to be stored. Their askers are authenticated, so they do not queue
+/// behind unauthenticated peers.
 const std::string keeping = "keep ";
 
 std::string subject_of(const Asking& asking, const std::string& user_id) {
@@ -88,7 +90,8 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
               .id = credential == nullptr ? 0 : id,
               .user_id = given.user_id,
               .password = Secret(given.password)};
-  // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
+  // For an unknown user the password is verified against the admin's hash, and the outcome is ignored: equal
+  // work.
   login.argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   login.verify = std::move(done);
   if (throttle_.is_slowed(source, now)) {
@@ -168,7 +171,7 @@ void Authenticator::wait(Login login, std::size_t source_max, Limit of_source) {
   for (Login& each : gone.of_all) refuse(std::move(each), Limit::logins_waiting_max);
 }
 
-/// There is no room for it.
+/// Fails a request for which the queue has no space.
 void Authenticator::refuse(Login login, Limit reached) {
   ++throttled_;
   count(counts_, reached);
@@ -178,7 +181,7 @@ void Authenticator::refuse(Login login, Limit reached) {
     enrolled(std::move(found.mapped()), too_many_hashes());
 }
 
-/// Gives the worker what is next, if it has nothing to do.
+/// Gives the worker its next task if it is idle and a source may compute now.
 void Authenticator::compute_next() {
   if (at_worker_) return;
   const auto now = clockwork_.now();
@@ -188,7 +191,7 @@ void Authenticator::compute_next() {
   if (!waiting_.empty()) wake_later();
 }
 
-/// Whatever waits is of sources that may not compute yet.
+/// Schedules compute_next for the time at which the first waiting source may compute.
 void Authenticator::wake_later() {
   if (std::exchange(waking_, true)) return;
   const auto now = clockwork_.now();
@@ -227,7 +230,7 @@ void Authenticator::work(const std::stop_token& stop) {
       loop_.post_answer([this, right] { verified(right); });
     }
     wipe_registers();
-    wipe_stack();  // of what hashing has left there
+    wipe_stack();  // hashing leaves secrets there
   }
 }
 
@@ -262,7 +265,7 @@ void Authenticator::found_wrong(Login login) {
   for (const Login& each : alike) hold_back(each, delay);
 }
 
-/// Nothing but the answer is left of it.
+/// Delays the reply to a wrong password. Of the request, only the callback is kept.
 void Authenticator::hold_back(const Login& login, std::chrono::milliseconds delay) {
   if (delay.count() == 0) return login.verify(AuthOutcome::wrong);
   auto added = held_.add(login.source, [done = login.verify] { done(AuthOutcome::wrong); });
@@ -283,7 +286,7 @@ void Authenticator::hashed(const Result<std::string>& argon2) {
 
 void Authenticator::enrolled(Enrolling enrolling, const Result<std::string>& argon2) {
   for (auto& [given, done] : enrolling) {
-    // The first to be told keeps the hash and says so with remember(); the others then refer to it.
+    // The first callback stores the hash and calls remember(). The others then refer to that credential.
     if (const auto known = remembered(given); known != 0) {
       done(Enrolment{known, {}});
     } else if (argon2) {

@@ -1,5 +1,5 @@
-/// Checks passwords without holding up the control thread: argon2id on a worker, and a memory of what was
-/// seen to be right. Layer: control.
+/// Checks passwords without blocking the control thread: argon2id runs on a worker thread, and recent correct
+/// passwords are remembered. Layer: control.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,8 @@
 
 namespace lightq::broker {
 
-/// A user and the hash of the password; many topics may refer to one. Id 0 is nobody's.
+/// A user name and the hash of its password. Several topics may refer to one credential. Id 0 means no
+/// credential.
 struct CredentialRecord {
   std::uint64_t id = 0;
   std::string user_id;
@@ -40,46 +41,48 @@ struct CredentialRecord {
 enum class AuthOutcome {
   right,
   wrong,
-  busy,  ///< too many passwords are waiting to be checked, in all or of this source
+  busy,  ///< too many passwords wait to be checked, in total or from this source
 };
 
-/// What became of a password that is to be kept.
+/// The result of enrolling a password, that is, of preparing it to be stored.
 struct Enrolment {
-  std::uint64_t known_id = 0;  ///< the credential that is exactly this user and password; 0: none is known
-  std::string argon2;          ///< the hash to keep, if none is known
+  std::uint64_t known_id = 0;  ///< an existing credential with this user and password; 0: none is known
+  std::string argon2;          ///< the hash to store, if no credential is known
 };
 
-/// Whom a password came from, and what was asked with it.
+/// The origin of a password, and the purpose it was given for.
 struct Asking {
-  std::string source = {};  ///< RequestSource::key
-  /// All that the request says of what its credentials have to be right for, and nothing that the broker
-  /// knows: requests that are alike in this, in source, user and password share a computation, and no others.
+  std::string source = {};  ///< the client's address, RequestSource::key
+  /// Everything in the request that decides which credentials are correct for it, and nothing that only the
+  /// broker knows. Requests share a computation only if they are equal in subject, source, user and password.
   std::string subject = {};
 };
 
-/// Every call is made on the loop's thread; `done` is called there exactly once, at once when the answer is
-/// remembered or there is no room, else later (never, if the loop ends first). The object must outlive the
-/// loop's run. A wrong password, an unknown user and an unknown topic take the same work. Passwords are wiped
-/// once used.
+/// Verifies and hashes passwords. Thread: every call is made on the loop's thread. `done` is called there
+/// exactly once: immediately if the outcome is remembered or the queue is full, otherwise later. It is never
+/// called if the loop ends first. Lifetime: the object must outlive the loop's run. A wrong password, an
+/// unknown user and an unknown topic take the same work. Passwords are wiped after use.
 ///
-/// What waits to be computed is bounded in all and for each source, less for one that LoginThrottle slows
-/// down; sources and user names share the worker and the room (FairQueue). Passwords to be kept have room and
-/// turns of their own. The answers to wrong passwords are held back as LoginThrottle says, and are in
-/// nobody's way then; right ones never are.
+/// The queue of computations is bounded in total and per source; the bound is lower for a source that
+/// LoginThrottle slows down. Sources and user names take turns and share the queue (FairQueue). Passwords to
+/// be stored have a separate bound and separate turns. Replies to wrong passwords are delayed as
+/// LoginThrottle says; a delayed reply blocks no other request. Replies to correct passwords are never
+/// delayed.
 class Authenticator {
  public:
   using VerifyDone = std::function<void(AuthOutcome)>;
   using EnrolDone = std::function<void(Result<Enrolment>)>;
 
-  /// The time, and how something is done later; tests have their own.
+  /// The time source and the timer. Tests replace both.
   struct Clockwork {
     std::function<LoginThrottle::Time()> now;
     std::function<void(std::chrono::milliseconds, std::function<void()>)> later;
   };
   static Clockwork clockwork_of(EventLoop& loop);
 
-  /// `waiting_max`: requests that may wait for a computation at once; of one source a quarter, at most
-  /// limits::logins_waiting_per_source_max. As many answers to wrong ones may be held back besides.
+  /// `waiting_max`: the number of requests that may wait for a computation. One source may have a quarter of
+  /// them, at most limits::logins_waiting_per_source_max. The same number of replies to wrong passwords may
+  /// be delayed in addition.
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
                 std::size_t waiting_max = limits::logins_waiting_max)
       : Authenticator(loop, admin_user_id, admin_password, waiting_max, clockwork_of(loop)) {}
@@ -89,48 +92,51 @@ class Authenticator {
   Authenticator& operator=(const Authenticator&) = delete;
   ~Authenticator();
 
-  // Before anything is asked.
-  /// Keyed hashes that are remembered; most credentials take two.
+  // Call these before the first request.
+  /// Sets the number of keyed hashes that are remembered. Most credentials take two.
   void remember_at_most(std::size_t hashes) { remembered_max_ = hashes; }
-  /// Where what is refused for want of room is counted, which outlives it.
+  /// Counts refusals for lack of space in `counts`, which must outlive this object.
   void count_in(LimitCounts& counts) { counts_ = &counts; }
 
   [[nodiscard]] bool is_admin(const std::string& user_id) const { return user_id == admin_.user_id; }
-  /// The administrator's credential, if it is the administrator's name; else null.
+  /// Returns the administrator's credential if `user_id` is the administrator's name, otherwise null.
   [[nodiscard]] const CredentialRecord* admin_credential(const std::string& user_id) const {
     return is_admin(user_id) ? &admin_ : nullptr;
   }
   void verify_admin(protocol::Credentials given, VerifyDone done, const Asking& asking = {});
-  /// Null: nobody's credential; the answer is `wrong` after the same work.
+  /// Verifies `given` against `credential`. Null stands for an unknown user: the outcome is `wrong` after the
+  /// same work.
   void verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
               const Asking& asking = {});
-  /// The id of the credential that was last seen to be exactly this user and password; 0 if none.
+  /// Returns the id of the credential that most recently matched this user and password; 0 if none is
+  /// remembered.
   [[nodiscard]] std::uint64_t remembered(const protocol::Credentials& given);
 
   using HashDone = std::function<void(Result<std::string>)>;
-  /// Hashes a password to keep, whatever is known. `asker`: who of the source's askers take turns. Errors:
-  /// busy, internal.
+  /// Hashes a password to be stored, without looking for a known credential. `asker`: the key by which
+  /// several users of one source take turns. Errors: busy, internal.
   void hash(Secret password, HashDone done, const std::string& source = {}, std::string asker = {});
-  /// When it is told that a password is kept already.
+  /// When `enrol` reports that a password is already known.
   enum class Telling {
     at_once,
-    after_equal_work,  ///< so that the time tells nobody whether a password that is tried is somebody's
+    /// After the work of hashing in every case: the duration does not reveal that a password is known.
+    after_equal_work,
   };
-  /// Hashes a password to keep, or finds that it is kept already. Errors: busy, internal.
+  /// Hashes a password to be stored, or finds that a known credential has it. Errors: busy, internal.
   void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {},
              Telling telling = Telling::at_once, std::string asker = {});
-  /// These credentials are right for `id`.
+  /// Remembers that these credentials are correct for `id`.
   void remember(std::uint64_t id, const protocol::Credentials& given);
-  /// Nothing is right for `id` any more. Looks at everything that is remembered.
+  /// Forgets all passwords that are correct for `id`. Scans everything that is remembered.
   void forget(std::uint64_t id);
 
-  /// Refused credentials since the start.
+  /// Returns the number of refused credentials since the start.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
   void count_failure() { ++failures_; }
-  /// Passwords that were not looked at since the start, because too many were waiting.
+  /// Returns the number of passwords since the start that were not checked because too many were waiting.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
   [[nodiscard]] bool is_computing() const { return at_worker_.has_value(); }
-  /// argon2 computations begun since the start.
+  /// Returns the number of argon2 computations begun since the start.
   [[nodiscard]] std::uint64_t computations() const { return computations_; }
 
  private:
@@ -146,21 +152,23 @@ class Authenticator {
     Digest digest;
     std::uint64_t id;
   };
-  /// A request that waits for a computation. Two that are `alike` have the same outcome.
+  /// A request that waits for a computation. Two requests with equal `alike` have the same outcome.
   struct Login {
     std::string source;
-    std::string name;  ///< of its user, for its turn
+    std::string name;  ///< the user name, for taking turns
     bool doubtful = false;
     Digest alike{};
-    Digest proof{};  ///< of the very credential, user and password: right for one, right for all
+    /// Identifies credential, user and password. If it is correct for one request, it is correct for every
+    /// equal one.
+    Digest proof{};
     std::uint64_t id = 0;
     std::string user_id;
     Secret password;
-    std::string argon2 = {};  ///< to verify against; empty: hash
+    std::string argon2 = {};  ///< the hash to verify against; empty: compute a new hash
     VerifyDone verify = {};
-    HashDone hash = {};  ///< of a hash for one alone
+    HashDone hash = {};  ///< the callback of a hash that no other request shares
   };
-  /// What the worker is to do.
+  /// The next task of the worker.
   struct Computation {
     std::string argon2;
     Secret password;
@@ -199,19 +207,19 @@ class Authenticator {
   std::list<Remembered> recent_;  // newest first, at most remembered_max_
   std::unordered_map<Digest, std::list<Remembered>::iterator, DigestHash> by_digest_;
   FairQueue<Login> waiting_;
-  const std::size_t waiting_of_source_;    // a quarter of what may wait in all
-  const std::size_t waiting_slowed_;       // of a source that is slowed down
-  const std::size_t keeping_of_source_;    // passwords to be kept
-  std::map<Digest, Enrolling> enrolling_;  // by what their logins are alike in
+  const std::size_t waiting_of_source_;    // a quarter of the total
+  const std::size_t waiting_slowed_;       // for a source that is slowed down
+  const std::size_t keeping_of_source_;    // for passwords to be stored
+  std::map<Digest, Enrolling> enrolling_;  // the key is Login::alike
   HeldAnswers held_;
   std::optional<Login> at_worker_;
-  bool waking_ = false;  // compute_next will be called
+  bool waking_ = false;  // true while a call of compute_next is scheduled
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<Computation> next_;  // guarded by mutex_
 
-  std::jthread worker_;  // last: stops before the rest goes
+  std::jthread worker_;  // last: stops before the other members are destroyed
 };
 
 }  // namespace lightq::broker

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Below so many records the history is not worth a new log.
+/// Below this number of records, the history is not compacted.
 constexpr std::uint64_t compact_records_min = 4096;
 constexpr const char* unfinished_suffix = ".new";
 constexpr std::size_t generation_digits = 8;
@@ -27,7 +27,7 @@ Error file_error(const std::string& what, const fs::path& path, const std::error
   return {ErrorCode::io_error, "catalogue: cannot " + what + " " + path.string(), code.value()};
 }
 
-/// A rename or a removal survives a power cut only once its directory is synced.
+/// Syncs a directory. A rename or removal in it survives a power cut only after that.
 Result<void> sync_directory(const fs::path& path) {
   auto synced = log::PosixStorage().sync_directory(path.string());
   if (synced) return synced;
@@ -36,7 +36,7 @@ Result<void> sync_directory(const fs::path& path) {
   return error;
 }
 
-/// Which no other topic has.
+/// Returns a random log id that no topic has.
 std::uint32_t new_log_id(const CatalogueState& state) {
   std::uint32_t id = 0;
   while (id == 0 || state.topic_of_log(id) != nullptr) {
@@ -52,7 +52,7 @@ std::optional<std::uint64_t> generation_of(const std::string& name) {
   return std::stoull(name);
 }
 
-/// What lies in the catalogue's directory.
+/// The logs found in the catalogue's directory.
 struct Generations {
   std::set<std::uint64_t> whole;
   std::vector<fs::path> unfinished;
@@ -106,7 +106,7 @@ Result<void> Catalogue::load() {
   return {};
 }
 
-/// Before anything is made, opened or removed.
+/// Fails if a newer version wrote the newest log. Called before anything is created, opened or removed.
 Result<void> Catalogue::check_newest_known() const {
   const auto found = generations_in(directory_);
   if (!found) return found.error();
@@ -114,8 +114,9 @@ Result<void> Catalogue::check_newest_known() const {
   return check_catalogue_known(directory_of(*found->whole.rbegin()));
 }
 
-/// A topic's record is on the disk before its files are made, and a later generation begins with records: one
-/// without any was lost. To begin anew would leave these topics out, and undo what was taken from users.
+/// Fails if the catalogue has been lost. A topic's record is durable before its files are created, and a
+/// later generation begins with records, so an empty catalogue then means a loss. Starting with an empty one
+/// would omit these topics and restore rights that users no longer have.
 Result<void> Catalogue::check_not_lost() const {
   const bool has_records = log_ != nullptr && record_count() > 0;
   if (has_records || (options_.topics_with_files.empty() && generation_ == 1)) return {};
@@ -131,7 +132,7 @@ Result<void> Catalogue::check_not_lost() const {
                0};
 }
 
-/// Opens the newest complete log; the first time, makes one if there is none.
+/// Opens the newest complete log. The first call creates one if there is none.
 Result<void> Catalogue::open_newest() {
   std::error_code code;
   if (!opened_once_) fs::create_directories(directory_, code);
@@ -149,19 +150,19 @@ Result<void> Catalogue::open_newest() {
   return {};
 }
 
-/// Removes older logs and what a crash left of an unfinished one, once the newest has been read.
+/// Removes older logs and any unfinished one that a crash left. Requires: the newest log was read.
 Result<void> Catalogue::remove_leftovers() {
   auto found = generations_in(directory_);
   if (!found) return found.error();
   found->whole.erase(generation_);
   for (const auto generation : found->whole) found->unfinished.push_back(directory_of(generation));
   if (found->unfinished.empty()) return {};
-  std::error_code ignored;  // what stays is removed by the next start
+  std::error_code ignored;  // the next start removes any that stay
   for (const auto& path : found->unfinished) fs::remove_all(path, ignored);
   return sync_directory(directory_);
 }
 
-/// Applies every record. Errors: io_error, not all of it can be read now; corrupt, some of it is damaged.
+/// Applies every record. Errors: io_error if part of it cannot be read now; corrupt if part of it is damaged.
 Result<void> Catalogue::replay() {
   log::Place place{Offset{}};
   while (true) {
@@ -183,7 +184,8 @@ Result<void> Catalogue::replay() {
   }
 }
 
-/// Not to be left out: one may be that of a topic, or say that a user is gone or has fewer rights.
+/// Returns the error for damaged records. The broker must not skip them: one may be a topic, or the removal
+/// of a user or of a right.
 Error Catalogue::damaged_records(Offset first, Offset next) const {
   const std::string directory = directory_of(generation_).string();
   return {ErrorCode::corrupt,
@@ -195,8 +197,8 @@ Error Catalogue::damaged_records(Offset first, Offset next) const {
           0};
 }
 
-/// Of removed topics only those with files are remembered. Ids of topics with files are not given again,
-/// whether or not the catalogue knows the topic.
+/// Remembers only those removed topics that have files. Reserves the ids of all topics with files, whether or
+/// not the catalogue knows the topics.
 void Catalogue::keep_topics_with_files() {
   std::set<std::uint64_t> ids;
   for (const TopicId topic : options_.topics_with_files) ids.insert(topic.value);
@@ -238,9 +240,9 @@ std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
 void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
   const auto replaced = replace_log(compaction);
   give_up_compaction();
-  if (!replaced) {  // the history still serves: a full disk, say, must not end the broker
+  if (!replaced) {  // the old log stays in use: a full disk, say, must not end the broker
     sink_.warn("catalogue: not compacted: " + replaced.error().text());
-    std::error_code ignored;  // it is removed at the next try, or start
+    std::error_code ignored;  // the next attempt or start removes it
     fs::remove_all(compaction.directory(), ignored);
   }
   if (failed_) return;
@@ -248,11 +250,11 @@ void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
     sink_.error("catalogue: cannot be opened again; the next change tries it: " + opened.error().text());
     return;
   }
-  // After a failure not at the next change, but when the log has grown by as much again.
+  // After a failure, try again only when the log has grown to twice its length.
   compact_at_ = replaced ? compact_records_min : 2 * record_count();
 }
 
-/// Whichever log is the newest now has all changes, and all of them are on the disk.
+/// Opens the newest log if none is open. Whichever log is the newest now contains all changes, synced.
 Result<void> Catalogue::open_again() {
   return log_ != nullptr ? Result<void>{} : open_newest();
 }
@@ -263,14 +265,14 @@ void Catalogue::give_up_compaction() {
 }
 
 Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
-  // Whichever log a crash leaves has all that was promised.
+  // Flush first: then each log that a crash may leave contains every change that was confirmed.
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto added = compaction.add(since_); !added) return added;
-  // Opened first: that it cannot be opened is no failed sync.
+  // Open the directory first: failing to open it is not a failed sync.
   log::PosixStorage storage;
   const auto directory = storage.open_directory(directory_.string());
   if (!directory) return directory.error();
-  log_.reset();  // from here on open_newest finds whichever is complete
+  log_.reset();  // from here on open_newest finds the complete one
   std::error_code code;
   fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
   if (code) return file_error("rename", compaction.directory(), code);
@@ -282,7 +284,7 @@ Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
   return remove_leftovers();
 }
 
-/// What the disk has is not known any more.
+/// Refuses all later changes, because the contents of the disk are unknown.
 void Catalogue::stop_changes(const std::string& what, const Result<void>& why) {
   failed_ = why.error();
   sink_.error("catalogue: " + what + "; no change is accepted until a restart: " + failed_->text());

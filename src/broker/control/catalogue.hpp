@@ -1,5 +1,5 @@
-/// Topics, users, credentials, endpoints and resting ports, kept in a log of their own so that they survive
-/// the end of the process and of the machine. Layer: control.
+/// Keeps topics, users, credentials, endpoints and recently released ports in a log, so that they survive the
+/// end of the process and of the machine. Layer: control.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,30 @@
 
 namespace lightq::broker {
 
-/// The catalogue lies in DIRECTORY/NNNNNNNN, a log with one JSON record per change (catalogue_record.hpp). It
-/// is replayed at the start; when most of it is history, then or later, its state is written into a new log
-/// beside it (NNNNNNNN+1.new, renamed when it is flushed), and the old one is removed.
+/// The catalogue is stored in DIRECTORY/NNNNNNNN: a log with one JSON record per change
+/// (catalogue_record.hpp). A start replays it. When most of the log is history, its state is written into a
+/// new log beside it, at the start or later. The new log is named NNNNNNNN+1.new and renamed once it is
+/// flushed; then the old log is removed.
 ///
-/// A change is seen at once; it survives a power cut once `flush` has returned. After a failed flush nothing
-/// is accepted any more until the broker starts again. One thread.
+/// A change is visible immediately. It survives a power cut once `flush` has returned. After a failed flush
+/// the catalogue accepts no change until the broker restarts. One thread.
 class Catalogue {
  public:
   struct Options {
-    /// Opens the log of a directory, and makes both where there is none.
+    /// Opens the log in a directory, and creates both if they do not exist.
     std::function<Result<std::unique_ptr<log::Log>>(const std::filesystem::path&)> open_log;
     std::function<Timestamp()> now;
     std::chrono::milliseconds port_rest{600'000};
     std::size_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
-    /// Those that end later are good no more (ClientKeys).
+    /// A key with a later expiry is not valid (ClientKeys).
     std::chrono::milliseconds client_key_lifetime_max{limits::ticket_ms_max};
-    /// Topics that have files. Their ids are given to no other topic; if there are any, a catalogue without a
-    /// record has been lost.
+    /// Topics that have files. Their ids are not given to other topics. If there are any and the catalogue
+    /// has no record, the catalogue has been lost.
     std::vector<TopicId> topics_with_files = {};
   };
 
-  /// Errors: io_error; corrupt if records are damaged or the catalogue has been lost; whatever open_log says.
-  /// After an error nothing of an earlier generation is removed.
+  /// Opens the catalogue. Errors: io_error; corrupt if records are damaged or the catalogue has been lost;
+  /// all errors of open_log. After an error, all files of earlier generations are still there.
   static Result<std::unique_ptr<Catalogue>> open(std::filesystem::path directory, Options options,
                                                  LogSink& sink);
 
@@ -51,57 +52,61 @@ class Catalogue {
 
   [[nodiscard]] const CatalogueState& state() const { return state_; }
 
-  // Changes. Errors: no_space, io_error; then nothing has changed.
+  // Changes. Errors: no_space, io_error; in both cases nothing has changed.
 
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
-  /// The files of a removed topic are gone. Until then the removal is part of the state, so that the next
-  /// start may remove them.
+  /// Forgets a removed topic once its files have been deleted. Until this call the removal is part of the
+  /// state, so that the next start can delete the files.
   void forget_removed_topic(TopicId topic) { state_.forget_removed_topic(topic); }
-  /// Files of this log were found in the place of a topic of which it was not known.
+  /// Records that the files found for a topic belong to this log. Used if the topic's log id was not
+  /// recorded.
   Result<void> set_log(TopicId topic, std::uint32_t log_id);
-  /// Nothing is handed out of the topic; no change if that is known.
+  /// Records that the topic delivers no messages, or delivers them again. Writes nothing if that is already
+  /// recorded.
   Result<void> set_paused(TopicId topic, bool paused);
-  /// Answers the new credential's id.
+  /// Returns the new credential's id.
   Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
-  /// The topic's own user is another credential, which is there.
+  /// Makes another credential, which already exists, the one of the topic's own user.
   Result<void> set_topic_credential(TopicId topic, std::uint64_t credential_id);
-  /// A new user: `user` with ids of its own, which are answered with it.
+  /// Adds `user` as a new user, and returns it with the ids that it received.
   Result<UserRecord> add_user(UserRecord user);
-  /// The user has another password, and another generation. Answers what it is now.
+  /// Gives the user a new password and with it a new generation. Returns the user's new record.
   Result<UserRecord> set_user_password(const UserRecord& user, const std::string& argon2);
   Result<void> put_user(const UserRecord& user);
   Result<void> remove_user(std::uint64_t id);
   Result<void> put_endpoint(const EndpointRecord& endpoint);
-  /// Remembers its port as released now. No error if it is not known.
+  /// Records the port of the endpoint as released now. No error if the endpoint is not known.
   Result<void> remove_endpoint(std::uint64_t id);
-  /// Registers a client's key, or renews it. Where a topic has as many as it may have, those that are good no
-  /// more go, and of a user who has half of them its own that ends first. Answers those that went. Errors
-  /// also: limit_reached (catalogue_client_keys.cpp).
+  /// Registers a client's key, or renews it. If the topic has its maximum of keys, invalid keys are removed.
+  /// If none is removed and the user already has half of the maximum, it loses its own key that expires
+  /// first. Returns the removed keys. Errors also: limit_reached (catalogue_client_keys.cpp).
   Result<std::vector<ClientKeyRecord>> put_client_key(const ClientKeyRecord& record);
-  /// Tickets are made with the key of this id. If that is another one, the keys that clients have registered
-  /// end, of all topics. How many those were.
+  /// Records the id of the ticket key. If it differs from the recorded one, all keys that clients have
+  /// registered end, for all topics. Returns how many keys ended.
   Result<std::size_t> name_ticket_key(const std::string& key_id);
-  /// The administrator's password is this one. What he has registered under another generation ends. How many
-  /// keys those were.
+  /// Records the administrator's password. Keys that the administrator registered under another generation
+  /// end. Returns how many keys ended.
   Result<std::size_t> put_administrator(const AdministratorRecord& administrator);
 
   // Compaction while the catalogue is in use (CatalogueCompactor).
 
-  /// Whether a new log would be less than half as long, and is worth it; false while one is being written.
+  /// Returns true if a compacted log would be less than half as long and the saving is worth the work. False
+  /// during a compaction.
   [[nodiscard]] bool is_mostly_history();
-  /// A copy of the state, to be written anywhere; changes from now on are kept for `finish_compaction`.
+  /// Returns a copy of the state that any thread may write. From now on, changes are also kept for
+  /// `finish_compaction`.
   [[nodiscard]] std::unique_ptr<CatalogueCompaction> begin_compaction();
-  /// After its `run`: the new log, with what has changed meanwhile, takes the old one's place; if that was
-  /// not possible, the old one stays, and the sink is told why.
+  /// Call this after the compaction's `run`. Appends the changes made in the meantime to the new log, and
+  /// replaces the old log with it. If that fails, the old log stays, and the sink receives the reason.
   void finish_compaction(CatalogueCompaction& compaction);
-  /// Instead: the old log stays.
+  /// Ends a compaction instead of `finish_compaction`: the old log stays.
   void give_up_compaction();
 
-  /// Whether a change waits for a flush.
+  /// Returns true if a change waits for a flush.
   [[nodiscard]] bool unflushed() const { return unflushed_; }
-  /// Makes all changes so far durable; blocks for one fdatasync.
+  /// Makes all changes so far durable. Blocks for one fdatasync.
   Result<void> flush();
 
  private:
@@ -130,14 +135,14 @@ class Catalogue {
   const Options options_;
   LogSink& sink_;
   std::uint64_t generation_ = 1;
-  std::unique_ptr<log::Log> log_;  // null: to be opened again by the next change
+  std::unique_ptr<log::Log> log_;  // null: the next change opens it again
   bool opened_once_ = false;
   CatalogueState state_;
   bool unflushed_ = false;
-  std::optional<Error> failed_;   // a flush failed
-  std::uint64_t compact_at_ = 0;  // records: below, it is not looked at whether most are history
+  std::optional<Error> failed_;   // set when a flush failed
+  std::uint64_t compact_at_ = 0;  // number of records below which history is not measured
   bool compacting_ = false;
-  std::vector<CatalogueChange> since_;  // since it began
+  std::vector<CatalogueChange> since_;  // changes since the compaction began
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// What the catalogue knows of clients' keys. Layer: control.
+/// The catalogue's functions for client keys. Layer: control.
 #include <algorithm>
 #include <iterator>
 
@@ -83,8 +83,8 @@ bool CatalogueState::is_current(const TicketHolder& holder, TopicId topic) const
   return found != nullptr && found->generation == holder.generation;
 }
 
-/// What makes room for one more: where all places are taken, the keys that are good no more; else, of a user
-/// who has half of them, its own that ends first.
+/// Returns the keys to remove before adding `record`. If the topic has its maximum of keys: the invalid ones.
+/// If those are none, and the user has at least half of the maximum: the user's own key that expires first.
 std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord& record) const {
   const std::size_t half = options_.client_keys_per_topic_max / 2;
   if (state_.client_key_count(record.grant.topic) < half) return {};

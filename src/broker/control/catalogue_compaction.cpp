@@ -52,7 +52,7 @@ void CatalogueCompaction::run(const std::stop_token& stop) {
 
 Result<void> CatalogueCompaction::write(const std::stop_token& stop) {
   std::error_code code;
-  std::filesystem::remove_all(directory_, code);  // of an earlier try
+  std::filesystem::remove_all(directory_, code);  // left by an earlier attempt
   if (code) {
     return Error{ErrorCode::io_error, "catalogue: cannot remove " + directory_.string(), code.value()};
   }

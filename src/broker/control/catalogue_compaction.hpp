@@ -1,4 +1,4 @@
-/// A new log for the catalogue, in place of one that is mostly history. Layer: control.
+/// Writes a new log for the catalogue, which replaces one that is mostly history. Layer: control.
 #pragma once
 
 #include <filesystem>
@@ -15,25 +15,27 @@
 
 namespace lightq::broker {
 
-/// Appends the changes in batches, none of which is durable yet. Errors: no_space, io_error; interrupted by
-/// `stop`: shutting_down.
+/// Appends the changes in batches. Does not sync them. Errors: no_space, io_error; shutting_down if `stop` is
+/// requested.
 Result<void> append_changes(log::Log& log, std::span<const CatalogueChange> changes, Timestamp now,
                             const std::stop_token& stop = {});
 
-/// Writes what the catalogue knew when it began (Catalogue::begin_compaction), while that goes on. `run`
-/// once, on any thread; all else on the catalogue's.
+/// Writes the catalogue's state as it was when the compaction began (Catalogue::begin_compaction). The
+/// catalogue stays in use meanwhile. Thread: `run` may be called once, on any thread; everything else on the
+/// catalogue's thread.
 class CatalogueCompaction {
  public:
   using OpenLog = std::function<Result<std::unique_ptr<log::Log>>(const std::filesystem::path&)>;
 
-  /// `directory`: of the new log, under a name by which nobody takes it for one.
+  /// `directory`: the directory of the new log, under a name that is not taken for a complete log.
   CatalogueCompaction(std::filesystem::path directory, std::vector<CatalogueChange> state, OpenLog open_log,
                       Timestamp now);
 
-  /// The new log has the state, and is synced; what lay in its place before is gone.
+  /// Writes the state into the new log and syncs it. Removes files that an earlier attempt left in its
+  /// directory.
   void run(const std::stop_token& stop);
-  /// Changes that have been made since it began, behind the state; synced, and the log is closed. Errors
-  /// also: what was in the way of `run`.
+  /// Appends the changes made since the compaction began, syncs and closes the log. Errors: also any error of
+  /// `run`.
   Result<void> add(std::span<const CatalogueChange> since);
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
 

@@ -20,7 +20,7 @@ void CatalogueCompactor::look() {
   under_way_ = catalogue_.begin_compaction();
   const auto write = [this, job = under_way_](const std::stop_token& stop) {
     job->run(stop);
-    // Whoever is no more has nothing under way.
+    // If the compactor was destroyed meanwhile, `known` is null.
     loop_.post_answer([this, known = std::weak_ptr(job)] {
       const auto done = known.lock();
       if (done == nullptr) return;
@@ -29,9 +29,9 @@ void CatalogueCompactor::look() {
     });
   };
   try {
-    wipe_registers();  // a thread begins with copies of them
+    wipe_registers();  // a new thread starts with copies of them
     writer_ = std::jthread(write);
-  } catch (const std::system_error&) {  // no thread is to be had: the log that there is serves on
+  } catch (const std::system_error&) {  // no thread available: the existing log stays in use
     under_way_.reset();
     catalogue_.give_up_compaction();
   }

@@ -1,4 +1,4 @@
-/// Has the catalogue compacted while the broker runs. Layer: control.
+/// Compacts the catalogue while the broker runs. Layer: control.
 #pragma once
 
 #include <memory>
@@ -9,24 +9,24 @@
 
 namespace lightq::broker {
 
-/// Writes the new log on a thread of its own, so that the control thread waits only for what has changed
-/// meanwhile. Everything on the loop's thread.
+/// Writes the new log on a separate thread, so that the control thread waits only while the changes made in
+/// the meantime are added. Thread: all calls on the loop's thread.
 class CatalogueCompactor {
  public:
   CatalogueCompactor(EventLoop& loop, Catalogue& catalogue) : loop_(loop), catalogue_(catalogue) {}
   CatalogueCompactor(const CatalogueCompactor&) = delete;
   CatalogueCompactor& operator=(const CatalogueCompactor&) = delete;
-  /// Gives up what is under way: the log that there is stays.
+  /// Cancels a compaction under way. The existing log stays.
   ~CatalogueCompactor();
 
-  /// Begins, if it is worth it and none is under way.
+  /// Starts a compaction if it is worth the work and none is under way.
   void look();
 
  private:
   EventLoop& loop_;
   Catalogue& catalogue_;
-  std::shared_ptr<CatalogueCompaction> under_way_;  // null: none is
-  std::jthread writer_;                             // last: ends before the rest goes
+  std::shared_ptr<CatalogueCompaction> under_way_;  // null: no compaction is under way
+  std::jthread writer_;                             // last: ends before the other members are destroyed
 };
 
 }  // namespace lightq::broker

@@ -122,10 +122,10 @@ struct Encoder {
   }
 };
 
-/// Reads the fields of a change; an id is never 0.
+/// Parses the fields of a change. Ids are never 0.
 class Decoder {
  public:
-  /// `text` is the object's.
+  /// `text` is the JSON text of `object`.
   Decoder(const Json& object, std::string_view text) : fields_(object), text_(text) {}
 
   Result<CatalogueChange> read() {
@@ -137,7 +137,7 @@ class Decoder {
   }
 
  private:
-  // What must not be passed over says so by not saying that it may.
+  // A change of an unknown kind is refused unless it says that it is optional.
   Result<CatalogueChange> unknown(const std::string& op) {
     const std::uint64_t version = op == "format" ? fields_.number("version", 1, number_max, 1) : 1;
     const bool optional = fields_.boolean("optional", op == "format");

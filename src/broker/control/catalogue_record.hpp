@@ -1,4 +1,4 @@
-/// One change of the catalogue, and its JSON form in the catalogue's log. Layer: control.
+/// The changes of the catalogue, and their JSON form in its log. Layer: control.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,17 @@
 
 namespace lightq::broker {
 
-/// A topic and who may join it.
+/// A topic, and the credential that may join it.
 struct TopicEntry {
   TopicDefinition definition;
-  std::uint64_t credential_id = 0;  ///< 0: nobody but the admin, or anybody if the topic is open
+  /// 0: only the administrator may join, or any client if the topic is open.
+  std::uint64_t credential_id = 0;
 };
 
-/// The administrator's password, as the last start found it.
+/// The administrator's password as the most recent start saw it.
 struct AdministratorRecord {
-  std::uint32_t generation = 0;  ///< of his tickets and registrations; 0: nothing is known
+  /// The generation of the administrator's tickets and registrations; 0: not known.
+  std::uint32_t generation = 0;
   std::string argon2;
   friend bool operator==(const AdministratorRecord&, const AdministratorRecord&) = default;
 };
@@ -32,17 +34,17 @@ struct AdministratorRecord {
 struct TopicAdded {
   TopicEntry entry;
 };
-/// Takes the topic's endpoints with it.
+/// Removes the topic and all its endpoints.
 struct TopicRemoved {
   TopicId topic;
-  std::int64_t at_ms = 0;  ///< since 1970: when its ports were released
+  std::int64_t at_ms = 0;  ///< milliseconds since 1970 at which its ports were released
 };
-/// Nothing is handed out of it; or that is over.
+/// Pauses a topic, or resumes it. A paused topic delivers no messages.
 struct TopicPaused {
   TopicId topic;
   bool paused = false;
 };
-/// Whose log the files of a topic of an earlier version were found to be.
+/// The log id found in the files of a topic of an earlier version.
 struct TopicLog {
   TopicId topic;
   std::uint32_t log_id = 0;
@@ -50,19 +52,19 @@ struct TopicLog {
 struct CredentialAdded {
   CredentialRecord credential;
 };
-/// The topic's own user has another password: a credential of its own, which comes before.
+/// The topic's own user has a new password, in a new credential that an earlier record adds.
 struct TopicCredential {
   TopicId topic;
   std::uint64_t credential_id = 0;
 };
-/// A user is new, or has changed.
+/// Adds a user or replaces its record.
 struct UserPut {
   UserRecord user;
 };
 struct UserRemoved {
   std::uint64_t id = 0;
 };
-/// An endpoint is new, or has another port.
+/// Adds an endpoint or replaces its record.
 struct EndpointPut {
   EndpointRecord endpoint;
 };
@@ -70,12 +72,12 @@ struct EndpointRemoved {
   std::uint64_t id = 0;
   std::int64_t at_ms = 0;
 };
-/// A port that must rest for a while since `at_ms`.
+/// A port that was released at `at_ms` and must not be bound again for a while.
 struct PortReleased {
   std::uint16_t port = 0;
   std::int64_t at_ms = 0;
 };
-/// A client's key is registered, or renewed.
+/// Registers or renews a client's key.
 struct ClientKeyPut {
   ClientKeyRecord record;
 };
@@ -83,35 +85,38 @@ struct ClientKeyRemoved {
   CurvePublicKey key{};
   Grant grant;
 };
-/// The key that tickets are made with has this id: what clients registered under another one has ended.
+/// The id of the ticket key. Keys that clients registered under another ticket key end.
 struct TicketKeyNamed {
   std::string key_id;
 };
-/// The administrator has another password, as its hash; what his joins registered has ended.
+/// The administrator's new password as a hash. Keys that the administrator's joins registered end.
 struct AdministratorPut {
   AdministratorRecord administrator;
 };
-/// The smallest ids never used yet; so that ids of what was deleted are not used again.
+/// The smallest ids that were never used. They ensure that the ids of deleted objects are not used again.
 struct NextIds {
   std::uint64_t topic = 1;
-  std::uint64_t credential = 1;  ///< of users, too
+  std::uint64_t credential = 1;  ///< users draw from it, too
   std::uint64_t endpoint = 1;
 };
 
-/// A change that this version does not know, and that says it is optional: kept as it is, and of no effect.
+/// A change that this version does not know and that is marked as optional. It is kept as it is and has no
+/// effect.
 struct UnknownChange {
   std::string text;
 };
 
-/// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
+/// Applying a change twice has the effect of applying it once: a snapshot may repeat a change that a log
+/// contains.
 using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
                  ClientKeyRemoved, TicketKeyNamed, AdministratorPut, UnknownChange>;
 
-/// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
+/// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);
-/// Errors: corrupt, naming what is wrong; foreign_format: sound, but of a newer version.
+/// Parses a change. Errors: corrupt, with the fault in the message; foreign_format: valid, but of a newer
+/// version.
 Result<CatalogueChange> decode_change(std::string_view text);
 
 }  // namespace lightq::broker

@@ -22,7 +22,7 @@ void CatalogueState::apply(const TopicAdded& change) {
 }
 
 void CatalogueState::apply(const TopicRemoved& change) {
-  removed_topics_.insert(change.topic.value);  // also of a topic whose own record is gone
+  removed_topics_.insert(change.topic.value);  // also for a topic without a record
   const auto name = topic_names_.find(change.topic.value);
   if (name == topic_names_.end()) return;
   for (const auto& endpoint : endpoints_of(change.topic)) apply(EndpointRemoved{endpoint.id, change.at_ms});
@@ -212,7 +212,7 @@ std::uint64_t CatalogueState::record_count() const {
 
 std::vector<CatalogueChange> CatalogueState::snapshot() const {
   std::vector<CatalogueChange> changes{next_ids_};
-  // Before the keys of clients: they end what was before them.
+  // These come before the client keys, because they end all keys recorded before them.
   if (!ticket_key_id_.empty()) changes.emplace_back(TicketKeyNamed{ticket_key_id_});
   if (administrator_.generation != 0) changes.emplace_back(AdministratorPut{administrator_});
   for (const auto& [id, record] : credentials_) {

@@ -1,4 +1,4 @@
-/// What the catalogue knows, in memory: the sum of its changes. Layer: control.
+/// The catalogue's contents in memory: the sum of its changes. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -21,28 +21,28 @@ class CatalogueState {
  public:
   using Topics = std::map<std::string, TopicEntry, std::less<>>;
 
-  /// Changes that contradict what is known (an endpoint of an unknown topic, say) are ignored.
+  /// Applies a change. Ignores one that contradicts the state, for example an endpoint of an unknown topic.
   void apply(const CatalogueChange& change);
 
   [[nodiscard]] const TopicEntry* find(std::string_view name) const;
   [[nodiscard]] const TopicEntry* find(TopicId id) const;
-  /// Null if none is known to have this log, or for 0. Looks at all topics.
+  /// Returns the topic that has this log; null if there is none, or for 0. Scans all topics.
   [[nodiscard]] const TopicEntry* topic_of_log(std::uint32_t log_id) const;
-  /// The names of all topics whose log is known, by that.
+  /// Returns the names of all topics with a known log id, by log id.
   [[nodiscard]] std::map<std::uint32_t, std::string> log_names() const;
   /// By name.
   [[nodiscard]] const Topics& topics() const { return topics_; }
-  /// Null if there is none.
+  /// Returns null if there is none.
   [[nodiscard]] const CredentialRecord* credential(std::uint64_t id) const;
-  /// The newest credential of a user that some topic refers to; null if there is none.
+  /// Returns the newest credential of a user to which a topic refers; null if there is none.
   [[nodiscard]] const CredentialRecord* credential_of(const std::string& user_id) const;
-  /// Whether what this holder was given for the topic may still be good: the user is there, with this
-  /// password, or it is the topic's own; of nobody it is.
+  /// Returns true if tickets and keys that this holder received for the topic may still be valid. That is the
+  /// case if the holder is a user with this password generation, the topic's own user, or no user (0).
   [[nodiscard]] bool is_current(const TicketHolder& holder, TopicId topic) const;
-  /// Whether some topic refers to the credential.
+  /// Returns true if a topic refers to the credential.
   [[nodiscard]] bool in_use(std::uint64_t credential_id) const { return uses_.contains(credential_id); }
   using Users = std::map<std::string, UserRecord, std::less<>>;
-  /// Null if there is none.
+  /// Returns null if there is none.
   [[nodiscard]] const UserRecord* user(std::string_view name) const;
   [[nodiscard]] const UserRecord* user_of_uid(std::uint32_t uid) const;
   [[nodiscard]] const UserRecord* user_of_id(std::uint64_t id) const;
@@ -51,32 +51,32 @@ class CatalogueState {
   [[nodiscard]] std::vector<EndpointRecord> endpoints_of(TopicId topic) const;
   [[nodiscard]] const EndpointRecord* endpoint(std::uint64_t id) const;
   [[nodiscard]] const NextIds& next_ids() const { return next_ids_; }
-  /// Port and when it was released, in milliseconds since 1970.
+  /// Returns each released port with the time of its release, in milliseconds since 1970.
   [[nodiscard]] const std::map<std::uint16_t, std::int64_t>& released_ports() const { return released_; }
   void forget_ports_released_before(std::int64_t ms);
-  /// Those that clients of a topic have registered (catalogue_client_keys.cpp).
+  /// Returns the keys that clients of the topic have registered (catalogue_client_keys.cpp).
   [[nodiscard]] std::vector<ClientKeyRecord> client_keys_of(TopicId topic) const;
   [[nodiscard]] std::size_t client_key_count(TopicId topic) const;
   [[nodiscard]] const ClientKeyRecord* client_key(const CurvePublicKey& key, const Grant& grant) const;
   void forget_client_keys_expired_before(std::int64_t ms);
-  /// Of all topics.
+  /// Returns the number of registered keys of all topics.
   [[nodiscard]] std::size_t client_key_count() const;
-  /// Of the ticket key that they hang on; empty: none is known.
+  /// Returns the id of the ticket key under which the client keys were registered; empty if not known.
   [[nodiscard]] const std::string& ticket_key_id() const { return ticket_key_id_; }
   [[nodiscard]] const AdministratorRecord& administrator() const { return administrator_; }
 
-  /// Topics that were removed, and whose files may still be there; by id.
+  /// Returns the ids of removed topics. Their files may still exist.
   [[nodiscard]] const std::set<std::uint64_t>& removed_topics() const { return removed_topics_; }
   void forget_removed_topic(TopicId topic) { removed_topics_.erase(topic.value); }
-  /// Forgets removed topics that are not among these.
+  /// Forgets the removed topics that are not in `with_files`.
   void keep_removed_topics(const std::set<std::uint64_t>& with_files);
 
-  /// Credentials that no topic refers to.
+  /// Forgets credentials to which no topic refers.
   void forget_unused_credentials();
 
-  /// Changes that make an empty state equal to this one; credentials that no topic refers to are left out.
+  /// Returns changes that make an empty state equal to this one. Omits credentials to which no topic refers.
   [[nodiscard]] std::vector<CatalogueChange> snapshot() const;
-  /// How many they are, or a few more.
+  /// Returns the number of changes that `snapshot` would return, or slightly more.
   [[nodiscard]] std::uint64_t record_count() const;
 
  private:

@@ -13,7 +13,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// Stops at the first thing that this version does not know.
+/// Stops at the first record that this version does not know.
 class KnownVisitor final : public log::LogVisitor {
  public:
   explicit KnownVisitor(std::string directory) : directory_(std::move(directory)) {}

@@ -1,4 +1,4 @@
-/// Tells a catalogue that a newer version of LightQ wrote. docs/log_format.md, "Newer versions". Layer:
+/// Detects a catalogue that a newer version of LightQ wrote. See docs/log_format.md, "Newer versions". Layer:
 /// control.
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace lightq::broker {
 
-/// Fails, with foreign_format, if the log of a catalogue in `directory` has anything that this version must
-/// not pass over. Reads only: opening a log may change it. Whatever else is wrong with it, opening says.
+/// Fails with foreign_format if the catalogue's log in `directory` contains anything that this version must
+/// not ignore. Only reads, because opening a log may change it. Opening the catalogue reports every other
+/// fault.
 Result<void> check_catalogue_known(const std::filesystem::path& directory);
 
 }  // namespace lightq::broker

@@ -1,17 +1,18 @@
-/// What joins are told and asked where the broker encrypts. Layer: control.
+/// The part of a join that concerns encryption and client keys. Layer: control.
 #include <utility>
 
 #include "broker/control/command_handler.hpp"
 
 namespace lightq::broker {
 
-/// Whether the socket that this join is for shows its key where others show a ticket.
+/// Returns true if the client of this join identifies itself by its public key instead of a ticket.
 bool CommandHandler::wants_client_key(const JoinWish& wish, bool open) const {
   return !settings_.server_key.empty() && !open && wish.delivery == protocol::Delivery::plain &&
          wish.connection_type == protocol::ConnectionType::zmq;
 }
 
-/// Public keys are no secrets: nobody takes over what another user has registered.
+/// Returns the reason why the key cannot be registered. Public keys are not secret, so a user must not take
+/// over a key that another user has registered.
 std::optional<Error> CommandHandler::objection_to(const std::optional<CurvePublicKey>& key,
                                                   const Grant& grant, const TicketHolder& holder) const {
   if (!key) {

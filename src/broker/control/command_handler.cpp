@@ -1,4 +1,4 @@
-/// Who may ask what. Layer: control.
+/// The permission checks of control requests. Layer: control.
 #include "broker/control/command_handler.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// Of a request with credentials that may be a topic's own user's (Asking::subject).
+/// Returns the Asking::subject of a request that the topic's own user may make.
 std::string subject_of(const TopicName& topic) {
   return "topic " + topic.text();
 }
@@ -23,7 +23,8 @@ Error topic_not_found() {
   return {ErrorCode::topic_not_found, "topic not found"};
 }
 
-/// A user's name in a command that can be copied; a placeholder if a shell would not take it as one word.
+/// Returns a user's name for a command that can be copied; a placeholder if a shell would not take it as one
+/// word.
 std::string name_in_command(const std::string& name) {
   const auto is_plain = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') ||
@@ -94,7 +95,7 @@ void CommandHandler::refuse_without_admin(std::string_view cmd, const UserRecord
 void CommandHandler::verify(const CredentialRecord* credential, protocol::Credentials given,
                             const Answer& answer, const std::string& subject,
                             Authenticator::VerifyDone done) {
-  // Those that wait for their passwords are bounded there, and in no other's way.
+  // The authenticator bounds its own queue, and a waiting password blocks no other request.
   answer.stand_aside(true);
   authenticator_.verify(credential, std::move(given),
                         [answer, done = std::move(done)](AuthOutcome outcome) {
@@ -106,13 +107,13 @@ void CommandHandler::verify(const CredentialRecord* credential, protocol::Creden
 
 void CommandHandler::verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
                                  const Answer& answer, const std::string& subject, WithUser then) {
-  // A user without a password is verified like nobody.
+  // A user without a password takes the same work as an unknown user.
   const CredentialRecord* const credential = user.credential.argon2.empty() ? nullptr : &user.credential;
   verify(credential, std::move(given), answer, subject,
          [=, this, name = user.name(), id = user.id, generation = user.generation,
           then = std::move(then)](AuthOutcome outcome) {
            if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-           // It may have been changed, or deleted, meanwhile.
+           // The user may have been changed or deleted meanwhile.
            const UserRecord* const now = catalogue_.state().user(name);
            const bool same = now != nullptr && now->id == id && now->generation == generation;
            if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
@@ -166,7 +167,8 @@ void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials 
   });
 }
 
-/// Who is known by the process at the other end of its Unix socket; null: nobody.
+/// Returns the user of the process at the other end of a Unix socket, if the request has no credentials;
+/// otherwise null.
 const UserRecord* CommandHandler::user_of_peer(const protocol::Credentials& given,
                                                const Answer& answer) const {
   const auto& uid = answer.source().uid;
@@ -178,7 +180,7 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
                                   const TopicName& topic, const Answer& answer, WithTopic then) {
   const auto& state = catalogue_.state();
   const TopicEntry* const entry = state.find(topic.text());
-  // Its messages are open to anybody, not what becomes of it.
+  // Every client may use the messages of an open topic, but not manage it.
   const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open &&
                        need.right != protocol::Right::manage;
   WithUser decide = [=, this](const UserRecord* user) {
@@ -202,7 +204,7 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
     if (state.user(given.user_id) == nullptr)
       return permit_topics_own(cmd, std::move(given), topic, answer, std::move(then));
   }
-  // Users are looked at by their names alone, topics' own by the topic: which of both it is shows in nothing.
+  // Users are found by name alone, own users of topics by topic. Both paths look the same to the client.
   permit_someone(cmd, std::move(given), answer, std::move(decide),
                  as_admin ? std::string() : subject_of(topic));
 }
@@ -211,8 +213,8 @@ void CommandHandler::permit_topics_own(std::string_view cmd, protocol::Credentia
                                        const TopicName& topic, const Answer& answer, WithTopic then) {
   if (given.user_id.empty()) return refuse(cmd, AuthOutcome::wrong, answer);
 
-  // Of a topic that is not there, or is another's, only somebody's right credentials learn more; and who has
-  // them hears the same of both.
+  // Only correct credentials reveal more about a topic that does not exist or belongs to another user. Even
+  // then the replies are the same in both cases.
   const auto& state = catalogue_.state();
   const TopicEntry* const entry = state.find(topic.text());
   const CredentialRecord* credential = entry == nullptr ? nullptr : state.credential(entry->credential_id);

@@ -1,5 +1,5 @@
-/// Executes control requests: who may ask, what changes in the catalogue, what the data plane is to do.
-/// Layer: control. The commands are implemented by noun: topic_commands.cpp, endpoint_commands.cpp,
+/// Executes control requests: checks permissions, changes the catalogue and instructs the data plane. Layer:
+/// control. The commands are implemented by subject: topic_commands.cpp, endpoint_commands.cpp,
 /// client_key_commands.cpp, group_commands.cpp, user_commands.cpp, stats_commands.cpp.
 #pragma once
 
@@ -25,13 +25,14 @@
 
 namespace lightq::broker {
 
-/// Everything on the control loop's thread. Credentials come before existence: who has none that are right
-/// for anything hears `unauthorized_access`, whether or not there is such a topic.
+/// Executes requests. Thread: everything on the control loop's thread. Credentials are checked before
+/// existence: a client without correct credentials receives `unauthorized_access`, whether or not the topic
+/// exists.
 class CommandHandler final : public DataPlaneObserver {
  public:
   using Answer = broker::Answer;
 
-  /// What the handler works with; all outlive it.
+  /// The objects that the handler works with. Lifetime: all must outlive it.
   struct Parts {
     EventLoop& loop;
     Catalogue& catalogue;
@@ -40,35 +41,35 @@ class CommandHandler final : public DataPlaneObserver {
     LogSink& sink;
   };
   struct Settings {
-    std::string data_dir;  ///< as stats tell it
+    std::string data_dir;  ///< as stats report it
     std::function<Timestamp()> now;
     std::size_t topics_max = limits::topics_max;
     std::size_t users_max = limits::users_max;
     std::size_t rights_per_user_max = limits::rights_per_user_max;
-    std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of one topic's
-    std::uint64_t memory_bytes_max = 0;                     ///< of all rings; 0: no bound
-    bool open_topics = false;  ///< every topic takes plain clients without a ticket
-    /// Requests that the control socket has refused because their source asked too much.
+    std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< per topic
+    std::uint64_t memory_bytes_max = 0;                     ///< for all rings; 0: unlimited
+    bool open_topics = false;  ///< every topic accepts plain clients without a ticket
+    /// Returns the number of requests that the control socket refused because their source asked too much.
     std::function<std::uint64_t()> throttled = [] { return std::uint64_t{0}; };
-    std::string server_key = {};            ///< Z85, told to who joins; empty: nothing is encrypted
-    ClientKeys* client_keys = nullptr;      ///< of who joins, with server_key; outlives the handler
-    bool insecure = false;                  ///< as stats tell it
-    std::uint32_t admin_generation = 0;     ///< of the administrator's tickets and keys
+    std::string server_key = {};            ///< Z85, sent in replies to join; empty: no encryption
+    ClientKeys* client_keys = nullptr;      ///< registered at a join, with server_key; outlives the handler
+    bool insecure = false;                  ///< as stats report it
+    std::uint32_t admin_generation = 0;     ///< the generation of the administrator's tickets and keys
     LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the handler
-    /// Connections that the control socket has ended to make room for others.
+    /// Returns the number of connections that the control socket evicted.
     std::function<std::uint64_t()> displaced = [] { return std::uint64_t{0}; };
   };
 
   CommandHandler(Parts parts, Settings settings);
 
-  /// Hands every topic of the catalogue to the data plane, then calls `done`. A topic that cannot be brought
-  /// to life is reported to the sink; what is asked of it answers the reason, and it can be deleted.
+  /// Passes every topic of the catalogue to the data plane, then calls `done`. A topic that cannot be started
+  /// is reported to the sink. Requests for it receive the reason as an error, and it can be deleted.
   void bring_up(std::function<void()> done);
 
-  /// Executes a request and calls `answer` exactly once, at once or later (never, if the loop ends first).
+  /// Executes a request. Calls `answer` exactly once, immediately or later, but never if the loop ends first.
   void handle(protocol::Request request, Answer answer);
 
-  /// From now on every request is answered `shutting_down`.
+  /// Makes every later request fail with `shutting_down`.
   void stop_accepting() { stopping_ = true; }
 
   void endpoint_closed(const EndpointRecord& record) override;
@@ -79,14 +80,14 @@ class CommandHandler final : public DataPlaneObserver {
   using Permitted = std::function<void()>;
   /// Called with the user that asks; null: the administrator.
   using WithUser = std::function<void(const UserRecord*)>;
-  /// Called with a topic that was found and is alive, and whose tickets for it are to be.
+  /// Called with a topic that exists and runs, and with the holder that its tickets will name.
   using WithTopic = std::function<void(TopicId, const TicketHolder&)>;
-  /// The right that a command needs on a topic, or on groups of it; no right: any.
+  /// The right that a command needs on a topic or its groups. No right: any right is sufficient.
   struct Need {
     std::optional<protocol::Right> right;
     GroupScope scope = GroupScope::whole_topic();
   };
-  /// Of what is done with a group; empty: with the whole topic.
+  /// Returns the right to manage a group or, with `group` empty, the whole topic.
   static Need to_manage(std::string_view group) {
     return {protocol::Right::manage, group.empty() ? GroupScope::whole_topic() : GroupScope::of(group)};
   }
@@ -110,25 +111,26 @@ class CommandHandler final : public DataPlaneObserver {
   void execute(protocol::Ping request, const Answer& answer);
   void execute(protocol::Version request, const Answer& answer);
 
-  // Who may ask (command_handler.cpp). Otherwise they answer the error themselves.
-  /// The administrator, or any user.
+  // Permission checks (command_handler.cpp). If they refuse a request, they send the error themselves.
+  /// Permits the administrator and every user.
   void permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer, WithUser then,
                       const std::string& subject = {});
-  /// The administrator, or a user who is one.
+  /// Permits the administrator and users that are administrators.
   void permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
                     Permitted permitted);
-  /// They, or who may manage a topic of this name, whether or not it is there.
+  /// Permits administrators, and users that may manage a topic of this name, whether or not it exists.
   void permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
                       const Answer& answer, WithUser then);
-  /// They, the topic's own user, or who has the right that is needed.
+  /// Permits administrators, the topic's own user, and users that have the needed right.
   void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
                     const TopicName& topic, const Answer& answer, WithTopic then);
-  // Of who was permitted something that had to wait: looked at again before it is done.
+  // Identify the asker of a permitted request that had to wait. Its permission is checked again before
+  // execution.
   static TicketHolder asker_of(const UserRecord* user) {
     return user == nullptr ? TicketHolder{} : TicketHolder{user->id, user->generation};
   }
   [[nodiscard]] bool is_still_admin(const TicketHolder& asker) const;
-  /// By which the authenticator tells askers of one source apart.
+  /// Returns the key by which the authenticator tells askers of one source apart.
   static std::string name_of(const TicketHolder& asker) { return std::to_string(asker.user); }
   [[nodiscard]] bool still_manages(const TicketHolder& asker, const std::string& topic) const;
   [[nodiscard]] const UserRecord* user_of_peer(const protocol::Credentials& given,
@@ -140,21 +142,22 @@ class CommandHandler final : public DataPlaneObserver {
   /// `subject`: Asking::subject.
   void verify(const CredentialRecord* credential, protocol::Credentials given, const Answer& answer,
               const std::string& subject, Authenticator::VerifyDone done);
-  /// The asker's credentials are right for something: now existence may be told.
+  /// Calls `then` for an existing topic, or replies with an error. Call it only after the asker's credentials
+  /// were verified: the reply reveals whether the topic exists.
   void with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
                   const Answer& answer, const WithTopic& then);
   void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
-  /// Answers a user whose password was right: who that is, the right that is missing, and how to get it.
-  /// Names only what the request named: it is the same whether or not there is such a topic.
+  /// Refuses a user whose password was correct. The reply names the user, the missing right and the way to
+  /// obtain it. It contains only names from the request, so it is the same whether or not the topic exists.
   void refuse_without_right(std::string_view cmd, const UserRecord& user, const Need& need,
                             const std::string& topic, const Answer& answer);
-  /// The same for what only administrators may do.
+  /// Refuses a user whose password was correct a command that only administrators may execute.
   void refuse_without_admin(std::string_view cmd, const UserRecord& user, const Answer& answer);
 
   // Topics (topic_commands.cpp).
   void create_named(const protocol::CreateTopic& request, const TicketHolder& asker, const Answer& answer);
-  /// Hashes the password of a topic's own user, or finds the credential that it is already. Who is not the
-  /// administrator does not learn by the time which of both it was.
+  /// Hashes the password of a topic's own user, or finds the credential that already has it. For askers other
+  /// than an administrator, both cases take equal time.
   void enrol(const protocol::Credentials& given, const TicketHolder& asker, Authenticator::EnrolDone done,
              const Answer& answer);
   [[nodiscard]] std::optional<Error> objection_to_ring(const protocol::TopicSettings& settings) const;
@@ -197,11 +200,11 @@ class CommandHandler final : public DataPlaneObserver {
   void replace_credential(TopicId topic, const protocol::Credentials& user, const Enrolment& enrolment,
                           const Answer& answer);
   void put_user(std::string_view cmd, const Result<UserRecord>& changed, const Answer& answer);
-  /// What the change of users needs of the data plane, once it is durable; then the answer.
+  /// Passes a durable change of users to the data plane, then sends the reply.
   void bring_into_force(std::string_view cmd, const std::function<void(DataPlane::Done<Result<void>>)>& apply,
                         const Answer& answer);
 
-  // Groups, and topics likewise (group_commands.cpp).
+  // Groups and whole topics (group_commands.cpp).
   template <typename Asked>
   void set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer);
   void set_topic_paused(std::string_view cmd, TopicId topic, bool paused, const Answer& answer);
@@ -220,15 +223,15 @@ class CommandHandler final : public DataPlaneObserver {
   bool stopping_ = false;
 
   TopicMakers makers_;
-  std::unordered_set<std::string> coming_;           // names being created
-  std::unordered_set<std::uint64_t> not_ready_;      // topics the data plane does not have yet
-  std::unordered_map<std::uint64_t, Error> failed_;  // topics the data plane could not bring to life
+  std::unordered_set<std::string> coming_;           // names of topics that are being created
+  std::unordered_set<std::uint64_t> not_ready_;      // topics that the data plane does not have yet
+  std::unordered_map<std::uint64_t, Error> failed_;  // topics that the data plane could not start
   std::vector<TopicId> to_bring_up_;
   std::size_t being_brought_up_ = 0;
   std::function<void()> brought_up_;
 };
 
-/// An ErrorReply to `cmd`.
+/// Returns an ErrorReply to `cmd`.
 protocol::Reply error_reply(std::string_view cmd, const Error& error);
 
 }  // namespace lightq::broker

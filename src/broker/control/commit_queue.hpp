@@ -1,4 +1,4 @@
-/// Lets changes that wait at once share one flush of the catalogue. Layer: control.
+/// Lets changes that are made at the same time share one flush of the catalogue. Layer: control.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace lightq::broker {
 
-/// One flush per turn of the loop, however many asked for it; then it is looked whether the catalogue is to
-/// be compacted. Everything on the loop's thread.
+/// Flushes the catalogue at most once per turn of the loop, for any number of callers. Then starts a
+/// compaction of the catalogue if it is due. Thread: everything on the loop's thread.
 class CommitQueue final : public EventLoop::Source {
  public:
   using Done = std::function<void(const Result<void>&)>;
@@ -21,7 +21,8 @@ class CommitQueue final : public EventLoop::Source {
       : loop_(loop), catalogue_(catalogue), compactor_(loop, catalogue) {}
   ~CommitQueue() override { loop_.cancel_soon(*this); }
 
-  /// Calls `done` once everything changed so far is durable (or could not be made so): at once if it is.
+  /// Calls `done` when all changes so far are durable, or with the error. Calls it immediately if they
+  /// already are.
   void commit(Done done) {
     if (!catalogue_.unflushed()) return done({});
     waiting_.push_back(std::move(done));

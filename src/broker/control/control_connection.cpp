@@ -39,14 +39,14 @@ std::size_t ControlConnection::take_frames(std::span<std::byte> bytes) {
   return at;
 }
 
-/// The length of the header; 0: it has not come yet, or the connection has failed.
+/// Parses a frame header and returns its length; 0 if it is incomplete or the connection has failed.
 std::size_t ControlConnection::begin_frame(ByteView bytes) {
   zmtp::FrameHeader header;
   const auto outcome = zmtp::parse_frame_header(bytes, header);
   if (outcome == zmtp::FrameOutcome::incomplete) return 0;
   const std::uint64_t bytes_max = header.command ? zmtp::command_bytes_max : limits::request_bytes_hard_max;
   const bool is_nonsense = outcome == zmtp::FrameOutcome::invalid || header.body_bytes > bytes_max;
-  if (is_nonsense) flush_output();  // what came before it is answered
+  if (is_nonsense) flush_output();  // answer the requests before it
   if (outcome == zmtp::FrameOutcome::invalid) {
     fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
@@ -79,13 +79,13 @@ void ControlConnection::begin_part(const zmtp::FrameHeader& header) {
   ++parts_;
 }
 
-/// Starts a frame of the envelope; false: there is no room for it.
+/// Starts a frame of the envelope. Returns false if the envelope would be too long.
 bool ControlConnection::begin_in_envelope(std::uint64_t body_bytes) {
   const std::size_t left = envelope_bytes_max - envelope_.size();
   envelope_too_long_ |= body_bytes + zmtp::frame_header_bytes_max > left;
   if (envelope_too_long_) return false;
   envelope_.reserve(envelope_bytes_max +
-                    zmtp::frame_header_bytes_max);  // one that grows leaves copies behind
+                    zmtp::frame_header_bytes_max);  // a reallocation would leave copies behind
   std::byte header[zmtp::frame_header_bytes_max];
   const std::size_t header_bytes = zmtp::encode_frame_header(header, body_bytes, true);
   envelope_.append(reinterpret_cast<const char*>(header), header_bytes);
@@ -96,7 +96,7 @@ void ControlConnection::keep_in_envelope(std::string_view body) {
   if (begin_in_envelope(body_bytes_)) envelope_.append(body);
 }
 
-/// The empty frame has come: what came before it was no request.
+/// Ends the envelope at its empty frame. The frames before it are not a request.
 void ControlConnection::end_envelope() {
   if (parts_ == 1) keep_in_envelope(body_);
   wipe_text(body_);
@@ -117,7 +117,8 @@ void ControlConnection::take_body(ByteView bytes) {
   to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-/// Of a request that is too long no more is kept than shows that it is. What it outgrows is wiped.
+/// Appends to the request. Of one that is too long, keeps one byte more than the limit. Wipes buffers that it
+/// replaces.
 void ControlConnection::append_to_body(ByteView bytes) {
   bytes = bytes.first(std::min(bytes.size(), request_bytes_max_ + 1 - body_.size()));
   const std::size_t whole = body_.size() + bytes.size();
@@ -134,7 +135,7 @@ void ControlConnection::append_to_body(ByteView bytes) {
 void ControlConnection::end_frame() {
   if (std::exchange(frame_, Body::none) == Body::command) {
     TurnWork::add(TurnWork::command_taken);
-    flush_output();  // before what may end the connection
+    flush_output();  // handle_command may end the connection
     handle_command(std::as_bytes(std::span(command_)));
     command_.clear();
   } else if (!frame_more_) {
@@ -151,7 +152,7 @@ void ControlConnection::end_message() {
   requests_.requested(envelope, {parts_, body_bytes_, body_});
   for (std::string* const part : {&body_, &envelope_}) {
     wipe_text(*part);
-    std::string().swap(*part);  // a long one is not kept
+    std::string().swap(*part);  // frees the memory of a long one
   }
   wipe_registers();
   wipe_stack();
@@ -167,7 +168,7 @@ void ControlConnection::answer(const Envelope& envelope, std::string_view text) 
       std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
     append_frame(text, false);
   });
-  // Those to one input leave together.
+  // Replies to requests of one input are sent together.
   if (!consumes_ || output().buffered() > limits::answers_unread_bytes_pause) send_answers();
 }
 
@@ -197,7 +198,7 @@ void ControlConnection::look_at_output() {
   if (failed()) return;
   const bool was_paused = paused();
   set_paused(unread_ > limits::answers_unread_bytes_pause);
-  if (was_paused && !paused()) loop().call_soon(*this);  // for what had come already
+  if (was_paused && !paused()) loop().call_soon(*this);  // for input that has arrived already
 }
 
 void ControlConnection::give_up() {

@@ -1,4 +1,5 @@
-/// One client of the control socket: frames become requests, answers become frames. Layer: control.
+/// Serves one client of the control socket: turns frames into requests and replies into frames. Layer:
+/// control.
 #pragma once
 
 #include <cstddef>
@@ -18,36 +19,36 @@
 
 namespace lightq::broker {
 
-/// Answers as a REP socket does (RFC 28): all frames of a message up to the first empty one are its envelope,
-/// by which proxies and correlating clients know the answer, and come back in front of it. A DEALER may send
-/// requests without any. Bounded in bytes whatever the client does: of a message only the envelope and the
-/// part that may be a request are kept, and a client that does not read its answers is not read from. The
-/// loop's thread.
+/// Replies as a REP socket does (RFC 28). All frames of a message up to the first empty one are its envelope.
+/// Proxies and correlating clients identify the reply by it, so the envelope precedes the reply. A DEALER may
+/// send requests without an envelope. Memory is bounded for any client: of a message, only the envelope and
+/// the part that may be a request are kept. The connection stops reading from a client that does not read its
+/// replies. Thread: the loop's.
 class ControlConnection final : public Connection {
  public:
-  /// What a message's envelope may take, its frames' headers included.
+  /// The maximum size of a message's envelope, with the headers of its frames.
   static constexpr std::size_t envelope_bytes_max = 4 * limits::KiB;
 
-  /// How an answer to a message must begin.
+  /// The frames with which the reply to a message must begin.
   struct Envelope {
     std::uint64_t client = 0;
-    std::string frames;     ///< as they go onto the wire; of one that is too long the empty frame alone
-    bool too_long = false;  ///< the message is to be refused
+    std::string frames;     ///< as on the wire; only the empty frame if the envelope is too long
+    bool too_long = false;  ///< the message must be refused
   };
-  /// What came after the envelope.
+  /// The part of a message that follows the envelope.
   struct Message {
     std::size_t parts = 0;
-    std::uint64_t bytes = 0;  ///< of the first part
-    std::string_view body;    ///< of the first part, at most `request_bytes_max` and one byte
+    std::uint64_t bytes = 0;  ///< length of the first part
+    std::string_view body;    ///< the first part, at most `request_bytes_max` and one byte
   };
   class Requests {
    public:
     virtual ~Requests() = default;
-    /// Called with one message, whose body is valid during the call.
+    /// Called with one message. Its body is valid only during the call.
     virtual void requested(const Envelope& from, const Message& message) = 0;
-    /// So many bytes of answers were unread before, and unread() are now. May call give_up.
+    /// Called when the number of unread reply bytes has changed from `before` to unread(). May call give_up.
     virtual void unread_changed(ControlConnection& /*client*/, std::size_t /*before*/) {}
-    /// The connection ends for it.
+    /// Called when a limit makes the connection end.
     virtual void limit_reached(Limit limit) = 0;
   };
 
@@ -59,8 +60,8 @@ class ControlConnection final : public Connection {
         requests_(requests),
         source_(std::move(source)),
         request_bytes_max_(request_bytes_max) {
-    wipe_input();          // it may hold passwords
-    output().wipe_sent();  // and the answers to joins tickets
+    wipe_input();          // may contain passwords
+    output().wipe_sent();  // replies to joins contain tickets
   }
   ~ControlConnection() override {
     wipe_text(body_);
@@ -69,18 +70,18 @@ class ControlConnection final : public Connection {
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const RequestSource& source() const { return source_; }
-  /// Of requests that go whatever else comes from its source.
+  /// Returns the token bucket of requests that are served regardless of other requests from the same source.
   [[nodiscard]] Allowance& allowance() { return allowance_; }
   void request_begins() { ++requests_under_way_; }
   void request_ends() { --requests_under_way_; }
   [[nodiscard]] bool waits_for_answers() const { return requests_under_way_ > 0; }
-  /// Sends an answer behind its request's envelope. Nothing happens once the client has gone.
+  /// Sends a reply behind the envelope of its request. Does nothing if the client has disconnected.
   void answer(const Envelope& envelope, std::string_view text);
-  /// The operating system has every answer given so far.
+  /// Returns true if every reply so far has been passed to the operating system.
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
-  /// Of answers; of a connection that was given up, none.
+  /// Returns the bytes of unread replies; 0 for a connection that was given up.
   [[nodiscard]] std::size_t unread() const { return unread_; }
-  /// Its client does not read: it ends soon, and what it had unread counts no more.
+  /// Closes the connection because its client does not read. Its unread bytes no longer count.
   void give_up();
 
  protected:
@@ -94,7 +95,7 @@ class ControlConnection final : public Connection {
   void on_writable() override;
 
  private:
-  /// What is being done with the body of the frame under way.
+  /// How the body of the current frame is treated.
   enum class Body { none, command, envelope, request, dropped };
   std::size_t take_frames(std::span<std::byte> bytes);
   std::size_t begin_frame(ByteView bytes);
@@ -114,20 +115,20 @@ class ControlConnection final : public Connection {
   Requests& requests_;
   const RequestSource source_;
   const std::size_t request_bytes_max_;
-  std::size_t unread_ = 0;  // as it was told
+  std::size_t unread_ = 0;  // as reported by unread_changed
   Allowance allowance_;
   std::size_t requests_under_way_ = 0;
   bool consumes_ = false;
   Body frame_ = Body::none;
-  std::uint64_t frame_left_ = 0;  // bytes of its body still to come
+  std::uint64_t frame_left_ = 0;  // bytes of its body that have not arrived
   bool frame_more_ = false;
-  std::size_t parts_ = 0;   // of the message under way, those of its envelope not counted once it has ended
-  bool delimiter_ = false;  // the empty frame that ends the envelope has come
+  std::size_t parts_ = 0;   // parts of the current message; reset when its envelope ends
+  bool delimiter_ = false;  // true after the empty frame that ends the envelope
   bool envelope_too_long_ = false;
-  std::string envelope_;          // what may be it, as it goes onto the wire
-  std::uint64_t body_bytes_ = 0;  // of the message's first part behind the envelope
-  std::string body_;              // that part, as far as it came
-  std::string command_;           // as far as it came
+  std::string envelope_;          // possible envelope, in its wire form
+  std::uint64_t body_bytes_ = 0;  // length of the first part behind the envelope
+  std::string body_;              // the received bytes of that part
+  std::string command_;           // the received bytes of a command
 };
 
 }  // namespace lightq::broker

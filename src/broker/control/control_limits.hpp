@@ -1,4 +1,4 @@
-/// How much clients of the control socket may ask and leave unread. Layer: control.
+/// Limits for clients of the control socket: requests, connections and unread replies. Layer: control.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace lightq::broker {
 
-/// The broker's settings; what each is, limits.hpp says. Of what is shared, one source has a quarter.
+/// The broker's settings; limits.hpp describes each. One source may use a quarter of each shared limit.
 struct ControlLimits {
   std::size_t request_bytes_max = limits::request_bytes_max;
   std::size_t requests_waiting_max = limits::requests_waiting_max;

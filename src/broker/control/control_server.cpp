@@ -70,25 +70,28 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
   return not_an_address("it must be tcp://HOST:PORT or ipc://PATH");
 }
 
-/// Whether it is answered at once, whoever asks.
+/// Returns true for requests that receive an immediate reply without any check, and so take no place among
+/// those under way.
 bool needs_no_place(const protocol::Request& request) {
   return std::holds_alternative<protocol::Ping>(request) ||
          std::holds_alternative<protocol::Version>(request);
 }
 
-/// Whether the answer is as long as there are things of which it tells.
+/// Returns true if the length of the reply grows with the number of topics or users.
 bool may_be_long(const protocol::Request& request) {
   return std::holds_alternative<protocol::Stats>(request) ||
          std::holds_alternative<protocol::ListTopics>(request) ||
          std::holds_alternative<protocol::ListUsers>(request);
 }
 
-/// Who shares what there is with others, as long as it is not told apart from other users of a source.
+/// Returns the key by which an asker shares limits with others. An asker without a user shares them with all
+/// other such askers of its source.
 std::string owner_of(const Asker& asker, const std::string& source) {
   return asker ? "user " + std::to_string(*asker) : "source " + source;
 }
 
-/// What `work` makes; nothing: there is no memory for it. It must change nothing that outlives it.
+/// Returns the result of `work`, or nothing if there is not enough memory. `work` must change nothing that
+/// outlives it.
 template <typename Work>
 auto within_memory(Work&& work) -> std::optional<decltype(work())> {
   const FallibleAllocations fallible;
@@ -174,7 +177,7 @@ void ControlServer::accept_failed() {
 }
 
 void ControlServer::connection_opened(Connection& /*connection*/) {
-  // Whoever speaks ZeroMQ may; see answer().
+  // Every peer that speaks ZeroMQ may connect. Requests are checked one by one; see answer().
 }
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
@@ -201,7 +204,7 @@ void ControlServer::requested(const ControlConnection::Envelope& from,
   const RequestSource& source = client.source();
   if (!is_within_rate(client)) {
     ++throttled_;
-    // Nothing of it is read but its command: who asks too much is to cost little.
+    // Parse only its command: a source that asks too much must cost little.
     answer(from, protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
                                       "too many requests from this address; try again"});
     return;
@@ -228,7 +231,7 @@ void ControlServer::requested(const ControlConnection::Envelope& from,
   }
 }
 
-/// Why the message is not even parsed; nothing: it is.
+/// Returns the reason to refuse a message before parsing it; nothing if it may be parsed.
 std::optional<Error> ControlServer::fault_of(const ControlConnection::Envelope& from,
                                              const ControlConnection::Message& message) const {
   if (from.too_long) {
@@ -245,7 +248,8 @@ std::optional<Error> ControlServer::fault_of(const ControlConnection::Envelope& 
   return std::nullopt;
 }
 
-/// One more request of the client. Both are counted: what is free uses up the source's, too.
+/// Counts one more request of the client. Requests within the connection's own rate also use up the source's
+/// rate.
 bool ControlServer::is_within_rate(ControlConnection& client) {
   const auto now = pace_.now();
   const bool within = rate_.take(client.source().key, now);
@@ -282,7 +286,7 @@ class ControlServer::Course final : public RequestCourse {
   [[nodiscard]] std::uint64_t client() const { return client_; }
   [[nodiscard]] RequestsUnderWay::Request& request() { return request_; }
   [[nodiscard]] bool may_be_long() const { return may_be_long_; }
-  /// `taken` of what the owner may have was taken for the answer.
+  /// Records that the owner was charged `taken` for the reply.
   void paid(const std::string& owner, double taken) {
     payer_ = owner;
     taken_ = taken;
@@ -298,7 +302,7 @@ class ControlServer::Course final : public RequestCourse {
   const std::uint64_t client_;
   const bool may_be_long_;
   RequestsUnderWay::Request request_;
-  std::string payer_;  // empty: nobody
+  std::string payer_;  // empty: no owner was charged
   double taken_ = 0;
   std::uint64_t work_bytes_ = 0;
 };
@@ -317,7 +321,8 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
   handle_(std::move(request), Answer(send, source, course));
 }
 
-/// Whoever is permitted something has a connection that is known, also where he asks too much.
+/// Assigns a permitted request to its asker. Its connection leaves the unauthenticated ones even if the asker
+/// has too many requests.
 std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker) {
   auto& request = course.request();
   const std::string owner = owner_of(asker, request.source);
@@ -332,7 +337,8 @@ std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker)
                                     " requests of this user are under way already; try again"};
 }
 
-/// Counted by who asks, not by his source: who else asks from there is to notice nothing.
+/// Charges the asker for a reply that may be long. The asker is charged, not its source, so that other users
+/// of the source are not affected.
 std::optional<Error> ControlServer::too_much_answered(Course& course, const std::string& owner) {
   if (!course.may_be_long()) return std::nullopt;
   if (const auto taken = answer_rate_.take(owner, pace_.now())) {
@@ -350,7 +356,7 @@ void ControlServer::request_ended(std::uint64_t client) {
   note_use(*found->second);
 }
 
-/// Whether others may be let in for it.
+/// Records whether the connection may be evicted.
 void ControlServer::note_use(const ControlConnection& client) {
   if (client.waits_for_answers()) return;
   if (client.unread() > 0) {
@@ -369,14 +375,15 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
   TurnWork::add(bytes * TurnWork::answer_byte_written);
   client->second->answer(to, text);
   if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;
-  wipe_text(text);  // of the ticket
+  wipe_text(text);  // it contains a ticket
   wipe_registers();
   wipe_stack();
   return bytes;
 }
 
-/// Who was permitted something is no stranger. Beyond the limit others of the owner that has most make room,
-/// and libzmq connects them again when they ask. As long as all of those wait for answers there are more.
+/// Moves a connection over which a request was permitted from `handshakes_` to `known_`. Beyond the limit,
+/// evicts connections of the owner with most; libzmq reconnects them when they ask again. Exceeds the limit
+/// while that owner's connections all wait for replies.
 void ControlServer::make_known(ControlConnection& client, const std::string& owner) {
   handshakes_.leave(client);
   known_.used(client.id(), owner);
@@ -389,9 +396,10 @@ void ControlServer::make_known(ControlConnection& client, const std::string& own
   }
 }
 
-// --- Answers that nobody reads ---
+// --- Unread replies ---
 
-/// Whoever else reads little is not to suffer: what makes room is the client that has most unread.
+/// Enforces the limits on unread replies. The client with most unread bytes is closed, so that others are not
+/// affected.
 void ControlServer::unread_changed(ControlConnection& client, std::size_t before) {
   const std::string& source = client.source().key;
   unread_.change(source, before, client.unread());

@@ -1,4 +1,4 @@
-/// The control socket: requests in, exactly one answer each. Layer: control.
+/// The control socket: sends exactly one reply to each request. Layer: control.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@
 
 namespace lightq::broker {
 
-/// A ZeroMQ ROUTER that REQ clients (with the empty delimiter) and DEALER clients (with or without) talk to.
-/// Whatever arrives is answered; nothing that arrives ends it. A client that leaves 64 KiB of answers
-/// unread is not read from; where unread answers would take too much memory, whoever has most of them is
-/// closed. An answer to one that has gone is dropped. Everything on the loop's thread.
+/// A ZeroMQ ROUTER for REQ clients (with the empty delimiter) and DEALER clients (with or without it). Every
+/// message receives a reply, and no message ends the server. The server stops reading from a client that
+/// leaves 64 KiB of replies unread. If unread replies take too much memory, the client with most of them is
+/// closed. A reply to a disconnected client is dropped. Thread: everything on the loop's thread.
 class ControlServer final : public Listener::Owner,
                             public Connection::Owner,
                             public ControlConnection::Requests {
@@ -41,16 +41,16 @@ class ControlServer final : public Listener::Owner,
   using Answer = broker::Answer;
   using Handle = std::function<void(protocol::Request, Answer)>;
 
-  /// What each source may ask, and by which clock; tests have their own.
+  /// The request rates per source and per connection, and the clock. Tests replace the clock.
   struct Pace {
     std::size_t requests_per_second = limits::requests_per_second_default;
-    std::size_t requests_free = limits::requests_per_second_free;  ///< of each connection
+    std::size_t requests_free = limits::requests_per_second_free;  ///< for each connection
     std::function<RequestRate::Time()> now = EventLoop::Clock::now;
   };
 
-  /// `uri`: tcp://HOST:PORT (HOST a name, an address, or * for all; port 0: any free one) or ipc://PATH. The
-  /// socket exists from here on, its address is taken; `handle` is called for each request once `accept` was
-  /// called. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
+  /// Binds the control socket. `uri`: tcp://HOST:PORT (HOST a name, an address, or * for all; port 0: any
+  /// free one) or ipc://PATH. The address is taken from this call on; `handle` is called for each request
+  /// after `accept`. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
   /// io_error.
   static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
                                                      Handle handle, const StrangerLimits& strangers = {},
@@ -60,25 +60,26 @@ class ControlServer final : public Listener::Owner,
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
 
-  /// The address as bound, numeric, with the real port.
+  /// Returns the bound address in numeric form, with the actual port.
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
-  /// Requests refused since the start because their source asked too much.
+  /// Returns the number of requests refused since the start because their source asked too much.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
-  /// Connections ended before they had shown right credentials, to make room for others.
+  /// Returns the number of unauthenticated connections that were evicted to make room for others.
   [[nodiscard]] std::uint64_t displaced() const { return handshakes_.displaced(); }
-  /// Before `accept`: where refusals are counted, which outlives it.
+  /// Counts refusals in `counts`, which must outlive this object. Requires: `accept` was not called.
   void count_in(LimitCounts& counts) {
     counts_ = &counts;
     accepts_.count_in(counts);
     second_accepts_.count_in(counts);
   }
-  /// The operating system has every answer given so far.
+  /// Returns true if every reply so far has been passed to the operating system.
   [[nodiscard]] bool all_sent() const;
-  /// Before `accept`: who may connect at all, and whether it is encrypted.
+  /// Sets which peers may connect, and whether connections are encrypted. Requires: `accept` was not called.
   void guard(const Gate& gate) { gate_ = gate; }
-  /// Before `accept`: listens there too, and takes new connections whatever comes to the other socket.
+  /// Listens on a second socket. Its connections are accepted independently of those of the first.
+  /// Requires: `accept` was not called.
   void listen_also(ListeningSocket socket);
-  /// Begins to read requests.
+  /// Begins to accept connections and to read requests.
   Result<void> accept();
 
  private:
@@ -102,12 +103,12 @@ class ControlServer final : public Listener::Owner,
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client, Limit reached);
   void make_known(ControlConnection& client, const std::string& owner);
-  /// Who has most unread, of one source or of all; null: nobody has any.
+  /// Returns the client with most unread bytes, of one source or of all; null if there is no client.
   [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
   /// A request that is being handled.
   class Course;
   friend class Course;
-  /// Why no more requests of the source are taken for now; nothing: they are.
+  /// Returns the reason why the source may make no further request now; nothing if it may.
   [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
   std::optional<Error> asked_by(Course& course, const Asker& asker);
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
@@ -115,7 +116,7 @@ class ControlServer final : public Listener::Owner,
   void request_ended(std::uint64_t client);
   void note_use(const ControlConnection& client);
   [[nodiscard]] std::optional<Error> too_much_answered(Course& course, const std::string& owner);
-  /// How long it is.
+  /// Sends a reply and returns its length in bytes.
   std::size_t answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 
   EventLoop& loop_;
@@ -133,8 +134,8 @@ class ControlServer final : public Listener::Owner,
   Listener listener_;
   std::optional<Listener> second_listener_;
   std::vector<std::byte> scratch_;
-  HandshakeQueue handshakes_;  // of who has shown no right credentials
-  KnownConnections known_;     // of who has
+  HandshakeQueue handshakes_;  // connections without a permitted request
+  KnownConnections known_;     // connections with one
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   RequestsUnderWay under_way_;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view space = " \t\r";
 
-/// A line's first word, and what follows it.
+/// Splits a line into its first word and the rest.
 std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(space), line.size()));
   const auto word = line.substr(0, line.find_first_of(space));
@@ -58,7 +58,7 @@ Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& 
     left.remove_prefix(std::min(line.size() + 1, left.size()));
     const auto [word, rest] = words_of(line);
     const auto key = curve_key_of_z85(word);
-    if (!key && (word.empty() || word.starts_with('#'))) continue;  // # is a digit of keys too
+    if (!key && (word.empty() || word.starts_with('#'))) continue;  // a key may contain #, too
     if (!key || (!rest.empty() && !rest.starts_with('#'))) {
       return error_of_setting(
           setting, {ErrorCode::invalid_argument,

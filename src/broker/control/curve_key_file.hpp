@@ -1,4 +1,4 @@
-/// The broker's CURVE key between two starts, and the keys of clients that it lets in. Layer: control.
+/// The broker's CURVE key, which survives restarts, and the keys of clients that it admits. Layer: control.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace lightq::broker {
 
-/// The key pair whose secret key is in `file` (DATA_DIR/curve.key: 32 bytes, mode 0600), made where there is
-/// no file. Errors: as of open_ticket_key.
+/// Returns the key pair of the secret key in `file` (DATA_DIR/curve.key: 32 bytes, mode 0600). Creates the
+/// file if it does not exist. Errors: as of open_ticket_key.
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& file);
 
-/// Public keys, Z85, one a line; empty lines and what follows a # are passed over. Errors, which name the
-/// setting: as read_public_file; invalid_argument, naming the line, or where there is no key, as then nobody
-/// could connect; limit_reached.
+/// Reads public keys in Z85, one per line. Ignores empty lines and text after a #. Errors, which name the
+/// setting: those of read_public_file; invalid_argument with the number of a faulty line, or if the file has
+/// no key, because then no client could connect; limit_reached.
 Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& file,
                                                    const PipeWait& wait = {});
 

@@ -1,4 +1,4 @@
-/// What the control layer asks of the part of the broker that moves messages. Layer: control.
+/// The control layer's interface to the part of the broker that moves messages. Layer: control.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace lightq::broker {
 
-/// What is asked of a join; of the credentials only whose they are.
+/// The parameters of a join. Of the credentials it contains only their holder.
 struct JoinWish {
   protocol::JoinType type = protocol::JoinType::push;
   protocol::Transport transport = protocol::Transport::tcp;
@@ -27,18 +27,18 @@ struct JoinWish {
   TicketHolder holder = {};
 };
 
-/// What a join opened (or found already open: all producers of a topic and transport share one).
+/// The endpoint that a join opened or found open: all producers of a topic and transport share one endpoint.
 struct JoinedEndpoint {
   EndpointRecord record;
-  std::string bind_uri;                    ///< as a client reaches it (--advertise)
-  bool is_new = false;                     ///< opened by this join, and to be remembered
-  std::optional<protocol::Ticket> ticket;  ///< of all but raw consumers
-  std::optional<protocol::Tls> tls = {};   ///< of sessions that are encrypted by TLS
+  std::string bind_uri;                    ///< the address for clients (--advertise)
+  bool is_new = false;                     ///< this join opened it, and its record must be stored
+  std::optional<protocol::Ticket> ticket;  ///< set for all but raw consumers
+  std::optional<protocol::Tls> tls = {};   ///< set for sessions that TLS encrypts
 };
 
-/// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and
-/// calls `done` exactly once, later, on the control thread (never from within the call). After
-/// `stop_accepting` every call answers `shutting_down`.
+/// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
+/// returns immediately. `done` is called exactly once, later, on the control thread, never from within the
+/// call. After `stop_accepting` every call fails with `shutting_down`.
 class DataPlane {
  public:
   template <typename T>
@@ -49,47 +49,51 @@ class DataPlane {
   DataPlane& operator=(const DataPlane&) = delete;
   virtual ~DataPlane() = default;
 
-  /// Brings a topic to life. `endpoints`: those the catalogue remembers, opened again at their old ports.
+  /// Starts a topic. `endpoints`: those that the catalogue has; they are opened again at their former ports.
   virtual void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                          Done<Result<void>> done) = 0;
-  /// Ends a topic: closes its endpoints, deletes its files; also those of one that add_topic could not open.
+  /// Ends a topic: closes its endpoints and deletes its files. Also works for a topic that add_topic could
+  /// not open.
   virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
-  /// `connection_type` is `socket` only of sessions, and of plain `pull`.
+  /// Opens an endpoint or session for a client. `connection_type` may be `socket` only for sessions and plain
+  /// `pull`.
   virtual void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) = 0;
-  /// Answers how many messages the endpoint had been handed (0 for a producer's); one that `by` may not close
-  /// is not there.
+  /// Closes an endpoint. Returns the number of messages that were delivered to it (0 for a producer's). An
+  /// endpoint that `by` may not close is reported as not existing.
   virtual void leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
                      Done<Result<std::uint64_t>> done) = 0;
   virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;
-  /// Hands nothing out, or goes on: the group, or with `group` empty the topic. A group's pause is on the
-  /// disk when it is answered, where groups are.
+  /// Stops or resumes delivery to the group or, with `group` empty, of the topic. If groups are stored on
+  /// disk, a group's pause is durable when `done` is called.
   virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) = 0;
-  /// Passes over, or with `group` empty drops, all that is stored. Answers how many messages that were.
+  /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
+  /// messages.
   virtual void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) = 0;
-  /// Who may do what, from now on: answered when it is so everywhere, and what was open by rights that are
-  /// gone is closed. In the order of the calls, also with those of add_topic and join.
+  /// Applies a user's rights. `done` is called when they are in force on every thread and connections that
+  /// depend on removed rights are closed. Takes effect in the order of the calls, including those of
+  /// add_topic and join.
   virtual void put_user(const UserAccess& user, Done<Result<void>> done) = 0;
   virtual void remove_user(std::uint64_t id, Done<Result<void>> done) = 0;
-  /// Tickets of this holder permit everything with the topic, and no other topic's own user's do; 0: it has
-  /// none.
+  /// Sets the holder whose tickets permit everything with the topic: its own user. Tickets of own users of
+  /// other topics do not. 0: the topic has no own user.
   virtual void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) = 0;
   virtual void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) = 0;
-  /// Sums over all topics; fields that the data plane does not know (version, pid, auth_failures …) stay
-  /// empty.
+  /// Returns sums over all topics. Fields that the data plane does not know (version, pid, auth_failures …)
+  /// stay empty.
   virtual void broker_stats(Done<Result<protocol::BrokerStats>> done) = 0;
 };
 
-/// What the data plane tells on its own; called on the control thread.
+/// Events that the data plane reports on its own. Thread: called on the control thread.
 class DataPlaneObserver {
  public:
   virtual ~DataPlaneObserver() = default;
-  /// An endpoint closed (left, idle, or its port was taken at a restart): forget its record. Its port is not
-  /// to be given to anybody else for 10 minutes; the data plane sees to that while it runs, the catalogue
-  /// over a restart.
+  /// An endpoint has closed (left, idle, or its port was taken at a restart): forget its record. Its port
+  /// must not be given to another user for 10 minutes. The data plane ensures that while it runs, the
+  /// catalogue across a restart.
   virtual void endpoint_closed(const EndpointRecord& record) = 0;
-  /// A remembered endpoint could not have its old port and runs on another, or an endpoint's record changed.
+  /// An endpoint's record has changed, for example because its former port was taken and it runs on another.
   virtual void endpoint_changed(const EndpointRecord& record) = 0;
-  /// The topic's files are of this log, of which its definition says nothing; before add_topic is answered.
+  /// The topic's files belong to this log, and its definition names none. Called before add_topic completes.
   virtual void log_found(TopicId topic, std::uint32_t log_id) = 0;
 };
 

@@ -1,4 +1,4 @@
-/// join, leave, and what the data plane says of endpoints. Layer: control.
+/// The commands join and leave, and the data plane's events about endpoints. Layer: control.
 #include <optional>
 #include <utility>
 
@@ -8,14 +8,14 @@ namespace lightq::broker {
 
 namespace {
 
-/// Why a topic with these settings cannot be joined so; nothing: it can.
+/// Returns the reason why a topic with these settings cannot be joined this way; nothing if it can.
 std::optional<Error> objection(const JoinWish& wish, bool open) {
   if (wish.delivery == protocol::Delivery::session) return std::nullopt;
   if (wish.connection_type == protocol::ConnectionType::zmq) return std::nullopt;
   if (wish.type != protocol::JoinType::pull) {
     return Error{ErrorCode::invalid_request, "type: must be pull where connection_type is socket"};
   }
-  // A raw consumer has no way to show a ticket, so its topic has to be one that asks for none.
+  // A raw consumer cannot show a ticket, so its topic must be one that requires none.
   if (!open) {
     return Error{ErrorCode::not_supported,
                  "connection_type: socket is for topics that were created with open, and this one was not"};
@@ -30,7 +30,7 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
   const JoinWish asked{request.type, request.transport, request.connection_type, request.delivery};
   const EndpointRole role = role_of(request.type);
   const bool consumes = role != EndpointRole::produce;
-  // A session says later as which group it consumes.
+  // A session names its consumer group later.
   const bool by_session = consumes && request.delivery == protocol::Delivery::session;
   const Need need{consumes ? protocol::Right::consume : protocol::Right::produce,
                   by_session ? GroupScope::some_group() : GroupScope::of_plain(role)};
@@ -51,7 +51,7 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
         }
         data_plane_.join(id, wish, [=, this](const Result<JoinedEndpoint>& joined) {
           if (!joined) return answer(error_reply("join", joined.error()));
-          if (wish.delivery == protocol::Delivery::session)  // its endpoint is nobody's, and not remembered
+          if (wish.delivery == protocol::Delivery::session)  // its endpoint is shared and not recorded
             return answer(join_reply(topic, joined.value()));
           const auto key =
               by_key ? std::optional(record_of(*client_key, joined.value(), holder)) : std::nullopt;
@@ -60,7 +60,7 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
       });
 }
 
-/// A new endpoint's record is durable before anybody is told its address.
+/// Makes the record of a new endpoint durable before the client receives its address.
 void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined,
                                  const std::optional<ClientKeyRecord>& key, const Answer& answer) {
   const auto& record = joined.record;
@@ -94,14 +94,15 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
 
 Leaver CommandHandler::leaver_of(const TicketHolder& holder, const TopicName& topic) const {
   const UserRecord* const user = catalogue_.state().user_of_id(holder.user);
-  // The administrator, anybody of an open topic, or the topic's own user.
+  // The administrator, a client of an open topic, or the topic's own user.
   if (user == nullptr) return {.user = holder.user, .manages = true, .produces = true};
   return {.user = user->id,
           .manages = user->may(protocol::Right::manage, topic.text()),
           .produces = user->may(protocol::Right::produce, topic.text())};
 }
 
-/// Any right on the topic does to ask; whose endpoint it is, is looked at where endpoints are.
+/// Closes an endpoint. Any right on the topic permits the request; the data plane checks the endpoint's
+/// owner.
 void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
   const auto topic = request.topic;
   permit_topic("leave", std::move(request.user), request.as_admin, {}, topic, answer,
@@ -114,8 +115,9 @@ void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
                });
 }
 
-/// Once it is durable that the endpoint is no more, which endpoint_closed has said before: a client that has
-/// heard the number may close its socket only when it gets its messages, and after a restart there are none.
+/// Replies to leave once the removal of the endpoint, which endpoint_closed has recorded, is durable. The
+/// reply contains the number of messages sent to the endpoint, and the client may keep its socket until it
+/// has received them all. If a restart reopened the endpoint, they would never arrive.
 void CommandHandler::answer_left(std::uint64_t handed, const Answer& answer) {
   commits_.commit([answer, handed](const Result<void>& committed) {
     if (!committed) return answer(error_reply("leave", committed.error()));

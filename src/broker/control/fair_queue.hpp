@@ -1,4 +1,4 @@
-/// A bounded queue that many share, none at the expense of another. Layer: control.
+/// A bounded queue in which no user takes the share of another. Layer: control.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 
 namespace lightq::broker {
 
-/// Of items with a `source`, a `name`, and whether they are `doubtful`. Sources take turns, and in a source
-/// names do. Where there is no room, the newest item of the name that has most of them goes, unless the one
-/// that comes would be that itself; of a source that is full so are names that are doubtful and those that
-/// are not in two classes: each has half of the places, and more only as long as the other does not want
-/// them. One thread; no clock of its own.
+/// A bounded queue that many users share. Each item has a `source`, a `name` and a flag `doubtful`. Sources
+/// take turns, and within a source its names do. If a source or the whole queue has too many items, one is
+/// removed: the newest of the name with most items, or of the new item's name on a tie. A full queue removes
+/// it from the source with most items. Doubtful names and others form two classes in a source. Only the class
+/// that has more than half of the source's places loses an item. One thread; no clock.
 template <typename Item>
 class FairQueue {
  public:
   explicit FairQueue(std::size_t items_max) : items_max_(items_max) {}
 
-  /// What has to go; it may be the item itself.
+  /// The items that were removed to make room. The pushed item may be among them.
   struct Gone {
-    std::vector<Item> of_source;  ///< for its source had more than it may have
-    std::vector<Item> of_all;     ///< for there were more than there may be
+    std::vector<Item> of_source;  ///< removed because their source had too many
+    std::vector<Item> of_all;     ///< removed because the queue was full
   };
-  /// `source_max`: items that its source may have.
+  /// Adds an item. `source_max`: the number of items that its source may have.
   Gone push(Item item, std::size_t source_max) {
     const auto source = source_of(item.source);
     const auto name = name_of(*source, item.name, item.doubtful);
@@ -47,7 +47,7 @@ class FairQueue {
     return gone;
   }
 
-  /// The first item of a source that is `ready`, as its turn comes.
+  /// Removes and returns the first item of the next source for which `ready` returns true.
   template <typename Ready>
   std::optional<Item> take(Ready ready) {
     const auto source =
@@ -64,7 +64,7 @@ class FairQueue {
     return item;
   }
 
-  /// All items that are `meant`, in no order.
+  /// Removes and returns all items for which `meant` returns true, in no order.
   template <typename Meant>
   std::vector<Item> extract_if(Meant meant) {
     std::vector<Item> found;
@@ -95,7 +95,7 @@ class FairQueue {
     return found;
   }
 
-  /// From now on the name's items that wait for the source are.
+  /// Marks the name's items that wait for the source as doubtful.
   void doubt(const std::string& source, const std::string& name) {
     const auto found = by_source_.find(source);
     if (found == by_source_.end()) return;
@@ -119,10 +119,10 @@ class FairQueue {
   };
   struct Source {
     std::string source;
-    std::list<Name> names;  // in the order of their turns
+    std::list<Name> names;  // the next to take its turn is first
     std::size_t size = 0;
   };
-  using Sources = std::list<Source>;  // in the order of their turns
+  using Sources = std::list<Source>;  // the next to take its turn is first
 
   typename Sources::iterator source_of(const std::string& source) {
     if (const auto found = by_source_.find(source); found != by_source_.end()) return found->second;
@@ -138,11 +138,12 @@ class FairQueue {
     return found;
   }
 
-  /// `comes`: the name of what has come, which has to go where nothing is heavier.
+  /// Removes the newest item of the name that has most. `comes`: the name of the new item, which is chosen on
+  /// a tie.
   Item remove_newest(typename Sources::iterator source, const Name* comes, std::size_t source_max) {
     std::size_t doubtful = 0;
     for (const Name& each : source->names) doubtful += each.doubtful ? each.items.size() : 0;
-    const bool from = doubtful > source_max / 2;  // otherwise the others have more than the other half
+    const bool from = doubtful > source_max / 2;  // otherwise the other class has more than half
     auto heaviest = source->names.end();
     for (auto each = source->names.begin(); each != source->names.end(); ++each) {
       if (each->doubtful != from) continue;

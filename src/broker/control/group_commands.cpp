@@ -1,4 +1,4 @@
-/// delete_group, and pause, resume and purge, of groups and of topics. Layer: control.
+/// The commands delete_group, pause, resume and purge, for groups and for topics. Layer: control.
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,7 +17,7 @@ void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer
                });
 }
 
-/// A topic that keeps nothing cannot hold anything back, nor has it anything to drop.
+/// Returns an error for a topic that keeps no messages: it cannot be paused or purged.
 std::optional<Error> CommandHandler::nothing_kept(TopicId topic) const {
   const auto& definition = catalogue_.state().find(topic)->definition;
   if (definition.settings.broker_type != protocol::BrokerType::direct) return std::nullopt;
@@ -38,7 +38,7 @@ void CommandHandler::set_paused(std::string_view cmd, Asked request, bool paused
                });
 }
 
-/// In the catalogue first, so that it is so after any restart.
+/// Pauses or resumes a topic. The catalogue records it first, so that it survives a restart.
 void CommandHandler::set_topic_paused(std::string_view cmd, TopicId topic, bool paused,
                                       const Answer& answer) {
   if (const auto kept = catalogue_.set_paused(topic, paused); !kept) {

@@ -1,4 +1,4 @@
-/// Answers that are held back for a while, and not too many of them. Layer: control.
+/// Delays replies for a while, and bounds how many are delayed. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace lightq::broker {
 
-/// One thread; no clock of its own: whoever adds one takes it when its time has come.
+/// A bounded set of delayed replies. One thread; no clock: the code that adds a reply takes it again when it
+/// is due.
 class HeldAnswers {
  public:
   using Number = std::uint64_t;
@@ -25,7 +26,8 @@ class HeldAnswers {
 
   struct Added {
     Number number;
-    std::vector<Answer> early;  ///< the oldest ones, to be given now: there was no room for more
+    /// The oldest replies, to be sent now because there is no space for more.
+    std::vector<Answer> early;
   };
   Added add(const std::string& source, Answer answer) {
     const Number number = ++last_;
@@ -37,7 +39,7 @@ class HeldAnswers {
     if (held_.size() > answers_max_) early.push_back(*take(held_.begin()->first));
     return {number, std::move(early)};
   }
-  /// Nothing: it was given already.
+  /// Removes and returns the reply; nothing if it was taken before.
   std::optional<Answer> take(Number number) {
     auto held = held_.extract(number);
     if (held.empty()) return std::nullopt;

@@ -1,4 +1,5 @@
-/// Connections over which somebody was permitted something, and which of them makes room. Layer: control.
+/// The connections of the control socket over which a request was permitted, and which of them is evicted
+/// next. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +12,34 @@
 
 namespace lightq::broker {
 
-/// Each has an owner: the user who was permitted something over it last, or who has no user a source. What
-/// makes room is of the owner that has most, and of those the one that was used longest ago; one whose
-/// answers have not wholly left only where there is no other, and never one with a request under way. So one
-/// who opens many ends his own. They go by their numbers. One thread.
+/// Each connection has an owner: the user that was last permitted a request over it, or the source if there
+/// was no user. The connection to evict belongs to the owner with most connections, and is its least recently
+/// used one. A connection with unsent replies is chosen only if that owner has no idle one. A connection with
+/// a request under way is never chosen. A user that opens many connections thus loses its own. Connections
+/// are identified by number. One thread.
 class KnownConnections {
  public:
-  /// Something was permitted over it, which is under way. New, or of another owner than before: it is
-  /// `owner`'s from now on.
+  /// Records that a request was permitted over the connection and is under way. Adds the connection if it is
+  /// new, and makes `owner` its owner.
   void used(std::uint64_t connection, const std::string& owner);
-  /// A request is under way over it. Nothing happens where it is not known, nor the second time.
+  /// Records that a request is under way. Does nothing if the connection is not known or already busy.
   void busy(std::uint64_t connection);
-  /// None is any more, but not all of its answers have left. Likewise.
+  /// Records that no request is under way, but some replies are unsent. Does nothing if the connection is not
+  /// known.
   void unread(std::uint64_t connection);
-  /// They have. Likewise.
+  /// Records that no request is under way and all replies are sent. Does nothing if the connection is not
+  /// known.
   void idle(std::uint64_t connection);
-  /// It has ended. Likewise.
+  /// Removes a connection that has ended. Does nothing if it is not known.
   void leave(std::uint64_t connection);
-  /// What makes room: it stays until it leaves. Nothing: all of the owner that has most are busy.
+  /// Returns the connection to evict. It stays in the set until `leave`. Returns nothing if the owner with
+  /// most connections has only busy ones.
   [[nodiscard]] std::optional<std::uint64_t> to_displace() const;
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 
  private:
   enum class State { busy, unread, idle };
-  using ByUse = std::map<std::uint64_t, std::uint64_t>;  // when it was used → the connection
+  using ByUse = std::map<std::uint64_t, std::uint64_t>;  // time of use → connection
   struct Owner {
     std::size_t connections = 0;
     ByUse idle;
@@ -50,11 +55,12 @@ class KnownConnections {
     std::uint64_t used = 0;
     State state = State::busy;
   };
-  /// In the order in which they make room.
+  /// Orders owners: the one whose connection is evicted first comes first.
   struct Rank {
     std::size_t connections;
-    bool unread;         // it has none that is idle
-    std::uint64_t used;  // when the first to go was; of one whose are all busy the largest number
+    bool unread;  // the owner has no idle connection
+    // The time of use of the connection that the owner loses first; the largest number if all are busy.
+    std::uint64_t used;
     const Owners::value_type* owner;
     bool operator<(const Rank& other) const;
   };
@@ -63,7 +69,7 @@ class KnownConnections {
   void remove_from_owner(Place& place);
 
   std::uint64_t uses_ = 0;
-  Owners owners_;  // those that have any; each stays where it is in memory
+  Owners owners_;  // owners with connections; addresses are stable
   std::set<Rank> ranks_;
   std::unordered_map<std::uint64_t, Place> places_;
 };

@@ -21,7 +21,7 @@ void LoginThrottle::Failures::add(Time now) {
 
 std::chrono::milliseconds LoginThrottle::Failures::delay() const {
   if (count <= failures_free) return std::chrono::milliseconds(0);
-  constexpr unsigned doublings_max = 6;  // there it is above the most
+  constexpr unsigned doublings_max = 6;  // beyond that the delay exceeds delay_max
   const unsigned doublings = std::min(count - failures_free - 1, doublings_max);
   return std::min(delay_max, delay_first * (1U << doublings));
 }

@@ -9,7 +9,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// libsodium wants to be initialised once; it says itself whether it was.
+/// Initialises libsodium once. Throws if it cannot be initialised.
 void ready() {
   static const int state = sodium_init();
   if (state < 0) throw Exception({ErrorCode::internal, "libsodium could not be initialised"});

@@ -1,4 +1,4 @@
-/// Passwords and keys: what the control layer needs of libsodium, and its only home there. Layer: control.
+/// Hashes of passwords and keys. The only file of the control layer that uses libsodium. Layer: control.
 #pragma once
 
 #include <array>
@@ -10,22 +10,22 @@
 
 namespace lightq::broker {
 
-/// argon2id's cost, about 20 ms a password on the machine it was measured on.
+/// The cost of argon2id: about 20 ms per password on the machine on which it was measured.
 inline constexpr std::size_t argon2_memory_bytes = 19 * 1024 * 1024;
 inline constexpr unsigned long long argon2_passes = 2;
 
-/// An argon2id hash of `password` in its standard text form, salt and cost included. Blocks for the whole
-/// cost: not for the control thread. Errors: internal (no memory). Any thread.
+/// Returns an argon2id hash of `password` in its standard text form, with salt and cost. Thread: any, but not
+/// the control thread, because it blocks for the whole cost. Errors: internal (no memory).
 Result<std::string> hash_password(std::string_view password);
 
-/// Whether `password` is the one `argon2_text` was made of; takes as long either way. Any thread.
+/// Returns true if `argon2_text` was made from `password`. Takes equal time for both results. Thread: any.
 bool verify_password(std::string_view argon2_text, std::string_view password);
 
-/// `bytes` random bytes as URL-safe base64 without padding.
+/// Returns `bytes` random bytes as URL-safe base64 without padding.
 std::string random_text(std::size_t bytes);
 
-/// A keyed BLAKE2b hash under a random key that lives as long as the object and is nowhere else, so that
-/// its outputs mean nothing outside this process. Immutable; any thread.
+/// A BLAKE2b hash with a random key that exists only in this object. Its outputs therefore mean nothing
+/// outside this process. Immutable. Thread: any.
 class KeyedHash {
  public:
   using Digest = std::array<std::uint8_t, 32>;
@@ -35,7 +35,7 @@ class KeyedHash {
   KeyedHash& operator=(const KeyedHash&) = delete;
   ~KeyedHash();
 
-  /// The digest of the three together; no two different triples are the same input.
+  /// Returns the digest of the three values. Different triples never form the same hash input.
   [[nodiscard]] Digest digest(std::uint64_t id, std::string_view user_id, std::string_view password) const;
 
  private:

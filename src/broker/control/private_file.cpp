@@ -21,7 +21,7 @@ Error failed(const std::filesystem::path& path, int number) {
   return {write_error_code(number), "cannot write " + path.string(), number};
 }
 
-/// Writes and syncs; answers errno, 0 if all went well.
+/// Writes and syncs. Returns errno, or 0 on success.
 int write_all(int descriptor, std::string_view text, mode_t mode) {
   if (fchmod(descriptor, mode) != 0) return errno;
   while (!text.empty()) {
@@ -57,7 +57,7 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
 
 namespace {
 
-/// What is wrong with an open file that was read; nothing: it holds a key.
+/// Returns the fault of a key file that was read; nothing if it contains a key.
 std::optional<Error> fault_of(const KeyFile& file, const struct stat& facts, ssize_t got, std::size_t bytes) {
   const std::string path = file.path.string();
   if (auto fault = private_file_fault(facts, path, file.holds)) return fault;

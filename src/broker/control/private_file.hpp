@@ -1,4 +1,4 @@
-/// Small files that appear whole or not at all. Layer: control.
+/// Writes small files atomically, and reads and writes key files. Layer: control.
 #pragma once
 
 #include <sys/types.h>
@@ -12,22 +12,23 @@
 
 namespace lightq::broker {
 
-/// Writes `text` under another name, syncs it, and renames it to `path`; the rename is synced too. A reader
-/// sees the old file or the new one. Errors: no_space, io_error.
+/// Writes `text` to a temporary name, syncs it, renames it to `path` and syncs the rename. A reader sees the
+/// old file or the new one. Errors: no_space, io_error.
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode);
 
-/// A file that holds one key and nothing else.
+/// Describes a file that contains one key and nothing else.
 struct KeyFile {
   std::filesystem::path path;
-  std::string_view name;   ///< what it is, for errors: "a ticket key"
-  std::string_view holds;  ///< what is in it: "the key of all tickets"
-  std::string_view loss;   ///< what a new one in its place means: "tickets that are out end"
+  std::string_view name;   ///< kind of key, for errors: "a ticket key"
+  std::string_view holds;  ///< contents, for errors: "the key of all tickets"
+  std::string_view loss;   ///< effect of a new key, for errors: "tickets that are out end"
 };
 
-/// Reads the key, which fills `to`. False: there is no such file. Errors: io_error; invalid_argument if
-/// others than its owner may read or write the file; corrupt if it has another length; `to` is wiped then.
+/// Reads the key, which must fill `to` exactly. Returns false if the file does not exist. Errors: io_error;
+/// invalid_argument if users other than its owner may read or write the file; corrupt if it has another
+/// length. On these errors `to` is wiped.
 Result<bool> read_key_file(const KeyFile& file, std::span<std::byte> to);
-/// Writes the key, mode 0600. Errors: as write_file_atomically.
+/// Writes the key with mode 0600. Errors: as write_file_atomically.
 Result<void> write_key_file(const KeyFile& file, ByteView key);
 
 }  // namespace lightq::broker

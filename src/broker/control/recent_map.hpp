@@ -1,4 +1,4 @@
-/// A map of bounded size that forgets what was used longest ago. Layer: control.
+/// A map of bounded size that evicts the least recently used entry. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ class RecentMap {
  public:
   explicit RecentMap(std::size_t entries_max) : entries_max_(entries_max) {}
 
-  /// The key's value, a new one where there is none; it is the one used last now. Valid until the next call.
+  /// Returns the key's value, creates it if needed, and marks it as most recently used. Valid until the next
+  /// call.
   Value& operator[](const Key& key) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
       recent_.splice(recent_.begin(), recent_, found->second);
@@ -28,7 +29,7 @@ class RecentMap {
     }
     return recent_.front().second;
   }
-  /// Null: there is none. Valid until the next change.
+  /// Returns null if there is no entry. Does not count as a use. Valid until the next change.
   [[nodiscard]] const Value* find(const Key& key) const {
     const auto found = by_key_.find(key);
     return found == by_key_.end() ? nullptr : &found->second->second;
@@ -37,7 +38,7 @@ class RecentMap {
 
  private:
   const std::size_t entries_max_;
-  std::list<std::pair<Key, Value>> recent_;  // used last: first
+  std::list<std::pair<Key, Value>> recent_;  // most recently used first
   std::unordered_map<Key, typename std::list<std::pair<Key, Value>>::iterator> by_key_;
 };
 

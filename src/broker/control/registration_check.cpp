@@ -13,7 +13,8 @@ namespace lightq::broker {
 
 namespace {
 
-/// Not one after the other: were the catalogue lost, the numbers would come again.
+/// Returns a random generation. Generations are random, not sequential: after losing the catalogue a counter
+/// would reissue old values.
 std::uint32_t drawn_generation(std::uint32_t other_than) {
   std::uint32_t drawn = 0;
   while (drawn == 0 || drawn == other_than) {
@@ -23,7 +24,7 @@ std::uint32_t drawn_generation(std::uint32_t other_than) {
   return drawn;
 }
 
-/// The administrator's record for this password: `known`, or a new one.
+/// Returns `known` if it is a record of this password, otherwise a new record.
 Result<AdministratorRecord> record_of(const AdministratorRecord& known, const Secret& password) {
   if (known.generation != 0 && verify_password(known.argon2, password.expose())) return known;
   const auto argon2 = hash_password(password.expose());
@@ -47,7 +48,7 @@ Result<std::uint32_t> check_registrations(Catalogue& catalogue, const TicketKey&
   }
   const auto administrator = record_of(state.administrator(), admin_password);
   wipe_registers();
-  wipe_stack();  // where the password went through
+  wipe_stack();  // the password passed through it
   if (!administrator) return administrator.error();
   if (*administrator != state.administrator()) {
     const auto ended = catalogue.put_administrator(*administrator);

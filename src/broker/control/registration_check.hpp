@@ -1,4 +1,4 @@
-/// What was given out before this start, and whether it still hangs on what there is. Layer: control.
+/// Ends client keys if the tickets of the same joins have ended since the previous start. Layer: control.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace lightq::broker {
 
-/// Ends the keys that clients have registered where the tickets of the same joins have ended: all of them
-/// under another ticket key, and those of the administrator under another password of his. Answers the
-/// generation that his tickets and keys have now: a new one, drawn at random, with each new password.
-/// Blocks for a password's hash and the catalogue's flush; before anybody else works with the catalogue.
+/// Ends the registered client keys for which the tickets of the same joins have ended. Under another ticket
+/// key those are all keys; under another administrator's password, the administrator's keys. Returns the
+/// generation of the administrator's tickets and keys: each new password draws a new one at random. Blocks
+/// for hashing a password and for the catalogue's flush. Requires: nothing else uses the catalogue yet.
 /// Errors: those of the catalogue's changes; internal (no memory for the hash).
 Result<std::uint32_t> check_registrations(Catalogue& catalogue, const TicketKey& tickets,
                                           const Secret& admin_password, LogSink& sink);

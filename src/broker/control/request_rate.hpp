@@ -1,4 +1,4 @@
-/// How many requests a second a source may make. Layer: control.
+/// Limits the requests per second of each source. Layer: control.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace lightq::broker {
 
-/// So many a second of one; after a pause a second's worth may come at once. One thread; no clock of its own.
+/// A token bucket that holds at most one second's worth of tokens. One thread; the caller passes the time.
 class Allowance {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// False: it is used up.
+  /// Takes `amount` tokens. Returns false, and takes none, if there are too few.
   bool take(std::size_t per_second, Time now, double amount = 1) {
     const auto most = static_cast<double>(per_second);
     const std::chrono::duration<double> passed = now - seen_;
@@ -27,7 +27,8 @@ class Allowance {
     left_ -= amount;
     return true;
   }
-  /// What was taken has cost so much more; less where it is negative. It may be owed.
+  /// Takes `amount` more tokens afterwards, or returns some if it is negative. The bucket may become
+  /// negative.
   void charge(double amount) { left_ -= amount; }
 
  private:
@@ -35,14 +36,14 @@ class Allowance {
   double left_ = 0;
 };
 
-/// One thread; no clock of its own.
+/// A token bucket for each source. One thread; the caller passes the time.
 class RequestRate {
  public:
   using Time = Allowance::Time;
 
   explicit RequestRate(std::size_t per_second) : per_second_(per_second) {}
 
-  /// False: the source has asked too much.
+  /// Returns false if the source has made too many requests.
   bool take(const std::string& source, Time now) { return sources_[source].take(per_second_, now); }
 
  private:

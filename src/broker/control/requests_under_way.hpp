@@ -1,4 +1,4 @@
-/// Requests that wait for their answers, and whose they are. Layer: control.
+/// Counts the requests that wait for their replies, by source and by user. Layer: control.
 #pragma once
 
 #include <algorithm>
@@ -14,42 +14,43 @@
 
 namespace lightq::broker {
 
-/// Of what there may be at once one source has a quarter, and so has one user, whatever sources he asks from;
-/// but who has half as many leaves the last eighth of a source's to others who ask from there. Whose a
-/// request is shows when its credentials were right. One thread.
+/// One source may have a quarter of all requests under way. One user may have as many, from all its sources
+/// together. The last eighth of a source's limit is reserved: a user with at least half of its own limit may
+/// not use it. The user of a request is known once its credentials were verified. One thread.
 class RequestsUnderWay {
  public:
   explicit RequestsUnderWay(const ControlLimits& limits)
       : most_(limits.requests_waiting_max), share_(limits.requests_waiting_per_source_max()) {}
 
-  /// One of them, as it counts.
+  /// A request as it is counted.
   struct Request {
     std::string source;
-    std::uint64_t user = 0;  ///< 0: nobody's yet, or the administrator's
+    std::uint64_t user = 0;  ///< 0: not known yet, or the administrator
     bool counted = false;
   };
 
-  /// What one more of the source would go beyond.
+  /// Returns the limit that one more request of the source would exceed; nothing if it is permitted.
   [[nodiscard]] std::optional<Limit> objection_to(const std::string& source) const {
     if (of(source) >= share_) return Limit::requests_waiting_per_source_max;
     if (total_ >= most_) return Limit::requests_waiting_max;
     return std::nullopt;
   }
-  /// It counts from now on; nothing happens the second time.
+  /// Counts the request. Does nothing if it is counted already.
   void enter(Request& request) {
     if (std::exchange(request.counted, true)) return;
     ++total_;
     ++sources_[request.source];
     if (request.user != 0) ++users_[request.user];
   }
-  /// It does not; likewise.
+  /// Stops counting the request. Does nothing if it is not counted.
   void leave(Request& request) {
     if (!std::exchange(request.counted, false)) return;
     --total_;
     one_less(sources_, request.source);
     if (request.user != 0) one_less(users_, request.user);
   }
-  /// It is the user's. False: he has as many as he may have, or as he may have from there.
+  /// Assigns the request to the user. Returns false if the user has too many requests, in total or from this
+  /// source.
   [[nodiscard]] bool belongs_to(Request& request, std::uint64_t user) {
     if (user == request.user) return true;
     if (user != 0 && (of_user(user) >= share_ || is_for_others(request, user))) return false;
@@ -64,8 +65,9 @@ class RequestsUnderWay {
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
-  /// What FairShare says, but of few one is left, too; and also of a source that has more than its part, for
-  /// what stood aside comes back.
+  /// Returns true if the source's remaining places are reserved for other users. Two differences to
+  /// FairShare: at least one place is reserved, and the source may already exceed its limit, because a
+  /// request that stood aside is counted again later.
   [[nodiscard]] bool is_for_others(const Request& request, std::uint64_t user) const {
     const std::size_t left = std::max<std::size_t>(1, share_ / 8);
     const std::size_t taken = of(request.source) - (request.counted ? 1 : 0);
@@ -84,8 +86,8 @@ class RequestsUnderWay {
   const std::size_t most_;
   const std::size_t share_;
   std::size_t total_ = 0;
-  std::unordered_map<std::string, std::size_t> sources_;  // those that have any
-  std::unordered_map<std::uint64_t, std::size_t> users_;  // likewise
+  std::unordered_map<std::string, std::size_t> sources_;  // sources with requests
+  std::unordered_map<std::uint64_t, std::size_t> users_;  // users with requests
 };
 
 }  // namespace lightq::broker

@@ -9,12 +9,12 @@
 
 namespace lightq::broker {
 
-/// Owns a secret; move-only, wiped at the end of its life. Has no conversion to text on purpose: what reads
-/// it says `expose()`.
+/// Owns a secret. Move-only; wiped on destruction. It does not convert to text implicitly: a reader must call
+/// `expose()`.
 class Secret {
  public:
   Secret() = default;
-  /// Copies; the caller wipes what it has.
+  /// Copies `text`. The caller wipes its own copy.
   explicit Secret(std::string_view text) : text_(text) {}
   Secret(Secret&& other) noexcept { take(other); }
   Secret& operator=(Secret&& other) noexcept {
@@ -33,7 +33,7 @@ class Secret {
 
  private:
   void take(Secret& other) {
-    text_ = other.text_;  // a move would leave a short text behind
+    text_ = other.text_;  // a move would leave the bytes of a short text behind
     wipe_text(other.text_);
   }
 

@@ -1,4 +1,4 @@
-/// Errors of what a setting names. Layer: control.
+/// Errors about the file that a setting names. Layer: control.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// The error, which names the file, with the setting that names the file in front.
+/// Returns `error` with the setting's name in front of its message, which already names the file.
 inline Error error_of_setting(std::string_view setting, Error error) {
   error.message = std::string(setting) + ": " + error.message;
   return error;

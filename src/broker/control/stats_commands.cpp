@@ -1,4 +1,4 @@
-/// stats, ping, version. Layer: control.
+/// The commands stats, ping and version. Layer: control.
 #include <unistd.h>
 
 #include <utility>

@@ -22,7 +22,7 @@ constexpr mode_t own_mode = 0600;
 constexpr std::string_view key_holds = "the broker's private key";
 constexpr std::string_view certificate_holds = "the broker's certificate";
 
-/// As it was read; the text is wiped.
+/// Turns the text of a file into a Secret, and wipes the text.
 Result<Secret> taken(Result<std::string> text) {
   if (!text) return text.error();
   Secret taken(*text);
@@ -38,7 +38,7 @@ Result<Secret> read_certificate(const std::filesystem::path& file, LinkRule link
   return taken(read_public_file(file.string(), certificate_holds, limits::tls_file_bytes_max, links, wait));
 }
 
-/// Whether there is no such file; a link that leads nowhere is one.
+/// Returns true if the file does not exist. A symbolic link without a target does exist.
 bool is_missing(const std::filesystem::path& file) {
   struct stat facts{};
   return lstat(file.c_str(), &facts) != 0 && errno == ENOENT;
@@ -54,7 +54,7 @@ Result<void> make_key(const std::filesystem::path& file) {
 
 }  // namespace
 
-/// What they hold is named by the settings, and by the files.
+/// Errors name both the setting and the file.
 Result<std::unique_ptr<TlsContext>> open_tls_context(const TlsFiles& files, Timestamp now,
                                                      const PipeWait& wait) {
   constexpr std::string_view of_certificate = "tls_certificate";
@@ -76,7 +76,7 @@ Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, 
   }
   const auto key = read_key(files.key, LinkRule::refused, {});
   if (!key) return key.error();
-  // A certificate is of no use without its key, and nobody knows it but by a join.
+  // Without its key a certificate is useless. Clients learn it only by a join, so it may be replaced.
   if (new_key || is_missing(files.certificate)) {
     const auto made = make_tls_certificate(key->expose(), files.key.string());
     if (!made) return made.error();

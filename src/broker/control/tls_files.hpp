@@ -1,4 +1,4 @@
-/// Where the broker's certificate for TLS lies. Layer: control.
+/// Reads or creates the broker's TLS certificate. Layer: control.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,18 @@
 
 namespace lightq::broker {
 
-/// PEM files.
+/// Paths of PEM files.
 struct TlsFiles {
   std::filesystem::path certificate;
   std::filesystem::path key;
 };
 
-/// The certificate and key that somebody has given. Errors, which name the setting: those of
-/// TlsContext::make; as read_private_file of the key, and read_public_file of the certificate.
+/// Opens the certificate and key that the settings name. Errors, which name the setting: those of
+/// TlsContext::make; those of read_private_file for the key and of read_public_file for the certificate.
 Result<std::unique_ptr<TlsContext>> open_tls_context(const TlsFiles& files, Timestamp now,
                                                      const PipeWait& wait = {});
-/// The broker's own (DATA_DIR/tls.crt and tls.key, mode 0600), made where there is no file: both, or the
-/// certificate alone. Errors: likewise; no_space, internal.
+/// Opens the broker's own certificate (DATA_DIR/tls.crt and tls.key, mode 0600). Creates both files, or the
+/// certificate alone, if they do not exist. Errors: as open_tls_context, and no_space, internal.
 Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, Timestamp now);
 
 }  // namespace lightq::broker

@@ -1,4 +1,5 @@
-/// create_topic, delete_topic, list_topics, and bringing topics up at the start. Layer: control.
+/// The commands create_topic, delete_topic and list_topics, and starting topics at the broker's start. Layer:
+/// control.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -11,13 +12,14 @@ namespace lightq::broker {
 
 namespace {
 
-/// Topics handed to the data plane at once at the start; its mailboxes are bounded.
+/// The number of topics that start at the same time at the broker's start; the data plane's mailboxes are
+/// bounded.
 constexpr std::size_t bring_up_at_once = 256;
 
-/// Named in one line of the log; of more it tells how many.
+/// A line of the broker's log names at most this many topics, and states the number of the others.
 constexpr std::size_t open_topics_named = 20;
 
-// Of an answer, which takes as long to write as it does to compare a topic's name with a pattern.
+// The length of reply that takes as long to write as comparing a topic's name with a pattern.
 constexpr std::uint64_t pattern_work_bytes = 4;
 
 Error already_exists() {
@@ -40,7 +42,8 @@ void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer
                  });
 }
 
-/// Claims the name until the catalogue has it: of two who create it at once, one wins.
+/// Reserves the name until the catalogue has it: of two clients that create it at the same time, one
+/// succeeds.
 void CommandHandler::create_named(const protocol::CreateTopic& request, const TicketHolder& asker,
                                   const Answer& answer) {
   const auto& name = request.topic.text();
@@ -77,14 +80,14 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
 void CommandHandler::enrol(const protocol::Credentials& given, const TicketHolder& asker,
                            Authenticator::EnrolDone done, const Answer& answer) {
   using Telling = Authenticator::Telling;
-  // Of a user who is no more, or that the catalogue has left out since no topic refers to it.
+  // The credential may be of a deleted user, or one that the catalogue dropped because no topic refers to it.
   const auto known = authenticator_.remembered(given);
   if (known != 0 && catalogue_.state().credential(known) == nullptr) authenticator_.forget(known);
   authenticator_.enrol(given, std::move(done), answer.source().key,
                        is_still_admin(asker) ? Telling::at_once : Telling::after_equal_work, name_of(asker));
 }
 
-/// Why a topic cannot have such a ring; nothing: it can.
+/// Returns the reason why a topic cannot have such a ring; nothing if it can.
 std::optional<Error> CommandHandler::objection_to_ring(const protocol::TopicSettings& settings) const {
   if (!has_ring(settings.broker_type) || settings.ring_bytes <= settings_.ring_bytes_max) return std::nullopt;
   count(settings_.limits_reached, Limit::ring_bytes_max);
@@ -93,7 +96,8 @@ std::optional<Error> CommandHandler::objection_to_ring(const protocol::TopicSett
                                              std::to_string(settings_.ring_bytes_max) + " at most"};
 }
 
-/// Why the maker's next topic has no place; 0: an administrator. Nothing: it has.
+/// Returns the reason why the maker may not create another topic; nothing if it may. `maker` 0: an
+/// administrator.
 std::optional<Error> CommandHandler::no_place_for_topic(std::uint64_t maker) const {
   const std::size_t taken = catalogue_.state().topics().size() + coming_.size();
   const auto verdict = FairShare(settings_.topics_max).ask(taken, maker, makers_.of(maker));
@@ -107,8 +111,8 @@ std::optional<Error> CommandHandler::no_place_for_topic(std::uint64_t maker) con
                                              " to others"};
 }
 
-/// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.
-/// `maker`: as of no_place_for_topic.
+/// Returns the reason why there is no memory for another ring; nothing if there is. A ring is mapped whole
+/// when its topic starts and filled later, so its maximum size counts. `maker`: as of no_place_for_topic.
 std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings& settings,
                                                    std::uint64_t maker) const {
   if (settings_.memory_bytes_max == 0 || !has_ring(settings.broker_type)) return std::nullopt;
@@ -131,7 +135,7 @@ std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings
                    " bytes, and who has half leaves the last eighth of " + most + " to others"};
 }
 
-/// Why a topic cannot have a user of its own of this name; nothing: it can.
+/// Returns the reason why a topic cannot have an own user of this name; nothing if it can.
 std::optional<Error> CommandHandler::objection_to_user(const std::string& user_id) const {
   if (authenticator_.is_admin(user_id))
     return Error{ErrorCode::invalid_request, "user_id: this name is the administrator's"};
@@ -179,7 +183,7 @@ void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const 
       [this, id = definition.id, name = definition.name.text(), open = definition.settings.open,
        answer](const Result<void>& added) {
         if (!added) {
-          remove_files(id, [](const Result<void>&) {});  // what it had written before it failed
+          remove_files(id, [](const Result<void>&) {});  // files it wrote before it failed
           return undo_create(id, added.error(), answer);
         }
         not_ready_.erase(id.value);
@@ -199,7 +203,7 @@ void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer
   commits_.commit([answer, error](const Result<void>&) { answer(error_reply("create_topic", error)); });
 }
 
-/// The catalogue remembers the removal until the files are gone.
+/// Deletes the files of a removed topic. The catalogue remembers the removal until they are gone.
 void CommandHandler::remove_files(TopicId topic, std::function<void(const Result<void>&)> done) {
   data_plane_.remove_topic(topic, [this, topic, done = std::move(done)](const Result<void>& removed) {
     if (removed) catalogue_.forget_removed_topic(topic);
@@ -220,7 +224,7 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
           return answer(error_reply("delete_topic", removed.error()));
         }
         commits_.commit([this, id, answer](const Result<void>& committed) {
-          // A later start may find the topic again: it needs its files then.
+          // A later start may find the topic again and then needs its files.
           if (!committed) return answer(error_reply("delete_topic", committed.error()));
           failed_.erase(id.value);
           makers_.gone(id);
@@ -236,7 +240,7 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
 void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
   permit_someone("list_topics", std::move(request.admin), answer, [this, answer](const UserRecord* user) {
     protocol::ListReply reply;
-    // Whoever may see few topics, or none, costs as much as who may see all.
+    // The cost is the same for a user that may see few topics as for one that may see all.
     const std::uint64_t patterns = user == nullptr ? 0 : user->rights.size();
     answer.worked(patterns * catalogue_.state().topics().size() * pattern_work_bytes);
     for (const auto& [name, entry] : catalogue_.state().topics()) {
@@ -249,7 +253,7 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
   });
 }
 
-/// Of those that were created so.
+/// Warns of the topics that were created as open.
 void CommandHandler::warn_of_open_topics() {
   std::size_t count = 0;
   std::string names;
@@ -265,7 +269,7 @@ void CommandHandler::warn_of_open_topics() {
 void CommandHandler::bring_up(std::function<void()> done) {
   brought_up_ = std::move(done);
   warn_of_open_topics();
-  // Before the first endpoint is there.
+  // Before any endpoint is opened.
   for (const auto& [name, user] : catalogue_.state().users())
     data_plane_.put_user(user, [](const Result<void>&) {});
   for (const auto& [name, entry] : catalogue_.state().topics()) {

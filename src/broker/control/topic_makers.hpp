@@ -1,4 +1,4 @@
-/// Who has made which topics, for their shares of what there may be. Layer: control.
+/// Records which user created each topic, to enforce each user's share of the limits. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace lightq::broker {
 
-/// Since the broker's start: those that were there before are nobody's, as are the administrators' (user 0).
-/// The control thread.
+/// Covers topics created since the broker's start. Topics from before, and those that administrators (user 0)
+/// create, count for no user. Thread: the control thread.
 class TopicMakers {
  public:
-  /// `ring_bytes`: what its ring may take; 0: it has none.
+  /// Records a created topic. `ring_bytes`: the maximum size of its ring; 0: it has none.
   void made(TopicId topic, std::uint64_t user, std::uint64_t ring_bytes) {
     if (user == 0) return;
     by_topic_.emplace(topic.value, Made{user, ring_bytes});
     ++counts_[user];
     if (ring_bytes != 0) rings_[user] += ring_bytes;
   }
-  /// Nothing happens for one that is nobody's.
+  /// Removes a deleted topic. Does nothing if it counts for no user.
   void gone(TopicId topic) {
     const auto found = by_topic_.extract(topic.value);
     if (found.empty()) return;
@@ -28,7 +28,7 @@ class TopicMakers {
     came(made.user);
     if (made.ring_bytes != 0 && (rings_.at(made.user) -= made.ring_bytes) == 0) rings_.erase(made.user);
   }
-  /// One of the user's is being made, and counts; came() when it is made, or is not to be.
+  /// Counts a topic that the user is creating. Call came() when it exists or its creation has failed.
   void coming(std::uint64_t user) {
     if (user != 0) ++counts_[user];
   }
@@ -36,12 +36,12 @@ class TopicMakers {
     if (const auto count = counts_.find(user); count != counts_.end() && --count->second == 0)
       counts_.erase(count);
   }
-  /// How many of the user's there are.
+  /// Returns the number of the user's topics.
   [[nodiscard]] std::size_t of(std::uint64_t user) const {
     const auto found = counts_.find(user);
     return found == counts_.end() ? 0 : found->second;
   }
-  /// What the rings of the user's may take together.
+  /// Returns the sum of the maximum ring sizes of the user's topics.
   [[nodiscard]] std::uint64_t ring_bytes_of(std::uint64_t user) const {
     const auto found = rings_.find(user);
     return found == rings_.end() ? 0 : found->second;
@@ -53,8 +53,8 @@ class TopicMakers {
     std::uint64_t ring_bytes = 0;
   };
   std::unordered_map<std::uint64_t, Made> by_topic_;
-  std::unordered_map<std::uint64_t, std::size_t> counts_;   // by user; those that have any
-  std::unordered_map<std::uint64_t, std::uint64_t> rings_;  // likewise, in bytes
+  std::unordered_map<std::uint64_t, std::size_t> counts_;   // by user, without zeros
+  std::unordered_map<std::uint64_t, std::uint64_t> rings_;  // by user, in bytes, without zeros
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Answers that clients of the control socket do not read, in bytes. Layer: control.
+/// Counts the bytes of replies that clients of the control socket have not read. Layer: control.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace lightq::broker {
 
-/// What each source holds so of the broker's memory, and all together. One thread.
+/// The memory that unread replies take, per source and in total. One thread.
 class UnreadAnswers {
  public:
-  /// One client's were `before`, and are `now`.
+  /// Changes the count of one client from `before` to `now`.
   void change(const std::string& source, std::size_t before, std::size_t now) {
     if (before == now) return;
-    total_ += now - before;  // modulo, as size_t is
+    total_ += now - before;  // size_t wraps, so a decrease works, too
     std::size_t& bytes = of_[source];
     bytes += now - before;
     if (bytes == 0) of_.erase(source);
@@ -25,7 +25,7 @@ class UnreadAnswers {
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
-  std::unordered_map<std::string, std::size_t> of_;  // those that hold any
+  std::unordered_map<std::string, std::size_t> of_;  // sources with unread bytes
   std::size_t total_ = 0;
 };
 

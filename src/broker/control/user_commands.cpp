@@ -1,4 +1,4 @@
-/// create_user, delete_user, set_password, grant, revoke, list_users. Layer: control.
+/// The commands create_user, delete_user, set_password, grant, revoke and list_users. Layer: control.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -24,7 +24,8 @@ Error taken(const std::string& why) {
   return {ErrorCode::user_already_exists, why};
 }
 
-/// For whoever asks later; at its end, however the request ends, `wipe_secrets` is called.
+/// Keeps a request until it completes. `wipe_secrets` is called when the last reference goes, however the
+/// request ends.
 template <typename Asked, typename Wipe>
 std::shared_ptr<Asked> keep(Asked request, Wipe wipe_secrets) {
   return {new Asked(std::move(request)), [wipe_secrets](Asked* asked) {
@@ -33,7 +34,8 @@ std::shared_ptr<Asked> keep(Asked request, Wipe wipe_secrets) {
           }};
 }
 
-/// `most`: patterns of a user; who has more already keeps them.
+/// Adds rights on a pattern. `most`: the number of patterns per user; a user that has more already keeps
+/// them.
 Result<void> add_right(std::vector<TopicRight>& to, const TopicRight& right, std::size_t most) {
   auto found = std::ranges::find(to, right.topic, &TopicRight::topic);
   if (found == to.end() && to.size() >= most) {
@@ -47,7 +49,7 @@ Result<void> add_right(std::vector<TopicRight>& to, const TopicRight& right, std
   return {};
 }
 
-/// False: there was nothing of it.
+/// Removes rights on a pattern. Returns false if the user had none of them.
 bool take_right(std::vector<TopicRight>& from, const TopicRight& right) {
   const auto found = std::ranges::find(from, right.topic, &TopicRight::topic);
   if (found == from.end()) return false;
@@ -66,7 +68,7 @@ void CommandHandler::bring_into_force(std::string_view cmd,
                                       const std::function<void(DataPlane::Done<Result<void>>)>& apply,
                                       const Answer& answer) {
   commits_.commit([=](const Result<void>& committed) {
-    // Also where the disk refuses: who is to have no right any more has none as long as this broker runs.
+    // Apply it even if the disk refuses: a revoked right then ends at least as long as this broker runs.
     apply([=](const Result<void>& applied) {
       if (!committed) return answer(error_reply(cmd, committed.error()));
       if (!applied) return answer(error_reply(cmd, applied.error()));
@@ -75,14 +77,14 @@ void CommandHandler::bring_into_force(std::string_view cmd,
   });
 }
 
-/// Answers when what the user may do is so on the disk, and everywhere.
+/// Applies the user's new rights. Replies when they are durable and in force on every thread.
 void CommandHandler::put_user(std::string_view cmd, const Result<UserRecord>& changed, const Answer& answer) {
   if (!changed) return answer(error_reply(cmd, changed.error()));
   const UserAccess access = changed.value();
   bring_into_force(
       cmd,
       [this, access](DataPlane::Done<Result<void>> done) {
-        // It may have been changed again since.
+        // The user may have been changed again since.
         const auto& users = catalogue_.state().users();
         const auto now = std::ranges::find(users, access.id, [](const auto& each) { return each.second.id; });
         if (now == users.end()) return data_plane_.remove_user(access.id, std::move(done));
@@ -137,7 +139,7 @@ void CommandHandler::execute(protocol::CreateUser request, const Answer& answer)
 
 void CommandHandler::create_user(const protocol::CreateUser& request, const std::string& argon2,
                                  const Answer& answer) {
-  // Another one may have taken the name while the password was hashed.
+  // Another user may have taken the name while the password was hashed.
   if (const auto refused = objection_to(request)) return answer(error_reply("create_user", *refused));
   UserRecord user;
   user.credential = {0, request.user.user_id, argon2};
@@ -228,7 +230,7 @@ void CommandHandler::set_user_password(const protocol::SetPassword& request, con
         if (!argon2) return answer(error_reply("set_password", argon2.error()));
         const UserRecord* const now = catalogue_.state().user(name);
         if (now == nullptr || now->id != id) return answer(error_reply("set_password", no_such_user(name)));
-        // Another password that came meanwhile is newer than what this one was permitted by.
+        // A password that was set meanwhile is newer than the permission of this request.
         const bool is_self = asker_of(now) == asker;
         if (!is_self && !is_still_admin(asker)) return refuse("set_password", AuthOutcome::wrong, answer);
         put_user("set_password", catalogue_.set_user_password(*now, argon2.value()), answer);
@@ -268,8 +270,8 @@ void CommandHandler::replace_credential(TopicId topic, const protocol::Credentia
                                         const Enrolment& enrolment, const Answer& answer) {
   if (catalogue_.state().find(topic) == nullptr)
     return answer(error_reply("set_password", {ErrorCode::topic_not_found, "topic not found"}));
-  // Always a credential that the topic never had: tickets name it, and those of before are not to be good
-  // again when a password comes back that another topic has kept.
+  // Always add a new credential, because tickets name their credential. The password may be a former one that
+  // another topic still uses. Tickets of that time must not become valid again.
   const CredentialRecord* const known = catalogue_.state().credential(enrolment.known_id);
   if (enrolment.known_id != 0 && known == nullptr) {
     return answer(error_reply("set_password",

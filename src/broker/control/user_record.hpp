@@ -1,4 +1,4 @@
-/// A user: who may do what with which topics. Layer: control.
+/// A user, with its password and rights. Layer: control.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,13 @@
 
 namespace lightq::broker {
 
-/// As the catalogue keeps it. Ids of users and of credentials are drawn from one sequence, so that a number
-/// in a ticket is either a user's or that of a topic's own user.
+/// A user as the catalogue stores it. Ids of users and of credentials come from one sequence. Thus a number
+/// in a ticket identifies either a user or the own user of a topic.
 struct UserRecord : UserAccess {
-  CredentialRecord credential;       ///< a new id with each new password; without a hash no password is right
-  std::optional<std::uint32_t> uid;  ///< of the operating system
+  /// Gets a new id with each new password. Without a hash, no password is correct.
+  CredentialRecord credential;
+  /// The user id in the operating system.
+  std::optional<std::uint32_t> uid;
 
   [[nodiscard]] const std::string& name() const { return credential.user_id; }
 };

@@ -1,4 +1,4 @@
-/// Messages that are lost to damage, whoever came to them. Layer: delivery.
+/// Counts the messages of a topic that are lost to damage. Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,12 @@
 
 namespace lightq::broker {
 
-/// Each counts once, when the first cursor or read comes to it. A plain value; one thread.
+/// Counts each damaged message once, when the first cursor or read reaches it. A plain value for one thread.
+/// To bound memory it remembers at most 4,096 ranges. Beyond that it treats the gap between the two lowest as
+/// counted.
 class DamageCount {
  public:
-  /// What one of them has passed over.
+  /// Counts the damaged ranges that one cursor or read has skipped.
   void note(const std::vector<OffsetRange>& damage) {
     for (const OffsetRange range : damage) {
       messages_ += distance(range.begin, range.end) - known_.messages_in(range);
@@ -26,7 +28,7 @@ class DamageCount {
  private:
   static constexpr std::size_t stretches_max = 4096;
 
-  // What lies between the lowest two counts as known from then on, so that nothing is counted twice.
+  // Merges the two lowest ranges and the gap between them, so that no message is ever counted twice.
   void forget_the_lowest() {
     const OffsetRange lowest = known_.front().range;
     known_.cut(lowest);

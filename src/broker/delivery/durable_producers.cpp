@@ -1,4 +1,4 @@
-/// A topic's known producers, as durable as the topic. docs/log_format.md, "Producer file". Layer: delivery.
+/// Decides when a topic's producers are saved. docs/log_format.md, "Producer file". Layer: delivery.
 #include "broker/delivery/durable_producers.hpp"
 
 #include <cassert>
@@ -12,18 +12,18 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::int64_t save_interval_us = 1'000'000;
-constexpr std::uint64_t replay_bytes_target = 32 * limits::MiB;  // what a start is to read at most
+constexpr std::uint64_t replay_bytes_target = 32 * limits::MiB;  // a start should read no more than this
 
 }  // namespace
 
-// A file that speaks of more than the log has would be believed once the log has come so far again. Any other
-// leads to the same result each time.
+// A file that covers more than the log has must be removed. Otherwise a later start would believe it once the
+// log has grown to that offset again. Any other file leads to the same result at each start.
 Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found, log::Log& log) {
   table_.restore(found.producers);
   in_use_ = true;
   ProducerReplay replay(table_, log);
   if (auto replayed = replay.run(found.as_of); !replayed) return replayed.error();
-  table_.restore(table_.list());  // in the order in which they are idle now
+  table_.restore(table_.list());  // sorts by idle time as of now
   unsaved_ = replay.changed();
   unsaved_bytes_ = replay.read_bytes();
   const bool remove_file = log.next_offset() < found.as_of;
@@ -58,8 +58,8 @@ void DurableProducers::take_snapshot(Offset as_of) {
   unsaved_bytes_ = 0;
 }
 
-// A snapshot may be written only when all that it speaks of is durable: else a power cut could leave a table
-// that takes for stored what the log has lost.
+// A snapshot may be written only when everything that it covers is durable. Otherwise, after a power cut, the
+// table could list messages as stored that the log has lost.
 std::optional<EncodedProducers> DurableProducers::take_save(LogEnds ends, Timestamp now) {
   if (kept_ == Kept::in_memory) return std::nullopt;
   const bool at_once = somebody_waits() && !failed_;

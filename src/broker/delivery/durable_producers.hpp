@@ -1,5 +1,5 @@
-/// A topic's known producers, as durable as the topic: the table, and when it is to be written. Layer:
-/// delivery. The rules and why they are so: docs/log_format.md, "Producer file".
+/// Keeps a topic's known producers as durable as the topic, and decides when their table is saved.
+/// Layer: delivery. docs/log_format.md, "Producer file", gives the rules and the reasons.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,37 @@
 
 namespace lightq::broker {
 
-/// How far a log goes.
+/// The end of a log.
 struct LogEnds {
   Offset next;     ///< one past the newest message
-  Offset durable;  ///< one past the last that survives a power cut
+  Offset durable;  ///< one past the last message that survives a power cut
 
   static LogEnds of(const log::Log& log) { return {log.next_offset(), log.durable_offset()}; }
 };
 
-/// Decides what is written and when; somebody else writes it. No clock, no threads: the reactor's thread.
+/// Owns the table of known producers and decides what is saved and when. The caller writes the file.
+/// Thread: the reactor's. Has no clock and starts no threads.
 class DurableProducers {
  public:
   enum class Kept {
-    in_memory,  ///< the topic's log does not outlive the process, and neither does this
+    in_memory,  ///< the topic's log does not outlive the process, and neither does the table
     on_disk,
   };
 
   DurableProducers(Kept kept, ProducerTable table) : kept_(kept), table_(std::move(table)) {}
 
-  /// What a start could not believe.
+  /// The result of `recover`.
   struct Recovery {
-    std::optional<std::string> doubt;  ///< why some who were known may be unknown now
-    bool remove_file = false;          ///< the file is to be gone before anything is appended
+    std::optional<std::string> doubt;  ///< why some producers may have been forgotten
+    bool remove_file = false;          ///< the caller must remove the file before anything is appended
   };
-  /// What the file said, brought up to the log's end, before anything else. Errors: io_error, the log cannot
-  /// be read now.
+  /// Restores the table from the file's snapshot and brings it up to the log's end. Requires: nothing else
+  /// was called before. Errors: io_error if the log cannot be read now.
   Result<Recovery> recover(const ProducerSnapshot& found, log::Log& log);
 
-  // What the table does, see there.
+  // Calls that ProducerTable documents.
 
-  /// The producer may be told so once this `change` is settled.
+  /// Opens a producer. The caller answers the producer only once the present `change()` is settled.
   ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
                              const ProducerTable::Opener& opener = {});
   void close(std::uint64_t id, Timestamp now) {
@@ -50,24 +51,26 @@ class DurableProducers {
     unsaved_ = true;
   }
   [[nodiscard]] Admission admit(const Sequences& batch) const { return table_.admit(batch); }
-  /// At once after the append, before anything else is asked of this.
+  /// Records that the batch is in the log. Requires: called immediately after the append, before any other
+  /// call.
   void stored(const Sequences& batch, Timestamp now);
-  /// Likewise after each append, whoever sent it: how much a start has to read.
+  /// Counts the bytes of an append by any producer: a start would have to read them. Requires: called after
+  /// each append.
   void appended(std::uint64_t bytes) { unsaved_bytes_ += bytes; }
-  /// Nobody has been told of this id, and nobody will be.
+  /// Forgets an id that no client knows and that no client will receive.
   void forget(std::uint64_t id) {
     table_.forget(id);
     unsaved_ = true;
   }
   [[nodiscard]] const KnownProducer* find(std::uint64_t id) const { return table_.find(id); }
-  /// Asks the processor for who stored last.
+  /// Prefetches the producer that stored most recently.
   void fetch_ahead_newest() const { table_.fetch_ahead_newest(); }
   [[nodiscard]] const ProducerTable& table() const { return table_; }
 
-  // Who may be told what.
+  // Changes that must be durable before a client learns of them.
 
-  /// Counts what must not be told to anybody before it survives a power cut: that there is a table at all,
-  /// and who has taken an id over.
+  /// Returns the number of the latest change that must survive a power cut before any client learns of it.
+  /// Such changes are the first save of this process, and the takeover of an id with a later epoch.
   [[nodiscard]] std::uint64_t change() const { return change_; }
   [[nodiscard]] bool is_settled(std::uint64_t change) const {
     return kept_ == Kept::in_memory || change <= settled_;
@@ -75,32 +78,35 @@ class DurableProducers {
 
   // Saving.
 
-  /// What is to be written now, if anything is; then nothing more before `saved`.
+  /// Returns the snapshot to write now, or nothing. After a snapshot, returns nothing until `saved` is
+  /// called.
   std::optional<EncodedProducers> take_save(LogEnds ends, Timestamp now);
-  /// What became of it. Whoever waited for a change may have it now.
+  /// Reports whether the snapshot was written. If `well`, clients that wait for its change may be answered
+  /// now.
   void saved(bool well);
-  /// Something is to be written now or later, though nothing else happens: keep asking.
+  /// Returns true if a save is due now or later even without further events. The caller must keep calling
+  /// take_save.
   [[nodiscard]] bool wants_save() const;
-  /// The log's beginning, up to where it ends now, may go once this change is settled: then a start does not
-  /// need it. 0: it never does.
+  /// Requests a save so that the log up to its present end can be removed. Returns the change to wait for:
+  /// once it is settled, a start no longer needs those messages. Returns 0 if a start never needs them.
   std::uint64_t ask_for_save() {
     if (kept_ == Kept::in_memory || !in_use_) return 0;
     return asked_ = ++change_;
   }
-  /// A start reads the log from here on to know what has become of the producers; the highest offset there
-  /// is: it reads nothing.
+  /// Returns the offset from which a start reads the log to restore its producers. Returns the highest offset
+  /// if a start reads nothing.
   [[nodiscard]] Offset needed_from() const {
     return kept_ == Kept::on_disk && saved_as_of_ ? *saved_as_of_ : Offset{~std::uint64_t{0}};
   }
-  /// What is before `end` would go if a start did not need it: there is to be a file that says so, within the
-  /// usual second.
+  /// Asks for a snapshot as of `end` or later, within the usual second. The messages before `end` can be
+  /// removed once it is saved.
   void want_past(Offset end) {
     if ((pending_ ? pending_->snapshot.as_of : needed_from()) < end) unsaved_ = true;
   }
-  /// A producer waits for a change, and that for the log to be durable up to where it is.
+  /// Returns true if a producer waits for a change, and its snapshot waits for the log to be synced.
   [[nodiscard]] bool wants_flush(LogEnds ends) const;
-  /// For a clean stop, behind the last append and flush: what is left to be written, so that the next start
-  /// reads nothing of the log. Nothing may be out.
+  /// Returns the last snapshot to write at a clean stop, so that the next start reads nothing of the log.
+  /// Requires: the last append and flush are done, and no snapshot is being written.
   std::optional<EncodedProducers> take_last_save(LogEnds ends);
 
  private:
@@ -115,16 +121,16 @@ class DurableProducers {
 
   Kept kept_;
   ProducerTable table_;
-  bool in_use_ = false;              // there is a file, or there are producers
-  bool unsaved_ = false;             // the table is another one than in the last snapshot
-  std::uint64_t unsaved_bytes_ = 0;  // appended since
-  std::uint64_t change_ = 1;         // the first: that there is a file, written by this process
-  std::uint64_t asked_ = 0;          // somebody waits for this change
+  bool in_use_ = false;              // a file or producers exist
+  bool unsaved_ = false;             // the table differs from the last snapshot
+  std::uint64_t unsaved_bytes_ = 0;  // appended since the last snapshot
+  std::uint64_t change_ = 1;         // change 1: this process has written the file
+  std::uint64_t asked_ = 0;          // the latest change that a caller waits for
   std::uint64_t settled_ = 0;
   std::optional<Pending> pending_;
   std::optional<Offset> saved_as_of_;
-  Timestamp taken_{INT64_MIN};  // when the last snapshot was
-  bool failed_ = false;         // the last save
+  Timestamp taken_{INT64_MIN};  // when the last snapshot was taken
+  bool failed_ = false;         // the last save failed
 };
 
 }  // namespace lightq::broker

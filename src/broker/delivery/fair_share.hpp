@@ -1,5 +1,4 @@
-/// How much of a thing that there is so many of one user may take. Layer: delivery. docs/protocol.md,
-/// "Limits".
+/// Limits one user's share of a resource that all users share. Layer: delivery. docs/protocol.md, "Limits".
 #pragma once
 
 #include <cstddef>
@@ -9,22 +8,23 @@
 
 namespace lightq::broker {
 
-/// Whoever has half of them leaves the last eighth to others, so that nobody keeps all others out by filling
-/// it. User 0 (the administrator, or nobody knows who) is held to the whole alone.
+/// Applies one rule: a user with half of the resource leaves its last eighth to others. So no user can shut
+/// out all others by taking everything.
+/// The total alone limits user 0: the administrator, or an unknown user.
 class FairShare {
  public:
-  /// Clients of open topics who are nobody in particular: all of them have together what one user has.
+  /// The number for all clients of open topics that have no user. Together they have the share of one user.
   static constexpr std::uint64_t strangers = std::numeric_limits<std::uint64_t>::max();
 
   enum class Verdict {
     room,
-    full,    ///< there are as many as there may be
-    others,  ///< what is left is for others
+    full,    ///< the total is reached
+    others,  ///< the rest is reserved for other users
   };
 
   constexpr explicit FairShare(std::size_t most) : most_(most) {}
 
-  /// Whether `user`, who has `own` of the `taken`, may have so many more.
+  /// Checks whether `user`, with `own` of the `taken` units, may take `more` of them.
   [[nodiscard]] constexpr Verdict ask(std::size_t taken, std::uint64_t user, std::size_t own,
                                       std::size_t more = 1) const {
     if (taken >= most_ || more > most_ - taken) return Verdict::full;
@@ -36,7 +36,7 @@ class FairShare {
   std::size_t most_;
 };
 
-/// Who has something, for the sentence of a refusal.
+/// Returns the subject and verb of a refusal's sentence: the user that has too much.
 inline std::string name_of_sharer(std::uint64_t user) {
   return user == FairShare::strangers ? "clients of open topics who are no users have" : "this user has";
 }

@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Dispatch, acknowledgement and redelivery in a consumer group. Layer: delivery.
 #include "broker/delivery/group.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace lightq::broker {
 namespace {
 constexpr std::uint64_t redelivered_per_pump = 4096;          // messages, to outlets
 constexpr std::size_t outlets_turn_bytes = 16 * limits::KiB;  // while there are members
-// Of what is not done with, for each range that is saved of what is.
+// Unfinished ranges that are walked for each finished range that is saved.
 constexpr std::size_t undone_ranges_walked_per_range = 4;
 constexpr auto held_back_retry = std::chrono::seconds(1);
 constexpr Offset no_end{std::numeric_limits<std::uint64_t>::max()};
@@ -67,17 +67,18 @@ void Group::come_back(OffsetRange range, std::uint32_t deliveries) {
   charge_.set(returned_.ranges());
 }
 
-/// What was dropped from the log while a consumer had it is lost now that it comes back; who does not hold
-/// the log counts that for itself only.
+/// A message that the log dropped while a consumer had it becomes lost when it is requeued. A group that does
+/// not hold the log counts that only for itself.
 void Group::count_if_dropped(OffsetRange range) {
   if (terms_.holds && range.begin < drops_.before)
     drops_.count += distance(range.begin, std::min(range.end, drops_.before));
 }
 
-// --- What a member says ---
+// --- Requests of a member ---
 
 namespace {
-/// Calls `change` for one range after the other. False: the member's pieces became more than there may be.
+/// Calls `change` for each range in turn. Returns false once the member's outstanding messages are in too
+/// many ranges.
 template <typename Change>
 bool for_ranges(GroupMember& member, const std::vector<OffsetRange>& ranges, Change&& change) {
   for (const OffsetRange& range : ranges) {
@@ -105,8 +106,8 @@ bool Group::acknowledge(GroupMember& member, const session::Acknowledge& acknowl
   return fits;
 }
 
-/// A message that was taken back from the member, and that nobody was handed since, is done with after all.
-/// The others are late.
+/// Handles the acknowledgement of messages that were taken back from the member. Messages not delivered to
+/// another consumer since are finished after all. The others are added to `late`.
 void Group::acknowledge_overdue(GroupMember& member, OffsetRange range, std::vector<OffsetRange>& late) {
   const auto add = [&](OffsetRange part) {
     if (part.begin >= part.end) return;
@@ -153,7 +154,7 @@ void Group::seek(Offset offset) {
   read_again_ = {};
   returned_.clear();
   charge_.set(0);
-  // Thousands of members may have nothing: only the others are visited.
+  // Visits only members that have something, because thousands may have nothing.
   const auto clear = [](GroupMember& member) {
     TurnWork::add(TurnWork::member_visited);
     member.clear();
@@ -163,19 +164,19 @@ void Group::seek(Offset offset) {
   for (Outlet* const outlet : outlets_) outlet->forget_unsent();
 }
 
-// --- Handing out ---
+// --- Dispatch ---
 
 Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) {
   Handed handed;
   tend(now);
   if (paused_ || consumers() == 0) return handed;
   if (read_again_ <= now) hand_out(log, bytes_max, now, handed);
-  if (unavailable() != nullptr) wait_until(read_again_);  // also where a deadline before it has just passed
+  if (unavailable() != nullptr) wait_until(read_again_);  // needed too if an earlier deadline has just passed
   for (Outlet* const outlet : outlets_) outlet->flush();
   redelivered_ += handed.redelivered;
   charge_.set(returned_.ranges());
   handed.held_back = !std::exchange(held_back_, is_in_pieces()) && held_back_;
-  // Others may give ranges back without anything happening here.
+  // Other groups can free ranges without any event in this group, so check again later.
   if (held_back_) wait_until(now + held_back_retry);
   return handed;
 }
@@ -202,8 +203,8 @@ const Error* Group::unavailable() const {
   return returned != nullptr ? returned : walk_.unavailable();
 }
 
-/// Nothing newer is handed out before what came back; nor while that is in so many pieces that their number
-/// must not grow.
+/// Returns true if newer messages may be delivered. The redelivery queue must have no ready messages, and its
+/// number of ranges must be below the limits, because it must not grow.
 bool Group::may_go_on() const {
   return !returned_.ready() && !is_in_pieces();
 }
@@ -218,7 +219,8 @@ bool Group::hand_over(Offset offset, ByteView payload) {
   return false;
 }
 
-/// False if there is still something that came back: nothing newer is handed out before it.
+/// Delivers redeliveries to outlets. Returns false if some are left, so that nothing newer is delivered
+/// before them.
 bool Group::pump_returned_to_outlets(log::Log& log, Handed& handed) {
   for (std::uint64_t left = redelivered_per_pump; left > 0;) {
     const auto returned = returned_.next_slice(log, left, limits::message_bytes_max_max, {});
@@ -259,7 +261,7 @@ bool Group::turn_of_outlets(log::Log& log, Handed& handed) {
   return handed.messages + handed.redelivered > before;
 }
 
-/// A slice for each that takes one. False: nobody did.
+/// Delivers one slice to each member that takes one. Returns false if no member took one.
 bool Group::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   bool any = false;
   MemberTurns& turns = standing_.turns;
@@ -270,14 +272,14 @@ bool Group::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now
       member.rest();
       continue;
     }
-    if (!hand_slice(log, member, now, handed)) return any;  // it is still its turn when something comes
+    if (!hand_slice(log, member, now, handed)) return any;  // it keeps its turn until there is a message
     any = true;
     turns.next();
   }
   return any;
 }
 
-/// False: there is nothing to be handed out.
+/// Delivers one slice to the member. Returns false if there is nothing to deliver.
 bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed) {
   const auto returned =
       returned_.next_slice(log, member.messages_left(), member.bytes_left(), member.codecs());
@@ -297,7 +299,7 @@ bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Hande
   return true;
 }
 
-/// How many messages of it the member took; the others are as they were.
+/// Delivers the slice and returns how many messages the member took. The others are requeued.
 std::uint32_t Group::deliver(GroupMember& member, const HandedSlice& handed, SteadyTime now) {
   const OffsetRange range = handed.slice.range();
   if (!member.is_unflushed()) unflushed_.push_back(&member);
@@ -307,7 +309,8 @@ std::uint32_t Group::deliver(GroupMember& member, const HandedSlice& handed, Ste
   return taken;
 }
 
-/// Each lost message is told of once, to whichever member is handed what comes next.
+/// Returns how many lost messages were not reported to a member yet. The next delivered slice reports them,
+/// so each loss is reported once.
 std::uint64_t Group::take_untold_loss() {
   const std::uint64_t lost = total(loss());
   const std::uint64_t untold = lost - loss_told_;
@@ -331,7 +334,7 @@ void Group::expire(SteadyTime now) {
   }
 }
 
-// --- Where it stands ---
+// --- State ---
 
 Offset Group::committed() const {
   Offset oldest = walk_.offset();
@@ -350,7 +353,7 @@ std::vector<OffsetRange> Group::acknowledged(std::size_t ranges_max) const {
   for (std::size_t walked = 0;; ++walked) {
     const auto range = undone.next();
     if (!range) break;
-    // What does not fit is handed out again after a crash.
+    // Ranges that do not fit are delivered again after a crash.
     if (acknowledged.size() == ranges_max || walked == ranges_max * undone_ranges_walked_per_range)
       return acknowledged;
     if (done_from < range->begin) acknowledged.push_back({done_from, range->begin});

@@ -1,4 +1,4 @@
-/// How much a topic's groups and their consumers may grow. Layer: delivery.
+/// Limits on a topic's consumer groups and their members. Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace lightq::broker {
 
-/// The broker's settings, the same for all topics; what each is, limits.hpp says.
+/// The broker's settings, equal for all topics. limits.hpp explains each default.
 struct GroupLimits {
   std::size_t groups_max = limits::groups_per_topic_max;
   std::size_t members_max = limits::members_per_group_max;
@@ -16,7 +16,7 @@ struct GroupLimits {
   std::size_t outstanding_ranges_max = limits::outstanding_ranges_max;    ///< at least 2
   std::size_t returned_ranges_max = limits::returned_ranges_max;          ///< at least 1
   std::uint64_t redelivery_ms_max = limits::redelivery_ms_max_default;    ///< of a reject or an extend
-  std::size_t ranges_max = limits::group_ranges_total;                    ///< of all groups of a reactor
+  std::size_t ranges_max = limits::group_ranges_total;  ///< for all groups of a reactor together
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// A member's credit, and its part of the group's sums. Layer: delivery.
 #include "broker/delivery/group_member.hpp"
 
 #include <cassert>
@@ -37,7 +37,7 @@ void GroupMember::rest() {
   if (!std::exchange(resting_, true)) standing_.turns.rest(place_);
 }
 
-/// Tells the group's sums of what has changed. A member that has less outstanding may take more.
+/// Updates the group's sums after a change. Wakes the member if it has fewer messages in flight than before.
 void GroupMember::settle() {
   const std::uint64_t messages = outstanding_.messages();
   if (messages < counted_messages_) wake();
@@ -68,7 +68,7 @@ void GroupMember::settle() {
 
 bool GroupMember::can_take() const {
   if (!begun_ || consumer_ == nullptr || messages_left() == 0 || bytes_left_ <= 0) return false;
-  // Half of the limit is left for acknowledging what lies between.
+  // The other half of the limit stays free: acknowledgements can split ranges into more.
   return outstanding_.ranges() < limits_.outstanding_ranges_max / 2 && charge_.has_room() &&
          consumer_->writable();
 }
@@ -90,7 +90,7 @@ std::uint32_t GroupMember::deliver(const HandedSlice& handed, SteadyTime now) {
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;
   consumer_->deliver(handed);
-  // It may have left meanwhile; what it has then comes back with all that it has.
+  // The consumer may have left during `deliver`. The group then requeues these with its other messages.
   const std::uint32_t taken = slice.count - (consumer_ != nullptr ? consumer_->refused() : 0);
   if (!automatic_ && taken > 0) {
     const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);

@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Opens, dispatches, saves and restores a topic's groups. Layer: delivery.
 #include "broker/delivery/group_set.hpp"
 
 #include <algorithm>
@@ -15,8 +15,7 @@ namespace lightq::broker {
 
 namespace {
 
-// What a group's cursor is called on the disk: one of these, then its name. docs/log_format.md, "Cursor
-// file".
+// Prefixes of cursor names on disk; the group's name follows. docs/log_format.md, "Cursor file".
 struct Prefix {
   std::string_view text;
   GroupTerms terms;
@@ -24,9 +23,9 @@ struct Prefix {
 constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
                                {"own:", {session::Mode::own, false}},
                                {"holds:", {session::Mode::own, true}}};
-// Of a group that is paused there is this besides, with its name; its offset means nothing.
+// A paused group has a second cursor with this prefix. Its offset means nothing.
 constexpr std::string_view paused_prefix = "paused:";
-// Of one pump: to find and unpack what is handed out, beside handing it out.
+// The most work of one pump to find and unpack messages, beside delivering them.
 constexpr std::uint64_t pump_work_max = 1 * limits::MiB;
 
 std::string cursor_name(const Group& group) {
@@ -39,14 +38,14 @@ std::string cursor_name(const Group& group) {
 
 }  // namespace
 
-// No path: statistics are for every user who may read the topic.
+// Contains no path, because every user that may read the topic sees the statistics.
 std::string blocked_by_disk(const Error* unavailable) {
   if (unavailable == nullptr) return {};
   if (unavailable->system_error == 0) return "disk";
   return "disk: " + std::generic_category().message(unavailable->system_error);
 }
 
-// --- Which there are ---
+// --- The groups ---
 
 Group* GroupSet::find(std::string_view name) const {
   if (name.empty()) return nullptr;
@@ -91,8 +90,8 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
-/// A cursor of one consumer's own belongs to the user who opened it first since the start. False: it is
-/// another's.
+/// A consumer's own cursor belongs to the user that first opened it since the start. Returns false if it
+/// belongs to another.
 bool GroupSet::takes_over(const Group& group, std::uint64_t owner) {
   const auto entry =
       std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
@@ -112,7 +111,7 @@ void GroupSet::disown(const std::string& name) {
   if (entry != groups_.end()) entry->owner.reset();
 }
 
-/// A cursor of one consumer's own is taken over: the former one goes.
+/// A consumer's own cursor always has space: a new consumer replaces the former one.
 bool GroupSet::has_room_in(const Group& group, std::uint64_t user) const {
   if (group.terms().mode == session::Mode::own) return true;
   return FairShare(limits_.members_max).ask(group.members(), user, group.members_of(user)) ==
@@ -135,7 +134,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLive
     }
     return {Code::ok, group};
   }
-  // Plain pullers find theirs under this name.
+  // This name is reserved for the group of plain pullers.
   if (!shared && name == protocol::default_group) return {Code::not_supported};
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
   session::Place from = asked.start;
@@ -183,7 +182,7 @@ void GroupSet::fetch_ahead_for_input(unsigned step) const {
   groups_.front().group->fetch_ahead_for_input(step - 2);
 }
 
-// --- Who is connected ---
+// --- Connected consumers ---
 
 void GroupSet::attach(Outlet& outlet) {
   Group& group = open_plain();
@@ -210,7 +209,8 @@ void GroupSet::detach(Group& group, GroupMember& member) {
   if (group.consumers() == 0) drop_unclaimed_direct(group);
 }
 
-/// `direct` keeps nothing for late comers: what nobody had been handed when the last one left is gone.
+/// A `direct` topic keeps nothing for consumers that join later. Messages not delivered when the last
+/// consumer left are dropped.
 void GroupSet::drop_unclaimed_direct(Group& group) {
   if (!direct_) return;
   const Offset from = std::max(group.committed(), log_.first_offset());
@@ -244,7 +244,7 @@ std::optional<Offset> GroupSet::passed() const {
   return passed;
 }
 
-/// What several groups lost is counted once: as many as the one lost that lost most.
+/// Messages that several groups lost count once: the group that lost most determines the number.
 bool GroupSet::count_dropped(OffsetRange range) {
   bool held = false;
   std::uint64_t most = 0;
@@ -271,7 +271,7 @@ GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCou
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const std::size_t at = first + i < groups_.size() ? first + i : first + i - groups_.size();
     if (TurnWork::bytes() - work_from > pump_work_max) {
-      first_to_pump_ = at;  // its turn is the next one's first
+      first_to_pump_ = at;  // the next pump begins with it
       pumped.more = true;
       break;
     }
@@ -295,7 +295,8 @@ void GroupSet::pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, D
   } else if (handed.messages > 0) {
     pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
   }
-  // Also what left or was acknowledged since the last time makes room, though nothing new was handed out.
+  // Messages that were sent or acknowledged since the last pump free space too, even if nothing new was
+  // delivered.
   const Offset committed = group.committed();
   pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
   entry.committed_known = committed;
@@ -326,7 +327,7 @@ Offset GroupSet::furthest_of_others() const {
 
 std::vector<log::NamedCursor> GroupSet::cursors(std::size_t ranges_max) const {
   std::vector<log::NamedCursor> cursors;
-  // Each group has the same part of them, whoever has most.
+  // All groups get equal parts, however many ranges each has.
   const auto named =
       std::ranges::count_if(groups_, [](const Entry& entry) { return !entry.group->name().empty(); });
   const std::size_t part = ranges_max / std::max<std::size_t>(1, static_cast<std::size_t>(named));

@@ -1,5 +1,5 @@
-/// A topic's groups: which there are, who of them holds the log, and what the disk keeps of them. Layer:
-/// delivery.
+/// A topic's consumer groups: which exist, which of them hold the log, and the part of them that is saved on
+/// disk. Layer: delivery.
 #pragma once
 
 #include <cstdint>
@@ -19,65 +19,75 @@
 
 namespace lightq::broker {
 
-/// As statistics say why consumers wait: empty for null, else `disk`, with `: ` and the system's word where
-/// there is one.
+/// Returns the text with which statistics explain why consumers wait. It is empty for null, else `disk`,
+/// followed by `: ` and the system's error text if there is one.
 std::string blocked_by_disk(const Error* unavailable);
 
-/// The reactor's thread. docs/design.md, "Who holds the log".
+/// Owns the groups of one topic: opens and removes them, dispatches to them in turn, and saves and restores
+/// their cursors.
+/// A group *holds the log* if messages that it has not committed must stay. docs/design.md, "Semantics",
+/// gives the rules.
+/// Topic owns it and calls it. Thread: the reactor's.
 class GroupSet {
  public:
-  /// `direct`: a group without consumers keeps nothing. The log outlives it.
-  /// `budget`: of the ranges that all groups of the reactor keep; null: not bounded. It outlives this.
+  /// Creates an empty set. `direct`: a group without consumers keeps no messages. `budget` bounds the ranges
+  /// that all groups of the reactor keep; null means no bound.
+  /// Lifetime: the log and the budget outlive the set.
   GroupSet(log::Log& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
       : log_(log), direct_(direct), limits_(group_limits), budget_(budget) {}
   GroupSet(const GroupSet&) = delete;
   GroupSet& operator=(const GroupSet&) = delete;
 
-  // Which there are.
+  // The groups.
 
   [[nodiscard]] Group* find(std::string_view name) const;
-  /// The group of plain pullers, if it exists.
+  /// Returns the group of plain pullers, or null if it does not exist yet.
   [[nodiscard]] Group* plain() const { return plain_; }
-  /// The same, from the first plain join on.
+  /// Returns the group of plain pullers, and creates it at the first plain join.
   Group& open_plain();
-  /// Of what there may be no more.
+  /// The limit that is reached.
   enum class Crowd {
-    groups,            ///< of the topic
-    members_of_group,  ///< of the group
-    members_of_all     ///< of all groups of the reactor
+    groups,            ///< groups of the topic
+    members_of_group,  ///< members of the group
+    members_of_all     ///< members of all groups of the reactor
   };
   struct Opened {
-    /// Of another mode, a name that is none, one too many, or a place in messages that cannot be read now.
+    /// Why the group was not opened: another mode, an invalid name, another user's cursor, an incarnation
+    /// that has changed, a limit, or a start among messages that cannot be read now.
     session::Code refusal = session::Code::ok;
-    Group* group = nullptr;       ///< without a refusal
-    Crowd crowd = Crowd::groups;  ///< of whom there are as many as may be, with limit_reached
+    Group* group = nullptr;       ///< set without a refusal
+    Crowd crowd = Crowd::groups;  ///< the limit, with limit_reached
   };
-  /// The group that is asked for; a new one, which is the user's until a restart, if there is none. `owner`:
-  /// whose a consumer's own cursor is from then on, where that is another number; 0: the administrator's.
-  /// A start at an offset of an earlier life of the log is at most where the messages are the same.
+  /// Returns the group that is asked for, or creates it. A new group counts as the user's until a restart.
+  /// `owner` is the owner of a consumer's own cursor where that differs from `user`; 0 is the
+  /// administrator.
+  /// A start offset from an earlier life of the log is lowered to the offset up to which the messages are the
+  /// same.
   Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0,
               std::optional<std::uint64_t> owner = std::nullopt);
-  /// Whose the consumer's own cursor of this name is; nothing: there is none, or nobody has opened it.
+  /// Returns the owner of the consumer's own cursor `name`. Returns nothing if there is none or no client has
+  /// opened it.
   [[nodiscard]] std::optional<std::uint64_t> owner_of(const std::string& name) const;
-  /// Nobody's any more, until it is opened.
+  /// Removes the owner of the cursor `name`. The next user that opens it becomes its owner.
   void disown(const std::string& name);
-  /// Requires that it has no consumers.
+  /// Removes the group. Requires: it has no consumers.
   void remove(Group& group);
-  /// The group goes on there. The offset that comes next. Errors: io_error where the place has to be looked
-  /// for in messages that cannot be read now; then the group stays where it is.
+  /// Moves the group's cursor and returns the offset that it delivers next. Errors: io_error if finding the
+  /// place requires messages that cannot be read now; the cursor stays where it was.
   Result<Offset> seek(Group& group, const session::Place& to);
-  /// The group goes on behind all that is stored; what it has handed out is done with. How many messages it
-  /// was not done with.
+  /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
+  /// many messages the group had not finished.
   std::uint64_t pass_over(Group& group);
-  /// Likewise all of them.
+  /// Moves the cursors of all groups behind all stored messages.
   void pass_over_all();
-  /// Nothing is handed out by any group, whether it is paused itself or not.
+  /// Pauses or resumes delivery in all groups, independently of each group's own pause.
   void set_paused(bool paused) { paused_ = paused; }
 
-  /// See HostedTopic. Of all groups the first only: a topic with many is at work on itself.
+  /// Prefetches memory that a delivery will use; see HostedTopic. Covers only the first group, because a
+  /// topic with many groups has enough other work.
   void fetch_ahead_for_input(unsigned step) const;
 
-  // Who is connected.
+  // Connected consumers.
 
   void attach(Outlet& outlet);
   void detach(Outlet& outlet);
@@ -89,69 +99,70 @@ class GroupSet {
 
   // The log.
 
-  /// The group that has come least far, of those that hold the log now.
+  /// Returns the group with the lowest cursor among those that hold the log now, or null if there is none.
   [[nodiscard]] const Group* slowest_holder() const;
-  /// What no cursor of a group needs any more; nothing while no group has joined that holds the log, whose
-  /// consumers may still come.
+  /// Returns the offset below which no group needs the messages. Returns nothing until a group in mode
+  /// `group` exists, because its consumers may still join.
   [[nodiscard]] std::optional<Offset> passed() const;
-  /// Messages of `range` were dropped to make room. False: no group holds the log, nobody claimed them.
+  /// Counts messages of `range` that were dropped to make space. Returns false if no group holds the log, so
+  /// no group had a claim to them.
   bool count_dropped(OffsetRange range);
-  /// Messages that a group that holds the log lost to `drop_oldest`, or to `direct` with nobody left to take
-  /// them.
+  /// Returns how many messages were lost to groups that hold the log. `drop_oldest` dropped them, or they
+  /// were left over in a `direct` topic when a group's last consumer left.
   [[nodiscard]] std::uint64_t dropped() const { return drops_.count; }
 
   struct Pumped {
-    std::uint64_t to_plain_group = 0;  ///< messages, for the first time
+    std::uint64_t to_plain_group = 0;  ///< messages delivered for the first time
     std::uint64_t deliveries = 0;      ///< messages
-    Offset furthest_of_others;         ///< as far as any but the plain group was handed messages
+    Offset furthest_of_others;         ///< highest next() among the other groups that received messages
     std::uint64_t bytes = 0;
     bool more = false;
     bool progress = false;
-    std::uint64_t held_back = 0;  ///< groups that have come to returned_ranges_max
+    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
   };
-  /// Gives up what came back and lies before the log's first offset.
+  /// Removes messages below the log's first offset from all redelivery queues.
   void give_up_dropped();
-  /// Hands out in each group, about `bytes_max` bytes. Where that takes much unpacking and searching, it ends
-  /// early with `more`, and the next pump begins with the group that is next.
+  /// Dispatches in each group, up to about `bytes_max` bytes per group. If finding and unpacking messages
+  /// takes too much work, it returns early with `more`. The next pump then begins with the next group.
   Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
-  /// When a pump has something to take back or to hand out after a delay.
+  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones.
   [[nodiscard]] SteadyTime next_timer() const;
-  /// See Group; of the first group that has any.
+  /// Returns why consumers of the first affected group wait; see Group::unavailable.
   [[nodiscard]] const Error* unavailable() const;
-  /// As far as any but the plain group has come.
+  /// Returns the highest next offset of all groups other than the plain one.
   [[nodiscard]] Offset furthest_of_others() const;
 
   // The disk.
 
-  /// What is to be kept of those that have a name, with about `ranges_max` ranges behind committed offsets in
-  /// all: each group has the same part of them.
+  /// Returns the cursors of the named groups, to be saved. About `ranges_max` ranges above committed offsets
+  /// are included, with an equal part for each group.
   [[nodiscard]] std::vector<log::NamedCursor> cursors(
       std::size_t ranges_max = std::numeric_limits<std::size_t>::max()) const;
-  /// Takes up what is stored of groups, in any order: cursors, clamped to the log's end, and who is paused.
-  /// What else is stored is passed over. Before anybody joins.
+  /// Restores groups from stored cursors, in any order: their cursors, cut at the log's end, and their pause.
+  /// Ignores other stored cursors. Requires: no consumer has joined yet.
   void restore(const std::vector<log::NamedCursor>& stored);
-  /// Cursors from now on are on their way to the disk; they are there, or not.
+  /// Marks the present groups as being saved. save_ended() says whether they are on disk.
   void save_begun() { births_saving_ = births_; }
   void save_ended(bool well) {
     if (well) births_saved_ = births_saving_;
   }
-  /// That the group is there is on the disk, or need not be.
+  /// Returns true if the group is on disk, or has no name and is not saved.
   [[nodiscard]] bool is_saved(const Group& group) const;
-  /// It is not, and no plain endpoint has joined it either: where the disk keeps groups, nobody knows of it
-  /// yet.
+  /// Returns true if the group is not on disk and no plain endpoint has joined it. In a topic that saves
+  /// groups, no client knows of such a group yet.
   [[nodiscard]] bool is_provisional(const Group& group) const;
 
-  /// The plain group first. `now`: the log's time.
+  /// Returns the statistics of all groups, the plain group first. `now` is the log's time.
   [[nodiscard]] std::vector<protocol::GroupStats> stats(Timestamp now) const;
 
  private:
   struct Entry {
     std::unique_ptr<Group> group;
-    std::uint64_t birth = 0;  ///< 0: it was stored
+    std::uint64_t birth = 0;  ///< 0: restored from disk
     bool joined_plainly = false;
-    std::uint64_t user = 0;  ///< who began it, and whose groups it counts among; 0: nobody in particular
-    /// Of a consumer's own cursor: who opened it first since the start; 0: the administrator. Nothing: nobody
-    /// has.
+    std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
+    /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
+    /// opened yet.
     std::optional<std::uint64_t> owner;
     Offset committed_known{};  ///< at the last pump
   };
@@ -173,9 +184,9 @@ class GroupSet {
   const bool direct_;
   const GroupLimits limits_;
   RangeBudget* const budget_;
-  std::vector<Entry> groups_;  // in the order of their birth
+  std::vector<Entry> groups_;  // in the order of their creation
   std::size_t first_to_pump_ = 0;
-  Group* plain_ = nullptr;  // of these
+  Group* plain_ = nullptr;  // one of groups_
   std::size_t members_ = 0;
   Drops drops_;
   bool paused_ = false;

@@ -1,4 +1,4 @@
-/// What all members of a group have in flight, as sums that are kept up to date. Layer: delivery.
+/// Sums over all members of a group, kept up to date at each change. Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,21 @@
 
 namespace lightq::broker {
 
-/// Kept by the members at each change, so that nobody has to walk over them. The reactor's thread.
+/// The members update it at each change, so that reading a sum never walks over the members. Thread: the
+/// reactor's.
 struct GroupStanding {
   using Front = std::pair<Offset, GroupMember*>;
 
   RangeBudget* budget = nullptr;             ///< null: not bounded
-  std::uint64_t messages = 0;                ///< in flight on all members
+  std::uint64_t messages = 0;                ///< messages in flight on all members
   std::set<Front> fronts;                    ///< the lowest offset in flight of each member that has any
-  std::unordered_set<GroupMember*> overdue;  ///< the members from which messages were taken back in time
-  std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< by user; none with 0
+  std::unordered_set<GroupMember*> overdue;  ///< members with overdue messages
+  std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
   MemberTurns turns;
-  std::uint64_t members_asked = 0;  ///< since the start: whether they can take messages
-  std::uint64_t ranges_walked = 0;  ///< since the start: in search of what is due
+  std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages
+  std::uint64_t ranges_walked = 0;  ///< since the start: in search of due messages
 
-  /// The lowest offset in flight on any member.
+  /// Returns the lowest offset in flight on any member, or nothing if there is none.
   [[nodiscard]] std::optional<Offset> first() const {
     if (fronts.empty()) return std::nullopt;
     return fronts.begin()->first;

@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Derives incarnations from the stored lives of a log. Layer: delivery.
 #include "broker/delivery/log_lives.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint64_t upper_half = 0xFFFFFFFF00000000;
-constexpr std::uint32_t spread = 0x9E3779B9;  // odd: no two numbers of 32 bits give the same
+constexpr std::uint32_t spread = 0x9E3779B9;  // odd, so distinct 32-bit numbers give distinct products
 
 std::optional<std::uint64_t> number_in(std::string_view name) {
   if (!name.starts_with(LogLives::cursor_prefix)) return std::nullopt;
@@ -41,7 +41,8 @@ std::uint64_t LogLives::incarnation_of(std::uint64_t number) const {
 std::optional<Offset> LogLives::same_up_to(std::uint64_t incarnation) const {
   Offset same{~std::uint64_t{0}};
   if (incarnation == shown_) return same;
-  // From the newest to the oldest: each has what is before its beginning from the one before it.
+  // Walks from the newest life to the oldest. Below its beginning, each life has the messages of the life
+  // before it.
   for (auto life = lives_.rbegin(); life != lives_.rend(); ++life) {
     same = std::min(same, life->begin);
     if (incarnation == incarnation_of(life->number - 1)) return same;

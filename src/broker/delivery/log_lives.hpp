@@ -29,16 +29,17 @@ class LogLives {
   /// The lives that the topic's stored cursors hold.
   LogLives(std::uint64_t log_incarnation, const std::vector<log::NamedCursor>& stored);
 
-  /// Returns the incarnation that clients are told. Its upper half is that of the log's incarnation.
+  /// Returns the incarnation that clients see. Its upper half is that of the log's incarnation.
   [[nodiscard]] std::uint64_t incarnation() const { return shown_; }
-  /// Returns the offset below which the log has the same messages as under `incarnation`; for the current
-  /// incarnation, one beyond all offsets; nothing if it is of another log, or of a life no longer kept.
+  /// Returns the offset below which the log has the same messages as under `incarnation`. For the current
+  /// incarnation this is the highest offset possible. Returns nothing if `incarnation` belongs to another
+  /// log, or to a life no longer kept.
   [[nodiscard]] std::optional<Offset> same_up_to(std::uint64_t incarnation) const;
 
   /// Begins another life at the log's end. It counts once its cursors are on the disk.
   void begin(Offset end);
-  /// Called instead when the cursors cannot be written: until the next start clients are told an incarnation
-  /// that the broker will not know later.
+  /// Called instead of `begin` when the cursors cannot be written. Until the next start clients see a random
+  /// incarnation, which the broker will not know later.
   void hide(std::uint32_t random);
   /// Returns the cursors to store among the topic's others.
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;

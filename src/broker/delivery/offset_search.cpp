@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Searches a log by offset and by time. Layer: delivery.
 #include "broker/delivery/offset_search.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace lightq::broker {
 
 namespace {
 
-/// The batch that holds the first message at or behind `offset` that is there; only its header is to be
-/// looked at, for anybody may ask often. Errors: io_error, it cannot be read now.
+/// Returns the batch with the first existing message at or after `offset`. Reads only the batch's header,
+/// because any client may ask for this often. Errors: io_error if the batch cannot be read now.
 Result<std::optional<BatchView>> batch_at(Offset offset, log::Log& log) {
   log::Place place{offset};
   while (place.offset < log.next_offset()) {

@@ -1,4 +1,4 @@
-/// Finds the message that a place in a topic speaks of. Layer: delivery.
+/// Finds the offset of a place in a topic: its first or last message, an offset or a time. Layer: delivery.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace lightq::broker {
 
-/// Between the log's first and its next offset. A time: the first message that was appended then or later.
-/// Errors: io_error where that lies among messages that cannot be read now.
+/// Returns the offset of `place`, between the log's first and next offset. For a time it is the first message
+/// that was appended then or later. Errors: io_error if the message lies among messages that cannot be read
+/// now.
 Result<Offset> offset_of(const session::Place& place, log::Log& log);
 
-/// When the first message at or behind `offset` that can be read was appended; nothing if there is none, or
-/// it is not known now.
+/// Returns the append time of the first readable message at or after `offset`. Returns nothing if there is
+/// none, or if its batch cannot be read now.
 std::optional<Timestamp> append_time_at(Offset offset, log::Log& log);
 
 }  // namespace lightq::broker

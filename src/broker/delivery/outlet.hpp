@@ -1,4 +1,5 @@
-/// The way out to one connected consumer, as delivery sees it. Layer: delivery.
+/// The interface through which delivery sends single messages to a plain consumer's connection.
+/// Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,9 @@
 
 namespace lightq::broker {
 
-/// One consumer's connection. A message it has taken is *unsent* until the operating system has it; what is
-/// unsent when the consumer goes away is not lost: its group hands it to somebody else. The reactor's thread.
+/// One consumer's connection. A message that it has taken is *unsent* until the operating system has it.
+/// Unsent messages are not lost when the consumer disconnects: its group delivers them to another consumer.
+/// Thread: the reactor's.
 class Outlet {
  public:
   Outlet() = default;
@@ -18,17 +20,19 @@ class Outlet {
   Outlet& operator=(const Outlet&) = delete;
   virtual ~Outlet() = default;
 
-  /// Takes the message (a copy) if there is room for it; false: not now, pump again once it is writable.
+  /// Copies the message if there is space for it. Returns false if there is none; dispatch tries again once
+  /// the connection is writable.
   virtual bool offer(Offset offset, ByteView payload) = 0;
-  /// Passes what was taken to the operating system, as far as that takes it now.
+  /// Passes taken messages to the operating system, as many as it accepts now.
   virtual void flush() = 0;
-  /// The lowest offset of all unsent messages, which is not the first one's where one came back from others.
+  /// Returns the lowest unsent offset. It need not belong to the message taken first, because a redelivered
+  /// message can follow newer ones.
   [[nodiscard]] virtual std::optional<Offset> first_unsent() const = 0;
-  /// All unsent messages, in the order they were taken.
+  /// Returns the offsets of all unsent messages, in the order in which they were taken.
   [[nodiscard]] virtual std::vector<Offset> unsent() const = 0;
-  /// How many those are.
+  /// Returns the number of unsent messages.
   [[nodiscard]] virtual std::size_t unsent_messages() const { return unsent().size(); }
-  /// What is unsent now still leaves, but nobody asks for it any more.
+  /// Stops tracking the present unsent messages. They are still sent.
   virtual void forget_unsent() = 0;
 };
 

@@ -1,4 +1,4 @@
-/// A topic's known producers, on disk. docs/log_format.md, "Producer file". Layer: delivery.
+/// Encodes and decodes a topic's known producers. docs/log_format.md, "Producer file". Layer: delivery.
 #include "broker/delivery/producer_file.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// A topic's known producers, on disk. Layer: delivery. Byte by byte, and when it may be written:
-/// docs/log_format.md, "Producer file".
+/// A topic's known producers on disk. Layer: delivery. docs/log_format.md, "Producer file", specifies the
+/// bytes and when the file may be written.
 #pragma once
 
 #include <optional>
@@ -13,40 +13,40 @@
 
 namespace lightq::broker {
 
-/// No file has more.
+/// The most producers that a file has.
 inline constexpr std::size_t producer_file_entries_max = limits::producers_max;
 
-/// The producers as they were when the log ended at `as_of`.
+/// The producers as of the time when the log ended at `as_of`.
 struct ProducerSnapshot {
   Offset as_of;
-  std::vector<KnownProducer> producers;  ///< the one that was idle longest first
+  std::vector<KnownProducer> producers;  ///< the longest idle producer first
   friend bool operator==(const ProducerSnapshot&, const ProducerSnapshot&) = default;
 };
 
-/// A snapshot ready to be written, made on one thread for another.
+/// An encoded snapshot. One thread encodes it, and another may write it.
 struct EncodedProducers {
   log::SlotBytes slot;
 };
 
-/// Two files, `producers.0` and `producers.1`, written in turn. Not for two threads at once; `encode` may be
-/// called while another thread is in `write`.
+/// Reads and writes two files in turn, `producers.0` and `producers.1`.
+/// Thread: one at a time, but `encode` may run on one thread while another is in `write`.
 class ProducerFile {
  public:
-  /// Nothing is touched before load or write. The storage must outlive it.
+  /// Touches no file before `load` or `write`. Lifetime: the storage outlives this object.
   ProducerFile(log::Storage& storage, std::string directory);
 
-  /// The newest snapshot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
-  /// there are files and none is sound, each with file and position; io_error.
+  /// Returns the newest sound snapshot, or nothing if neither file exists. Errors: corrupt or foreign_format
+  /// if files exist and none is sound, each with file and position; io_error.
   Result<std::optional<ProducerSnapshot>> load();
-  /// The file passed over by the last load, and why. Nothing if all was well.
+  /// Returns the error of the file that the last load skipped. Returns nothing if all was well.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return slots_.passed_over(); }
 
-  /// Requires at most producer_file_entries_max producers, with ids that are not 0.
+  /// Encodes a snapshot. Requires: at most producer_file_entries_max producers, and no id is 0.
   static EncodedProducers encode(const ProducerSnapshot& snapshot);
-  /// Writes and syncs; when it returns without error, the snapshot survives a power cut. Loads first if
-  /// nobody did. Errors: io_error, no_space; the snapshot written before is still there then.
+  /// Writes and syncs the snapshot. If it returns without error, the snapshot survives a power cut. Loads
+  /// first if `load` was not called. Errors: io_error, no_space; the previous snapshot is still there then.
   Result<void> write(EncodedProducers snapshot);
-  /// Neither file is there afterwards, nor after a power cut.
+  /// Removes both files, so that they stay removed after a power cut.
   Result<void> remove() { return slots_.remove(); }
 
  private:

@@ -1,4 +1,5 @@
-/// Brings a table of producers up to a log's end. docs/log_format.md, "Producer file". Layer: delivery.
+/// Reads the end of a log to bring a table of producers up to date. docs/log_format.md, "Producer file".
+/// Layer: delivery.
 #include "broker/delivery/producer_replay.hpp"
 
 #include <utility>
@@ -43,9 +44,9 @@ void ProducerReplay::doubt_everybody(std::string why) {
   for (const KnownProducer& producer : table_.list()) doubtful_.insert(producer.identity.id);
 }
 
-// Each batch was admitted because it was its producer's next one. So one that follows on what is known proves
-// that nothing of this producer is missing in between; one that does not, that something is, or that table
-// and log do not belong together.
+// Each batch was admitted because it was its producer's next one. So a batch that continues its producer's
+// sequence proves that nothing of this producer is missing before it. A batch that does not continue it
+// proves the opposite, or that table and log do not belong together.
 void ProducerReplay::take(const BatchView& batch, Offset at) {
   read_bytes_ += batch.total_bytes();
   if (batch.base_offset() != at) doubt_everybody("no batch of the log begins at " + number(at));

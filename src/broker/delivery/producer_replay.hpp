@@ -1,5 +1,5 @@
-/// Brings a table of producers up to a log's end. Layer: delivery. The rules: docs/log_format.md, "Producer
-/// file".
+/// Brings a restored table of producers up to the log's end. Layer: delivery. docs/log_format.md, "Producer
+/// file", gives the rules.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,22 @@
 
 namespace lightq::broker {
 
-/// Reads a log from the offset on that a table speaks for. A producer is known afterwards if it is certain
-/// what of its messages is stored; who has, or may have, messages that cannot be read is not known any more.
+/// Reads the log from the offset at which the table was saved. Afterwards a producer is known only if it is
+/// certain which of its messages are stored.
+/// The replay forgets each producer that has, or may have, messages that cannot be read.
 class ProducerReplay {
  public:
-  /// Both must outlive it.
+  /// Lifetime: both outlive this object.
   ProducerReplay(ProducerTable& table, log::Log& log) : table_(table), log_(log) {}
 
-  /// Errors: io_error, messages cannot be read now; then nothing that the table says may be believed.
+  /// Reads from `from` to the log's end. Errors: io_error if messages cannot be read now; the table must not
+  /// be used then.
   Result<void> run(Offset from);
 
-  /// Why somebody may have been forgotten; nothing if nobody was.
+  /// Returns why producers may have been forgotten, or nothing if none was.
   [[nodiscard]] const std::optional<std::string>& doubt() const { return doubt_; }
   [[nodiscard]] std::uint64_t read_bytes() const { return read_bytes_; }
-  /// The table has changed.
+  /// Returns true if the table has changed.
   [[nodiscard]] bool changed() const { return changed_; }
 
  private:
@@ -37,8 +39,8 @@ class ProducerReplay {
   ProducerTable& table_;
   log::Log& log_;
   std::optional<std::string> doubt_;
-  std::unordered_set<std::uint64_t> doubtful_;  // known; may have messages where nothing could be read
-  std::unordered_set<std::uint64_t> lost_;      // certainly have
+  std::unordered_set<std::uint64_t> doubtful_;  // may have messages in an unreadable part
+  std::unordered_set<std::uint64_t> lost_;      // certainly have messages in an unreadable part
   std::uint64_t read_bytes_ = 0;
   bool changed_ = false;
 };

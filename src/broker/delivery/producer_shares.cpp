@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Counts a topic's known producers by user. Layer: delivery.
 #include "broker/delivery/producer_shares.hpp"
 
 #include <cassert>
@@ -42,7 +42,7 @@ bool ProducerShares::is_open(std::uint64_t id) const {
 }
 
 bool ProducerShares::may_open(std::uint64_t user, std::optional<std::uint64_t> id) const {
-  if (id && is_open(*id)) return true;  // it only passes from one channel to another
+  if (id && is_open(*id)) return true;  // it only moves from one channel to another
   const auto owner = users_.find(user);
   const std::size_t own = owner == users_.end() ? 0 : owner->second.open;
   return share_.ask(open_, user, own) == FairShare::Verdict::room;
@@ -94,7 +94,8 @@ std::optional<std::uint64_t> ProducerShares::first_to_forget(std::uint64_t user)
   return (is_asking ? asking->second : users_.at(who)).waiting.begin()->second;
 }
 
-/// Keeps the order of users, and forgets one that has nothing.
+/// Applies `change` to the user's counts. Keeps the users sorted, and forgets a user that has no producer
+/// left.
 template <typename Change>
 void ProducerShares::change(std::uint64_t user, Change&& change) {
   User& owner = users_[user];

@@ -1,4 +1,4 @@
-/// What a topic remembers of its producers. Layer: delivery.
+/// Admits batches and opens producers. Layer: delivery.
 #include "broker/delivery/producer_table.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using session::ProducerSecret;
 
-/// Takes as long wherever they differ.
+/// Compares in a time that does not depend on where the secrets differ.
 bool same(const ProducerSecret& a, const ProducerSecret& b) {
   unsigned differences = 0;
   for (std::size_t i = 0; i < a.size(); ++i) differences |= std::to_integer<unsigned>(a.at(i) ^ b.at(i));
@@ -23,7 +23,7 @@ bool may_open(const KnownProducer& producer, const ProducerTable::Opener& opener
   return !producer.secret || (opener.shown && same(*producer.secret, *opener.shown));
 }
 
-/// Users are known by their tickets; of all others only a secret can tell one from another.
+/// A ticket identifies a user. Only a secret distinguishes clients without a user.
 void own(KnownProducer& producer, std::uint64_t user, const std::optional<ProducerSecret>& secret) {
   producer.owner = user;
   if (user == FairShare::strangers && !producer.secret) producer.secret = secret;
@@ -90,7 +90,8 @@ void ProducerTable::found(const Sequences& batch) {
   touch(known);
 }
 
-/// Most often it is the one that stored last, which costs no look into the table.
+/// Finds a producer by id. Tries the one that stored last first, because it is the most frequent and needs no
+/// hash lookup.
 ProducerTable::Order::iterator ProducerTable::lookup(std::uint64_t id) {
   if (!order_.empty() && order_.back().identity.id == id) return std::prev(order_.end());
   const auto found = by_id_.find(id);
@@ -145,7 +146,7 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
     restored.last_used = time_;
     add(restored, 0);
   }
-  // Nobody is idle for longer than it takes to be forgotten, whatever a file says.
+  // Caps each idle time just above the limit, even if the file says more.
   const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;
   for (KnownProducer& producer : order_) producer.last_used.us = std::max(producer.last_used.us, oldest);
 }
@@ -155,7 +156,7 @@ void ProducerTable::touch(Order::iterator producer) {
   order_.splice(order_.end(), order_, producer);
 }
 
-/// The first time after `restore` all are as idle as they were then.
+/// Advances the table's time. At the first call after `restore` all producers stay as idle as they were then.
 void ProducerTable::advance(Timestamp now) {
   if (seen_) {
     if (*seen_ < now) time_.us += std::min(now.us - seen_->us, step_us_max);
@@ -167,7 +168,7 @@ void ProducerTable::advance(Timestamp now) {
   seen_ = now;
 }
 
-/// Passed over where no place can be had.
+/// Adds a producer. Does nothing if no place can be freed.
 void ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
   if (by_id_.size() >= producers_max_) {
     const auto first = shares_.first_to_forget(user);

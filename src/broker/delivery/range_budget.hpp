@@ -1,5 +1,5 @@
-/// Bounds the members of all groups of a reactor, and the ranges that these keep, in all and by user. Layer:
-/// delivery.
+/// Limits the members of all groups of a reactor, and the ranges that they keep, in total and by user.
+/// Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -81,8 +81,8 @@ class RangeCharge {
     own_->ranges = own_->ranges - ranges_ + ranges;
     ranges_ = ranges;
   }
-  /// Returns true if the owner may have one more range. A few are free, so that nobody stands still because
-  /// others have used up the budget.
+  /// Returns true if the owner may have one more range. A few ranges are always allowed, so that an owner can
+  /// work while others use up the budget.
   [[nodiscard]] bool has_room() const {
     constexpr std::size_t ranges_free = 16;
     return budget_ == nullptr || ranges_ < ranges_free ||
@@ -94,7 +94,7 @@ class RangeCharge {
   const std::uint64_t user_;
   RangeBudget::User* own_ = nullptr;
   std::size_t ranges_ = 0;
-  std::size_t members_ = 0;  // 1 of a member
+  std::size_t members_ = 0;  // 1 if the owner is a member
 };
 
 }  // namespace lightq::broker

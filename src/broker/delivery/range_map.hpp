@@ -1,4 +1,4 @@
-/// Ranges of messages that do not overlap, each with a value. Layer: delivery.
+/// A map from ranges of offsets to values. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,9 @@
 
 namespace lightq::broker {
 
-/// Neighbours of equal value are one range. Every range that a call passes is counted as work of this turn.
-/// A plain value; one thread.
+/// Maps ranges that do not overlap to values. Adjacent ranges with equal values are merged into one.
+/// Each range that a call visits counts as work of this turn (TurnWork). A plain value for one thread.
+/// Example: after assign([0, 5), a) and assign([3, 8), b) it has the ranges [0, 3) with a and [3, 8) with b.
 template <typename Value>
 class RangeMap {
  public:
@@ -27,16 +28,16 @@ class RangeMap {
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
   [[nodiscard]] std::size_t ranges() const { return held_.size(); }
-  /// Of all ranges together.
+  /// Returns the number of messages in all ranges together.
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
-  /// The lowest range. Not of an empty map.
+  /// Returns the lowest range. Requires: the map is not empty.
   [[nodiscard]] Entry front() const {
     assert(!held_.empty());
     const auto& [begin, first] = *held_.begin();
     return {{begin, first.end}, first.value};
   }
 
-  /// All of `range` has this value from now on, whatever it had.
+  /// Sets the value of all of `range`, and replaces any values that it had.
   void assign(OffsetRange range, const Value& value) {
     if (range.begin >= range.end) return;
     cut(range);
@@ -56,8 +57,8 @@ class RangeMap {
     held_.emplace_hint(after, range.begin, Held{range.end, value});
   }
 
-  /// Takes out what there is of `range`, and calls `removed(part, value)` for each part of it, ascending,
-  /// which must not touch this map.
+  /// Removes `range`, and calls `removed(part, value)` for each part that was in the map, in ascending order.
+  /// `removed` must not use this map.
   template <typename Removed>
   void cut(OffsetRange range, Removed&& removed) {
     if (range.begin >= range.end) return;
@@ -82,7 +83,7 @@ class RangeMap {
     cut(range, [](OffsetRange, const Value&) {});
   }
 
-  /// Calls `change(value)` for what there is of `range`: its value from now on.
+  /// Calls `change(value)` for each value in `range`, to modify it.
   template <typename Change>
   void update(OffsetRange range, Change&& change) {
     if (range.begin >= range.end) return;
@@ -105,7 +106,7 @@ class RangeMap {
     }
   }
 
-  /// Takes out each range whose value is picked, as `cut` does.
+  /// Removes each range if `picks(value)` returns true, and calls `removed` as `cut` does.
   template <typename Picks, typename Removed>
   void cut_if(Picks&& picks, Removed&& removed) {
     TurnWork::add(TurnWork::range_passed * held_.size());
@@ -121,21 +122,21 @@ class RangeMap {
     }
   }
 
-  /// Calls `visit(range, value)` for each, ascending.
+  /// Calls `visit(range, value)` for each range, in ascending order.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     TurnWork::add(TurnWork::range_passed * held_.size());
     for (const auto& [begin, held] : held_) visit(OffsetRange{begin, held.end}, held.value);
   }
 
-  /// The first range that ends behind `offset`, in whole; nothing: there is none.
+  /// Returns the first range that ends after `offset`, whole, or nothing if there is none.
   [[nodiscard]] std::optional<Entry> first_behind(Offset offset) const {
     const auto at = first_reaching(offset);
     if (at == held_.end()) return std::nullopt;
     return Entry{{at->first, at->second.end}, at->second.value};
   }
 
-  /// How many there are of `range`.
+  /// Returns how many messages of `range` are in the map.
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
     std::uint64_t messages = 0;
     for (auto at = first_reaching(range.begin); at != held_.end() && at->first < range.end; ++at) {
@@ -157,7 +158,7 @@ class RangeMap {
     Value value;
   };
 
-  /// No range has `offset` in its midst afterwards.
+  /// Splits the range that contains `offset`, so that one begins there. Does nothing if no range crosses it.
   void split_at(Offset offset) {
     const auto at = first_reaching(offset);
     if (at == held_.end() || at->first >= offset) return;
@@ -165,7 +166,7 @@ class RangeMap {
     at->second.end = offset;
   }
 
-  /// The first range that ends behind `offset`.
+  /// Returns the first range that ends after `offset`.
   template <typename Map>
   static auto first_reaching(Map& held, Offset offset) {
     auto at = held.upper_bound(offset);

@@ -1,4 +1,4 @@
-/// Reads a log record by record from an offset on, remembering its place inside the batch. Layer: delivery.
+/// Reads a log record by record from an offset, and remembers the position inside the batch. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -14,25 +14,27 @@
 
 namespace lightq::broker {
 
-/// Messages that were passed over because they could not be read.
+/// Messages that were skipped because they could not be read.
 struct WalkLoss {
-  std::uint64_t trimmed = 0;  ///< the log had moved past them
-  std::uint64_t damaged = 0;  ///< failed their checks
+  std::uint64_t trimmed = 0;  ///< the log no longer had them
+  std::uint64_t damaged = 0;  ///< they failed their checks
 };
 
-/// A cursor. A plain value; one thread.
+/// A position in a log, from which records are read one after the other. Skips unreadable messages and counts
+/// them. A plain value for one thread.
 class RecordWalk {
  public:
   explicit RecordWalk(Offset start) : place_{start} {}
 
-  /// The next message to be read.
+  /// Returns the offset of the next message to read.
   [[nodiscard]] Offset offset() const { return place_.offset; }
-  /// What was passed over since construction.
+  /// Returns how many messages were skipped since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
-  /// Why what comes next could not be read the last time (also for want of memory to unpack it): it is there,
-  /// is not passed over, and can be read later. Null: it could, or nobody has tried since a seek.
+  /// Returns why the next message could not be read at the last attempt, for example for lack of memory to
+  /// decompress it. It is not skipped, and can be read later.
+  /// Returns null if that attempt succeeded, or none was made since a seek.
   [[nodiscard]] const Error* unavailable() const { return unavailable_ ? &*unavailable_ : nullptr; }
-  /// Where what failed its checks was, as far as nobody has taken that yet.
+  /// Returns the damaged ranges that were skipped since the last call.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
   void seek(Offset offset) {
     place_ = log::Place{offset};
@@ -40,15 +42,16 @@ class RecordWalk {
     in_batch_ = 0;
     unavailable_.reset();
   }
-  /// As seek; going on in the batch that it stands in costs no search from the batch's start.
+  /// Moves to `offset` as `seek` does. Within the current batch this needs no search from the batch's start.
   void move_to(Offset offset) {
     if (offset < place_.offset) return seek(offset);
     place_.offset = offset;
   }
 
-  /// Calls `take(offset, payload)` for one record after the other until it returns false (that record is read
-  /// again next time), the log ends or is unavailable(), or `bytes_max` bytes of records were taken. True if
-  /// it stopped for `bytes_max`. `take` must not call a non-const method of the log.
+  /// Calls `take(offset, payload)` for one record after the other. Stops when `take` returns false, the log
+  /// ends or is unavailable(), or `bytes_max` bytes of records were taken. Returns true in the last case
+  /// only.
+  /// A refused record is read again next time. Requires: `take` calls no non-const method of the log.
   template <typename Take>
   bool walk(log::Log& log, std::size_t bytes_max, Take&& take) {
     std::size_t bytes = 0;
@@ -73,10 +76,12 @@ class RecordWalk {
     return true;
   }
 
-  /// The next records of one batch: those before `end`, at most `records_max`, and none more once their
-  /// messages have `message_bytes_max` bytes. Costs nothing per record where all of a batch fits. Nothing:
-  /// `end` or the log's end is reached, the log is unavailable(), or a limit is 0. What cannot be read is
-  /// passed over, as `walk` does. A batch compressed by one of `codecs` stays so where all of it is taken.
+  /// Returns the next records of one batch, or nothing. It takes records before `end`, at most `records_max`,
+  /// and stops once their messages have `message_bytes_max` bytes. A whole batch that fits costs nothing per
+  /// record.
+  /// Returns nothing if `end` or the log's end is reached, the log is unavailable(), or a limit is 0. Skips
+  /// unreadable messages as `walk` does.
+  /// A batch compressed by one of `codecs` stays compressed if all of it is taken.
   std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
                                        std::uint64_t message_bytes_max, CodecSet codecs) {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
@@ -129,7 +134,7 @@ class RecordWalk {
     }
   }
 
-  /// False if `take` refused a record.
+  /// Calls `take` for the records of one batch. Returns false if `take` refused one.
   template <typename Take>
   bool walk_batch(const BatchView& batch, std::size_t& bytes, std::size_t bytes_max, Take&& take) {
     const std::byte* const start = batch.bytes().data();
@@ -152,7 +157,7 @@ class RecordWalk {
     return taken;
   }
 
-  /// Whether it is a compressed batch of which all is wanted.
+  /// Returns true if the batch is compressed and is taken whole.
   [[nodiscard]] bool is_taken_whole(const BatchView& batch, Offset end, std::uint64_t records_max,
                                     std::uint64_t message_bytes_max) const {
     return batch.is_compressed() && place_.offset == batch.base_offset() && batch.end_offset() <= end &&
@@ -174,7 +179,8 @@ class RecordWalk {
     const std::uint64_t most = std::min({left, records_max, distance(place_.offset, end)});
     std::uint64_t count = left;
     std::size_t position = batch.total_bytes();
-    // All that is left of the batch, without looking at its records; or one record after the other.
+    // Takes the rest of the batch without reading its records, if that fits. Otherwise reads one record after
+    // the other.
     if (most < left || position - begin - record_bytes(0) * left >= message_bytes_max) {
       std::uint64_t message_bytes = 0;
       for (count = 0, position = begin; count < most && message_bytes < message_bytes_max; ++count) {
@@ -210,7 +216,7 @@ class RecordWalk {
 
   log::Place place_;
   Offset batch_base_;
-  std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: to be found
+  std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: not known
   Offset in_batch_offset_;
   WalkLoss loss_;
   std::vector<OffsetRange> damage_;

@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Releases delayed messages, and reads messages that are delivered again. Layer: delivery.
 #include "broker/delivery/returned_messages.hpp"
 
 namespace lightq::broker {
@@ -32,7 +32,7 @@ std::optional<ReturnedMessages::Slice> ReturnedMessages::next_slice(log::Log& lo
     const auto front = ready_.front();
     walk_.move_to(front.range.begin);
     const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
-    // What was passed over is not there any more.
+    // Messages that the walk skipped no longer exist: they are removed from the queue.
     const bool waits = !slice && walk_.unavailable() != nullptr;
     const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
     ready_.cut({front.range.begin, passed});

@@ -1,4 +1,4 @@
-/// A consumer over a session, as its group sees it. Layer: delivery.
+/// The interface through which a group delivers to a consumer over a session. Layer: delivery.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace lightq::broker {
 
-/// What goes to a consumer in one frame.
+/// A slice to deliver, which the consumer receives in one frame.
 struct HandedSlice {
   BatchSlice slice;
-  std::uint32_t delivery = 1;  ///< how often its messages were handed out, this time included
-  std::uint64_t lost = 0;      ///< messages since the last one handed out that cannot be had
+  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
+  std::uint64_t lost = 0;      ///< messages of the group that were lost since the previous slice
 };
 
-/// The reactor's thread.
+/// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the
+/// reactor's.
 class SessionConsumer {
  public:
-  /// Where it begins.
+  /// The state in which a consumer begins.
   struct Opened {
     Offset next;
     Offset committed;
@@ -33,25 +34,27 @@ class SessionConsumer {
   SessionConsumer& operator=(const SessionConsumer&) = delete;
   virtual ~SessionConsumer() = default;
 
-  /// It may begin: that its group exists survives what the topic survives. Messages follow.
+  /// Admits the consumer. Its group is now stored as durably as the topic is. Deliveries follow.
   virtual void admitted(const Opened& opened) = 0;
-  /// Takes a slice now. Who says false asks for more later, with HostedTopic::consumer_writable, and
-  /// is not asked again before.
+  /// Returns true if it can take a slice now. After false it is not asked again until it calls
+  /// HostedTopic::consumer_writable.
   [[nodiscard]] virtual bool writable() const = 0;
-  /// Of compressed batches, which it can read: the others come unpacked.
+  /// Returns the codecs of the compressed batches that it can read. Other batches are delivered decompressed.
   [[nodiscard]] virtual CodecSet codecs() const = 0;
-  /// Takes it, a copy or all the way to the operating system: its bytes are not valid any longer afterwards.
+  /// Takes the slice: copies it, or passes it to the operating system. Its bytes are not valid after the
+  /// call.
   virtual void deliver(const HandedSlice& handed) = 0;
-  /// Records at the end of the slice that was delivered last that it can never take: they are for others. It
-  /// says so once, and is not writable any more.
+  /// Returns how many records at the end of the last delivered slice it can never take. The group delivers
+  /// them to others. It reports them once, and is not writable any more.
   [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
-  /// All of a turn's slices have been delivered.
+  /// Called when all slices of a turn are delivered.
   virtual void flush() = 0;
   /// Returns true if it wants to be told of acknowledgements that come too late.
   [[nodiscard]] virtual bool hears_late() const { return false; }
-  /// It has acknowledged these too late: others have them. Ascending, not touching each other.
+  /// Reports ranges that it acknowledged too late: they were requeued and delivered to others. Ascending, and
+  /// not adjacent.
   virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
-  /// The topic has nothing more to do with it, and has forgotten it.
+  /// Ends the consumer. The topic has already removed it.
   virtual void end(session::Code code, const std::string& why) = 0;
 };
 

@@ -1,4 +1,4 @@
-/// A consumer with a cursor of its own: it is sent every message. Layer: delivery.
+/// A plain consumer in mode `sub`, with its own cursor: it receives every message. Layer: delivery.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace lightq::broker {
 
-/// One `sub` join over one topic's log. Keeps its cursor while nobody is connected. The reactor's thread.
+/// One `sub` join and its cursor over one topic's log. It keeps the cursor while no consumer is connected.
+/// Topic owns it. Thread: the reactor's.
 class Subscriber {
  public:
   explicit Subscriber(Offset start) : walk_(start) {}
 
   void attach(Outlet& outlet) { outlet_ = &outlet; }
-  /// The consumer went away: the cursor goes back to what had not been sent.
+  /// Disconnects the consumer. The cursor goes back to the first unsent message.
   void detach() {
     if (outlet_ == nullptr) return;
     const Offset back = committed();
@@ -24,7 +25,8 @@ class Subscriber {
     outlet_ = nullptr;
     walk_.seek(back);
   }
-  /// The consumer wants nothing for now, and will be sent what it was handed: the cursor stays.
+  /// Stops delivery although the consumer stays connected. Messages that its connection has taken are still
+  /// sent, so the cursor stays.
   void pause() { outlet_ = nullptr; }
   [[nodiscard]] bool attached() const { return outlet_ != nullptr; }
 
@@ -40,12 +42,13 @@ class Subscriber {
     outlet_->flush();
     return handed;
   }
-  /// Why its consumer waits though there are messages for it: these cannot be read now. Null: it does not.
+  /// Returns why the consumer waits although there are messages for it: they cannot be read now. Returns null
+  /// if it does not wait for this reason.
   [[nodiscard]] const Error* unavailable() const { return attached() ? walk_.unavailable() : nullptr; }
-  /// When a pump tries again; never where nothing is unavailable().
+  /// Returns when `pump` tries to read again, or `never` unless messages are unavailable().
   [[nodiscard]] SteadyTime next_timer() const { return unavailable() == nullptr ? never : read_again_; }
   [[nodiscard]] Offset next() const { return walk_.offset(); }
-  /// Everything before it has left this process.
+  /// Returns the offset below which all messages have left this process.
   [[nodiscard]] Offset committed() const {
     if (outlet_ != nullptr) {
       if (const auto unsent = outlet_->first_unsent()) return *unsent;
@@ -53,14 +56,16 @@ class Subscriber {
     return walk_.offset();
   }
   [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
-  /// Messages that this subscriber will never see: the log moved past it, or they were damaged.
+  /// Returns how many messages this subscriber never receives: the log no longer had them, or they were
+  /// damaged.
   [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
   void skip_to(Offset offset) {
     walk_.seek(offset);
     read_again_ = {};
   }
-  /// As skip_to; what it was handed still leaves, and does not come again.
+  /// Moves the cursor as `skip_to` does. Messages that the connection has taken are still sent, and never
+  /// sent again.
   void pass_over_to(Offset offset) {
     if (outlet_ != nullptr) outlet_->forget_unsent();
     skip_to(offset);
@@ -81,7 +86,7 @@ class Subscriber {
   RecordWalk walk_;
   Outlet* outlet_ = nullptr;
   std::uint64_t delivered_ = 0;
-  SteadyTime read_again_{};  // while the log is unavailable: not before
+  SteadyTime read_again_{};  // while the log is unavailable: not before this time
 };
 
 }  // namespace lightq::broker

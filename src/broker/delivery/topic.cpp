@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Publishing, dispatch and statistics of a topic. Layer: delivery.
 #include "broker/delivery/topic.hpp"
 
 #include <algorithm>
@@ -14,9 +14,10 @@ using protocol::Overflow;
 
 namespace {
 constexpr std::size_t pump_bytes_per_cursor = 256 * limits::KiB;
-// Of one pump: to unpack what subscribers are sent.
+// The most work of one pump to decompress messages for subscribers.
 constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
-// After a disk failed: a try may be slow (room for a whole segment is asked for), and is made in vain.
+// Wait after a disk failure. An attempt may be slow, because it allocates a whole segment, and it would
+// mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
@@ -102,7 +103,8 @@ PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp 
   return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
 }
 
-/// Drops the oldest messages that nobody holds (under `drop_oldest` also those that a group holds).
+/// Drops the oldest messages that no group holds; under `drop_oldest` also messages that a group holds.
+/// Returns true if `bytes` fit now.
 bool Topic::drop_for(std::size_t bytes) {
   const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
   const Group* const holder = dropping ? nullptr : groups_.slowest_holder();
@@ -194,7 +196,7 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
     const std::size_t at = (first_asked + i) % subscribers_.size();
     if (TurnWork::bytes() - work_from > subscribers_work_max) {
-      first_subscriber_ = at;  // its turn is the next pump's first
+      first_subscriber_ = at;  // the next pump begins with it
       pumped.more = true;
       break;
     }
@@ -226,7 +228,8 @@ void Topic::count_progress(Offset next) {
   furthest_ = next;
 }
 
-/// Lets the log forget what every cursor has passed. A topic that no group has joined keeps all it can hold.
+/// Lets the log drop the messages that every cursor has passed. A topic that no group has joined keeps all it
+/// can.
 void Topic::trim() {
   const auto passed_by_groups = groups_.passed();
   if (!passed_by_groups) return;
@@ -250,8 +253,8 @@ std::optional<Offset> Topic::group_committed() const {
   return groups_.plain()->committed();
 }
 
-/// Messages from `next` on that the log has moved past, though the one who stands there has not tried to read
-/// them.
+/// Returns how many messages from `next` on the log no longer has. A reader at `next` has not tried to read
+/// them yet.
 std::uint64_t Topic::already_gone(Offset next) const {
   const Offset first = log_->first_offset();
   return next < first ? distance(next, first) : 0;

@@ -1,4 +1,4 @@
-/// A topic: one log, the groups and the subscribers that read it, and what has been counted. Layer: delivery.
+/// A topic: one log, the groups and subscribers that read it, and its counters. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -19,108 +19,114 @@
 
 namespace lightq::broker {
 
-/// What became of a published batch.
+/// The result of publishing a batch.
 enum class PublishOutcome {
   accepted,  ///< in the log
-  held,      ///< no room under `block`, or no disk: offer the same batch again after the next progress
-  rejected,  ///< no room under `reject`; counted
+  held,      ///< no space under `block`, or no disk: offer the same batch again after the next progress
+  rejected,  ///< no space under `reject`; counted
   refused,   ///< can never fit; counted
 };
 
-/// A whole batch that somebody wants to have in the log.
+/// A complete batch that a producer wants to append.
 struct OfferedBatch {
   std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
   std::uint32_t records = 0;   ///< at least 1
   std::uint64_t payload_bytes = 0;
 };
 
-/// See docs/design.md, "Who holds the log", for the rules. No sockets, no clock, no threads: the reactor's
-/// thread.
+/// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
+/// log drop finished messages. docs/design.md, "Semantics", gives the rules.
+/// Owns the log, the groups and the subscribers. HostedTopic owns it and calls it.
+/// Thread: the reactor's. Has no sockets and no clock, and starts no threads.
 class Topic {
  public:
-  /// `budget`: see GroupSet.
+  /// `budget` is the one that GroupSet documents.
   Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
         const GroupLimits& group_limits = {}, RangeBudget* budget = nullptr);
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::Log& log() { return *log_; }
-  /// Its log, which is to outlive it: the topic is destroyed next.
+  /// Returns the log, for a caller that keeps it longer than the topic. Requires: the topic is destroyed
+  /// next.
   [[nodiscard]] std::unique_ptr<log::Log> release_log() { return std::move(owned_log_); }
   [[nodiscard]] const log::Log& log() const { return *log_; }
 
   // Producers.
 
-  /// False: do not read from producers now (`direct`, and nobody is connected).
+  /// Returns false if producers must not be read now: the topic is `direct` and no consumer is connected.
   [[nodiscard]] bool accepting() const;
-  /// Plain messages are packed into batches of about this many bytes.
+  /// Returns the size in bytes of the batches into which plain messages are packed, roughly.
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
   PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
-  /// See Log. What is published next may lie there.
+  /// Returns memory of the log for the next batch to publish; see Log::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) { return log_->place_for_next(bytes); }
   void count_refused(std::uint64_t messages) { refused_ += messages; }
-  /// Why producers are held back: empty, `group:NAME`, `disk`, or `nobody connected`.
+  /// Returns why producers wait: empty, `group:NAME`, `disk`, or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;
-  /// The last batch that was held waits for the disk, not for a consumer.
+  /// Returns true if the last batch that was not appended waits for the disk, not for a consumer.
   [[nodiscard]] bool held_by_disk() const { return held_by_disk_; }
   void set_producers_held(bool held) { producers_held_ = held; }
 
-  /// See HostedTopic.
+  /// Prefetches memory that a publish will use; see HostedTopic.
   void fetch_ahead_for_input(unsigned step) const;
 
   // Consumers.
 
-  /// All groups; who joins over a session is attached there.
+  /// Returns all groups. Session consumers attach to them directly.
   [[nodiscard]] GroupSet& groups() { return groups_; }
   [[nodiscard]] const GroupSet& groups() const { return groups_; }
-  /// Connected, of every kind.
+  /// Returns the number of connected consumers of all kinds.
   [[nodiscard]] std::size_t consumers() const {
     return pullers() + groups_.members() + attached_subscribers_;
   }
 
-  /// The group of all plain pullers, from its first join on.
+  /// Creates the group of all plain pullers, at the first plain join.
   void open_group() { groups_.open_plain(); }
   void attach_puller(Outlet& outlet);
   void detach_puller(Outlet& outlet);
   [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
 
-  /// A new subscriber, at `from` or at the next message. Lives until remove_subscriber.
+  /// Adds a subscriber at `from`, or at the next message. Lifetime: until remove_subscriber.
   Subscriber& add_subscriber(std::optional<Offset> from);
   void remove_subscriber(Subscriber& subscriber);
   void attach_subscriber(Subscriber& subscriber, Outlet& outlet);
   void detach_subscriber(Subscriber& subscriber);
-  /// Its consumer is still connected, and still sent what it was handed; it just wants no more.
+  /// Stops delivery to the subscriber. Its consumer stays connected and receives the messages that its
+  /// connection has taken.
   void pause_subscriber(Subscriber& subscriber);
 
   struct Pumped {
-    bool more = false;            ///< consumers could take more now: pump again soon
-    bool progress = false;        ///< something was handed out or freed: held producers may try again
-    std::uint64_t held_back = 0;  ///< groups that have come to returned_ranges_max
+    bool more = false;      ///< consumers could take more now: pump again soon
+    bool progress = false;  ///< messages were delivered or space was freed: waiting producers may try again
+    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
   };
-  /// Hands out what can be handed out, a bounded amount. `now` is for those who acknowledge.
+  /// Dispatches to all groups and subscribers, a bounded amount. `now` is for acknowledgement deadlines.
   Pumped pump(SteadyTime now = {});
 
-  /// Paused: pump hands nothing to anybody, whatever each group is. All else goes on as ever.
+  /// Pauses or resumes delivery to all consumers, independently of each group's pause. Everything else works.
   void set_paused(bool paused);
   [[nodiscard]] bool is_paused() const { return definition_.paused; }
-  /// Every group and subscriber goes on behind all that is stored; what was handed out is done with. How many
+  /// Moves every cursor behind all stored messages. Messages in flight count as finished. Returns how many
   /// messages are stored.
   std::uint64_t pass_over_all();
 
-  /// The next of what somebody reads without a cursor, as RecordWalk::next_slice; what cannot be read counts.
+  /// Returns the next slice for a `read` without a cursor, as RecordWalk::next_slice does. Counts damaged
+  /// messages.
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
-  /// When a pump has something to take back, to hand out after a delay, or to try again.
+  /// Returns when to call `pump` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
-  /// Why consumers wait though there are messages for them: these cannot be read now. Null: nobody does.
+  /// Returns why consumers wait although there are messages for them: they cannot be read now. Returns null
+  /// if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
 
   // Cursors, statistics.
 
   [[nodiscard]] std::optional<Offset> group_committed() const;
-  /// `now`: the log's time, for the age of messages. Everything but the connected producers and the
-  /// subscribers' addresses, which the endpoints know.
+  /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
+  /// addresses. `now` is the log's time, for the age of messages.
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
   [[nodiscard]] protocol::SubscriberStats subscriber_stats(const Subscriber& subscriber) const;
 
@@ -141,12 +147,12 @@ class Topic {
   GroupSet groups_;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
-  std::size_t first_subscriber_ = 0;  // to be pumped
+  std::size_t first_subscriber_ = 0;  // the one that the next pump begins with
   SteadyTime subscribers_timer_ = never;
-  Offset furthest_;  // that a cursor other than the plain group's has come
+  Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
   bool producers_held_ = false;
   bool held_by_disk_ = false;
-  Timestamp disk_failed_;  // when it last did, while held_by_disk_
+  Timestamp disk_failed_;  // the last failure, while held_by_disk_
 
   Timestamp since_;
   std::uint64_t received_ = 0;

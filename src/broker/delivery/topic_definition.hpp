@@ -1,5 +1,5 @@
-/// What a topic was created as, and what outlasts its life on a reactor; the catalogue keeps it, a reactor
-/// brings it to life. Layer: delivery.
+/// The durable definition of a topic. The catalogue stores it, and a reactor opens the topic from it.
+/// Layer: delivery.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct TopicDefinition {
   TopicId id;
   TopicName name;
   protocol::TopicSettings settings;
-  bool paused = false;       ///< it begins so
-  std::uint32_t log_id = 0;  ///< of an encrypted topic: the upper half of its log's incarnation; 0: not known
+  bool paused = false;       ///< the topic starts paused
+  std::uint32_t log_id = 0;  ///< the upper half of an encrypted topic's log incarnation; 0: not known
 };
 
 }  // namespace lightq::broker

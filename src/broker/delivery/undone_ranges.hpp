@@ -1,4 +1,4 @@
-/// What a group is not done with, ascending, without gathering all of it. Layer: delivery.
+/// Iterates over a group's unfinished messages in ascending order, without collecting them. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,10 @@
 
 namespace lightq::broker {
 
-/// Merges what came back, what members have in flight, and what outlets have not sent. Each step costs a
-/// search in one of them, so that who needs the first thousands of a million pays for thousands. Lifetime:
-/// the parts outlive it, and do not change meanwhile.
+/// Merges the redelivery queue, the members' messages in flight, and the outlets' unsent messages. Each step
+/// costs one search in one of them. So a caller that needs the first few thousand ranges of a million pays
+/// only for these.
+/// Lifetime: the parts outlive this object, and do not change meanwhile.
 class UndoneRanges {
  public:
   UndoneRanges(const ReturnedMessages& returned, const GroupStanding& standing,
@@ -31,7 +32,7 @@ class UndoneRanges {
     push_unsent();
   }
 
-  /// The next range by its begin; nothing: there is none left.
+  /// Returns the next range, ordered by its begin, or nothing at the end.
   std::optional<OffsetRange> next() {
     while (next_front_ != fronts_end_ && (heads_.empty() || next_front_->first <= heads_.top().range.begin)) {
       const GroupMember* const member = next_front_->second;

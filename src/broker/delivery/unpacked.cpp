@@ -1,4 +1,4 @@
-/// Layer: delivery.
+/// Decompresses batches with a few buffers for each thread. Layer: delivery.
 #include "broker/delivery/unpacked.hpp"
 
 #include <array>
@@ -13,8 +13,8 @@ namespace lightq::broker {
 
 namespace {
 
-/// Few batches are read in parts at a time, and each topic would keep megabytes: so some for all of a thread.
-/// Several, because consumers at different places take turns.
+/// The decompression buffers of a thread. Few batches are read in parts at a time, and a buffer for each
+/// topic would take megabytes. Several buffers are needed because consumers at different offsets take turns.
 class Unpackers {
  public:
   BatchUnpacker& of(const BatchView& batch) {
@@ -60,7 +60,7 @@ std::optional<std::size_t> longest_message_packed_in(const BatchView& batch) {
   BatchUnpacker& unpacker = of_this_thread().of(batch);
   TurnWork::add(batch.records_bytes());
   const bool is_sound = unpacker.unpack(batch).has_value();
-  unpacker.forget();  // the next one may come to the same place
+  unpacker.forget();  // the next batch may lie at the same address
   if (!is_sound) return std::nullopt;
   return unpacker.longest_message_bytes();
 }

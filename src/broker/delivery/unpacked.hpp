@@ -1,4 +1,4 @@
-/// Compressed batches made readable, where not all of one goes to somebody who can read it. Layer: delivery.
+/// Decompresses batches for consumers that cannot read them, or that take only a part. Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 
 namespace lightq::broker {
 
-/// The batch with records that can be read, see BatchUnpacker. Each thread keeps the last four, each of at
-/// most limits::compressed_batch_bytes_max: valid until the next call of any of these on this thread, and as
-/// long as `batch` is. Nothing: it is damaged, though its checksum was right. Error: there is no memory for
-/// it now.
+/// Returns the batch with readable records, decompressed if needed; see BatchUnpacker. Returns nothing if it
+/// is damaged although its checksum was right.
+/// Lifetime: until the next call of any of these functions on this thread, and no longer than `batch`. Each
+/// thread keeps the last four batches, each of at most limits::compressed_batch_bytes_max.
+/// Errors: limit_reached if there is no memory for it now.
 Result<std::optional<BatchView>> unpacked(const BatchView& batch);
 
-/// The same messages, in records that can be read. Error: as above.
+/// Returns the slice's messages in readable records. Results and errors are as for the function above.
 Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice);
 
-/// Of a batch that somebody sends: its longest message, or nothing if it cannot be unpacked. Throws
-/// std::bad_alloc.
+/// Returns the length of the longest message in a batch that a client sends, or nothing if it cannot be
+/// decompressed. Throws std::bad_alloc.
 std::optional<std::size_t> longest_message_packed_in(const BatchView& batch);
 
 }  // namespace lightq::broker

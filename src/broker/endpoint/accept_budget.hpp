@@ -1,4 +1,4 @@
-/// How fast a thread takes new connections. Layer: endpoint.
+/// Limits how fast a thread accepts new connections. Layer: endpoint.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,16 @@
 
 namespace lightq::broker {
 
-/// A token bucket, shared by all listeners of a thread: so many connections at once, and then so many a
-/// second, whoever comes. The others wait in the operating system, where they cost this process nothing, so
-/// that a flood of strangers takes a bounded share of the thread from those who are in. One thread.
+/// A token bucket that all listeners of a thread share. It permits a burst of `at_once` connections and then
+/// `per_second` new ones, from all peers together. Further connections wait in the operating system, where
+/// they cost this process nothing. So a flood of unauthenticated peers takes a bounded share of the thread
+/// from the established connections. Thread: one.
 class AcceptBudget {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `per_second`: 1 to 1,000,000. `counts`: of what take() refuses; null: not counted. Outlives it.
+  /// `per_second`: 1 to 1,000,000. `counts`: counts the refusals of take(); null: they are not counted.
+  /// Lifetime: `counts` outlives the budget.
   AcceptBudget(std::uint64_t per_second, std::uint64_t at_once, LimitCounts* counts = nullptr)
       : cost_(std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second),
         saved_max_(cost_ * at_once),
@@ -24,7 +26,7 @@ class AcceptBudget {
         counts_(counts) {}
   void count_in(LimitCounts& counts) { counts_ = &counts; }
 
-  /// Whether one more may be taken now; then it has been.
+  /// Takes a token for one connection. Returns false, and counts a refusal, if there is none now.
   bool take(Clock::time_point now) {
     if (now > seen_) saved_ = std::min<Clock::duration>(saved_max_, saved_ + (now - seen_));
     seen_ = now;
@@ -35,17 +37,20 @@ class AcceptBudget {
     saved_ -= cost_;
     return true;
   }
-  /// Less than half of what may come at once is left: each listener should leave some to the others.
+  /// Returns true if less than half of the burst is left. Each listener should then leave some tokens to the
+  /// others.
   [[nodiscard]] bool scarce() const { return saved_ < saved_max_ / 2; }
-  /// There was none to take, after all.
+  /// Returns a token: there was no connection to accept.
   void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
 
-  /// One of those that were taken has ended without having said who it is.
+  /// Records that an accepted connection ended before its peer authenticated.
   void stranger_gone(Clock::time_point now) {
     turn(now);
     ++gone_;
   }
-  /// Some hundreds a second do: who is taken in groups costs less, and many of a group have gone by then.
+  /// Returns true if some hundreds of unauthenticated peers a second disconnect (at least 32 within the last
+  /// 100 to 200 ms). Accepting them in groups then costs less, because many of a group have gone by the time
+  /// they are accepted.
   [[nodiscard]] bool crowded(Clock::time_point now) {
     turn(now);
     return gone_ + gone_before_ >= crowd_from;
@@ -67,8 +72,8 @@ class AcceptBudget {
     turned_ = now;
   }
   Clock::time_point turned_{};
-  std::uint64_t gone_ = 0;         // since then
-  std::uint64_t gone_before_ = 0;  // in the time before
+  std::uint64_t gone_ = 0;         // since turned_
+  std::uint64_t gone_before_ = 0;  // in the `crowd_time` before turned_
 };
 
 }  // namespace lightq::broker

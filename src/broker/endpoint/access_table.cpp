@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// One reactor's copy of users and their rights. Layer: endpoint.
 #include "broker/endpoint/access_table.hpp"
 
 #include <utility>

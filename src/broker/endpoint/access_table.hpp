@@ -1,4 +1,4 @@
-/// Whose tickets are still good for what: one reactor's copy of users and their rights. Layer: endpoint.
+/// One reactor's copy of users and their rights, by which it checks tickets. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,16 @@
 
 namespace lightq::broker {
 
-/// The control thread posts every change to every reactor (docs/adr/0011). The reactor's thread.
+/// A copy of the catalogue's users and topic owners. The control thread posts every change to every reactor
+/// (docs/adr/0011). Thread: the reactor's.
 class AccessTable {
  public:
-  /// In place of what was known of the user. True: something was, so tickets of it may be about.
+  /// Adds or replaces a user. Returns true if it replaced one, so that connections with tickets of this user
+  /// may exist.
   bool put_user(UserAccess user);
   bool remove_user(std::uint64_t id) { return users_.erase(id) > 0; }
-  /// Tickets of this holder permit everything with the topic; 0: it has no user of its own.
+  /// Makes `holder` the topic's own user, whose tickets permit everything with the topic. 0: the topic has no
+  /// user of its own.
   void set_owner(TopicId topic, std::uint64_t holder);
   void forget_topic(TopicId topic) { owners_.erase(topic.value); }
   /// Returns true if there is such a user.
@@ -29,15 +32,15 @@ class AccessTable {
     const auto owner = owners_.find(topic.value);
     return owner != owners_.end() && owner->second == user;
   }
-  /// Of the administrator's password: his tickets of another one permit nothing.
+  /// Sets the generation of the administrator's password. Tickets of another generation permit nothing.
   void set_admin_generation(std::uint32_t generation) { admin_generation_ = generation; }
 
-  /// Whether a ticket of this holder still permits that with the topic, which has this name. The
-  /// administrator's does.
+  /// Returns true if a ticket of this holder still permits `grant` with the topic called `topic`. The
+  /// administrator's ticket of the current generation permits everything.
   [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic,
                              const GroupScope& scope) const;
-  /// Whether the holder may manage a group of the topic: an administrator, a user with that right, or the
-  /// topic's own.
+  /// Returns true if the holder may manage a group of the topic: the administrator, a user with the right
+  /// `manage`, or the topic's own user.
   [[nodiscard]] bool may_manage(const TicketHolder& holder, TopicId topic, const TopicName& name,
                                 const GroupScope& scope) const;
 
@@ -45,8 +48,8 @@ class AccessTable {
   [[nodiscard]] bool has_right(const TicketHolder& holder, protocol::Right right, TopicId topic,
                                const TopicName& name, const GroupScope& scope) const;
 
-  std::unordered_map<std::uint64_t, UserAccess> users_;      // by id
-  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user
+  std::unordered_map<std::uint64_t, UserAccess> users_;      // by user id
+  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user's id
   std::uint32_t admin_generation_ = 0;
 };
 

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Chooses which connections end when large messages take too much memory. Layer: endpoint.
 #include "broker/endpoint/buffer_budget.hpp"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace lightq::broker {
 
 namespace {
-constexpr auto look_interval = std::chrono::milliseconds(100);  // to look at all costs as many steps
+// The least time between two searches: each visits all entries
+constexpr auto look_interval = std::chrono::milliseconds(100);
 }  // namespace
 
 bool BufferBudget::note(Holder& holder, bool moved, Clock::time_point now) {
@@ -32,7 +33,8 @@ void BufferBudget::forget(Holder& holder) {
   entries_.erase(entry);
 }
 
-/// False: it is not to be counted any more, and has been taken out.
+/// Updates the entry to the holder's present bytes. Returns false if they are below `counted_from`; then the
+/// entry has been removed.
 bool BufferBudget::update(Holder& holder, Entries::iterator entry) {
   const std::size_t bytes = holder.buffered_bytes();
   bytes_ = bytes_ - entry->second.bytes + bytes;
@@ -46,7 +48,7 @@ bool BufferBudget::update(Holder& holder, Entries::iterator entry) {
 void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
   next_look_ = now + look_interval;
   release_spare_memory(asking);
-  std::size_t waiting = 0;  // is not to be blamed on others
+  std::size_t waiting = 0;  // in holders that wait for the broker; no other holder ends because of them
   for (const auto& [holder, entry] : entries_) waiting += holder->waits_for_us() ? entry.bytes : 0;
   while (bytes_ - waiting > bytes_max_ / 4) {
     const auto still = first_that_stands_still(asking, now - still_time);
@@ -72,7 +74,9 @@ void BufferBudget::release_spare_memory(const Holder& asking) {
   }
 }
 
-/// None: there is nobody but the one that asks.
+/// Returns the entry to end next when the bound is exceeded: of the user with most bytes, first those that do
+/// not wait for the broker, and of these the one that has not moved for longest. Returns end() if only
+/// `asking` has an entry.
 BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking) {
   std::unordered_map<std::uint64_t, std::size_t> held;
   for (const auto& [holder, entry] : entries_) held[holder->held_by()] += entry.bytes;
@@ -90,8 +94,10 @@ BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking) 
   return found;
 }
 
-/// Of the user who holds most, what waits for us apart: nobody who holds little goes for what another holds.
-/// None: all of his have moved since then, or what he holds is his share.
+/// Returns the entry of the user with most bytes that has not moved since `since` and for longest. Entries
+/// that wait for the broker are neither counted nor chosen. So no user with few bytes loses a connection
+/// because of another user's bytes. Returns end() if all of that user's entries have moved since then, or if
+/// the user has at most an eighth of the bound.
 BufferBudget::Entries::iterator BufferBudget::first_that_stands_still(const Holder& asking,
                                                                       Clock::time_point since) {
   std::unordered_map<std::uint64_t, std::size_t> held;
@@ -121,7 +127,8 @@ void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
   holder.end_soon("large messages that have not wholly come or left hold more memory than they may");
 }
 
-/// Once in a while: which connection it is, its own end says to who reads the lines of `debug`.
+/// Logs a warning at most once in `said_again_after`. The line that `debug` logs when the connection ends
+/// names the connection.
 void BufferBudget::say_so(const Holder& ended, Clock::time_point now) {
   if (sink_ == nullptr || now < next_said_) return;
   next_said_ = now + said_again_after;

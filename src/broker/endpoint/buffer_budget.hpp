@@ -1,4 +1,4 @@
-/// What connections hold of large messages that have not wholly come, or wholly left. Layer: endpoint.
+/// Bounds the memory for large messages that have not been received, or sent, completely. Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,16 @@
 
 namespace lightq::broker {
 
-/// Of all connections of a thread together. From a quarter of the bound on memory that is kept without need
-/// is given back, and connections that have stood still for `still_time` end, of the user who holds most, and
-/// only as long as he holds more than an eighth; beyond it others do as well: of the user who holds most the
-/// one that has not moved for longest, but never the one that asks. That thread.
+/// A bound on the memory of all connections of a thread together.
+///
+/// - Above a quarter of the bound, it releases memory that connections keep without need. It also ends
+///   connections that have not moved for `still_time`: those of the user with most bytes, and only while that
+///   user has more than an eighth of the bound.
+/// - Above the bound, it ends other connections too: of the user with most bytes, the connection that has not
+///   moved for longest.
+/// - It never ends the connection that asks.
+///
+/// "Moved" means that bytes of the connection were received or sent. Thread: that thread.
 class BufferBudget {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,27 +30,28 @@ class BufferBudget {
    public:
     virtual ~Holder() = default;
     [[nodiscard]] virtual std::size_t buffered_bytes() const = 0;
-    /// Gives back what is not in use. Called within others' callbacks, and its own.
+    /// Releases memory that is not in use. Called within callbacks of other holders, and of this one.
     virtual void release_spare_memory() = 0;
-    /// Ends soon, not within the call.
+    /// Ends the connection soon, but not within the call.
     virtual void end_soon(const std::string& why) = 0;
-    /// Nothing of it comes or leaves because of us: it does not stand still, and goes after others of its
-    /// user.
+    /// Returns true if nothing is received or sent because the broker itself has paused the connection. Such
+    /// a holder does not count as standing still, and ends after other holders of its user.
     [[nodiscard]] virtual bool waits_for_us() const { return false; }
-    /// The user it belongs to; 0: nobody in particular.
+    /// Returns the id of the holder's user; 0: no particular user.
     [[nodiscard]] virtual std::uint64_t held_by() const = 0;
   };
 
-  /// Less than this of one holder is not looked at: connections are bounded by their number.
+  /// A holder with fewer bytes is not counted: the number of connections bounds those bytes.
   static constexpr std::size_t counted_from = std::size_t{64} * 1024;
   static constexpr auto still_time = std::chrono::seconds(1);
 
-  /// `refusals`, `sink`: outlive it; null: they are not counted, or not logged.
+  /// Counts refusals in `refusals` and logs to `sink`. Null: not counted, or not logged. Lifetime: both
+  /// outlive the budget.
   explicit BufferBudget(std::size_t bytes_max, LimitCounts* refusals = nullptr, LogSink* sink = nullptr)
       : bytes_max_(bytes_max), refusals_(refusals), sink_(sink) {}
 
-  /// Takes note of what it holds now. `moved`: bytes of it have just come or left. False: it is not counted,
-  /// and needs not be forgotten.
+  /// Records the bytes that `holder` has now. `moved`: some of its bytes have just been received or sent.
+  /// Returns false if the holder is not counted; then forget() need not be called.
   bool note(Holder& holder, bool moved, Clock::time_point now);
   void forget(Holder& holder);
 
@@ -69,8 +76,8 @@ class BufferBudget {
   LimitCounts* const refusals_;
   LogSink* const sink_;
   Entries entries_;
-  std::size_t bytes_ = 0;             // of entries_
-  Clock::time_point next_look_ = {};  // for what stands still
+  std::size_t bytes_ = 0;             // the sum over entries_
+  Clock::time_point next_look_ = {};  // when to search again for connections that stand still
   Clock::time_point next_said_ = {};
 };
 

@@ -12,11 +12,11 @@ namespace lightq::broker {
 /// Wall-clock time, read in one place so that tests can set it.
 using WallClock = std::function<Timestamp()>;
 
-/// The wall clock's time, asked for once within a call of the loop: near enough where EventLoop::call_time
-/// is. Outside of EventLoop::run it stands still. The loop's thread.
+/// The wall clock's time, read once in each call of the loop. It is precise enough wherever
+/// EventLoop::call_time is. Outside EventLoop::run it does not advance. Thread: the loop's.
 class CallClock {
  public:
-  /// Both outlive it.
+  /// Lifetime: both outlive the clock.
   CallClock(EventLoop& loop, const WallClock& clock) : loop_(loop), clock_(clock) {}
 
   [[nodiscard]] Timestamp now() {
@@ -31,7 +31,7 @@ class CallClock {
  private:
   EventLoop& loop_;
   const WallClock& clock_;
-  EventLoop::Clock::time_point call_;  // in which the clock was asked last
+  EventLoop::Clock::time_point call_;  // the call in which the clock was read last
   Timestamp now_;
 };
 

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Checks the keys of plain ZeroMQ clients. Layer: endpoint.
 #include "broker/endpoint/client_keys.hpp"
 
 namespace lightq::broker {

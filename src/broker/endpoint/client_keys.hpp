@@ -17,33 +17,34 @@
 
 namespace lightq::broker {
 
-/// A key that is as good as a ticket: who has its secret one may come in.
+/// A registered key. It is as good as a ticket: a client that has the matching secret key is admitted.
 struct ClientKeyRecord {
   CurvePublicKey key{};
   Grant grant;
   std::uint64_t expires_ms = 0;  ///< since 1970
-  TicketHolder holder;           ///< whose it is
+  TicketHolder holder;           ///< the user who registered the key
   friend bool operator==(const ClientKeyRecord&, const ClientKeyRecord&) = default;
 };
 
-/// What the catalogue has, for the threads that connections come to: written by the control thread, read
-/// where somebody shows a key. Bounded by what the catalogue takes. Any thread.
+/// The catalogue's keys, for the threads that serve connections. The control thread writes them; a thread
+/// reads them when a client presents a key. The catalogue's limits bound their number. Thread: any.
 class ClientKeys {
  public:
-  /// `lifetime_max`: of what is registered. What ends later is refused, as of tickets.
+  /// `lifetime_max`: the longest lifetime of a registered key. As with tickets, a key that ends later is
+  /// refused.
   explicit ClientKeys(
       std::chrono::milliseconds lifetime_max = std::chrono::milliseconds(limits::ticket_ms_max))
       : lifetime_max_(lifetime_max) {}
 
-  /// Another record of the same key, topic and role is replaced.
+  /// Adds a record. Replaces the record of the same key, topic and role.
   void put(const ClientKeyRecord& record);
   void remove(const CurvePublicKey& key, const Grant& grant);
   void remove_topic(TopicId topic);
 
-  /// What a key is worth.
+  /// The result of checking a key.
   struct Verdict {
-    std::string_view fault;  ///< why it does not open this door; empty: it does. Lives as long as the program
-    ClientKeyRecord record;  ///< of one that does
+    std::string_view fault;  ///< why the key is refused; empty: it is accepted. Static text
+    ClientKeyRecord record;  ///< the key's record, if it is accepted
   };
   [[nodiscard]] Verdict check(const CurvePublicKey& key, const Grant& grant, Timestamp now) const;
   [[nodiscard]] std::size_t size() const;

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// A thread that closes sockets that may block on close. Layer: endpoint.
 #include "broker/endpoint/closing_thread.hpp"
 
 #include <sched.h>
@@ -28,8 +28,9 @@ void close_all(const Sockets& sockets, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) close(sockets[i]);
 }
 
-/// A thread that ends does not wait for connections with SO_LINGER, so the last close is left to one: it has
-/// a table of descriptors of its own, which goes with it. Where the system refuses that the close waits here.
+/// Closes the sockets without waiting for SO_LINGER. An ending thread does not wait for connections with
+/// SO_LINGER, so a temporary thread performs the last close: it has its own copy of the descriptor table,
+/// which the system drops when the thread ends. Where the system refuses such a copy, the close waits here.
 void close_by_ending_thread(const Sockets& sockets, std::size_t count) {
   std::binary_semaphore has_table(0);
   std::binary_semaphore closed(0);
@@ -47,14 +48,16 @@ void close_by_ending_thread(const Sockets& sockets, std::size_t count) {
   }
 }
 
-/// The thread and what waits for it. Never destroyed: a close may wait longer than the process lives.
+/// The thread and the sockets that wait for it. Never destroyed, because a close may block for longer than
+/// the process lives.
 class ClosingThread {
  public:
   static ClosingThread& of_process() {
     static ClosingThread* const one = new ClosingThread;
     return *one;
   }
-  /// What there is no room for stays open until the process ends: waiting would be worse.
+  /// Queues the socket. If the queue is full, the socket stays open until the process ends, because waiting
+  /// would be worse.
   void close(int socket) {
     const std::lock_guard lock(mutex_);
     if (count_ == waiting_.size()) return;
@@ -86,7 +89,7 @@ class ClosingThread {
     }
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wanted_;
   Sockets waiting_{};
   std::size_t count_ = 0;
@@ -97,7 +100,7 @@ class ClosingThread {
 
 void close_apart(int socket) {
   int unread = 0;
-  // Nothing more comes once it is shut down, so what is looked at afterwards stays true.
+  // After the shutdown nothing more can arrive, so the number of unread bytes stays true.
   const bool is_connection = shutdown(socket, SHUT_RD) == 0;
   if (is_connection && ioctl(socket, FIONREAD, &unread) == 0 && unread == 0) {
     close(socket);

@@ -1,12 +1,12 @@
-/// Closes what may wait when it is closed, on a thread of its own. Layer: endpoint.
+/// Closes sockets that may block on close, on a separate thread. Layer: endpoint.
 #pragma once
 
 namespace lightq::broker {
 
-/// Closes a Unix socket whose peer may have passed descriptors that nobody has read. The last close of such a
-/// descriptor may wait, for hours if it is a TCP connection with SO_LINGER: never on a thread that others
-/// need. Returns at once. Where nothing is left to read in a connection it is closed by the caller.
-/// Any thread.
+/// Closes a Unix socket through which the peer may have passed descriptors that were never read. The last
+/// close of such a descriptor may block, for hours if it is a TCP connection with SO_LINGER. So it must never
+/// happen on a thread that serves others. Returns immediately. The caller's thread closes a connection in
+/// which nothing is left to read. Thread: any.
 void close_apart(int socket);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Input, output and handshake of a connection. Layer: endpoint.
 #include "broker/endpoint/connection.hpp"
 
 #include <string.h>
@@ -27,7 +27,7 @@ void reserve_fallibly(std::vector<std::byte>& bytes, std::size_t capacity) {
   bytes.reserve(capacity);
 }
 
-/// Where a thread's connections put what they decrypted; empty between two inputs.
+/// The buffer into which a thread's connections decrypt input. Empty between two inputs.
 std::vector<std::byte>& opened_bytes() {
   static thread_local std::vector<std::byte> bytes;
   return bytes;
@@ -46,7 +46,7 @@ Connection::~Connection() {
   empty(leftover_);
 }
 
-/// Its memory stays, without what was in it if that is to be wiped.
+/// Clears `input` and keeps its memory. Wipes the bytes first if they must be wiped.
 void Connection::empty(std::vector<std::byte>& input) const {
   if (input_is_secret() && !input.empty()) explicit_bzero(input.data(), input.size());
   input.clear();
@@ -75,7 +75,8 @@ bool Connection::start() {
   return true;
 }
 
-/// Who has gone again already is told nothing, and never watched.
+/// Reads once before the descriptor is watched. A peer that has already disconnected gets no output, and its
+/// connection is never watched.
 void Connection::look_first() {
   in_callback_ = true;
   with_memory([this] { read_once(); });
@@ -98,22 +99,22 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   in_callback_ = true;
   if (readiness.readable) silence_.heard();
   if (has_buffers_)
-    note_buffers(true);  // now, so that nothing that follows takes it for one that stands still
-  // What the peer sent before it hung up is still to be read, so this alone ends nothing.
+    note_buffers(true);  // now, so that no later step takes this connection for one that stands still
+  // Does not end the connection: the peer's last bytes are still to be read.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
-    // Before the memory is looked at: what comes afterwards wakes this side again.
+    // Wake-ups are received before the memory is read: later input wakes this side again.
     if (readiness.readable && shared_->descriptor() < 0 && !receive_wakes(descriptor_)) shared_->end();
     if (readiness.hung_up) shared_->end();
-    readiness.readable = true;  // the end lies behind what is still to be read
+    readiness.readable = true;  // the end of the input comes after the bytes that are still unread
   }
   if ((readiness.writable || is_shared()) && output_blocked_) {
     output_blocked_ = false;
     flush_output();
     if (!failed() && is_open()) on_writable();
   }
-  // What has come is looked at before more is: behind it there may be the end.
+  // Leftover input is parsed before more is read: the end may follow it.
   if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) {
     reads_later_ = TurnShare::turn_is_long_over();
     reads_later_ ? loop_.call_by_turns(*this) : read_once();
@@ -132,7 +133,7 @@ bool Connection::out_of_memory() {
 }
 
 std::size_t Connection::buffered_bytes() const {
-  // A read's worth that waits for room is bounded by the number of connections.
+  // A leftover of up to one read is not counted: the number of connections bounds those bytes.
   const std::size_t left = leftover_.capacity() > scratch_.size() ? leftover_.capacity() : 0;
   return large_frame_memory() + held_bytes() + left + output_.memory_bytes() + sealed_leftover_.capacity();
 }
@@ -155,7 +156,7 @@ std::span<std::byte> Connection::space_for_large_frame() {
   return space;
 }
 
-/// Where input goes, behind what is left over of the last.
+/// Returns the space for input, after the leftover of the last input.
 std::span<std::byte> Connection::space_behind_leftover() {
   std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
   return std::span(scratch_).subspan(leftover_.size());
@@ -168,7 +169,7 @@ void Connection::end_if_failed() {
 void Connection::fail(const std::string& why) {
   if (failed()) return;
   failure_ = why;
-  loop_.call_soon(*this);  // for a failure outside our own callbacks, e.g. while delivery flushes
+  loop_.call_soon(*this);  // for a failure outside this connection's callbacks, e.g. while delivery flushes
 }
 
 bool Connection::ignore(const std::string& why) {
@@ -202,7 +203,7 @@ void Connection::read_once() {
   const auto large = space_for_large_frame();
   if (failed()) return;
   const auto space = large.empty() ? space_behind_leftover() : large;
-  assert(!space.empty());  // nothing received would look like the end
+  assert(!space.empty());  // with no space, receiving nothing would look like the end of the stream
   const auto got = receive(descriptor_, space);
   if (got <= 0 && large.empty() && input_is_secret()) explicit_bzero(scratch_.data(), leftover_.size());
   if (got == 0) return fail("closed by the peer");
@@ -213,7 +214,7 @@ void Connection::read_once() {
   take(large, static_cast<std::size_t>(got));
 }
 
-/// So many bytes were received into `large`, or where that is empty behind what is left over.
+/// Processes `bytes` bytes that were received into `large`, or, if that is empty, after the leftover.
 void Connection::take(std::span<std::byte> large, std::size_t bytes) {
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
@@ -240,7 +241,7 @@ void Connection::read_sealed() {
   received_sealed(std::span(scratch_).first(static_cast<std::size_t>(got)));
 }
 
-/// `wire` is taken, or kept.
+/// Decrypts and processes `wire`. Keeps a copy of the bytes that are no whole unit yet.
 void Connection::received_sealed(std::span<std::byte> wire) {
   const bool behind_others = !sealed_leftover_.empty();
   if (behind_others) {
@@ -249,7 +250,7 @@ void Connection::received_sealed(std::span<std::byte> wire) {
     wire = sealed_leftover_;
   }
   std::vector<std::byte> plain = std::move(opened_bytes());
-  // Where it grew, it would leave what it had behind.
+  // Reserves enough: growing would leave an unwiped copy in the old memory.
   reserve_fallibly(plain,
                    leftover_.size() + (wipes_input_ ? opened_bytes_kept_max : wire.size()) + scratch_.size());
   plain.assign(leftover_.begin(), leftover_.end());
@@ -269,9 +270,9 @@ void Connection::received_sealed(std::span<std::byte> wire) {
   }
   if (state_ == State::opening && cipher_->ready()) {
     opened();
-    flush_output();  // what waited for this
+    flush_output();  // output that waited for this
   }
-  // What came whole before the failure counts.
+  // Bytes that were decrypted completely before the failure count.
   if (state_ == State::open && !plain.empty()) deliver(plain);
   if (!cipher_->failure().empty()) fail(cipher_->failure());
   empty(plain);
@@ -279,7 +280,7 @@ void Connection::received_sealed(std::span<std::byte> wire) {
   opened_bytes() = std::move(plain);
 }
 
-/// Plain bytes that have come: first what a large frame under way waits for.
+/// Processes decrypted bytes. A large frame that is being received takes the first of them.
 void Connection::deliver(std::span<std::byte> bytes) {
   while (!bytes.empty() && !failed() && !paused_) {
     const auto large = space_for_large_frame();
@@ -300,7 +301,7 @@ void Connection::received(std::span<std::byte> bytes) {
   std::size_t used = 0;
   if (state_ != State::open) {
     used = handshake(bytes);
-    if (cipher_ != nullptr) {  // the rest is sealed
+    if (cipher_ != nullptr) {  // the remaining bytes are encrypted
       empty(leftover_);
       return received_sealed(bytes.subspan(used));
     }
@@ -313,7 +314,7 @@ void Connection::received(std::span<std::byte> bytes) {
   const ByteView rest = ByteView(bytes).subspan(used);
   reserve_fallibly(leftover_, rest.size());
   leftover_.assign(rest.begin(), rest.end());
-  // Not whether it is paused now: while it consumed it may have been paused, and taken up again.
+  // paused_ alone does not tell: the connection may have been paused and resumed while it consumed.
   leftover_unseen_ = (was_paused_ || turn_share_.is_used_up()) && !leftover_.empty();
   if (leftover_unseen_ && !paused_) loop_.call_by_turns(*this);
   if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max)
@@ -321,7 +322,8 @@ void Connection::received(std::span<std::byte> bytes) {
   if (!leftover_.empty() || low_water_ > 1) wait_for_missing();
 }
 
-/// A stranger who speaks byte by byte wakes nobody before there is something to look at.
+/// Raises the low-water mark to the bytes that are missing. A peer that sends its handshake byte by byte then
+/// wakes the thread only when there is something to parse.
 void Connection::wait_for_missing() {
   const bool waits = !leftover_.empty() && cipher_ == nullptr && is_stranger();
   const std::size_t bytes = waits ? std::min(missing(leftover_), zmtp::command_bytes_max) : 1;
@@ -350,7 +352,8 @@ std::size_t Connection::handshake(ByteView bytes) {
     return bytes.size();
   }
   const bool failed_now = !handshake_->failure().empty();
-  if (failed_now || output_.appended_total() != said) flush_output();  // also the greeting, if it is unsent
+  if (failed_now || output_.appended_total() != said)
+    flush_output();  // also sends the greeting, if it is unsent
   if (failed_now && handshake_->is_nonsense() && ignore(handshake_->failure())) return bytes.size();
   if (failed_now) fail(handshake_->failure());
   if (handshake_->complete() && !failed()) {
@@ -384,7 +387,7 @@ void Connection::handle_command(ByteView body) {
 }
 
 void Connection::send_pong(ByteView context) {
-  // A peer that pings without reading the answers fills the buffer; it gets no more of them.
+  // A peer that sends PING and does not read the PONGs fills the buffer. It gets no more of them.
   if (output_broken_ || (output_.buffered() > zmtp::command_bytes_max && output_blocked_)) return;
   zmtp::append_command(output_.tail(), "PONG", context);
   flush_output();
@@ -395,8 +398,8 @@ void Connection::answer_ping() {
     send_pong(ByteView(ping_context_).first(ping_context_bytes_));
 }
 
-/// Called when nothing was read for that long. False: something waits to be read, or this side does not read
-/// for want of room, and cannot know.
+/// Called when nothing was read for the limit. Returns false if input waits to be read, or if this side does
+/// not read for lack of space and so cannot know.
 bool Connection::end_if_silent() {
   if (paused_ || leftover_unseen_ || has_unreceived_input()) return false;
   close("nothing was heard for the " + std::to_string(silence_.most().count()) + " ms that its PING said");
@@ -418,7 +421,7 @@ bool Connection::has_unread_input() const {
   return is_shared() ? shared_->has_input() : has_unreceived_input();
 }
 
-/// The operating system has it, or does not say.
+/// Returns true if the operating system has input, or does not tell.
 bool Connection::has_unreceived_input() const {
   int bytes = 0;
   return ioctl(descriptor_.get(), FIONREAD, &bytes) != 0 || bytes > 0;
@@ -428,7 +431,7 @@ void Connection::set_paused(bool paused) {
   if (paused_ == paused || ignored()) return;
   paused_ = paused;
   was_paused_ |= paused;
-  if (has_buffers_ && !paused) note_buffers(true);  // it may move again
+  if (has_buffers_ && !paused) note_buffers(true);  // the connection may move again
   if ((is_shared() || leftover_unseen_) && !paused) loop_.call_soon(*this);
   update_interest();
 }

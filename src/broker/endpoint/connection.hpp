@@ -1,5 +1,5 @@
-/// One peer of an endpoint: its input and output, and the ZeroMQ handshake and commands where it speaks ZMTP.
-/// Layer: endpoint.
+/// One peer of an endpoint: its input and output, and for ZMTP peers the handshake and commands. Layer:
+/// endpoint.
 #pragma once
 
 #include <array>
@@ -23,56 +23,59 @@
 
 namespace lightq::broker {
 
-/// The reactor's thread. Inlets and outlets say how a connection opens, and what an open one does.
+/// A connection of an endpoint. It owns the socket, the buffers and the encryption. Derived classes (inlets
+/// and outlets) define how the connection opens and how an open connection works. Thread: the reactor's.
 class Connection : public EventLoop::Source, public BufferBudget::Holder {
  public:
-  /// Whoever keeps the connection; told at most once each.
+  /// The object that keeps the connection. Each event is reported at most once.
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual void connection_opened(Connection& connection) = 0;
-    /// The last call of a connection, which takes it out of the loop first: the owner destroys it later
-    /// (EventLoop::destroy_later), never within the call.
+    /// Called when the connection ends, as its last call. The connection has left the loop by then. The owner
+    /// destroys it later (EventLoop::destroy_later), never within this call.
     virtual void connection_closed(Connection& connection, const std::string& why) = 0;
-    /// Who may come in here, by ZeroMQ; null: no ticket is spoken of in the handshake.
+    /// Returns the gate that checks tickets of ZeroMQ peers. Null: the handshake asks for no ticket.
     [[nodiscard]] virtual const Gate* gate() const = 0;
-    /// What it has from its start to the end of the handshake.
+    /// Returns the time from the connection's start to the end of the handshake.
     [[nodiscard]] virtual std::chrono::milliseconds handshake_time() const = 0;
-    /// Asked before the peer is heard in the handshake. False: it is closed, for there are as many as may be.
+    /// Called before the peer's bytes are parsed in the handshake. False: the connection is closed, because
+    /// the limit on connections is reached.
     [[nodiscard]] virtual bool has_room() { return true; }
-    /// Asked when the handshake is through, and before the peer hears so: whose connection it is, is known.
-    /// False: as before.
+    /// Called when the connection's user is known: at the end of the handshake, before the peer learns of it.
+    /// False: the connection is closed, because the user's limit is reached.
     [[nodiscard]] virtual bool has_room_for(const TicketHolder& /*holder*/) { return true; }
-    /// It took longer than handshake_time, and is closed.
+    /// Called when the handshake took longer than handshake_time. The connection is closed then.
     virtual void handshake_late() {}
-    /// Many strangers come and go: AcceptBudget::crowded.
+    /// Returns true if many unauthenticated peers connect and disconnect (AcceptBudget::crowded).
     [[nodiscard]] virtual bool crowded() { return false; }
-    /// What bounds the memory of large messages; null: nothing does.
+    /// Returns the bound on the memory of large messages. Null: none.
     [[nodiscard]] virtual BufferBudget* buffers() { return nullptr; }
   };
 
-  /// `scratch`: where input is received, shared by all connections of a thread.
+  /// `scratch`: the buffer in which input is received. All connections of a thread share it.
   Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch);
   ~Connection() override;
 
-  /// Sends our greeting and waits for the peer's, or opens at once where there is no handshake. False: the
-  /// connection could not be watched.
+  /// Sends the greeting and waits for the peer's. Opens immediately if there is no handshake. Returns false
+  /// if the loop could not watch the connection.
   bool start();
   [[nodiscard]] bool is_open() const { return state_ == State::open; }
-  /// Has been open, even if it has ended since.
+  /// Returns true if the connection has been open, even if it has ended since.
   [[nodiscard]] bool was_open() const { return was_open_; }
-  /// It was turned away for want of a good ticket.
+  /// Returns true if the connection was refused for lack of a valid ticket.
   [[nodiscard]] bool unauthorized() const { return handshake_ && handshake_->unauthorized(); }
-  /// Whose ticket it has shown; nobody's: none, or one that names nobody.
+  /// Returns the holder of the ticket that the peer showed. Returns an empty holder if the peer showed none,
+  /// or one without a user.
   [[nodiscard]] TicketHolder holder() const { return handshake_ ? handshake_->holder() : TicketHolder{}; }
-  /// The peer has closed its side, though not everything it sent may have been read.
+  /// Returns true if the peer has closed its side. Some of its bytes may still be unread.
   [[nodiscard]] bool peer_gone() const { return peer_gone_; }
   /// Returns true if the peer's machine has stopped answering ours.
   [[nodiscard]] bool is_peer_lost() const;
-  /// Ends the connection: the owner hears of it within the call. Never from within this connection's own
-  /// callbacks.
+  /// Ends the connection. Calls the owner's connection_closed within this call. Requires: not called within a
+  /// callback of this connection.
   void close(const std::string& why);
-  /// Received and not consumed, here or in the operating system.
+  /// Returns true if bytes were received and not consumed, here or in the operating system.
   [[nodiscard]] bool has_unread_input() const;
   void release_idle_memory();
   void release_spare_memory() override {
@@ -82,9 +85,9 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void end_soon(const std::string& why) override { fail(why); }
   [[nodiscard]] bool waits_for_us() const override { return paused_ && !output_blocked_; }
   [[nodiscard]] std::uint64_t held_by() const override { return holder().user; }
-  /// For a connection that is not read from for a while: a peer that checks on us with PING, which we do not
-  /// get to see, hears of us all the same and does not take a full log for a dead broker. `all`: also one
-  /// that has not been seen to check.
+  /// Sends a PONG without a PING, on a connection that is not read from for a while. The broker does not read
+  /// the peer's PINGs then, and the PONG shows that it is alive although the log is full. `all`: also if the
+  /// peer has sent no PING yet.
   void keep_alive(bool all);
 
   void on_ready() override;
@@ -93,57 +96,58 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool out_of_memory() override;
 
  protected:
-  /// How the two sides introduce themselves; nothing: they do not, and the connection is open from its start.
+  /// Makes the handshake of the two sides. Nothing: there is none, and the connection is open from its start.
   [[nodiscard]] virtual std::optional<ZmtpHandshake> make_handshake() const = 0;
-  /// What encrypts the connection from its first byte on; null: nothing does, unless the handshake brings a
-  /// cipher.
+  /// Makes the cipher that encrypts the connection from its first byte. Null: nothing is encrypted, unless
+  /// the handshake brings a cipher.
   [[nodiscard]] virtual std::unique_ptr<WireCipher> make_cipher() const { return nullptr; }
   virtual void on_open() = 0;
-  /// Takes whole frames off the front of `bytes` and answers how many bytes they were; what is left comes
-  /// again, with more behind it. Calls fail() on nonsense. May write over what it takes. Takes no more once
-  /// its `turn_share()` is used up: the rest comes again by itself.
+  /// Takes whole frames off the front of `bytes` and returns their length. The remaining bytes are passed
+  /// again, followed by more. Calls fail() on malformed input. May overwrite the bytes that it takes. Stops
+  /// once its `turn_share()` is used up; it is called again for the remaining bytes.
   virtual std::size_t consume(std::span<std::byte> bytes) = 0;
-  /// Where a large frame under way wants its next bytes; empty: none is. While one is, nothing is left over.
-  /// Throws std::bad_alloc.
+  /// Returns the space for the next bytes of a large frame that is being received. Empty: there is no such
+  /// frame. While there is one, there are no leftover bytes. Throws std::bad_alloc.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
-  /// Takes about `bytes_max` of what lies in shared memory from there to where it is to stay, and releases
-  /// it: how much that was. 0: the first of it has to be received as everything else. Nothing that was
-  /// received before is left over.
+  /// Moves about `bytes_max` bytes from shared memory to their destination, releases them there, and returns
+  /// their number. 0: the first bytes must be received in the usual way. Requires: there are no leftover
+  /// bytes.
   virtual std::size_t take_from(SharedWire&, std::size_t /*bytes_max*/) { return 0; }
-  /// Of what has come whole and finds no room.
+  /// Returns the bytes of messages that were received completely and find no space in the log.
   [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
-  /// Of large frames, under way or kept for the next.
+  /// Returns the memory of large frames in bytes: being received, or kept for the next one.
   [[nodiscard]] virtual std::size_t large_frame_memory() const { return 0; }
-  /// None is under way: its memory is not needed.
+  /// Releases the memory of large frames, unless one is being received.
   virtual void release_large_frame() {}
-  /// Not known yet: it is still to show what lets it in.
+  /// Returns true while the peer is unauthenticated.
   [[nodiscard]] virtual bool is_stranger() const { return state_ != State::open; }
-  /// Of a stranger's bytes that are left over: how many more it takes until they can be gone on with, at
-  /// least 1.
+  /// Returns how many more bytes an unauthenticated peer must send, at least 1, until the leftover bytes
+  /// `left` can be parsed.
   [[nodiscard]] virtual std::size_t missing(ByteView left) const {
     return handshake_ ? handshake_->missing(left) : 1;
   }
   virtual void on_writable() {}
   virtual void on_command(const zmtp::Command&) {}
-  /// Whether an open connection whose output cannot be sent is of no more use. One that only receives is read
-  /// to its end all the same: what its peer sent before it went is still there.
+  /// Returns true if an open connection is of no use once its output cannot be sent. A connection that only
+  /// receives returns false and is read to its end, because the peer's last bytes are still there.
   [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
-  /// From here on no memory that input was in keeps it, but for what `consume` has taken. `scratch` is wiped
-  /// after each input then. Input that is received before the connection is open is wiped anyway.
+  /// From now on no input stays in memory, except the bytes that `consume` has taken: `scratch` is wiped
+  /// after each input. Input of a connection that is not open yet is always wiped.
   void wipe_input(bool wipes = true) {
     wipes_input_ = wipes;
     if (cipher_ != nullptr) cipher_->wipe_plain(wipes);
   }
-  /// Encrypted frames may be so long from now on.
+  /// Permits encrypted frames of up to `bytes` from now on.
   void allow_frames_of(std::uint64_t bytes) {
     if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
   }
-  /// Stops, or takes up, watching for input. What had been received but not consumed comes first then.
+  /// Stops or resumes watching for input. After a resume, bytes that were received but not consumed come
+  /// first.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
-  /// Of the input that is being consumed.
+  /// Returns the share of a turn (TurnShare) that the present input may use.
   [[nodiscard]] TurnShare& turn_share() { return turn_share_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
   void close_late(const std::string& why) {
@@ -151,12 +155,12 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
     owner_.handshake_late();
     close(why);
   }
-  /// What a stranger says is nonsense, and many strangers come and go: closed it would come again at once, so
-  /// it waits, unheard, until its time for the handshake is over or its place is wanted. False: it is to be
-  /// closed, for few come.
+  /// Parks a peer that sent nonsense, if many unauthenticated peers connect and disconnect. A closed peer
+  /// would reconnect immediately. A parked peer waits unread until its handshake time is over or another peer
+  /// needs its place. Returns false if few peers connect; then the caller closes the connection.
   bool ignore(const std::string& why);
   [[nodiscard]] bool ignored() const { return !ignored_for_.empty(); }
-  /// The connection ends as soon as the current callback is over. The first reason stands.
+  /// Ends the connection when the current callback is over. The first reason counts.
   void fail(const std::string& why);
   /// Ends the connection as `fail` does, because there is no memory for its bytes.
   void fail_for_memory() { fail("there is no memory for it"); }
@@ -173,30 +177,31 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
     }
   }
   [[nodiscard]] bool failed() const { return !failure_.empty(); }
-  /// A command frame's body; answers PING itself, of many that came together the last, and ends the
-  /// connection when nothing comes for the TTL of the last.
+  /// Handles the body of a command frame. Answers PING itself; if several came together, only the last. Ends
+  /// the connection if nothing arrives for the TTL of the last PING.
   void handle_command(ByteView body);
-  /// Passes buffered output on and watches for room if not all went.
+  /// Sends buffered output, and watches for space if some of it remains.
   void flush_output() { flush_output_with({}); }
-  /// As flush_output, and `behind` it straight from where it lies: only what the system does not take is
-  /// copied.
+  /// Sends buffered output as flush_output does, followed by `behind`, straight from its place. Copies only
+  /// the bytes of `behind` that the system does not take.
   void flush_output_with(ByteView behind);
-  /// Sends `bytes` at once, and with them `descriptors`, which the peer gets for itself; nothing may be
-  /// buffered. Only over a Unix socket. False: they could not be sent.
+  /// Sends `bytes` immediately, and with them `descriptors`, of which the peer gets copies. Requires: a Unix
+  /// socket, and no buffered output. Returns false if they could not be sent.
   bool send_descriptors(ByteView bytes, std::span<const int> descriptors);
-  /// From now on what comes and goes lies in this memory, and the socket only tells the end. Over a Unix
-  /// socket, in clear, while nothing is buffered.
+  /// From now on input and output go through shared memory, and the socket only reports the end. `place`:
+  /// counts the memory; released when the memory has been emptied. Requires: a Unix socket without
+  /// encryption, and no buffered output.
   void share(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place);
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
-  /// The number of the connection's descriptor, for what wakes its peer; it stays the connection's.
+  /// Returns the number of the connection's descriptor, for waking the peer. The connection still owns it.
   [[nodiscard]] int descriptor_number() const { return descriptor_.get(); }
-  /// Whether the peer is a process of this machine, at a Unix socket.
+  /// Returns true if the peer is a process of this machine, connected to a Unix socket.
   [[nodiscard]] bool is_local() const;
-  /// What has been received last, and lies in memory that is shared, is wiped when it is given back.
+  /// Requests that the last input is wiped from shared memory when it is released.
   void wipe_shared() { wipes_shared_ = true; }
 
-  /// Tells the peer that nothing more comes. What it sends is still received, so that what was sent last
-  /// reaches it: a connection that is closed with unread input may take that away again.
+  /// Tells the peer that no more output follows. Input is still received, so that the last output reaches the
+  /// peer: closing a connection with unread input may discard output that was sent before.
   void shut_output();
 
   OutputBuffer& output() { return output_; }
@@ -248,26 +253,25 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool output_broken_ = false;
   bool wipes_input_ = false;
   bool in_callback_ = false;
-  bool has_buffers_ = false;  // that the owner's budget knows of
-  bool was_paused_ = false;   // since it last began to consume
-  bool leftover_unseen_ =
-      false;                  // input was left over, and not looked at: to be consumed before more is read
-  bool reads_later_ = false;  // when it is its turn
+  bool has_buffers_ = false;      // the owner's budget counts this connection
+  bool was_paused_ = false;       // since it last began to consume
+  bool leftover_unseen_ = false;  // leftover input must be consumed before more is read
+  bool reads_later_ = false;      // at the connection's next turn
   bool watched_ = false;
   bool wipes_shared_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
   TurnShare turn_share_;
-  SilenceLimit silence_;                                                // of the peer's PING
-  std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
+  SilenceLimit silence_;                                                // the TTL of the peer's PING
+  std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last PING
   std::size_t ping_context_bytes_ = 0;
-  std::size_t low_water_ = 1;  // bytes that make the descriptor readable
+  std::size_t low_water_ = 1;  // low-water mark: the bytes that make the descriptor readable
   std::string failure_;
   std::string ignored_for_;
   std::vector<std::byte> leftover_;
-  std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted
-  std::vector<std::byte> sealed_leftover_;  // of the wire's bytes, no whole unit
-  std::unique_ptr<SharedWire> shared_;      // null: what comes and goes is the descriptor's
+  std::unique_ptr<WireCipher> cipher_;      // null: not encrypted
+  std::vector<std::byte> sealed_leftover_;  // encrypted bytes that are no whole unit yet
+  std::unique_ptr<SharedWire> shared_;      // null: input and output go through the descriptor
   OutputBuffer output_;                     // refers to cipher_ and shared_
 };
 

@@ -1,4 +1,4 @@
-/// How many data connections each user has. Layer: endpoint.
+/// Counts the data connections of each user. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,18 @@
 
 namespace lightq::broker {
 
-/// Of all reactors together: who fills the broker with connections keeps only himself out. Any thread.
+/// A limit on the data connections of each user, on all reactors together. A user who opens too many
+/// connections is the only one whose connections are refused. Thread: any.
 class ConnectionQuota {
  public:
-  /// `per_user_max`: of one user, at once.
-  /// `refusals`: outlives it; null: they are not counted.
+  /// `per_user_max`: connections of one user at a time. `refusals`: counts refusals; null: they are not
+  /// counted. Lifetime: it outlives the quota.
   explicit ConnectionQuota(std::size_t per_user_max, LimitCounts* refusals = nullptr)
       : per_user_max_(per_user_max), refusals_(refusals) {}
 
-  /// Whether the user, or strangers of open topics (FairShare::strangers), may have one more; then they
-  /// have. User 0, the administrator, has no bound.
+  /// Counts one more connection of the user, or of the unauthenticated clients of open topics. These have one
+  /// quota together. Returns false, and counts a refusal, if the limit is reached. User 0, the administrator,
+  /// has no limit.
   bool take(std::uint64_t user) {
     if (user == 0) return true;
     const std::lock_guard lock(mutex_);
@@ -36,7 +38,8 @@ class ConnectionQuota {
     ++count;
     return true;
   }
-  /// Why the user could not have one more now: limit_reached, and counted. Nothing: it could.
+  /// Returns the error limit_reached, and counts a refusal, if the user could not open one more connection
+  /// now. Returns nothing if it could.
   std::optional<Error> objection(std::uint64_t user) {
     const std::lock_guard lock(mutex_);
     const auto found = connections_.find(user);
@@ -47,7 +50,7 @@ class ConnectionQuota {
                  name_of_sharer(user) + " " + std::to_string(own) +
                      " data connections, the most there may be (connections_per_user)"};
   }
-  /// One that was taken has ended.
+  /// Records that a connection ended for which take() returned true.
   void give_back(std::uint64_t user) {
     if (user == 0) return;
     const std::lock_guard lock(mutex_);
@@ -60,7 +63,7 @@ class ConnectionQuota {
   const std::size_t per_user_max_;
   LimitCounts* const refusals_;
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::size_t> connections_;  // guarded by mutex_; none are left out
+  std::unordered_map<std::uint64_t, std::size_t> connections_;  // guarded by mutex_; without entries of 0
 };
 
 }  // namespace lightq::broker

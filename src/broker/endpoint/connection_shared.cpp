@@ -1,4 +1,4 @@
-/// A connection's part in memory that it shares with its peer. Layer: endpoint.
+/// A connection's input and output through memory that it shares with its peer. Layer: endpoint.
 #include <sys/socket.h>
 
 #include <cassert>
@@ -21,7 +21,7 @@ bool Connection::send_descriptors(ByteView bytes, std::span<const int> descripto
   constexpr std::size_t descriptors_max = 3;
   assert(descriptors.size() <= descriptors_max);
   alignas(cmsghdr) std::byte control[CMSG_SPACE(descriptors_max * sizeof(int))]{};
-  // It is not written to: the system's type has no const.
+  // The cast is safe: sendmsg does not write to the bytes, but iovec has no const.
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
@@ -52,10 +52,11 @@ void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake w
   loop_.call_soon(*this);
 }
 
-/// A read's worth of what has come, and then waits to be woken or comes back for more.
+/// Reads once from shared memory. Then waits to be woken, or takes another turn if there is more.
 void Connection::read_shared() {
   if (paused_ || leftover_unseen_ || failed() || state_ != State::open) return;
-  const bool ended = shared_->ended();  // asked before: what the peer wrote, it wrote before it ended
+  const bool ended =
+      shared_->ended();  // read first: everything that the peer wrote, it wrote before it ended
   const bool has_input = shared_->has_input();
   if (shared_->broken()) return fail("memory that is shared, and makes no sense");
   if (!has_input && ended) return fail("closed by the peer");

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// The boxes of CurveZMQ, by libsodium. Layer: endpoint.
 #include "broker/endpoint/curve_box.hpp"
 
 #include <sodium.h>
@@ -21,10 +21,11 @@ const unsigned char* bytes_of(const std::byte* bytes) {
   return reinterpret_cast<const unsigned char*>(bytes);
 }
 
-/// Chooses the fastest code for this processor; the first keys are made before there are threads.
+/// Initialises libsodium, which chooses the fastest code for this processor. The first keys are made before
+/// there are other threads.
 void initialise() {
   static const int state = sodium_init();
-  if (state < 0) std::abort();  // no source of randomness: no key can be made
+  if (state < 0) std::abort();  // no source of randomness, so no key can be made
 }
 
 }  // namespace

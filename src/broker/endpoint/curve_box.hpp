@@ -1,4 +1,4 @@
-/// The boxes of CurveZMQ: keys, and what only two of them can open (Curve25519, XSalsa20, Poly1305). Layer:
+/// The boxes of CurveZMQ: authenticated encryption between two keys (Curve25519, XSalsa20, Poly1305). Layer:
 /// endpoint.
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace lightq::broker {
 
-/// Of what is put at a box's front, so that no change of it goes unseen.
+/// The length of the authentication tag at a box's front, by which any change of the box is detected.
 inline constexpr std::size_t curve_tag_bytes = 16;
 inline constexpr std::size_t curve_nonce_bytes = 24;
-/// Says which box between two keys it is: never the same for two.
+/// Identifies one box between two keys. Requires: never used for two boxes of the same keys.
 using CurveNonce = std::array<std::byte, curve_nonce_bytes>;
 
-/// Bytes nobody can guess.
+/// Fills `to` with unpredictable random bytes.
 void fill_random(std::span<std::byte> to);
-/// Takes as long wherever they differ.
+/// Returns true if the two are equal. The time that it takes does not depend on where they differ.
 bool equal_secrets(ByteView left, ByteView right);
 void wipe_bytes(std::span<std::byte> bytes);
 
-/// A public key and its secret one, which is wiped at the end. Immutable; any thread.
+/// A public key and its secret key. The secret key is wiped on destruction. Immutable. Thread: any.
 class CurveKeyPair {
  public:
-  /// A new one.
+  /// Makes a new random pair.
   CurveKeyPair();
-  /// That of a secret key.
+  /// Makes the pair of an existing secret key.
   explicit CurveKeyPair(std::span<const std::byte, curve_key_bytes> secret);
   CurveKeyPair(const CurveKeyPair&) = delete;
   CurveKeyPair& operator=(const CurveKeyPair&) = delete;
@@ -43,19 +43,19 @@ class CurveKeyPair {
   CurvePublicKey public_{};
 };
 
-/// What the owners of two keys can seal for each other. Immutable; wiped at its end.
+/// Seals and opens boxes between the owners of two keys. Immutable. Its key is wiped on destruction.
 class CurveBox {
  public:
-  /// Nothing: `theirs` is no key that anybody has (a point of low order).
+  /// Returns nothing if `theirs` is not a valid key (a point of low order).
   static std::optional<CurveBox> between(const CurveKeyPair& ours, const CurvePublicKey& theirs);
   CurveBox(const CurveBox& other) = default;
   CurveBox& operator=(const CurveBox& other) = default;
   ~CurveBox() { wipe_bytes(shared_); }
 
-  /// Writes the box, `plain.size() + curve_tag_bytes` long, to `to`, which may be where `plain` begins.
+  /// Writes the box, `plain.size() + curve_tag_bytes` long, to `to`, which may be the start of `plain`.
   void seal(const CurveNonce& nonce, ByteView plain, std::byte* to) const;
-  /// Writes what is in `box`, curve_tag_bytes shorter, to `to`, which may be where `box` begins. False: it is
-  /// not of these two keys and this nonce, or has been changed.
+  /// Writes the contents of `box`, curve_tag_bytes shorter, to `to`, which may be the start of `box`. Returns
+  /// false if the box was made with other keys or another nonce, or was changed.
   [[nodiscard]] bool open(const CurveNonce& nonce, ByteView box, std::byte* to) const;
 
  private:

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Encrypts and decrypts ZMTP frames as CURVE's MESSAGE commands. Layer: endpoint.
 #include "broker/endpoint/curve_cipher.hpp"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ constexpr std::size_t flags_bytes = 1;
 constexpr std::size_t overhead_bytes = box_at + curve_tag_bytes + flags_bytes;
 constexpr std::byte flag_more{0x01};
 constexpr std::byte flag_command{0x02};
-// A longer body is gathered here as it comes; of a shorter one what has come is left to come again.
+// A longer body is gathered here as it arrives. The bytes of a shorter incomplete body are left to the
+// caller, which passes them again.
 constexpr std::size_t gather_from = 16 * limits::KiB;
 constexpr std::size_t gathered_bytes_kept_max = 1 * limits::MiB;
 
@@ -62,7 +63,7 @@ std::size_t CurveCipher::open(std::span<std::byte> wire, std::vector<std::byte>&
     const auto left = wire.subspan(at);
     const auto outcome = zmtp::parse_frame_header(left, header);
     if (outcome == zmtp::FrameOutcome::incomplete) break;
-    // libzmq sends the command as if it were a message; other peers, as the RFC has it, as a command.
+    // libzmq sends MESSAGE as if it were a message. Other peers send it as a command, as the RFC specifies.
     if (outcome == zmtp::FrameOutcome::invalid || header.more || header.body_bytes < overhead_bytes) {
       fail("a frame that is no encrypted one");
       break;
@@ -86,7 +87,8 @@ std::size_t CurveCipher::open(std::span<std::byte> wire, std::vector<std::byte>&
   return at;
 }
 
-/// Its memory grows with what has really come, whatever length was announced.
+/// Collects a body's bytes. The memory grows with the bytes that have arrived, not with the length that was
+/// announced.
 std::size_t CurveCipher::gather(std::span<std::byte> wire, std::vector<std::byte>& plain) {
   const std::size_t step = std::min(wire.size(), gathering_ - gathered_.size());
   gathered_.insert(gathered_.end(), wire.begin(), wire.begin() + static_cast<std::ptrdiff_t>(step));
@@ -111,7 +113,7 @@ void CurveCipher::open_message(std::span<std::byte> body, std::vector<std::byte>
   received_ = number;
   const ByteView box = ByteView(body).subspan(box_at);
   const std::size_t payload_bytes = box.size() - curve_tag_bytes - flags_bytes;
-  // The flags are where the frame's header will end.
+  // The flags are decrypted to the byte that becomes the last one of the frame's header.
   const std::size_t header_bytes = zmtp::frame_header_bytes(payload_bytes);
   const std::size_t before = plain.size();
   plain.resize(before + header_bytes + payload_bytes);
@@ -144,7 +146,7 @@ std::size_t CurveCipher::seal(ByteView plain, std::vector<std::byte>& wire) {
   std::memcpy(at, command.data(), command.size());
   const CurveNonce nonce = nonce_of(side_ == Side::server, ++sent_);
   std::memcpy(at + command.size(), nonce.data() + nonce.size() - number_bytes, number_bytes);
-  // Sealed where it lies: the tag goes in front of it.
+  // Sealed in place: the tag is written in front of it.
   std::byte* const plain_at = at + box_at + curve_tag_bytes;
   *plain_at = (header.more ? flag_more : std::byte{0}) | (header.command ? flag_command : std::byte{0});
   if (!body.empty()) std::memcpy(plain_at + flags_bytes, body.data(), body.size());

@@ -1,5 +1,5 @@
-/// What encrypts a connection behind a CURVE handshake: each ZMTP frame in a MESSAGE command (RFC 25/
-/// ZMTP-CURVE, RFC 26/CURVEZMQ). Layer: endpoint.
+/// Encryption after a CURVE handshake: each ZMTP frame in a MESSAGE command (RFC 25/ZMTP-CURVE, RFC
+/// 26/CURVEZMQ). Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace lightq::broker {
 
-/// Of one connection. A MESSAGE says its number, which only grows, and in its box the frame's flags and body:
+/// The cipher of one connection. A MESSAGE carries its number, which only grows. Its box contains the frame's
+/// flags and body:
 ///
 ///     7 "MESSAGE" | number (8, big-endian) | tag (16) | flags (1) | body
 class CurveCipher final : public WireCipher {
  public:
   enum class Side { server, client };
-  /// `box`: between the two sides' keys of this connection. `sent`, `received`: the numbers of the last
-  /// commands of the handshake. `body_bytes_max`: a longer frame ends the connection.
+  /// `box`: made from the keys that both sides use for this connection. `sent`, `received`: the numbers of
+  /// the handshake's last commands. `body_bytes_max`: a longer frame ends the connection.
   CurveCipher(const CurveBox& box, Side side, std::uint64_t sent, std::uint64_t received,
               std::uint64_t body_bytes_max)
       : box_(box), side_(side), sent_(sent), received_(received), body_bytes_max_(body_bytes_max) {}
@@ -42,8 +43,8 @@ class CurveCipher final : public WireCipher {
   std::uint64_t sent_;
   std::uint64_t received_;
   std::uint64_t body_bytes_max_;
-  std::size_t gathering_ = 0;        // how long the body is that is being gathered; 0: none is
-  std::vector<std::byte> gathered_;  // of it
+  std::size_t gathering_ = 0;        // the length of the body that is being gathered; 0: none
+  std::vector<std::byte> gathered_;  // its bytes so far
   std::string failure_;
 };
 

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// The connection attempts by which encrypted gates are tested at the broker's start. Layer: endpoint.
 #include "broker/endpoint/curve_proof.hpp"
 
 #include <chrono>
@@ -16,21 +16,21 @@ namespace {
 constexpr std::string_view our_type = "PULL";
 constexpr std::string_view peer_type = "PUSH";
 
-/// The gate's side of one handshake.
+/// The server's side of one handshake.
 class Door {
  public:
   explicit Door(const Gate& gate) : handshake_(our_type, {peer_type}) {
     handshake_.guard(&gate);
     handshake_.begin(said_);
   }
-  /// What is said in answer.
+  /// Passes `says` to the server, and returns the server's reply.
   std::vector<std::byte> hear(const std::vector<std::byte>& says) {
     come_.insert(come_.end(), says.begin(), says.end());
     const std::size_t used = handshake_.take(come_, said_);
     come_.erase(come_.begin(), come_.begin() + static_cast<std::ptrdiff_t>(used));
     return std::exchange(said_, {});
   }
-  /// Not only the handshake is over: what comes then has to be encrypted.
+  /// Returns true if the handshake is complete and everything after it must be encrypted.
   [[nodiscard]] bool lets_in() {
     return handshake_.complete() && handshake_.failure().empty() && handshake_.take_cipher() != nullptr;
   }
@@ -46,7 +46,8 @@ std::vector<std::byte> greeting_of(zmtp::Mechanism mechanism) {
   return {greeting.begin(), greeting.end()};
 }
 
-/// Whoever gets in without encryption, cipher or not.
+/// Returns true if a peer that sends `says` without encryption completes the handshake, whether or not a
+/// cipher results.
 bool gets_in(const Gate& gate, const std::vector<std::byte>& says) {
   ZmtpHandshake handshake(our_type, {peer_type});
   handshake.guard(&gate);
@@ -69,7 +70,8 @@ bool gets_in_by_plain(const Gate& gate, const protocol::Ticket& ticket) {
   return gets_in(gate, says);
 }
 
-/// The data of the first command frame in `said`, if it has this name.
+/// Returns the data of the first command frame in `said` if the command has this name; otherwise an empty
+/// view.
 ByteView data_of(ByteView said, std::string_view name) {
   zmtp::FrameHeader header;
   if (zmtp::parse_frame_header(said, header) != zmtp::FrameOutcome::complete || !header.command) return {};
@@ -99,7 +101,7 @@ Error lets_in(const std::string& where, const std::string& whom) {
                                    ": the broker does not start with what anybody can enter"};
 }
 
-/// Keys that are registered as long as the proof takes.
+/// Registers keys, and removes them when the test ends.
 class Registered {
  public:
   explicit Registered(ClientKeys& keys) : keys_(keys) {}
@@ -130,7 +132,7 @@ Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKey
   const auto at = [now](std::chrono::milliseconds later) {
     return static_cast<std::uint64_t>(now.us / 1000 + later.count());
   };
-  const std::uint64_t later_ms = at(1min);  // which every ticket_ms permits
+  const std::uint64_t later_ms = at(1min);  // a lifetime that every ticket_ms permits
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
   Registered registered(keys);
   registered.put(good, grant, later_ms);

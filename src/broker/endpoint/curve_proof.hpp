@@ -1,4 +1,4 @@
-/// Proves that an encrypted gate keeps strangers out. Layer: endpoint.
+/// Tests that an encrypted gate refuses unauthorized peers. Layer: endpoint.
 #pragma once
 
 #include <lightq/base/result.hpp>
@@ -7,17 +7,27 @@
 
 namespace lightq::broker {
 
-/// Plays the strangers that must not get in by `gate` where the broker encrypts: peers that do not encrypt, a
-/// good ticket of theirs or not, one that has another server's key, one whose key nobody has registered, or
-/// registered for something else, or that has expired, or is of somebody who may not, one that says another's
-/// key is its own; and one whose key is registered for `grant`, who must. In memory, by the code that
-/// connections run. `keys`: those that the gate asks; what is registered there for the proof is gone after
-/// it. Error: internal, naming who was let in or not.
+/// Tests that `gate` refuses unauthorized peers where the broker encrypts, and admits an authorized one. Runs
+/// in memory, with the code that connections use.
+///
+/// The gate must refuse:
+/// - a peer that does not encrypt, with or without a valid ticket;
+/// - a peer that uses another server's key;
+/// - a peer with a key that is not registered, registered for another topic or role, expired, or that ends
+///   too late;
+/// - a peer with the key of a user without permission, or of another administrator's password;
+/// - a peer that presents another client's key as its own.
+///
+/// It must admit a peer with a key that is registered for `grant`. `keys`: the keys that the gate checks. The
+/// test registers keys there and removes them again. Errors: internal, which names the client that was
+/// wrongly admitted or refused.
 Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKeyPair& server,
                               const TicketKey& tickets, const Grant& grant, Timestamp now);
 
-/// The same of an encrypted gate that asks for no ticket, as the control socket's is: nobody gets in who does
-/// not encrypt, or has another server's key; and who has a key that nobody knows does if `anybody` may.
+/// Tests an encrypted gate that asks for no ticket, such as the control socket's. The gate must refuse a peer
+/// that does not encrypt or uses another server's key. It must admit a peer with an unknown key only if
+/// `anybody` is true, and then it must. Errors: internal, which names the client that was wrongly admitted or
+/// refused.
 Result<void> prove_open_curve_gate(const Gate& gate, const CurveKeyPair& server, bool anybody);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Runs disk jobs on a thread. Layer: endpoint.
 #include "broker/endpoint/disk_thread.hpp"
 
 #include <utility>

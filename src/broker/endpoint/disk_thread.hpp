@@ -12,7 +12,7 @@
 
 namespace lightq::broker {
 
-/// Runs disk jobs one after the other. `submit` from any thread.
+/// Runs disk jobs one after another. Thread: any may call `submit`.
 class DiskThread {
  public:
   using Done = std::function<void(std::unique_ptr<log::DiskJob>)>;
@@ -20,11 +20,12 @@ class DiskThread {
   DiskThread();
   DiskThread(const DiskThread&) = delete;
   DiskThread& operator=(const DiskThread&) = delete;
-  /// Drops the jobs that have not begun.
+  /// Waits for the running job, and drops the jobs that have not started.
   ~DiskThread();
 
-  /// Runs the job, then calls `done` with it on the disk thread (which posts it to where it belongs). At most
-  /// one job a log is out at a time, so that the number of topics bounds the queue.
+  /// Runs the job, then calls `done` with it on the disk thread. `done` posts the job to its owner's thread.
+  /// A topic has at most one job of each kind here at a time (log, cursors, producers, removal), so that the
+  /// number of topics bounds the queue.
   void submit(std::unique_ptr<log::DiskJob> job, Done done);
 
  private:
@@ -37,7 +38,7 @@ class DiskThread {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Entry> queue_;  // guarded by mutex_
-  std::jthread thread_;      // last: stops before the rest goes
+  std::jthread thread_;      // last: stops before the other members are destroyed
 };
 
 }  // namespace lightq::broker

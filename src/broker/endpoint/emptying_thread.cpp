@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// A thread that empties memory shared with clients. Layer: endpoint.
 #include "broker/endpoint/emptying_thread.hpp"
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace lightq::broker {
 
 namespace {
 
-constexpr std::size_t emptied_waiting_max = 16'384;  // more sessions do not share memory at a time
+constexpr std::size_t emptied_waiting_max = 16'384;  // at most so many sessions share memory at a time
 
 struct Emptied {
   std::unique_ptr<session::SharedRings> rings;
@@ -22,14 +22,15 @@ struct Emptied {
   std::shared_ptr<void> place;
 };
 
-/// The thread and what waits for it. Never destroyed: it may wait longer than the process lives.
+/// The thread and the memory that waits for it. Never destroyed, because it may wait for longer than the
+/// process lives.
 class EmptyingThread {
  public:
   static EmptyingThread& of_process() {
     static EmptyingThread* const one = new EmptyingThread;
     return *one;
   }
-  /// What there is no room for is only unmapped.
+  /// Queues the memory. If the queue is full, or there is no thread, the memory is only unmapped.
   void empty(Emptied wanted) {
     const std::lock_guard lock(mutex_);
     if (!running_) start();
@@ -44,7 +45,7 @@ class EmptyingThread {
       start_unsignalled([this] { run(); }).detach();
       running_ = true;
     } catch (const std::system_error&) {
-      // The next one tries again.
+      // The next call tries again.
     }
   }
   [[noreturn]] void run() {
@@ -57,14 +58,14 @@ class EmptyingThread {
       }
       for (Emptied& each : taken) {
         each.rings->empty(each.but_unread);
-        each.place.reset();  // whoever sees it unmapped finds it given back
+        each.place.reset();  // first: a thread that finds the memory unmapped finds its place released
         each.rings.reset();
       }
       taken.clear();
     }
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wanted_;
   std::vector<Emptied> waiting_;
   bool running_ = false;

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Accepts and counts an endpoint's connections. Layer: endpoint.
 #include "broker/endpoint/endpoint.hpp"
 
 #include <algorithm>
@@ -43,7 +43,8 @@ void Endpoint::shut() {
 }
 
 void Endpoint::accepted(UniqueFd descriptor) {
-  // Who has not said who he is counts as a stranger (HandshakeQueue), not here. A raw consumer says nothing.
+  // A ZeroMQ peer counts in HandshakeQueue until it has authenticated. A raw consumer never authenticates, so
+  // it is counted here.
   if (record_.connection_type == protocol::ConnectionType::socket && !lets_in_raw()) return;
   const std::string source = source_of(descriptor.get()).key;
   auto connection = host_.make_connection(*this, std::move(descriptor));
@@ -53,7 +54,8 @@ void Endpoint::accepted(UniqueFd descriptor) {
   if (!key->start()) key->close("the connection could not be watched");
 }
 
-/// Beyond the limit nobody waits for nothing: the connection is closed at once, and libzmq tries again.
+/// Returns false if the endpoint's limit is reached. Such a connection is closed immediately instead of being
+/// kept waiting, and libzmq connects again.
 bool Endpoint::has_room() {
   if (open_ < context_.settings.connections_max) return true;
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
@@ -65,7 +67,8 @@ bool Endpoint::has_room() {
   return false;
 }
 
-/// The last places are for users who have few; libzmq tries again, until one of its user's own is free.
+/// Returns false if there is no place for the user: the last places are reserved for users with few
+/// connections. libzmq connects again until one of the user's own connections ends.
 bool Endpoint::has_room_for(const TicketHolder& holder) {
   return !no_place_for(holder.user);
 }
@@ -85,7 +88,8 @@ std::optional<Error> Endpoint::no_place_for(std::uint64_t user) const {
                                              std::to_string(most - open_) + " are left to others"};
 }
 
-/// It counts as a stranger's, for it has no way to say whose it is.
+/// Counts a raw consumer as an unauthenticated client, because it cannot name its user. Returns false if
+/// there is no place for it.
 bool Endpoint::lets_in_raw() {
   if (!has_room() || !has_room_for({.user = FairShare::strangers})) return false;
   auto* const quota = context_.settings.user_connections;

@@ -1,5 +1,5 @@
-/// A bound address where producers' messages enter or consumers' leave: a listening socket and its
-/// connections. Layer: endpoint.
+/// A bound address through which producers' messages enter or consumers' messages leave: a listening socket
+/// and its connections. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -19,60 +19,64 @@ namespace lightq::broker {
 
 class Endpoint;
 
-/// What an endpoint needs of its topic's host. The reactor's thread.
+/// The services of a topic that an endpoint uses. Thread: the reactor's.
 class EndpointHost {
  public:
   virtual ~EndpointHost() = default;
-  /// A connection for an accepted peer: an inlet or an outlet, by the endpoint's role.
+  /// Makes the connection of an accepted peer: an inlet or an outlet, by the endpoint's role.
   virtual std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) = 0;
-  /// Before a connection goes: takes it out of delivery.
+  /// Called before a connection ends. Removes the connection from delivery.
   virtual void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) = 0;
-  /// Nobody has been connected for the idle time, or the one who left has gone. Called from a timer or at the
-  /// end of a connection: the host destroys the endpoint later.
+  /// Called when no peer was connected for the idle time, or when the last connection of a leaving endpoint
+  /// has ended. Called from a timer or at the end of a connection: the host destroys the endpoint later.
   virtual void endpoint_done(Endpoint& endpoint, const std::string& why) = 0;
   virtual void accept_failed(Endpoint& endpoint) = 0;
-  /// Connections are turned away, for there are as many as there may be. Told once in a while.
+  /// Called when connections are refused because the endpoint's limit is reached, at most once in
+  /// said_again_after.
   virtual void endpoint_full(Endpoint& endpoint) = 0;
 };
 
-/// The reactor's thread.
+/// Owns a listening socket and the connections that it has accepted. Counts open connections by user, and
+/// ends when it was unused for the idle time. Thread: the reactor's.
 class Endpoint final : public Connection::Owner, public Listener::Owner {
  public:
-  /// `context` and `host` outlive it.
+  /// Lifetime: `context` and `host` outlive the endpoint.
   Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
            std::string bind_uri, const Gate& gate);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint() override;
 
-  /// Begins to accept. False: the socket could not be watched.
+  /// Starts to accept connections. Returns false if the loop could not watch the socket.
   bool start();
 
   [[nodiscard]] const EndpointRecord& record() const { return record_; }
-  /// The address as clients are told it.
+  /// The address that clients receive.
   [[nodiscard]] const std::string& bind_uri() const { return bind_uri_; }
-  /// Completed handshakes whose peer is still there.
+  /// Returns the number of connections with a completed handshake that the peer has not closed.
   [[nodiscard]] std::size_t connected() const;
-  /// Why a connection of the user would be turned away now: limit_reached, and counted. Nothing: it would
-  /// not.
+  /// Returns the error limit_reached, and counts a refusal, if a connection of the user would be refused now.
+  /// Returns nothing if it would be accepted.
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
-  /// Another join was answered with this endpoint: it gets its whole idle time again.
+  /// Called when another join was answered with this endpoint. Restarts its idle time if nobody is connected.
   void touch();
-  /// Accepts nobody any more, and is done once the last connection is gone.
+  /// Accepts no more connections. The endpoint is done when the last connection has ended, or after the idle
+  /// time.
   void leave();
   [[nodiscard]] bool leaving() const { return leaving_; }
-  /// Somebody is connected, or has been.
+  /// Returns true if a peer is or was connected, or if the endpoint was opened again after a start.
   [[nodiscard]] bool was_used() const { return was_used_; }
-  /// It is there again, and who was connected to it may come back.
+  /// Called when the endpoint was opened again or a peer has connected: counts it as used, because its
+  /// clients may reconnect.
   void expect_back();
-  /// What its port is listened on for.
+  /// Returns the use of the endpoint's port, by which PortBook chooses and releases ports.
   [[nodiscard]] PortUse use() const {
     return {record_.topic, record_.role, record_.connection_type, !gate_.is_open()};
   }
   void stop_accepting();
-  /// Ends every connection, and accepts nobody any more.
+  /// Ends every connection, and accepts no more.
   void shut();
-  /// Ends the connections of those who may not be here any more.
+  /// Ends the connections of users who have lost the right to be connected.
   void end_unpermitted();
   void for_each_connection(const std::function<void(Connection&)>& call);
 
@@ -86,7 +90,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   [[nodiscard]] bool has_room() override;
   [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;
   [[nodiscard]] bool lets_in_raw();
-  /// As whom it counts, once its handshake is through.
+  /// Returns the user for whom an open connection counts. A raw consumer counts as an unauthenticated client.
   [[nodiscard]] std::uint64_t sharer_of(const Connection& connection) const;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
@@ -105,8 +109,8 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   const std::string bind_uri_;
   const Gate gate_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
-  std::size_t open_ = 0;                                    // of connections_, handshake completed
-  std::unordered_map<std::uint64_t, std::size_t> open_of_;  // of these, by user; those that have any
+  std::size_t open_ = 0;                                    // connections with a completed handshake
+  std::unordered_map<std::uint64_t, std::size_t> open_of_;  // open_ by user; without entries of 0
   bool leaving_ = false;
   bool was_used_ = false;
   bool shut_ = false;

@@ -1,5 +1,4 @@
-/// An endpoint as the catalogue remembers it, so that it keeps its address over a restart. Layer:
-/// endpoint.
+/// An endpoint as the catalogue records it, so that it keeps its address after a restart. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// What an endpoint is for. Wire words of `type`: pub and push open `produce`.
+/// The purpose of an endpoint. The wire words `pub` and `push` of `type` stand for `produce`.
 enum class EndpointRole { produce, pull, sub };
 
 inline EndpointRole role_of(protocol::JoinType type) {
@@ -23,10 +22,11 @@ struct EndpointRecord {
   TopicId topic;
   EndpointRole role = EndpointRole::produce;
   protocol::Transport transport = protocol::Transport::tcp;
-  std::uint16_t port = 0;  ///< tcp; an ipc endpoint's path follows from its id
-  /// What its peers speak; `socket` only of the role `pull`: raw consumers.
+  std::uint16_t port = 0;  ///< tcp only; an ipc endpoint's path is derived from its id
+  /// The protocol of its peers. `socket` (raw consumers) only with the role `pull`.
   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq;
-  /// Who joined it, as TicketHolder::user; 0: the administrator, somebody on an open topic, or all producers.
+  /// The user who joined it, as TicketHolder::user. 0: the administrator, an unauthenticated client of an
+  /// open topic, or all producers.
   std::uint64_t user = 0;
 };
 

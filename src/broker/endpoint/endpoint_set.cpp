@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Opens, serves and closes a topic's endpoints. Layer: endpoint.
 #include "broker/endpoint/endpoint_set.hpp"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again, 
   }
   if (again) {
     auto old = context_.ports.listen_again(record.port);
-    // Another port is for nobody who knows the old one: only where another process has that.
+    // Clients know only the old port. So another one is chosen only if another process has taken it.
     if (old || old.error().code != ErrorCode::address_in_use) return old;
     context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
                         " endpoint cannot have its port again and gets another: " + old.error().text());
@@ -95,7 +95,7 @@ Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
                                               std::optional<TicketHolder> joined_by) {
   if (const auto refused = joined_by ? no_place_for(record.user) : std::nullopt) return *refused;
   const Gate gate = gate_for(record.role);
-  // A raw consumer has no way to show a ticket.
+  // A raw consumer cannot show a ticket.
   if (record.connection_type == ConnectionType::socket && !gate.is_open()) {
     return Error{ErrorCode::not_supported, "connection_type: socket is for topics that are open, and " +
                                                topic_.definition().name.text() + " is not"};
@@ -137,7 +137,8 @@ EndpointShares::Place EndpointSet::place_of(const EndpointRecord& record, std::u
   return {record.id, record.topic, record.transport == Transport::tcp, user, &context_};
 }
 
-/// Of all endpoints of the broker. Those that lose theirs to it are closed; another thread's own soon.
+/// Takes a place among all endpoints of the broker. Closes the endpoints that are evicted for it: those of
+/// this reactor now, those of other reactors soon.
 std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
                                              std::optional<TicketHolder> joined_by, const Gate& gate) {
   auto* const shares = context_.settings.endpoint_shares;
@@ -167,7 +168,7 @@ void EndpointSet::give_place_back(std::uint64_t id) {
   if (auto* const shares = context_.settings.endpoint_shares; shares != nullptr) shares->give_back(id);
 }
 
-/// Once in a while: whoever is refused may ask again and again.
+/// Logs a refusal at most once in said_again_after, because a refused client may ask again and again.
 void EndpointSet::say_refused(Limit limit, const Error& why) {
   auto* const shares = context_.settings.endpoint_shares;
   if (shares == nullptr || !shares->is_to_be_said(limit, EventLoop::Clock::now())) return;
@@ -179,15 +180,15 @@ void EndpointSet::make_room(const EndpointShares::Place& lost) {
   if (found == entries_.end()) return;
   const Endpoint& endpoint = *found->second.endpoint;
   if (endpoint.was_used()) {
-    context_.settings.endpoint_shares->add(lost);  // meanwhile somebody has connected
+    context_.settings.endpoint_shares->add(lost);  // a peer has connected meanwhile
     return;
   }
   context_.sink.info(name_of(endpoint) + " closes: nobody was connected yet, and others need the room");
   close(lost.id, true);
 }
 
-/// Here it can be said why; a plain connection that is turned away hears of no reason. `shared`: the endpoint
-/// that is there already.
+/// Returns the error that a connection of the holder would meet now. The join can report it, while a refused
+/// plain connection gets no reason. `shared`: the existing endpoint of the topic's producers.
 std::optional<Error> EndpointSet::no_connection_for(const TicketHolder& holder,
                                                     const Endpoint* shared) const {
   auto* const quota = context_.settings.user_connections;
@@ -201,7 +202,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   assert(connection_type == ConnectionType::zmq || type == JoinType::pull);
   const EndpointRole role = role_of(type);
   if (role == EndpointRole::produce) {
-    unopened_.try_all();  // it may be the one to be answered with
+    unopened_.try_all();  // one of them may be the endpoint to answer with
     for (auto& [id, entry] : entries_) {
       const auto& record = entry.endpoint->record();
       if (record.role != role || record.transport != transport) continue;
@@ -210,7 +211,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
       return opened(*entry.endpoint, false, holder);
     }
   }
-  const bool is_raw = connection_type == ConnectionType::socket;  // whose it is its connection cannot say
+  const bool is_raw = connection_type == ConnectionType::socket;  // a raw connection cannot name its user
   if (const auto refused = no_connection_for(is_raw ? TicketHolder{} : holder, nullptr)) return *refused;
   EndpointRecord record;
   record.id = context_.next_endpoint_id++;
@@ -251,8 +252,8 @@ Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri, const Leav
     handed += outlet->handed();
   }
   endpoint.leave();
-  // It is told now, not when its last connection has gone: a broker that starts meanwhile must not open it
-  // again.
+  // Reported now, not when the last connection has ended: a broker that starts meanwhile must not open the
+  // endpoint again.
   context_.events.closed(endpoint.record());
   if (endpoint.connected() == 0) close(endpoint.record().id, false);
   return handed;
@@ -267,7 +268,7 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
   context_.ports.release(endpoint.record().port, endpoint.use(), !endpoint.was_used());
   give_place_back(id);
   if (tell && !endpoint.leaving())
-    context_.events.closed(endpoint.record());  // of one that was left it was told
+    context_.events.closed(endpoint.record());  // leave() has already reported it
   context_.loop.destroy_later(std::move(found->second.endpoint));
   entries_.erase(found);
 }
@@ -311,8 +312,9 @@ std::unique_ptr<OutletConnection> EndpointSet::make_outlet(Endpoint& endpoint, U
   return std::make_unique<PullOutlet>(loop, std::move(descriptor), endpoint, scratch, *this);
 }
 
-/// Whether a subscriber's endpoint is this user's. Who has no number is the administrator, or anybody on an
-/// open topic, where there are no tickets to go by. With each password the topic's own user has another one.
+/// Returns true if a subscriber's endpoint belongs to this user. User 0 is the administrator, or an
+/// unauthenticated client of an open topic, where no ticket names the user. The topic's own user gets another
+/// id with each password.
 bool EndpointSet::owns_place(const EndpointRecord& record, std::uint64_t user) const {
   if (user == 0 || user == FairShare::strangers || user == record.user) return true;
   const AccessTable& access = context_.access;
@@ -325,8 +327,8 @@ void EndpointSet::consumer_ready(OutletConnection& outlet) {
     topic_.attach_puller(outlet);
   } else {
     Entry& entry = entries_.at(consumer.endpoint->record().id);
-    // A second socket on one subscriber's endpoint has a cursor of its own, which lives as long as it is
-    // connected, and so has another user's: his place is not here.
+    // The endpoint's cursor goes to the first connection of its own user. Any other connection gets a
+    // separate cursor, which ends with that connection.
     const bool first = entry.subscriber != nullptr && !entry.subscriber->attached();
     const bool takes_place = first && owns_place(consumer.endpoint->record(), outlet.holder().user);
     consumer.subscriber = takes_place ? entry.subscriber : &topic_.add_subscriber(std::nullopt);
@@ -335,7 +337,8 @@ void EndpointSet::consumer_ready(OutletConnection& outlet) {
   listener_.consumers_changed();
 }
 
-/// It unsubscribed, and is still there: what it was handed is still sent, and its place stays where it is.
+/// Called when a consumer has unsubscribed and stays connected. Messages that were already dispatched to it
+/// are still sent, and its cursor keeps its position.
 void EndpointSet::consumer_unready(OutletConnection& outlet) {
   Consumer& consumer = consumers_.at(&outlet);
   if (consumer.subscriber == nullptr) return;
@@ -355,7 +358,7 @@ void EndpointSet::consumer_gone(OutletConnection& outlet) {
   listener_.consumers_changed();
 }
 
-/// Only an endpoint's first consumer leaves its place behind.
+/// Detaches the consumer's cursor. Removes it unless it is the endpoint's own.
 void EndpointSet::release_subscriber(Consumer& consumer) {
   Subscriber* const subscriber = std::exchange(consumer.subscriber, nullptr);
   const auto entry = entries_.find(consumer.endpoint->record().id);
@@ -390,7 +393,7 @@ bool EndpointSet::resume_inlets() {
       if (inlet.held()) held.push_back(&inlet);
     });
   }
-  // Begins with another one each time: whoever comes first may take all the room there is.
+  // Begins with another producer each time, because the first one may take all the free space.
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (!held[(i + resume_turn_) % held.size()]->resume()) {
       resume_turn_ += i + 1;
@@ -411,8 +414,9 @@ void EndpointSet::tend_held(bool all) {
 }
 
 void EndpointSet::end_unpermitted() {
-  std::vector<Endpoint*>
-      endpoints;  // one that is being left goes with its last connection, at the turn's end
+  // A copy: a leaving endpoint is removed from entries_ together with its last connection, and destroyed at
+  // the turn's end.
+  std::vector<Endpoint*> endpoints;
   for (auto& [id, entry] : entries_) endpoints.push_back(entry.endpoint.get());
   for (Endpoint* const endpoint : endpoints) endpoint->end_unpermitted();
 }

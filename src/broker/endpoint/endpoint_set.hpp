@@ -1,4 +1,4 @@
-/// A topic's endpoints: joins, leaves, and which connection serves which cursor. Layer: endpoint.
+/// A topic's endpoints: joins, leaves, and the assignment of connections to cursors. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@
 
 namespace lightq::broker {
 
-/// A join's outcome.
+/// The result of a join.
 struct OpenedEndpoint {
   EndpointRecord record;
   std::string bind_uri;
   bool is_new = false;
-  std::optional<protocol::Ticket> ticket;  ///< to enter by; not of raw consumers
+  std::optional<protocol::Ticket> ticket;  ///< the ticket to connect with; none for raw consumers
 };
 
-/// Producers of a topic and transport share one endpoint; each `pull` or `sub` join has its own
-/// (docs/adr/0004). The reactor's thread.
+/// Owns a topic's endpoints, and the endpoints that could not be opened again. All producers of a transport
+/// share one endpoint. Each `pull` or `sub` join has its own (docs/adr/0004). Thread: the reactor's.
 class EndpointSet final : public EndpointHost, public OutletHost {
  public:
-  /// Told when there may be something to hand out, or room for producers.
+  /// Called when there may be messages to dispatch, or space for producers.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -47,37 +47,43 @@ class EndpointSet final : public EndpointHost, public OutletHost {
       : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
   ~EndpointSet() override;
 
-  /// `holder`: whose the ticket is to be. `connection_type`: `socket`, which is for raw consumers, only with
-  /// `pull`, and where no ticket is asked for (else not_supported).
+  /// Opens an endpoint, or returns the producers' shared one. `holder`: the user of the ticket that is
+  /// issued. `connection_type`: `socket` (raw consumers) only with `pull`, and only if the topic asks for no
+  /// ticket and, over TCP, the broker does not encrypt (else not_supported). Errors: limit_reached,
+  /// not_supported, io_error.
   Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
                               protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
                               const TicketHolder& holder = {});
-  /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
-  /// position. After an error the endpoint and its cursor are kept, and it is opened as soon as that works.
+  /// Opens an endpoint from the catalogue again, at its old port if that is free. `from`: a subscriber's
+  /// stored position. After an error the endpoint and its cursor are kept, and it is opened as soon as
+  /// possible.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
-  /// Answers how many messages the endpoint's consumers were handed. Error: endpoint_not_found, also of one
-  /// that `by` may not close.
+  /// Closes an endpoint. Returns the number of messages that were sent to its consumers. Returns 0 for the
+  /// producers' shared endpoint, which stays open until it is unused. Errors: endpoint_not_found, also for an
+  /// endpoint that `by` may not close.
   Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by);
 
-  /// Lets held producers go on, as many as find room. True if all did.
+  /// Resumes waiting producers, as many as find space. Returns true if all of them did.
   bool resume_inlets();
-  /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive; `all`: also those that have
-  /// not been seen to ask. Ends those that have gone and left nothing.
+  /// Sends a PONG to waiting producers that check the broker by ZeroMQ heartbeats. `all`: also to those that
+  /// have sent no PING yet. Ends the connections of producers that have disconnected and left nothing to
+  /// read.
   void tend_held(bool all);
-  /// Ends the connections of those who may not be here any more.
+  /// Ends the connections of users who have lost the right to be connected.
   void end_unpermitted();
-  /// Closes everything; the ports rest. `tell`: report each as closed.
+  /// Closes all endpoints. Releases their ports (PortBook::release). `tell`: reports each endpoint as closed.
   void close_all(bool tell);
-  /// Closes the endpoint that has lost this place to another, unless somebody has connected meanwhile.
+  /// Closes the endpoint that was evicted from this place, unless a peer has connected meanwhile.
   void make_room(const EndpointShares::Place& lost);
   void stop_accepting();
-  /// Nothing that consumers were handed waits in this process.
+  /// Returns true if no dispatched message waits in this process.
   [[nodiscard]] bool all_sent();
   void release_idle_memory();
 
-  /// Adds the counts and the subscribers' addresses.
+  /// Adds the counts and the subscribers' addresses to `stats`.
   void add_stats(protocol::TopicStats& stats);
-  /// Cursors of subscribers, by the names they are stored under (`subscriber_cursor_name`).
+  /// Returns the cursors of subscribers, with the names that they are stored under
+  /// (`subscriber_cursor_name`).
   [[nodiscard]] std::vector<log::NamedCursor> subscriber_cursors() const;
   static std::string subscriber_cursor_name(std::uint64_t endpoint_id) {
     return "sub:" + std::to_string(endpoint_id);
@@ -86,7 +92,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
  private:
   struct Entry {
     std::unique_ptr<Endpoint> endpoint;
-    Subscriber* subscriber = nullptr;      // sub: keeps its cursor while nobody is connected
+    Subscriber* subscriber = nullptr;      // sub: keeps its cursor while no consumer is connected
     std::uint64_t handed_to_the_gone = 0;  // messages sent to consumers that have disconnected
   };
   struct Consumer {
@@ -110,7 +116,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
   [[nodiscard]] std::optional<Error> no_connection_for(const TicketHolder& holder,
                                                        const Endpoint* shared) const;
-  /// `joined_by`: whose join it is; nothing: it was there before and opens again.
+  /// `joined_by`: the user whose join opens it; nothing: it existed before and is opened again.
   Result<Entry*> open(const EndpointRecord& record, std::optional<TicketHolder> joined_by);
   Result<void> open_again(const UnopenedEndpoints::One& unopened);
   Result<std::uint64_t> leave_unopened(const std::string& bind_uri, const Leaver& by);

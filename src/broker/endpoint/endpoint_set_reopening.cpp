@@ -1,4 +1,4 @@
-/// Endpoints that were there before the broker's start. Layer: endpoint.
+/// Opens endpoints again that existed before the broker's start. Layer: endpoint.
 #include <utility>
 
 #include "broker/endpoint/endpoint_set.hpp"

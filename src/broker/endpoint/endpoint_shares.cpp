@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Counts endpoints and chooses which to evict. Layer: endpoint.
 #include "broker/endpoint/endpoint_shares.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Result<std::vector<EndpointShares::Place>> EndpointShares::take(const Place& wan
     if (found == nullptr) {
       count(refusals_, pot == Pot::ports ? Limit::ports : Limit::endpoints_max);
       Error error = refusal(pot, verdict, wanted.user);
-      for (const Held& each : displaced) put(each.place, each.since, true);  // they stay after all
+      for (const Held& each : displaced) put(each.place, each.since, true);  // not evicted after all
       return error;
     }
     displaced.push_back(*found);
@@ -40,7 +40,8 @@ Result<std::vector<EndpointShares::Place>> EndpointShares::take(const Place& wan
   return places;
 }
 
-/// Nobody loses one to a user who has more.
+/// Returns the endpoint to evict, or null if there is none. No user loses an endpoint to a user with more
+/// endpoints.
 const EndpointShares::Held* EndpointShares::to_make_room(Pot pot, std::uint64_t user, bool only_own,
                                                          Clock::time_point now) const {
   const Held* best = nullptr;

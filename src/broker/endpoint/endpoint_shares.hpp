@@ -1,4 +1,4 @@
-/// How many plain endpoints there are and whose they are, and which make room for others. Layer: endpoint.
+/// Limits the number of plain endpoints for each user, and evicts unused ones. Layer: endpoint.
 /// docs/protocol.md, "Shares".
 #pragma once
 
@@ -21,9 +21,10 @@ namespace lightq::broker {
 
 struct ReactorContext;
 
-/// Of all reactors together, in all and of those over TCP, which have a port each: a user who has half leaves
-/// the last eighth to others (FairShare). Before somebody is refused, an endpoint that nobody was ever
-/// connected to makes room: the oldest of the user who has most. Any thread.
+/// Counts the endpoints of all reactors together, and separately those over TCP, each of which needs a port.
+/// A user who has half of the limit leaves the last eighth to others (FairShare). Before a join is refused,
+/// an endpoint to which no peer has ever connected is evicted: the oldest of the user with most endpoints.
+/// Thread: any.
 class EndpointShares {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,34 +32,35 @@ class EndpointShares {
   struct Bounds {
     std::size_t endpoints = std::numeric_limits<std::size_t>::max();
     std::size_t ports = std::numeric_limits<std::size_t>::max();
-    std::chrono::milliseconds unused_time_min{2'000};  ///< so old is one that makes room, at least
+    std::chrono::milliseconds unused_time_min{2'000};  ///< the least age of an evicted endpoint
   };
 
-  /// An endpoint.
+  /// One endpoint.
   struct Place {
-    std::uint64_t id = 0;  ///< of the endpoint
+    std::uint64_t id = 0;  ///< the endpoint's id
     TopicId topic = {};
     bool is_tcp = true;
-    std::uint64_t user = 0;  ///< who made it; 0: the administrator, or nobody knows, held to the whole alone
-    ReactorContext* at = nullptr;  ///< whose thread closes it
+    std::uint64_t user =
+        0;  ///< the user who made it; 0: the administrator or unknown, bound only by the whole limit
+    ReactorContext* at = nullptr;  ///< the reactor that closes it
   };
 
-  /// `refusals`: outlives it; null: they are not counted.
+  /// `refusals`: counts refusals; null: they are not counted. Lifetime: it outlives the shares.
   explicit EndpointShares(const Bounds& bounds, LimitCounts* refusals = nullptr)
       : bounds_(bounds), refusals_(refusals) {}
 
-  /// A place for one more endpoint, or why there is none: limit_reached. Answers those that have to be closed
-  /// now, because they have lost theirs to it.
+  /// Takes a place for one more endpoint. Returns the endpoints that were evicted for it, which the caller
+  /// must close now. Errors: limit_reached.
   Result<std::vector<Place>> take(const Place& wanted, Clock::time_point now);
-  /// It is there, whether there is room or not, and does not make room for others.
+  /// Adds an existing endpoint, even beyond the limit. It is never evicted.
   void add(const Place& place);
-  /// Somebody is connected: it does not make room for others any more.
+  /// Called when a peer has connected: the endpoint is not evicted any more.
   void used(std::uint64_t id);
-  /// It is closed. Nothing happens for one that has lost its place.
+  /// Removes a closed endpoint. Does nothing if it was evicted before.
   void give_back(std::uint64_t id);
 
   [[nodiscard]] std::size_t taken() const;
-  /// Whether a refusal of this kind is to be logged, or was a short while ago.
+  /// Returns true if a refusal by `limit` should be logged now: at most one in said_again_after.
   bool is_to_be_said(Limit limit, Clock::time_point now);
 
  private:
@@ -69,8 +71,8 @@ class EndpointShares {
   };
   struct Share {
     std::size_t endpoints = 0;
-    std::size_t ports = 0;               // of the endpoints
-    std::set<std::uint64_t> unused_tcp;  // by id: the oldest first
+    std::size_t ports = 0;               // of these, over TCP
+    std::set<std::uint64_t> unused_tcp;  // by id, the oldest first
     std::set<std::uint64_t> unused_ipc;
   };
 
@@ -89,8 +91,8 @@ class EndpointShares {
   const Bounds bounds_;
   LimitCounts* const refusals_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Held> held_;     // by id; guarded by mutex_, as all below
-  std::unordered_map<std::uint64_t, Share> shares_;  // by user; those that have any
+  std::unordered_map<std::uint64_t, Held> held_;     // by endpoint id; guarded by mutex_, as all below
+  std::unordered_map<std::uint64_t, Share> shares_;  // by user; only users with endpoints
   std::size_t ports_ = 0;
   std::unordered_map<Limit, Clock::time_point> said_;
 };

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Runs the event loop over epoll. Layer: endpoint.
 #include "broker/endpoint/event_loop.hpp"
 
 #include <sys/epoll.h>
@@ -51,7 +51,7 @@ EventLoop::EventLoop()
 }
 
 EventLoop::~EventLoop() {
-  dying_.clear();  // while all that their destructors touch is still here
+  dying_.clear();  // while the members that their destructors use exist
   if (epoll_ >= 0) close(epoll_);
   if (arrivals_ >= 0) close(arrivals_);
   if (wake_ >= 0) close(wake_);
@@ -75,7 +75,8 @@ void EventLoop::set_interest(int descriptor, Interest interest) {
   event.data.fd = descriptor;
   if (epoll_ctl(epoll_for(interest), EPOLL_CTL_MOD, descriptor, &event) == 0) return;
   const int other = epoll_for(interest) == epoll_ ? arrivals_ : epoll_;
-  // Added first: where the system has no memory or no watches left, the descriptor stays watched where it is.
+  // Added first: if the system has no memory or no watches left, the descriptor stays watched in its present
+  // instance.
   const bool moved = epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event) == 0;
   epoll_ctl(other, moved ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, descriptor, &event);
 }
@@ -154,7 +155,7 @@ void EventLoop::post_answer(Task task) {
 
 void EventLoop::wake() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);  // full: it is awake already
+  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);  // full: the loop is awake already
 }
 
 void EventLoop::run(const std::stop_token& stop) {
@@ -183,15 +184,15 @@ void EventLoop::run(const std::stop_token& stop) {
     run_by_turns();
     run_last();
     dying_.clear();
-    if (MemoryReserve::take_used()) MemoryReserve::refill();  // by a timer, or what was posted
+    if (MemoryReserve::take_used()) MemoryReserve::refill();  // used by a timer or a posted task
   }
 }
 
-/// Whatever memory is wanting for, only the source that it was for ends.
+/// Calls a source. If there is no memory, only the source that needed it ends.
 template <typename Work>
 void EventLoop::call(Source& source, Work&& work) {
   call_time_.reset();
-  if (MemoryReserve::take_used()) MemoryReserve::refill();  // by what ran before: not this source's doing
+  if (MemoryReserve::take_used()) MemoryReserve::refill();  // used by earlier work, not by this source
   try {
     work();
   } catch (const std::bad_alloc&) {
@@ -211,7 +212,7 @@ void EventLoop::run_arrivals() {
 }
 
 void EventLoop::dispatch(int descriptor, std::uint32_t what) {
-  // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
+  // Looked up again for each event: an earlier event of this turn may have closed this descriptor.
   const auto found = sources_.find(descriptor);
   if (found == sources_.end()) return;
   Source& source = *found->second;
@@ -222,7 +223,8 @@ void EventLoop::dispatch(int descriptor, std::uint32_t what) {
   });
 }
 
-/// What is left of it is run in the next turn, before what is posted meanwhile.
+/// Runs posted tasks. The tasks that exceed the turn's share run in the next turn, before tasks that are
+/// posted meanwhile.
 void EventLoop::run_mail() {
   if (taken_.empty()) {
     const std::lock_guard lock(mail_mutex_);
@@ -242,7 +244,7 @@ void EventLoop::run_mail() {
   if (taken_left_ > 0) return;
   taken_.clear();
   taken_run_ = 0;
-  taken_.swap(mail_);  // of which this turn may have been told
+  taken_.swap(mail_);  // this turn may have consumed their wake-up
   taken_left_ = taken_.size();
 }
 
@@ -271,7 +273,7 @@ void EventLoop::run_soon() {
 }
 
 void EventLoop::run_by_turns() {
-  // Who asks again while it is called waits for the next turn.
+  // A source that asks again while it is called waits for the next turn.
   for (std::size_t left = by_turns_.size(); left > 0; --left) {
     Source* const source = by_turns_.front();
     by_turns_.pop_front();

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Checks the tickets and keys of ZeroMQ peers. Layer: endpoint.
 #include "broker/endpoint/gate.hpp"
 
 namespace lightq::broker {
@@ -26,7 +26,7 @@ std::string_view Gate::stranger_objection(TicketHolder& holder) const {
   return tickets_ == nullptr ? std::string_view() : admit({}, holder);
 }
 
-/// The last question: who is let in counts.
+/// Admits a peer after all other checks, and counts it as a connection of its user.
 std::string_view Gate::admit(const TicketHolder& shown, TicketHolder& holder) const {
   const TicketHolder counted = is_open() ? TicketHolder{shown.sharer(), shown.generation} : shown;
   if (quota_ != nullptr && !quota_->take(counted.user)) return "more connections than its user may have";

@@ -1,5 +1,5 @@
-/// Who may come in by ZeroMQ: at a topic's plain endpoint, at the control socket, and at the sessions' door.
-/// Layer: endpoint.
+/// Decides which ZeroMQ peers are admitted: at a topic's plain endpoint, at the control socket, and at the
+/// sessions' listener. Layer: endpoint.
 #pragma once
 
 #include <optional>
@@ -15,50 +15,54 @@
 
 namespace lightq::broker {
 
-/// Everybody, or who shows a ticket for one topic and role; encrypted or not. An encrypted gate takes the
-/// mechanism CURVE alone, and where it asks for a ticket, the client's key is the ticket. The reactor's
-/// thread.
+/// Admits all peers, or only peers that show a ticket for one topic and role. A gate may require encryption:
+/// then it accepts only the mechanism CURVE, and where it asks for a ticket, the client's registered key is
+/// the ticket. Thread: the reactor's.
 class Gate {
  public:
-  /// Everybody may.
+  /// Makes a gate that admits all peers.
   Gate() = default;
-  /// Who shows a ticket that is good for `grant` may. The others outlive it.
+  /// Makes a gate that admits peers with a valid ticket for `grant` that names no user. Lifetime: `tickets`
+  /// and `now` outlive the gate.
   Gate(const TicketKey& tickets, const WallClock& now, const Grant& grant)
       : tickets_(&tickets), now_(&now), grant_(grant) {}
-  /// … as long as its holder may, by `access`, do that with the topic of this name; the one before knows of
-  /// nobody.
+  /// Makes a gate that admits peers with a valid ticket for `grant`, as long as `access` permits `grant` to
+  /// the ticket's holder. `topic`: the topic's name. Lifetime: `tickets`, `now` and `access` outlive the
+  /// gate.
   Gate(const TicketKey& tickets, const WallClock& now, const Grant& grant, const AccessTable& access,
        const TopicName& topic)
       : tickets_(&tickets), now_(&now), grant_(grant), access_(&access), topic_(topic) {}
 
-  /// From now on everybody may. Who shows what would let him in comes as its holder, anybody else as one of
-  /// the strangers (FairShare).
+  /// Admits all peers from now on. A peer with a valid ticket or key is admitted as its holder. Any other
+  /// peer is admitted as an unauthenticated client; together these have the quota of one user.
   void open() { open_ = true; }
-  /// Nobody comes in any more but by CURVE, to the server with this key. `keys`: those that clients have
-  /// registered, for a gate that is not open; all outlive it.
+  /// From now on admits only CURVE peers that use the key of `server`. `keys`: the keys that clients have
+  /// registered, for a gate that is not open. Lifetime: both outlive the gate.
   void encrypt(const CurveKeyPair& server, const ClientKeys* keys) {
     curve_ = &server;
     keys_ = keys;
   }
-  /// Of an encrypted gate that is open: who has one of these keys may. They outlive it.
+  /// Restricts an open gate that encrypts to clients with one of these keys. Lifetime: they outlive the gate.
   void allow_only(const std::set<CurvePublicKey>& keys) { allowed_ = &keys; }
 
-  /// Who is let in takes one of the connections of its user; whoever ends the connection gives it back, where
-  /// the connection has a holder. It outlives the gate.
+  /// From now on counts each admitted peer as a connection of its user. The code that ends the connection
+  /// gives it back to the quota if the connection has a holder. Lifetime: `quota` outlives the gate.
   void count(ConnectionQuota& quota) { quota_ = &quota; }
 
   [[nodiscard]] bool is_open() const { return open_ || tickets_ == nullptr; }
-  /// Null: nothing is encrypted.
+  /// Returns the server's keys. Null: the gate does not encrypt.
   [[nodiscard]] const CurveKeyPair* curve() const { return curve_; }
-  /// Why the ticket does not let its bearer in, for the log; empty: it does, and it is `holder`'s. Lives as
-  /// long as the program.
+  /// Checks a ticket. Returns the reason for a refusal, for the log, as static text. Returns an empty text,
+  /// and sets `holder`, if the peer is admitted.
   [[nodiscard]] std::string_view objection(std::string_view id, std::string_view secret,
                                            TicketHolder& holder) const;
-  /// The same of the key that a client has shown to have.
+  /// Checks a key that the client has proved to own. Returns the reason for a refusal, for the log, as static
+  /// text. Returns an empty text, and sets `holder`, if the peer is admitted.
   [[nodiscard]] std::string_view key_objection(const CurvePublicKey& key, TicketHolder& holder) const;
-  /// The same of who shows nothing, at a gate that is open.
+  /// Checks a peer that shows no ticket, at an open gate. Returns the reason for a refusal, for the log, as
+  /// static text. Returns an empty text, and sets `holder`, if the peer is admitted.
   [[nodiscard]] std::string_view stranger_objection(TicketHolder& holder) const;
-  /// Whether who came in with a ticket of this holder may still be there.
+  /// Returns true if a peer that was admitted with a ticket of this holder may stay connected.
   [[nodiscard]] bool permits(const TicketHolder& holder) const;
 
  private:
@@ -80,7 +84,8 @@ class Gate {
   ConnectionQuota* quota_ = nullptr;
 };
 
-/// The gate of a topic's endpoints for a role: open if the topic is, or all are; encrypted if all are.
+/// Returns the gate of a topic's endpoints for a role. It is open if the topic is open, or all topics are. It
+/// encrypts if the broker encrypts.
 Gate gate_of(const TicketKey& tickets, const WallClock& now, const EndpointSettings& settings,
              const AccessTable& access, const TopicDefinition& topic, EndpointRole role);
 

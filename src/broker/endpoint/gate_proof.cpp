@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// The connection attempts by which gates are tested at the broker's start. Layer: endpoint.
 #include "broker/endpoint/gate_proof.hpp"
 
 #include <chrono>
@@ -48,7 +48,7 @@ Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant&
                  "data endpoints let in a client " + whom +
                      ": the broker does not start with endpoints that anybody can enter"};
   };
-  constexpr auto lifetime = 1min;  // which every ticket_ms permits
+  constexpr auto lifetime = 1min;  // a lifetime that every ticket_ms permits
   const TicketKey other_key(TicketKey::random_bytes());
   const auto good = tickets.issue(grant, lifetime, now);
   const auto of_other_key = other_key.issue(grant, lifetime, now);

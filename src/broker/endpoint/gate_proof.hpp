@@ -1,4 +1,4 @@
-/// Proves that a gate keeps strangers out. Layer: endpoint.
+/// Tests that a gate refuses unauthorized peers. Layer: endpoint.
 #pragma once
 
 #include <lightq/base/result.hpp>
@@ -7,10 +7,17 @@
 
 namespace lightq::broker {
 
-/// Plays the strangers that must not get in: one without a ticket, one whose ticket is nonsense, one whose
-/// ticket has another key, and one whose ticket is for something else; and one with a good ticket for
-/// `grant`, who must. In memory, by the code that connections run. Error: internal, naming who was let in or
-/// not.
+/// Tests that `gate` refuses unauthorized peers and admits an authorized one. Runs in memory, with the code
+/// that connections use.
+///
+/// The gate must refuse:
+/// - a peer without a ticket, with an empty one, or with a wrong secret;
+/// - a peer with another broker's ticket, or with a ticket for another topic or role;
+/// - a peer with a ticket that has expired or ends too late;
+/// - a peer with the ticket of a user without permission, or of another administrator's password.
+///
+/// It must admit a peer with a valid ticket for `grant`. Errors: internal, which names the client that was
+/// wrongly admitted or refused.
 Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant& grant, Timestamp now);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Which groups of a topic a question about rights is about. docs/protocol.md, "Users". Layer: endpoint.
+/// The groups of a topic that a check of rights is about. docs/protocol.md, "Users". Layer: endpoint.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,27 @@
 
 namespace lightq::broker {
 
-/// A right on `TOPIC` fits every scope; one on `TOPIC:GROUP` fits the groups that its second part stands for.
-/// A consumer's own cursor counts as a group of its name. One without a name, and reading by offset, have the
-/// empty name, which only stars stand for.
+/// The part of a topic to which a right must extend. A right on `TOPIC` fits every scope. A right on
+/// `TOPIC:GROUP` fits the groups that match its second part. A consumer's own cursor counts as a group of its
+/// name. A cursor without a name, and reading by offset, have the empty name, which only stars match.
 class GroupScope {
  public:
-  /// The topic as a whole: a right on some of its groups does not do.
+  /// The whole topic. A right on some of its groups is not enough.
   static GroupScope whole_topic() { return {Kind::whole_topic, {}}; }
-  /// At least one group, whichever: which one is asked later.
+  /// At least one group, no matter which: the group itself is checked later.
   static GroupScope some_group() { return {Kind::some_group, {}}; }
   /// One group or cursor.
   static GroupScope of(std::string_view name) { return {Kind::one_group, std::string(name)}; }
-  /// What consumers of a plain endpoint of this role have: the default group, or no name.
+  /// The group of consumers of a plain endpoint of this role: the default group for `pull`, the empty name
+  /// for `sub`. For `produce`: the whole topic.
   static GroupScope of_plain(EndpointRole role) {
     if (role == EndpointRole::produce) return whole_topic();
     return of(role == EndpointRole::pull ? protocol::default_group : std::string_view());
   }
 
-  /// The name of the one group; empty: it has none, or the question is about more.
+  /// Returns the name of the one group. Empty: it has none, or the scope is not one group.
   [[nodiscard]] const std::string& group() const { return name_; }
-  /// `pattern`: the second part of a right's, if it has one.
+  /// Returns true if a right with this second part fits the scope. Nothing: the right has no second part.
   [[nodiscard]] bool fits(std::optional<std::string_view> pattern) const {
     if (!pattern || kind_ == Kind::some_group) return true;
     return kind_ == Kind::one_group && protocol::fits_pattern(name_, *pattern);

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Queues unauthenticated connections and evicts the oldest. Layer: endpoint.
 #include "broker/endpoint/handshake_queue.hpp"
 
 #include <algorithm>

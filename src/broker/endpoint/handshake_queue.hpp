@@ -1,4 +1,4 @@
-/// Connections that have not said who they are, and which of them makes room. Layer: endpoint.
+/// Limits unauthenticated connections, and chooses which to evict. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@
 
 namespace lightq::broker {
 
-/// A thread keeps so many strangers and no more. One too many ends the one that has been silent longest: who
-/// means well is through within milliseconds, while those who fill the queue wait in it, so that even then
-/// there is a place for the next who comes. Where a source has more than an eighth of all, of the one that
-/// has most: who fills it from one address ends his own. One thread.
+/// Keeps a bounded number of a thread's unauthenticated connections. One too many evicts the oldest. An
+/// honest client authenticates within milliseconds, while the connections of a flood stay in the queue. So
+/// even during a flood there is a place for the next client. If one source has more than an eighth of the
+/// bound, the oldest connection of the source with most is evicted instead: a flood from one address evicts
+/// its own connections. Thread: one.
 class HandshakeQueue {
  public:
-  /// `why`: told of one that is ended.
+  /// `why`: the reason with which an evicted connection is closed.
   explicit HandshakeQueue(std::size_t connections_max,
                           std::string why =
                               "too many connections that have not said who they are; this was the oldest, of "
@@ -28,30 +29,30 @@ class HandshakeQueue {
   HandshakeQueue(const HandshakeQueue&) = delete;
   HandshakeQueue& operator=(const HandshakeQueue&) = delete;
 
-  /// A new one, before it starts; `source`: RequestSource::key of its peer. May end another, whose owner
-  /// hears of it within the call: not from within a connection's own callbacks.
+  /// Adds a new connection, before it starts. `source`: RequestSource::key of its peer. May evict another
+  /// connection and calls its owner within this call. Requires: not called within a callback of a connection.
   void enter(Connection& connection, const std::string& source);
-  /// No descriptor is free for who comes next: of those who wait an eighth ends, as for want of a place.
-  /// Calls as enter().
+  /// Evicts an eighth of the connections, because no descriptor is free for the next one. Calls their owners
+  /// within this call. Requires: not called within a callback of a connection.
   void make_room();
-  /// It has said who it is, or ended. Nothing happens the second time.
+  /// Removes a connection that has authenticated or ended. Does nothing if it is not there.
   void leave(const Connection& connection);
 
   [[nodiscard]] std::size_t size() const { return places_.size(); }
-  /// Connections ended for want of a place, ever.
+  /// Returns the number of connections evicted since the start.
   [[nodiscard]] std::uint64_t displaced() const { return displaced_; }
 
  private:
-  using Waiting = std::map<std::uint64_t, Connection*>;  // by number: the oldest first
+  using Waiting = std::map<std::uint64_t, Connection*>;  // by number, the oldest first
   using Sources = std::unordered_map<std::string, Waiting>;
   struct Place {
     Sources::value_type* source;
     std::uint64_t number;
   };
-  /// In the order in which they make room.
+  /// Orders the sources: the first one is the next to lose a connection.
   struct Rank {
     std::size_t connections;
-    std::uint64_t oldest;  // number of the one that has been silent longest
+    std::uint64_t oldest;  // the number of its oldest connection
     Sources::value_type* source;
     bool operator<(const Rank& other) const;
   };
@@ -63,7 +64,7 @@ class HandshakeQueue {
   const std::size_t connections_max_;
   const std::string why_;
   std::uint64_t entered_ = 0;
-  Sources sources_;  // those that have any; each stays where it is in memory
+  Sources sources_;  // only sources with connections; an entry keeps its address
   std::set<Rank> ranks_;
   Waiting all_;
   std::unordered_map<const Connection*, Place> places_;

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// A topic at work: publishing, dispatch, disk jobs and the clean stop. Layer: endpoint.
 #include "broker/endpoint/hosted_topic.hpp"
 
 #include <algorithm>
@@ -16,9 +16,10 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
-constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // of cursors, and in the producers' file
+// The topic's own user as the owner of cursors, and in the producers' file.
+constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
-// Long enough for a ring to notice that it is idle and give its memory back.
+// Long enough for a ring to notice that it is idle and to release its memory.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
 }  // namespace
@@ -50,7 +51,7 @@ HostedTopic::~HostedTopic() {
   context_.loop.cancel_soon(*this);
   context_.loop.cancel(retention_timer_);
   context_.loop.cancel(group_timer_);
-  storage_.log = topic_.release_log();  // goes last
+  storage_.log = topic_.release_log();  // is destroyed last
 }
 
 Result<void> HostedTopic::reopen(const EndpointRecord& record) {
@@ -58,7 +59,7 @@ Result<void> HostedTopic::reopen(const EndpointRecord& record) {
 }
 
 protocol::TopicStats HostedTopic::stats() {
-  topic_.groups().give_up_dropped();  // so that nobody walks over it for each request
+  topic_.groups().give_up_dropped();  // so that no request walks over dropped messages
   auto stats = topic_.stats(context_.now());
   endpoints_.add_stats(stats);
   stats.open_by_broker = context_.settings.open_topics;
@@ -73,12 +74,13 @@ PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
   return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
-/// With each password the topic's own user has another number, but producers and cursors are still its own.
+/// Returns the owner under which producers and cursors of `user` are kept. The topic's own user gets another
+/// id with each password, but keeps its producers and cursors.
 std::uint64_t HostedTopic::owner_for(std::uint64_t user) const {
   return context_.access.is_topics_own(user, definition().id) ? topics_own_user : user;
 }
 
-/// Returns true if the owner of a cursor was deleted. Anybody may take over what was its.
+/// Returns true if the owner of a cursor was deleted. Any user may then take the cursor over.
 bool HostedTopic::is_gone(std::uint64_t owner) const {
   if (owner == 0 || owner == FairShare::strangers) return false;
   if (owner == topics_own_user) return !context_.access.has_own_user(definition().id);
@@ -89,7 +91,7 @@ ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wante
                                                  ProducerTable::Opener opener) {
   opener.user = owner_for(opener.user);
   const auto opened = producers_.open(wanted, producer, opener);
-  context_.loop.call_soon(*this);  // to save what is new, and to admit it
+  context_.loop.call_soon(*this);  // to save and admit a new producer
   return opened;
 }
 
@@ -108,7 +110,8 @@ void HostedTopic::detach_consumer(SessionConsumer& consumer) {
   session_consumers_changed();
 }
 
-/// Nobody is called back at once: held producers, too, go on in a turn of the loop's own.
+/// Calls no consumer or producer within this call: waiting producers, too, resume in a later turn of the
+/// loop.
 void HostedTopic::session_consumers_changed() {
   resume_soon_ = true;
   want_pump();
@@ -152,7 +155,7 @@ void HostedTopic::want_pump() {
 std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
                                                   std::uint64_t message_bytes_max, CodecSet codecs) {
   last_active_ = context_.now();
-  want_ticks();  // what is kept of it is given back when nobody has read for a while
+  want_ticks();  // memory that is kept for reading is released after a while without reads
   return topic_.read_slice(walk, end, message_bytes_max, codecs);
 }
 
@@ -182,7 +185,8 @@ std::uint64_t HostedTopic::batch_bytes_max() const {
   return most;
 }
 
-/// After each append: what an operator should know of it, and how much a start has to read.
+/// Called after each append. Logs when writing begins to fail and when it works again. Counts the bytes that
+/// a start has to read to know the producers.
 PublishOutcome HostedTopic::report(PublishOutcome outcome, std::uint64_t bytes) {
   if (outcome == PublishOutcome::accepted) storage_.producers->appended(bytes);
   if (outcome != PublishOutcome::accepted && topic_.held_by_disk() && !std::exchange(warned_of_disk_, true)) {
@@ -207,11 +211,11 @@ void HostedTopic::resume_held() {
   const bool inlets = endpoints_.resume_inlets();
   held_ = !producers_.resume() || !inlets;
   topic_.set_producers_held(held_);
-  context_.loop.call_soon(*this);  // what they published is to be handed out
+  context_.loop.call_soon(*this);  // dispatches the messages that they published
 }
 
 void HostedTopic::consumers_changed() {
-  resume_held();  // `direct` reads while somebody is connected
+  resume_held();  // a `direct` topic accepts messages only while a consumer is connected
   context_.loop.call_soon(*this);
   want_ticks();
 }
@@ -231,7 +235,7 @@ void HostedTopic::pump() {
   published();
 }
 
-/// The time of what was published is near enough.
+/// Uses the time of the last publication, which is precise enough.
 void HostedTopic::published() {
   if (stopping_) return;
   const auto pumped = consumers_.pump(context_.loop.call_time());
@@ -246,8 +250,8 @@ void HostedTopic::published() {
   want_ticks();
 }
 
-/// What is not acknowledged in time, was rejected for a while, or could not be read is looked at by the next
-/// pump.
+/// Sets a timer for the next pump. It handles messages that were not acknowledged in time, were rejected with
+/// a delay, or were unavailable.
 void HostedTopic::arm_group_timer() {
   const SteadyTime next = topic_.next_timer();
   if (next >= group_timer_at_) return;
@@ -294,12 +298,12 @@ void HostedTopic::maintain(Timestamp now) {
   const Offset written_before = storage_.write_behind->written_offset();
   topic_.log().maintain(now);
   look_after_writing_behind(written_before, now);
-  // What is to be written behind is written a piece at a turn, so that other topics get theirs.
+  // Write-behind writes one piece a turn, so that other topics get their turns.
   if (storage_.write_behind->more_to_write()) context_.loop.call_soon(*this);
 }
 
-/// Messages that stay in memory for a second, without any being written, are more than lateness: the operator
-/// is told, and the disk is tried now and then only, since a try that fails may be slow.
+/// Detects that write-behind has written nothing for a second although messages wait. Then it logs an error
+/// and lets the disk be tried only once a second, because an attempt that fails may be slow.
 void HostedTopic::look_after_writing_behind(Offset written_before, Timestamp now) {
   const Offset written = storage_.write_behind->written_offset();
   const bool all_written = written == topic_.log().next_offset();
@@ -318,14 +322,15 @@ void HostedTopic::look_after_writing_behind(Offset written_before, Timestamp now
       where + "its messages stay in memory, the disk cannot be written: " + topic_.log().last_error().text());
 }
 
-/// Something waits to be written: memory's messages of a queue_file topic, or cursors that could not be.
+/// Returns true if something waits to be written: a queue_file topic's messages in memory, or cursors that
+/// could not be saved.
 bool HostedTopic::unsaved() const {
   const bool behind = storage_.write_behind != nullptr &&
                       storage_.write_behind->written_offset() < topic_.log().next_offset();
   return behind || cursors_failed_;
 }
 
-/// Old messages go even if nothing else happens: a tick now and then sees to it.
+/// Sets a timer for a tick, so that old messages are removed even if nothing else happens.
 void HostedTopic::arm_retention() {
   const auto retention_ms = definition().settings.retention_ms;
   if (retention_ms == 0 || topic_.log().stored_bytes() == 0) return;
@@ -354,7 +359,7 @@ void HostedTopic::start_disk_job(Timestamp now) {
 void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
   ++jobs_out_;
   context_.disk.submit(std::move(job), [this, &loop = context_.loop](std::unique_ptr<log::DiskJob> ran) {
-    // Shared only because a std::function must be copyable.
+    // A shared_ptr only because a std::function must be copyable.
     std::shared_ptr<log::DiskJob> shared = std::move(ran);
     loop.post_answer([this, shared] { job_done(*shared); });
   });
@@ -373,15 +378,14 @@ void HostedTopic::job_done(log::DiskJob& job) {
   }
   if (!stopping_) {
     const Timestamp now = context_.now();
-    save_producers(now);  // what was not durable yet
-    start_disk_job(now);  // a flush that was asked for meanwhile
+    save_producers(now);  // a snapshot may have waited until the log was durable
+    start_disk_job(now);  // for a flush that was requested meanwhile
   }
   if (jobs_out_ > 0) return;
   if (when_idle_) when_idle_();
 }
 
-/// On a full disk, what is saved goes before files that only wait to be written again; the next try finds
-/// room.
+/// On a full disk, deletes files that are only kept for recycling, so that the next save finds space.
 void HostedTopic::make_way(const Result<void>& saved) {
   const bool lacks_space = !saved && saved.error().code == ErrorCode::no_space;
   if (lacks_space && storage_.segments != nullptr) storage_.segments->free_disk();
@@ -393,8 +397,8 @@ void HostedTopic::save_producers(Timestamp now) {
   if (snapshot) submit(storage_.save_producers(std::move(*snapshot)));
 }
 
-/// Nobody waits for what the disk does not do: who waits to begin, or for what it sent to become durable, is
-/// told.
+/// Admits producers after their ids are saved. If the disk fails, ends the producers that wait to be
+/// admitted, or for their batches to become durable.
 void HostedTopic::admit_producers() {
   const bool sync_failed = storage_.segments != nullptr && storage_.segments->poisoned();
   if (sync_failed) {
@@ -424,7 +428,7 @@ void HostedTopic::producers_saved(const Result<void>& result) {
   make_way(result);
   storage_.producers->saved(result.ok());
   producers_lack_space_ = !result && result.error().code == ErrorCode::no_space;
-  hurry_producers();  // what waited for it may go
+  hurry_producers();  // files that waited for the save may be deleted
   if (!stopping_) want_ticks();
   if (!result) end_waiting_producers(result.error());
   settle_purges();
@@ -433,8 +437,8 @@ void HostedTopic::producers_saved(const Result<void>& result) {
     context_.sink.error("topic " + definition().name.text() + ": its producers: " + result.error().text());
 }
 
-/// Writes nothing where nothing has changed. The log is closed last: its mark says that the cursors are on
-/// disk, too.
+/// Writes nothing if nothing has changed. Closes the log last: its mark also states that the cursors are on
+/// disk.
 void HostedTopic::flush_for_stop() {
   const std::string where = "topic " + definition().name.text() + ": ";
   auto flushed = topic_.log().flush();

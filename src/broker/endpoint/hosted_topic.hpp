@@ -1,5 +1,5 @@
-/// A topic at work on a reactor: its log's housekeeping, its endpoints, and the flow between them. Layer:
-/// endpoint.
+/// A topic at work on a reactor: its log's maintenance, its endpoints, and the message flow between them.
+/// Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,11 @@
 
 namespace lightq::broker {
 
-/// The reactor's thread. A message's way: inlet → publish → log → pump → outlet.
+/// Runs a topic: owns its storage, delivery state and endpoints, and connects them. A message's path is inlet
+/// → publish → log → pump → outlet. Thread: the reactor's.
 class HostedTopic final : public EventLoop::Source, private InletHost, private EndpointSet::Listener {
  public:
-  /// Whoever calls `tick` about every 100 ms for topics that asked for it.
+  /// Calls `tick` about every 100 ms for each topic that asked for it.
   class Ticker {
    public:
     virtual ~Ticker() = default;
@@ -36,134 +37,147 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   [[nodiscard]] const TopicDefinition& definition() const { return topic_.definition(); }
   EndpointSet& endpoints() { return endpoints_; }
-  /// Opens a remembered endpoint again; a subscriber's goes on at its stored position.
+  /// Opens an endpoint from the catalogue again. A subscriber continues at its stored position. Errors: see
+  /// EndpointSet::reopen.
   Result<void> reopen(const EndpointRecord& record);
   [[nodiscard]] protocol::TopicStats stats();
 
-  // What the control socket asks (hosted_topic_commands.cpp).
+  // Commands of the control socket (hosted_topic_commands.cpp).
 
   using Answered = std::function<void(const Result<std::uint64_t>&)>;
-  /// Forgets the group. `answered`, perhaps at once: it stays forgotten over a kill of the broker; or
-  /// group_not_found, group_in_use; or io_error, no_space: it is so until the broker ends.
+  /// Deletes the group. Calls `answered`, perhaps within this call, when the deletion survives a kill of the
+  /// broker. Errors: group_not_found, group_in_use, shutting_down. After io_error or no_space the group stays
+  /// deleted only until the broker ends.
   void delete_group(const std::string& group, const Answered& answered);
-  /// Nothing is handed out to anybody until it is called off.
+  /// Pauses or resumes dispatch to all consumers of the topic.
   void set_paused(bool paused);
-  /// The same of one group. `answered`, as above.
+  /// Pauses or resumes dispatch to one group. Calls `answered`, perhaps within this call, when the change
+  /// survives a kill of the broker. Errors: group_not_found, shutting_down. After io_error or no_space the
+  /// change lasts only until the broker ends.
   void set_group_paused(const std::string& group, bool paused, const Answered& answered);
-  /// The group goes on behind all that is stored. `answered`, as above: how many messages it passes over.
+  /// Moves the group past all stored messages. Calls `answered`, perhaps within this call, when that survives
+  /// a kill of the broker. The result is the number of messages that the group had not processed. Errors:
+  /// group_not_found, shutting_down. After io_error or no_space the change lasts only until the broker ends.
   void purge_group(const std::string& group, const Answered& answered);
-  /// Every group and subscriber does, and what is stored is dropped. `answered`, as above: how many messages.
+  /// Moves every group and subscriber past all stored messages, and drops the messages. Calls `answered`,
+  /// perhaps within this call, when that survives a kill of the broker. The result is the number of messages
+  /// that were stored. Errors: io_error, no_space, shutting_down.
   void purge(const Answered& answered);
 
-  /// Housekeeping. False: nothing more to do until something happens; tick_wanted will ask again.
+  /// Does periodic work. Returns false if there is nothing more to do until something happens. The topic then
+  /// calls tick_wanted again.
   bool tick();
   void on_ready() override { pump(); }
 
   // Sessions.
 
-  /// Opens the producer `wanted`, new or known, for a client of `opener`'s user. Without a refusal,
-  /// `producer` is told what becomes of its batches until it detaches or is ended.
+  /// Opens the producer `wanted`, new or known, for a client of `opener`'s user. Unless it is refused,
+  /// `producer` is called with the results of its batches until it detaches or is ended.
   ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
                                       ProducerTable::Opener opener);
   void detach_producer(SessionProducer& producer) {
     producers_.detach(producer);
-    want_ticks();  // when it was in use last is saved
+    want_ticks();  // its last use is saved
   }
   [[nodiscard]] const TopicProducers& producers() const { return producers_; }
 
-  /// `consumer`, of `user`, begins as asked. Without a refusal (Code::ok) it is told of what happens, in
-  /// later turns of the loop, until it detaches or is ended.
+  /// Opens `consumer`, of `user`, as `asked` describes. Unless it is refused (a code other than Code::ok),
+  /// `consumer` is called in later turns of the loop until it detaches or is ended.
   TopicConsumers::Refusal open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
                                         std::uint64_t user = 0);
-  /// What it was delivered and has not acknowledged goes to others.
+  /// Detaches the consumer. Messages in flight to it are delivered to other consumers.
   void detach_consumer(SessionConsumer& consumer);
-  // Of a consumer that is not attached (ended a moment ago) the following are passed over.
-  /// False: more than the protocol allows.
+  // The following calls are ignored if the consumer is not attached, because it was ended a moment ago.
+  /// Adds credit. Returns false if that is more than the protocol allows.
   bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected);
   void extend(SessionConsumer& consumer, const session::Extend& extended);
-  /// How long a consumer may keep a message from its group.
+  /// Returns the longest time for which a consumer may keep a message from its group: by its ack timeout, a
+  /// reject with a delay, or an extension.
   [[nodiscard]] std::uint64_t redelivery_ms_max() const { return context_.settings.groups.redelivery_ms_max; }
-  /// The consumer has messages whose time to be acknowledged is not over.
+  /// Returns true if the consumer has messages in flight that it can still acknowledge in time.
   [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const {
     return consumers_.has_in_flight(consumer);
   }
-  /// Members of the consumer's group belong to other users.
+  /// Returns true if the consumer's group has members of other users.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const {
     return consumers_.shares_group_with_others(consumer);
   }
-  /// The consumer's group goes on there. The offset that comes next. Errors: io_error, see GroupSet::seek.
+  /// Moves the consumer's group to `to`. Returns the offset that comes next. Errors: io_error, see
+  /// GroupSet::seek.
   Result<Offset> seek(SessionConsumer& consumer, session::Place to);
-  /// A consumer that was not writable is: hand out soon.
+  /// Called when a consumer becomes writable again. Dispatches messages soon.
   void consumer_writable(SessionConsumer& consumer);
-  /// For `read`: records from `walk`'s place on, at most so many payload bytes (one record in any case),
-  /// before `end`. Nothing: the end of the range or of the log, or it is walk.unavailable(). What had to be
-  /// passed over is in walk.loss().
+  /// Returns records for the session's `read`: from `walk`'s position on, before `end`. They have at most
+  /// `message_bytes_max` payload bytes, but there is at least one record. Returns nothing at the end of the
+  /// range or of the log, or if walk.unavailable(). walk.loss() counts the records that were skipped.
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
-  /// A batch is going to be stored and handed out: a step of fetch_ahead, whose first finds this object
-  /// fetched.
+  /// Prefetches the memory that storing and dispatching a batch needs, in steps (see base/fetch_ahead.hpp).
+  /// Requires: before step 0 this object itself was fetched.
   void fetch_ahead_for_input(unsigned step) const;
-  /// Where a batch may be put together that is stored next, if it is sound: see Log::place_for_next.
+  /// Returns memory of the log in which the batch that is stored next can be assembled before it is checked:
+  /// see Log::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) { return topic_.place_for_next(bytes); }
-  /// Stores a batch that is the producer's next one.
+  /// Stores the producer's next batch.
   PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
-  /// False: take nothing from producers now.
+  /// Returns false if nothing may be taken from producers now.
   [[nodiscard]] bool accepting() const override { return !stopping_ && topic_.accepting(); }
-  /// What has been published is to be handed out.
+  /// Dispatches the messages that have been published.
   void published() override;
-  /// Somebody waits until what is in the log now is durable.
+  /// Requests a flush of the log up to its present end, for a client that waits until that is durable.
   void want_flush();
-  /// `producer` found no room, and waits for `resume`.
+  /// Called when `producer` found no space for a batch. It waits until its `resume` is called.
   void producer_held(SessionProducer& producer) {
     producers_.note_held(producer);
     inlet_held();
   }
-  /// `producer` waits until more is durable than now.
+  /// Calls `producer` when the durable offset has moved.
   void await_durable(SessionProducer& producer) { producers_.await_durable(producer); }
   [[nodiscard]] bool held_by_disk() const { return topic_.held_by_disk(); }
-  /// What is in the log survives the broker.
+  /// Returns true if messages in the log survive the broker's end.
   [[nodiscard]] bool is_durable() const { return storage_.segments != nullptr; }
   [[nodiscard]] Offset next_offset() const { return topic_.log().next_offset(); }
   [[nodiscard]] Offset durable_offset() const { return topic_.log().durable_offset(); }
-  /// Of the log: offsets of another one mean nothing.
+  /// Returns the log's incarnation. Offsets of another incarnation have no meaning here.
   [[nodiscard]] std::uint64_t incarnation() const { return storage_.lives.incarnation(); }
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
   }
-  /// So many messages were refused, for they are longer.
+  /// Counts messages that were refused because they are too long.
   void count_too_long(std::uint64_t messages) {
     count(context_.settings.limits_reached, Limit::message_bytes_max, messages);
   }
-  /// The longest batch that can ever be stored.
+  /// Returns the length in bytes of the longest batch that can ever be stored.
   [[nodiscard]] std::uint64_t batch_bytes_max() const;
 
-  // A clean stop, in this order.
+  // A clean stop: these functions are called in this order.
 
-  /// Takes nothing more from anybody and hands out nothing more; what was handed out still leaves. Sessions
-  /// are told `why`.
+  /// Accepts and dispatches nothing more. Dispatched messages are still sent. Ends the sessions' producers
+  /// and consumers with `why`.
   void begin_stop(session::Code why);
   [[nodiscard]] bool all_sent() { return endpoints_.all_sent(); }
-  /// Flushes the log and the cursors, on this thread.
+  /// Saves the log, the producers and the cursors, and closes the log. Blocks this thread.
   void flush_for_stop();
 
-  /// No disk job is out: the topic may be destroyed.
+  /// Returns true if no disk job is running or waiting: the topic may be destroyed.
   [[nodiscard]] bool idle_on_disk() const { return jobs_out_ == 0; }
-  /// Called when idle_on_disk becomes true; for a topic that is only waiting to be destroyed.
+  /// Sets a function that is called when idle_on_disk becomes true: for a topic that only waits to be
+  /// destroyed.
   void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
-  /// Gives what it has on disk to `heir` at the end of its destructor, to be deleted.
+  /// Sets `heir`, which receives the topic's storage at the end of the destructor, to delete the files.
   void bequeath(StorageHolder::Heir heir) { held_storage_.heir = std::move(heir); }
 
  private:
-  /// What is to be dropped, once the producers' file has come behind it.
+  /// A purge that drops its messages once the saved producers do not depend on them.
   struct PendingPurge {
     Offset before;
     std::uint64_t messages = 0;
-    std::uint64_t change = 0;  // of the producers
+    std::uint64_t change = 0;  // the change of the producers that must be saved first
     Answered answered;
-    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
+    SteadyTime give_up{};  // on a full disk: saving is retried until then
   };
 
   // InletHost
@@ -231,24 +245,24 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   const std::size_t batch_bytes_target_;
   bool stopping_ = false;
   bool held_ = false;
-  bool resume_soon_ = false;  // at the next pump, those that are held may find room
+  bool resume_soon_ = false;  // the next pump resumes producers that wait for space
   bool warned_of_disk_ = false;
   bool warned_of_unavailable_ = false;
   bool writing_behind_fails_ = false;
-  Timestamp behind_since_;  // of a queue_file topic: without progress; 0: nothing waits to be written
-  Timestamp write_again_;   // while writing_behind_fails_: not before
+  Timestamp behind_since_;  // of a queue_file topic: since when nothing was written; 0: nothing waits
+  Timestamp write_again_;   // while writing_behind_fails_: the next attempt is not before
   bool ticking_ = false;
   bool log_job_out_ = false;
   bool cursor_job_out_ = false;
   bool producers_failed_ = false;
-  bool producers_lack_space_ = false;  // to be saved, the last time
-  std::uint64_t hurried_change_ = 0;   // of the producers, which dropped segments wait for
-  bool told_of_dropped_ = false;       // before the producers were saved
+  bool producers_lack_space_ = false;  // the last save of the producers found no space
+  std::uint64_t hurried_change_ = 0;   // the change of the producers that dropped segments wait for
+  bool told_of_dropped_ = false;  // it was logged that messages are dropped before the producers are saved
   bool told_of_failed_sync_ = false;
   bool flush_wanted_ = false;
-  Offset durable_known_;  // to those who wait for it
+  Offset durable_known_;  // the durable offset that waiting producers know
   bool cursors_failed_ = false;
-  std::uint64_t ticks_ = 0;  // while held
+  std::uint64_t ticks_ = 0;  // while held_
   EventLoop::TimerId retention_timer_ = 0;
   EventLoop::TimerId group_timer_ = 0;
   SteadyTime group_timer_at_ = never;
@@ -256,13 +270,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   std::function<void()> when_idle_;
   Timestamp last_active_;
   Timestamp cursors_saved_;
-  std::int64_t saved_ranges_ = 0;                // of saved_cursors_
-  std::vector<log::NamedCursor> saved_cursors_;  // by name: as they were written, or found, last
-  bool cursors_kept_ = false;                    // these are on disk for good
+  std::int64_t saved_ranges_ = 0;                // the number of ranges in saved_cursors_
+  std::vector<log::NamedCursor> saved_cursors_;  // by name: as last written or loaded
+  bool cursors_kept_ = false;                    // saved_cursors_ are durable on disk
   SaveWaiters cursor_waiters_;
-  std::optional<Offset> purged_;  // what is before it has been; the cursors' file says so
+  std::optional<Offset> purged_;  // the end of the last purge; saved in the cursors' file
   std::vector<PendingPurge> purges_;
-  std::vector<PendingPurge> purges_again_;  // with the next tick: the disk was full
+  std::vector<PendingPurge> purges_again_;  // retried at the next tick: the disk was full
   Timestamp losses_reported_;
   std::uint64_t damaged_reported_ = 0;
   std::uint64_t refused_reported_ = 0;

@@ -1,4 +1,4 @@
-/// What the control socket asks of a topic at work: deleting and pausing groups, purging. Layer: endpoint.
+/// Commands of the control socket on a topic: deleting and pausing groups, purging. Layer: endpoint.
 #include <chrono>
 #include <utility>
 
@@ -65,14 +65,14 @@ void HostedTopic::answer_when_saved(std::uint64_t answer, const Answered& answer
   });
 }
 
-/// Everybody passes them over at once. The files go last: when a start needs them no more to know the
-/// producers, and knows that they are to go, so that none of it is back when the broker is killed before they
-/// are gone.
+/// Skips the messages for all consumers immediately, and deletes the files last. They stay until a start does
+/// not need them to know the producers, and until the purge is recorded. So no purged message reappears if
+/// the broker is killed before the files are gone.
 void HostedTopic::purge(const Answered& answered) {
   if (stopping_) return answered(stopping());
   log::Log& log = topic_.log();
   if (const auto ended = log.end_segment(); !ended) return answered(ended.error());
-  if (storage_.write_behind != nullptr)  // all was written for that
+  if (storage_.write_behind != nullptr)  // end_segment has written all messages
     look_after_writing_behind(storage_.write_behind->written_offset(), context_.now());
   const std::uint64_t messages = topic_.pass_over_all();
   purges_.push_back({log.next_offset(), messages, storage_.producers->ask_for_save(), answered});
@@ -81,7 +81,7 @@ void HostedTopic::purge(const Answered& answered) {
   want_ticks();
 }
 
-/// Goes on with those that the producers' file is no longer behind.
+/// Continues with each purge after its change of the producers has been saved.
 void HostedTopic::settle_purges() {
   std::vector<PendingPurge> settled;
   std::erase_if(purges_, [&](PendingPurge& purge) {
@@ -101,13 +101,13 @@ void HostedTopic::settle_purges() {
 
 void HostedTopic::drop_purged(Offset before) {
   topic_.log().drop_before(before);
-  session_consumers_changed();  // there is room for who is held
+  session_consumers_changed();  // waiting producers have space now
   want_ticks();
 }
 
-/// Files of messages that retention or the capacity has dropped stay until the producers' file has come past
-/// them: else the producers would be unknown after a kill. Where much waits it is written at once. Where it
-/// cannot be written for want of space the files make room.
+/// Keeps the files of messages that retention or the capacity has dropped until the saved producers do not
+/// depend on them. Otherwise the producers would be unknown after a kill. If many bytes wait, the producers
+/// are saved immediately. If they cannot be saved for lack of space, the files are deleted to free it.
 void HostedTopic::hurry_producers() {
   if (storage_.segments == nullptr) return;
   log::SegmentLog& log = *storage_.segments;
@@ -132,8 +132,9 @@ void HostedTopic::end_purges(const Error& why) {
   for (PendingPurge& purge : std::exchange(purges_, {})) purge_again(std::move(purge), why);
 }
 
-/// A full disk is perhaps why somebody purges. There the files go first, which makes the room that saving
-/// needs: a broker that is killed in between may bring messages back, or not know their producers.
+/// Retries a purge on a full disk, for at most `patience`. A full disk may be the reason for the purge, so
+/// the files are deleted first, which frees the space that saving needs. A broker that is killed in between
+/// may deliver purged messages again, or not know their producers.
 void HostedTopic::purge_again(PendingPurge purge, const Error& why) {
   constexpr auto patience = std::chrono::seconds(3);
   if (why.code != ErrorCode::no_space || stopping_) return purge.answered(why);
@@ -154,7 +155,7 @@ void HostedTopic::try_purges_again() {
   settle_purges();
 }
 
-/// Nobody is answered later than now.
+/// Answers all commands that still wait.
 void HostedTopic::end_commands(session::Code why) {
   const Error error =
       why == session::Code::topic_deleted ? Error{ErrorCode::topic_not_found, "topic not found"} : stopping();

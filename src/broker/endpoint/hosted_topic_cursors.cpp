@@ -1,4 +1,4 @@
-/// How a topic at work keeps the cursors of its groups and subscribers on disk. Layer: endpoint.
+/// Saves the cursors of a topic's groups and subscribers. Layer: endpoint.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -10,7 +10,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
-// Ten times what it takes to look at a range, and to write it.
+// Ten times the time that one range takes to collect and write.
 constexpr std::int64_t us_for_range = 1;
 
 }  // namespace
@@ -27,8 +27,8 @@ std::vector<log::NamedCursor> HostedTopic::cursors(std::size_t ranges_max) const
   return cursors;
 }
 
-/// At most once a second, but at once for who waits for it, unless the last one had so many ranges that this
-/// thread would do little else.
+/// Saves the cursors at most once a second, or immediately if a command or consumer waits for it. After a
+/// save of many ranges it waits longer, so that saving takes a small part of this thread's time.
 void HostedTopic::save_cursors(Timestamp now) {
   if (!storage_.keeps_cursors() || cursor_job_out_) return;
   const bool awaited = cursors_awaited();
@@ -56,7 +56,7 @@ void HostedTopic::cursors_saved(const Result<void>& result) {
   topic_.groups().save_ended(result.ok());
   consumers_.saved(result);
   cursor_waiters_.save_ended(result);
-  if (!stopping_) want_pump();  // who waited for it is told
+  if (!stopping_) want_pump();  // calls those that waited for the save
   if (cursors_failed_)
     context_.sink.error("topic " + definition().name.text() + ": its cursors: " + result.error().text());
 }

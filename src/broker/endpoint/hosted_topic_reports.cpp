@@ -1,4 +1,4 @@
-/// What the broker's log is told of a topic at work. Layer: endpoint.
+/// The log lines about a topic at work. Layer: endpoint.
 #include <utility>
 
 #include "broker/endpoint/hosted_topic.hpp"
@@ -12,7 +12,7 @@ constexpr std::int64_t loss_report_interval_us = 5'000'000;
 
 }  // namespace
 
-/// At most a line of each kind every few seconds, however many messages it is about.
+/// Logs damaged and refused messages: at most one line of each kind in 5 s, however many messages it counts.
 void HostedTopic::report_losses(Timestamp now) {
   if (!log::has_passed(losses_reported_, loss_report_interval_us, now)) return;
   const auto stats = topic_.stats();
@@ -31,8 +31,7 @@ void HostedTopic::report_losses(Timestamp now) {
   losses_reported_ = now;
 }
 
-/// A line when delivery begins to wait for messages that cannot be read now, and one when it does not any
-/// more.
+/// Logs when delivery begins to wait for unavailable messages, and when it no longer waits.
 void HostedTopic::report_unavailable() {
   const Error* const why = topic_.unavailable();
   if (std::exchange(warned_of_unavailable_, why != nullptr) == (why != nullptr)) return;

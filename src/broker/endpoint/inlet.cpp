@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Parses a producer's frames and publishes them in batches. Layer: endpoint.
 #include "broker/endpoint/inlet.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace lightq::broker {
 
 namespace {
-// A frame longer than this is received into memory of its own, which grows with what has really come.
+// A longer frame is received into separate memory, which grows with the bytes that have arrived.
 constexpr std::uint64_t large_frame_from = 64 * limits::KiB;
 constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
 }  // namespace
@@ -78,7 +78,8 @@ Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::Fra
   return Step::next;
 }
 
-/// A message of several parts is refused whole, as is one that is too large; each is counted once.
+/// Returns true if the message is refused: it has several parts, or is too large. All its parts are refused,
+/// and it counts once.
 bool Inlet::refuse(const zmtp::FrameHeader& header) {
   if (in_refused_parts_ || header.more) {
     in_refused_parts_ = header.more;
@@ -90,7 +91,7 @@ bool Inlet::refuse(const zmtp::FrameHeader& header) {
   return true;
 }
 
-/// False: there is no room, and the payload was not taken.
+/// Adds a payload to the batch. Returns false if there is no space and the payload was not taken.
 bool Inlet::add(ByteView payload) {
   BatchBuilder& batch = host_.batch();
   const bool full = batch.size_bytes() + record_bytes(payload.size()) > host_.batch_bytes_target() ||
@@ -99,7 +100,7 @@ bool Inlet::add(ByteView payload) {
   return with_memory([&] { host_.batch().add(payload); });
 }
 
-/// False: held, and the batch is kept.
+/// Returns false if there was no space: the batch is kept until resume.
 bool Inlet::publish_batch() {
   BatchBuilder& batch = host_.batch();
   if (batch.empty()) return true;
@@ -111,7 +112,7 @@ bool Inlet::publish_batch() {
   return true;
 }
 
-/// Puts the batch aside until resume.
+/// Keeps the batch until resume, and stops reading.
 void Inlet::keep_batch() {
   pending_ = std::make_unique<BatchBuilder>(std::exchange(host_.batch(), BatchBuilder()));
   hold();
@@ -130,7 +131,7 @@ bool Inlet::resume() {
     pending_.reset();
   }
   set_paused(false);
-  loop().call_soon(*this);  // for what was received but not looked at yet
+  loop().call_soon(*this);  // for bytes that were received and not parsed yet
   return true;
 }
 

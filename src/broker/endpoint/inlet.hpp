@@ -1,4 +1,5 @@
-/// One producer's connection (its PUSH socket): frames become batches of the topic's log. Layer: endpoint.
+/// One producer's connection (its PUSH socket): packs frames into batches of the topic's log. Layer:
+/// endpoint.
 #pragma once
 
 #include <algorithm>
@@ -14,35 +15,36 @@
 
 namespace lightq::broker {
 
-/// What an inlet needs of its topic's host. The reactor's thread.
+/// The services of a topic that an inlet uses. Thread: the reactor's.
 class InletHost {
  public:
   virtual ~InletHost() = default;
-  /// False: read nothing from producers now.
+  /// Returns false if nothing may be read from producers now.
   [[nodiscard]] virtual bool accepting() const = 0;
   virtual PublishOutcome publish(BatchBuilder& batch) = 0;
-  /// One input's worth of batches has been published: hand them out.
+  /// Called when the batches of one input have been published: dispatches them.
   virtual void published() = 0;
   virtual void count_refused(std::uint64_t messages) = 0;
   [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
   [[nodiscard]] virtual std::size_t batch_bytes_target() const = 0;
-  /// The batch being packed, shared by all inlets of a thread; empty between two inputs.
+  /// The batch that is being packed. All inlets of a thread share it; it is empty between two inputs.
   virtual BatchBuilder& batch() = 0;
-  /// The inlet stopped reading until the host calls resume.
+  /// Called when the inlet has stopped reading, until the host calls resume.
   virtual void inlet_held() = 0;
 };
 
-/// Bounded in bytes whatever a producer sends: while the log is full at most one input's worth is kept here,
-/// the rest waits in the producer's own socket.
+/// A producer's connection. Its memory is bounded for any input: while the log is full, it keeps at most one
+/// input, and further messages wait in the producer's own socket.
 class Inlet final : public Connection {
  public:
   Inlet(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch, InletHost& host)
       : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
 
   [[nodiscard]] bool held() const { return paused(); }
-  /// There may be room again. False if there is none still.
+  /// Publishes the kept batch and reads again. Returns false if there is still no space.
   bool resume();
-  /// Held, the producer has gone, and nothing it sent is left to be read.
+  /// Returns true if the inlet waits for space, the producer has disconnected, and all its input has been
+  /// read and published.
   [[nodiscard]] bool spent() const {
     return held() && peer_gone() && pending_ == nullptr && !has_unread_input();
   }
@@ -60,14 +62,14 @@ class Inlet final : public Connection {
   void large_frame_received(std::size_t bytes) override;
   [[nodiscard]] std::size_t held_bytes() const override {
     const std::size_t bytes = pending_ == nullptr ? 0 : pending_->size_bytes();
-    return bytes > 2 * limits::batch_bytes_target ? bytes
-                                                  : 0;  // of small messages: as what a read leaves over
+    // A batch of small messages is no longer than the leftover of a read, which is not counted either.
+    return bytes > 2 * limits::batch_bytes_target ? bytes : 0;
   }
   [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
   void release_large_frame() override { large_.release_memory(); }
 
  private:
-  /// What to do after looking at one frame.
+  /// The next step after one frame.
   enum class Step { next, wait };
   Step take_frame(ByteView bytes, std::size_t& at);
   Step take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header);
@@ -78,8 +80,8 @@ class Inlet final : public Connection {
   void hold();
 
   InletHost& host_;
-  std::unique_ptr<BatchBuilder> pending_;  // a batch that found no room
-  std::uint64_t skip_bytes_ = 0;           // of a refused frame, still to come
+  std::unique_ptr<BatchBuilder> pending_;  // a batch that found no space
+  std::uint64_t skip_bytes_ = 0;           // of a refused frame, not received yet
   bool in_refused_parts_ = false;          // between the parts of a refused message
   LargeFrame large_;                       // the body of a message
 };

@@ -1,4 +1,4 @@
-/// A frame that is too long for the common input buffer, as far as it has come. Layer: endpoint.
+/// Receives a frame that is too long for the shared input buffer into memory of its own. Layer: endpoint.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,13 @@
 
 namespace lightq::broker {
 
-/// Its memory grows with what has really come, whatever length was announced, and is kept for the next one:
-/// to make it anew for each would cost more than the frame. One thread.
+/// Holds the bytes of one large frame that have arrived so far. The memory grows with the bytes that arrived,
+/// not with the announced length. It is kept for the next large frame, because allocating it again would cost
+/// more than the frame. Thread: one.
 class LargeFrame {
  public:
-  /// `bytes`: its whole length; `begun`, fewer, have come. False: there is no memory for it.
+  /// Begins a frame of `bytes` bytes and copies `begun`, its first bytes. Requires: `begun` is shorter than
+  /// the frame. Returns false if there is no memory for it.
   [[nodiscard]] bool begin(std::size_t bytes, ByteView begun) {
     const FallibleAllocations fallible;
     try {
@@ -33,24 +35,26 @@ class LargeFrame {
     return true;
   }
   [[nodiscard]] bool is_under_way() const { return bytes_ != 0; }
-  /// Where its next bytes belong; empty: none is under way. Throws std::bad_alloc.
+  /// Returns the space for the frame's next bytes, or an empty span if no frame is under way. Throws
+  /// std::bad_alloc.
   std::span<std::byte> space() {
     const FallibleAllocations fallible;
     if (received_ == memory_.size() && received_ < bytes_)
       memory_.resize(std::min(bytes_, received_ + std::max(step_bytes, received_)));
     return std::span(memory_).first(std::min(bytes_, memory_.size())).subspan(received_);
   }
-  /// So many have come. The whole frame, valid until the next call, if that was its end; else empty.
+  /// Called when `bytes` more bytes were written into `space()`. Returns the whole frame, valid until the
+  /// next call, if it is complete; otherwise an empty span.
   std::span<std::byte> take(std::size_t bytes) {
     received_ += bytes;
     if (received_ < bytes_) return {};
     received_ = 0;
     return std::span(memory_).first(std::exchange(bytes_, 0));
   }
-  /// Nothing more of it is wanted.
+  /// Discards the frame that is under way. Keeps the memory.
   void drop() { bytes_ = received_ = 0; }
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.size(); }
-  /// Unless one is under way.
+  /// Frees the memory, unless a frame is under way.
   void release_memory() {
     if (!is_under_way()) memory_ = std::vector<std::byte>();
   }
@@ -59,7 +63,7 @@ class LargeFrame {
   static constexpr std::size_t step_bytes = 256 * limits::KiB;
   std::vector<std::byte> memory_;
   std::size_t received_ = 0;
-  std::size_t bytes_ = 0;  // its length; 0: none is under way
+  std::size_t bytes_ = 0;  // the whole frame's length; 0: no frame is under way
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Who wants an endpoint closed. Layer: endpoint.
+/// Identifies the user that asks to close an endpoint, and decides whether the user may. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace lightq::broker {
 
-/// By the rights on the endpoint's topic. Plain data.
+/// The sender of a `leave` command, with the user's rights on the endpoint's topic. Plain data.
 struct Leaver {
-  std::uint64_t user = 0;  ///< who that is, as EndpointRecord::user
-  bool manages = false;    ///< may close everybody's
+  std::uint64_t user = 0;  ///< the user's number, as in EndpointRecord::user
+  bool manages = false;    ///< may close the endpoints of all users
   bool produces = false;   ///< may leave the endpoint that all producers share
 
+  /// Returns true if the user may leave this endpoint.
   [[nodiscard]] bool may_leave(const EndpointRecord& endpoint) const {
     if (endpoint.role == EndpointRole::produce) return produces;
     return manages || (user != 0 && endpoint.user == user);

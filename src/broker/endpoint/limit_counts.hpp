@@ -1,4 +1,4 @@
-/// How often each limit has refused somebody something. Layer: endpoint. docs/protocol.md, "stats".
+/// Counts the refusals that each limit has caused. Layer: endpoint. docs/protocol.md, "stats".
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace lightq::broker {
 
-/// Those that are counted here, by the names that limits.hpp and the settings have for them.
+/// The limits that have a counter, with their names in limits.hpp and in the settings.
 enum class Limit {
   accepts_per_second,
   answers_unread_bytes_max,
@@ -59,6 +59,7 @@ enum class Limit {
   users_max,
 };
 
+/// The limits' names, in the order of Limit.
 inline constexpr std::string_view limit_names[] = {"accepts_per_second",
                                                    "answers_unread_bytes_max",
                                                    "answers_unread_bytes_total",
@@ -104,16 +105,19 @@ inline constexpr std::string_view limit_names[] = {"accepts_per_second",
                                                    "users_max"};
 static_assert(std::size(limit_names) == static_cast<std::size_t>(Limit::users_max) + 1);
 
-/// One for a broker. Counted where the refusal is made; never for each message that goes well. Any thread.
+/// The refusal counters of one broker. The code that refuses counts; a message that is accepted costs nothing
+/// here. Thread: any.
 class LimitCounts {
  public:
+  /// Adds `refused` refusals to the limit's counter.
   void count(Limit limit, std::uint64_t refused = 1) {
     counts_[static_cast<std::size_t>(limit)].fetch_add(refused, std::memory_order_relaxed);
   }
+  /// Returns the number of refusals that the limit has caused.
   [[nodiscard]] std::uint64_t of(Limit limit) const {
     return counts_[static_cast<std::size_t>(limit)].load(std::memory_order_relaxed);
   }
-  /// Every limit, also those that nobody has reached.
+  /// Returns the counters of all limits by name, zeros included.
   [[nodiscard]] std::map<std::string, std::uint64_t> all() const {
     std::map<std::string, std::uint64_t> all;
     for (std::size_t i = 0; i < counts_.size(); ++i) all.emplace(limit_names[i], of(static_cast<Limit>(i)));
@@ -124,7 +128,7 @@ class LimitCounts {
   std::array<std::atomic<std::uint64_t>, std::size(limit_names)> counts_{};
 };
 
-/// Where counting is left out (tests, and before the broker is put together) `counts` is null.
+/// Counts, unless `counts` is null. It is null in tests and before the broker is assembled.
 inline void count(LimitCounts* counts, Limit limit, std::uint64_t refused = 1) {
   if (counts != nullptr) counts->count(limit, refused);
 }

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Accepts connections until a budget, descriptors or memory run out, then pauses. Layer: endpoint.
 #include "broker/endpoint/listener.hpp"
 
 #include <chrono>
@@ -36,7 +36,7 @@ void Listener::stop() {
   if (!socket_.descriptor.valid()) return;
   if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
   accepting_ = false;
-  socket_.file.remove();  // while the socket keeps its number from another one
+  socket_.file.remove();  // before the close: the open socket keeps its inode number from another file
   socket_.descriptor.reset();
 }
 
@@ -68,7 +68,7 @@ void Listener::pause(EventLoop::Clock::duration time) {
   accepting_ = false;
   pause_timer_ = loop_.at(EventLoop::Clock::now() + time, [this] {
     if (!socket_.descriptor.valid() || start()) return;
-    owner_.accept_failed();  // neither memory nor a place to watch it
+    owner_.accept_failed();  // the socket cannot be watched, for example for lack of memory
     pause(pause_without_memory);
   });
 }

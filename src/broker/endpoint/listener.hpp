@@ -1,5 +1,4 @@
-/// Accepts a listening socket's connections, and stops for a while when there are no descriptors, when too
-/// many came, or when many come and go. Layer: endpoint.
+/// Accepts the connections of a listening socket. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +11,31 @@
 
 namespace lightq::broker {
 
-/// The loop's thread.
+/// Owns a listening socket and passes its connections to an owner. Pauses in four cases: memory is short, no
+/// descriptor is free, the thread's budget of new connections is used up, or many unauthenticated peers
+/// connect and disconnect. Thread: the loop's.
 class Listener final : public EventLoop::Source {
  public:
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// A peer; closed at once by an owner that does not keep it.
+    /// Called with each accepted connection. An owner that does not keep the descriptor thereby closes the
+    /// connection.
     virtual void accepted(UniqueFd descriptor) = 0;
-    /// Out of descriptors: who waits is tried again in a fifth of a second.
+    /// Called when no descriptor is free, or when the socket cannot be watched again after a pause. The
+    /// listener tries again after 200 ms.
     virtual void accept_failed() = 0;
   };
 
-  /// `loop`, `owner` and `budget` outlive it. `reserved`: descriptors that it leaves to others.
+  /// Takes a socket that listens already. `reserved`: the number of descriptors that are left for other uses.
+  /// Lifetime: `loop`, `owner` and `budget` outlive the listener.
   Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, AcceptBudget& budget,
            std::size_t reserved = limits::descriptors_reserved);
   ~Listener() override;
 
-  /// Begins to accept. False: the socket could not be watched.
+  /// Begins to accept. Returns false if the socket cannot be watched.
   bool start();
-  /// Closes the socket, and removes its file: nobody is accepted any more.
+  /// Closes the socket and removes its file. No connection is accepted afterwards.
   void stop();
 
   void on_ready() override;

@@ -1,4 +1,5 @@
-/// Where the broker's layers put what an operator should read; broker/logging writes it out. Layer: endpoint.
+/// The interface through which the broker's layers write log lines for an operator. Implemented in
+/// broker/logging. Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -9,16 +10,17 @@ namespace lightq::broker {
 
 enum class LogLevel { debug, info, warn, error };
 
-/// What happens again and again is said once in this time.
+/// The shortest time between two log lines about an event that repeats.
 inline constexpr auto said_again_after = std::chrono::seconds(10);
 
-/// One line per event, never per message, and never a secret. Any thread.
+/// Takes log lines: one per event, never one per message. A line never contains a secret. Thread: any.
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  /// Does not wait for whoever reads the lines: it is called where everything else would wait too.
+  /// Writes a line without waiting for its reader. Callers are threads on which all other work would wait,
+  /// too.
   virtual void write(LogLevel level, std::string_view line) = 0;
-  /// Lines that were lost, because they came faster than they could be written.
+  /// Returns the number of lines that were lost because they came faster than they could be written.
   [[nodiscard]] virtual std::uint64_t lost() const { return 0; }
 
   void debug(std::string_view line) { write(LogLevel::debug, line); }

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Keeps the pieces of the memory reserve and installs the new-handler that frees them. Layer: endpoint.
 #include "broker/endpoint/memory_reserve.hpp"
 
 #include <unistd.h>
@@ -15,12 +15,13 @@ namespace lightq::broker {
 
 namespace {
 
-/// Pieces that malloc has given: what is freed here serves every thread, whatever address space there is.
+/// The pieces of the reserve. They come from malloc, so a freed piece serves allocations of every thread,
+/// even when the address space is used up.
 struct Pieces {
   std::mutex mutex;
   std::array<void*, MemoryReserve::pieces_max> pieces{};  // guarded by mutex
-  std::size_t count = 0;                                  // likewise
-  std::atomic<std::size_t> known_count = 0;               // to look at without waiting
+  std::size_t count = 0;                                  // guarded by mutex
+  std::atomic<std::size_t> known_count = 0;               // a copy of count, to read without the mutex
 };
 
 Pieces& pieces() {
@@ -28,6 +29,7 @@ Pieces& pieces() {
   return all;
 }
 
+/// Takes a piece out of the reserve. Returns null if the reserve is empty.
 void* take_piece() {
   Pieces& all = pieces();
   const std::lock_guard lock(all.mutex);
@@ -36,11 +38,12 @@ void* take_piece() {
   return all.pieces[all.count];
 }
 
-/// Allocates nothing.
+/// Writes the text to standard error. Allocates nothing.
 void say(std::string_view text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }
 
+/// Handles std::terminate: writes the reason to standard error and ends the process.
 [[noreturn]] void end_by_exception() {
   if (const auto failure = std::current_exception()) {
     try {

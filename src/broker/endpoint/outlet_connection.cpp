@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Tracks which messages of a consumer's connection the operating system has not taken. Layer: endpoint.
 #include "broker/endpoint/outlet_connection.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void OutletConnection::flush() {
 
 void OutletConnection::forget_sent() const {
   while (taken_head_ < taken_.size() && taken_[taken_head_].end <= output().sent_total()) ++taken_head_;
-  // Amortised: what is erased was walked over above, and at least as many entries as stay.
+  // Constant cost per entry on average: at least as many entries are erased as are moved.
   if (taken_head_ == taken_.size()) ascending_ = true;
   if (taken_head_ * 2 < taken_.size()) return;
   taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(taken_head_));

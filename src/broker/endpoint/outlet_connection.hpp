@@ -1,5 +1,5 @@
-/// One consumer's connection, whatever it speaks: what it was handed, and what of it has not left. Layer:
-/// endpoint.
+/// The connection of one plain consumer, of any protocol. It tracks which messages were delivered to it and
+/// which are unsent. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,37 @@ namespace lightq::broker {
 
 class OutletConnection;
 
-/// What an outlet needs of its topic's host. The reactor's thread.
+/// The functions of the topic that an outlet calls. Thread: the reactor's.
 class OutletHost {
  public:
   virtual ~OutletHost() = default;
-  /// The consumer wants messages from now on; it wants none any more, but stays.
+  /// Called when the consumer begins to want messages.
   virtual void consumer_ready(OutletConnection& outlet) = 0;
+  /// Called when the consumer wants no messages any more, but stays connected.
   virtual void consumer_unready(OutletConnection& outlet) = 0;
-  /// There is room again.
+  /// Called when the consumer's buffer has space again.
   virtual void consumer_writable() = 0;
 };
 
-/// Keeps at most one buffer and one message that the operating system has not taken. A message of which it
-/// has not taken every byte is unsent. The reactor's thread.
+/// A consumer's connection as the delivery layer sees it. It keeps at most one buffer (64 KiB) and one
+/// message that the operating system has not taken. A message is unsent until the operating system has taken
+/// every byte of it. Thread: the reactor's.
+///
+/// Example: messages 7 and 8 were taken, and their last bytes are at 100 and 200 of the output. After 150
+/// bytes were sent, message 8 is unsent.
 class OutletConnection : public Connection, public Outlet {
  public:
   OutletConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
                    OutletHost& host)
       : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
 
-  /// Takes nothing more; what it has is still sent.
+  /// Makes the connection take no more messages. Messages that it has taken are still sent.
   void retire() { retired_ = true; }
-  /// Messages handed to this consumer and, as far as known, sent.
+  /// Returns the number of messages that this connection has taken, unsent ones included.
   [[nodiscard]] std::uint64_t handed() const { return handed_; }
-  /// Wants messages and is open.
+  /// Returns true if the connection is open and its consumer wants messages.
   [[nodiscard]] bool ready() const { return ready_; }
+  /// Returns true if the operating system has taken all output.
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
 
   bool offer(Offset offset, ByteView payload) override;
@@ -47,8 +53,9 @@ class OutletConnection : public Connection, public Outlet {
   void forget_unsent() override { taken_head_ = taken_.size(); }
 
  protected:
-  /// Appends the message to the output, as the consumer is to receive it.
+  /// Appends the message to the output, in the form in which the consumer receives it.
   virtual void encode(ByteView payload) = 0;
+  /// Sets whether the consumer wants messages, and tells the host of a change.
   void set_ready(bool ready);
   void on_writable() override {
     forget_sent();
@@ -66,9 +73,9 @@ class OutletConnection : public Connection, public Outlet {
   bool ready_ = false;
   bool retired_ = false;
   std::uint64_t handed_ = 0;
-  mutable std::vector<Taken> taken_;  // what may be unsent, oldest first, from taken_head_ on
+  mutable std::vector<Taken> taken_;  // from taken_head_ on: messages that may be unsent, oldest first
   mutable std::size_t taken_head_ = 0;
-  mutable bool ascending_ = true;  // as long as nothing of it was handed to somebody else before
+  mutable bool ascending_ = true;  // false: a redelivery made the offsets of taken_ descend somewhere
 };
 
 }  // namespace lightq::broker

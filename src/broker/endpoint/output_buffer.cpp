@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Buffers output and sends it in clear, encrypted or through shared memory. Layer: endpoint.
 #include "broker/endpoint/output_buffer.hpp"
 
 #include <string.h>
@@ -14,9 +14,10 @@
 namespace lightq::broker {
 
 namespace {
-// Sent bytes in front of a rest are worth moving the rest for, if it is not longer than they are.
+// From this many sent bytes on, the unsent bytes are moved to the front, if they are not longer than the sent
+// ones.
 constexpr std::size_t compact_from = 32 * limits::KiB;
-// What a peer that did not read has made it grow to is given back.
+// A buffer that a slow peer has made larger than this is freed when it is empty.
 constexpr std::size_t kept_bytes_max = 512 * limits::KiB;
 }  // namespace
 
@@ -53,7 +54,7 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
     return flush_sealed(descriptor, {});
   }
   while (buffered() + behind.size() > 0) {
-    // Neither is written to: the system's type has no const.
+    // Neither part is written to. The cast is needed because iovec has no const pointer.
     std::array<iovec, 2> parts{
         {{bytes_.data() + head_, buffered()}, {const_cast<std::byte*>(behind.data()), behind.size()}}};
     msghdr message{};
@@ -74,7 +75,7 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
 
 FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
   while (buffered() + behind.size() > 0) {
-    if (shared_->ended()) {  // nobody takes it; but what was said before the end may still have to be read
+    if (shared_->ended()) {  // the output is dropped, but the connection stays: its input may be unread
       behind = passed_on(buffered() + behind.size(), behind);
       break;
     }
@@ -88,7 +89,7 @@ FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
   return FlushOutcome::all_sent;
 }
 
-/// So many bytes have left; answers what is left of `behind`.
+/// Removes `bytes` sent bytes, first of the buffer and then of `behind`. Returns the rest of `behind`.
 ByteView OutputBuffer::passed_on(std::size_t bytes, ByteView behind) {
   const std::size_t of_buffered = std::min(bytes, buffered());
   head_ += of_buffered;
@@ -106,7 +107,7 @@ FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {
     }
     const ByteView wire = sealed_->waiting();
     if (wire.empty()) {
-      append(behind);  // nothing can be sealed yet
+      append(behind);  // nothing can be encrypted yet
       return FlushOutcome::all_sent;
     }
     const auto sent = send(descriptor, wire.data(), wire.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -121,7 +122,7 @@ FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {
   }
 }
 
-/// Where it grew by itself, it would leave what it had behind.
+/// Reserves space for `bytes` more and wipes the old memory. The vector's own growth would free it unwiped.
 void OutputBuffer::make_room(std::size_t bytes) {
   if (bytes_.capacity() - bytes_.size() >= bytes) return;
   std::vector<std::byte> larger;
@@ -135,7 +136,7 @@ void OutputBuffer::wipe_from(std::size_t at) {
   if (wipes_ && at < bytes_.size()) explicit_bzero(bytes_.data() + at, bytes_.size() - at);
 }
 
-/// All of `bytes_` has left, or is sealed.
+/// Clears the buffer after all its bytes were sent or encrypted.
 void OutputBuffer::emptied() {
   wipe_from(0);
   bytes_.clear();

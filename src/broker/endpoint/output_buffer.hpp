@@ -1,5 +1,5 @@
-/// Bytes on their way to a peer: appended whole frames at a time, passed to the operating system as it takes
-/// them. Layer: endpoint.
+/// The output buffer of a connection. Whole frames are appended; the operating system takes bytes as it can.
+/// Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -16,56 +16,64 @@ namespace lightq::broker {
 
 enum class FlushOutcome {
   all_sent,
-  blocked,  ///< the socket takes no more now
+  blocked,  ///< the socket or the shared memory takes no more now
   broken,   ///< the peer is gone
 };
 
-/// One thread. The caller bounds it: append only while buffered() is below the caller's limit.
+/// Buffers the bytes that a peer has not received, and sends them in one of three ways: in clear, encrypted
+/// (`seal_with`), or through shared memory (`send_through`). The buffer has no limit of its own: callers
+/// append only while buffered() is below theirs. Thread: one.
 class OutputBuffer {
  public:
   OutputBuffer() = default;
   OutputBuffer(const OutputBuffer&) = delete;
   OutputBuffer& operator=(const OutputBuffer&) = delete;
   ~OutputBuffer();
-  /// Room for `bytes` more at the end, for the caller to fill before any other call. Here and in `append` and
-  /// `flush_with`: throws std::bad_alloc where there is no memory for it.
+  /// Appends space for `bytes` bytes and returns it. The caller fills it before any other call. Throws
+  /// std::bad_alloc if there is no memory for it.
   std::byte* extend(std::size_t bytes);
+  /// Appends a copy of `bytes`. Throws std::bad_alloc if there is no memory for it.
   void append(ByteView bytes);
-  /// Takes back the last `bytes`, which must not have been sent.
+  /// Removes the last `bytes` bytes. Requires: they are not sent.
   void shrink(std::size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
-  /// For encoders that append to a vector; where what was sent is wiped, at most command_room bytes.
+  /// Returns the buffer for encoders that append to a vector. Requires, after wipe_sent: an encoder appends
+  /// at most command_room bytes.
   std::vector<std::byte>& tail() {
     if (wipes_) make_room(command_room);
     return bytes_;
   }
-  /// From here on plain bytes that have been sent, or sealed, stay in no memory.
+  /// Wipes from now on the memory of plain bytes that were sent or encrypted.
   void wipe_sent() { wipes_ = true; }
   static constexpr std::size_t command_room = 4 * limits::KiB;
 
+  /// Returns the number of plain bytes that were appended and not sent.
   [[nodiscard]] std::size_t buffered() const {
     return bytes_.size() - head_ + (sealed_ ? sealed_->plain_bytes() : 0);
   }
-  /// Of what is buffered, and kept for more.
+  /// Returns the bytes of memory that the buffer takes, its spare capacity included.
   [[nodiscard]] std::size_t memory_bytes() const {
     return bytes_.capacity() + (sealed_ ? sealed_->memory_bytes() : 0);
   }
-  /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer, before any encryption.
+  /// Returns the end of the stream to the peer: the number of plain bytes ever appended.
   [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
+  /// Returns the position in the stream to the peer up to which plain bytes were sent.
   [[nodiscard]] std::uint64_t sent_total() const { return sent_total_; }
 
+  /// Sends the buffered bytes, as far as the system takes them.
   FlushOutcome flush(int descriptor) { return flush_with(descriptor, {}); }
-  /// Passes on what is buffered and `behind` it, in one go and straight from where it lies. What the system
-  /// does not take of it is buffered; if the peer is gone, nothing is.
+  /// Sends the buffered bytes and then `behind`, if possible with one system call and without copying
+  /// `behind`. The rest that the system does not take is buffered. If the peer is gone, nothing is buffered.
+  /// Throws std::bad_alloc if there is no memory for the rest.
   FlushOutcome flush_with(int descriptor, ByteView behind);
-  /// From here on what leaves is sealed, in whole units; what is buffered already leaves as it is. `cipher`
-  /// outlives it.
+  /// Encrypts all later output in whole units. Bytes that are buffered already are sent in clear. Lifetime:
+  /// `cipher` outlives the buffer.
   void seal_with(WireCipher& cipher);
-  /// From here on what leaves goes through memory, and not to a descriptor; nothing may be buffered. `wire`
-  /// outlives it.
+  /// Sends all later output through shared memory instead of a descriptor. Requires: nothing is buffered.
+  /// Lifetime: `wire` outlives the buffer.
   void send_through(SharedWire& wire) { shared_ = &wire; }
-  /// Bytes of the cipher's own, which leave as they are. Only after seal_with.
+  /// Appends bytes that the cipher itself made, which are sent unchanged. Requires: seal_with was called.
   void append_as_is(ByteView wire) { sealed_->append_as_is(wire); }
-  /// Gives memory back while nothing is buffered.
+  /// Frees the memory if nothing is buffered.
   void release_memory();
 
  private:
@@ -77,11 +85,11 @@ class OutputBuffer {
   void wipe_from(std::size_t at);
 
   std::vector<std::byte> bytes_;
-  std::size_t head_ = 0;  // already sent, or sealed
+  std::size_t head_ = 0;  // bytes at the front that were sent or encrypted
   std::uint64_t sent_total_ = 0;
   bool wipes_ = false;
-  std::unique_ptr<SealedOutput> sealed_;  // null: nothing is encrypted
-  SharedWire* shared_ = nullptr;          // null: what leaves goes to a descriptor
+  std::unique_ptr<SealedOutput> sealed_;  // null: output is not encrypted
+  SharedWire* shared_ = nullptr;          // null: output goes to a descriptor
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Chooses TCP ports for endpoints and listens on them. Layer: endpoint.
 #include "broker/endpoint/port_book.hpp"
 
 #include <fstream>
@@ -11,13 +11,13 @@ namespace {
 
 constexpr int tries_for_any_port = 64;
 constexpr int tries_for_resting_port = 16;
-constexpr std::size_t ports_of_the_system = 28'232;  // where it does not say
+constexpr std::size_t ports_of_the_system = 28'232;  // if /proc does not tell the range
 
 }  // namespace
 
 std::size_t PortBook::count_of(const std::optional<Range>& range) {
   if (range) return static_cast<std::size_t>(range->last) - range->first + 1;
-  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");  // of IPv6, too
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");  // valid for IPv6, too
   std::size_t first = 0;
   std::size_t last = 0;
   if (!(file >> first >> last) || last < first) return ports_of_the_system;
@@ -36,7 +36,7 @@ void PortBook::release(std::uint16_t port, const PortUse& had, bool unused) {
   put_to_rest(port, had, unused, Clock::now() + rest_);
 }
 
-/// A port that no endpoint will have any more needs no rest.
+/// Lets a port rest, unless it is outside the range: no endpoint will listen on such a port again.
 void PortBook::put_to_rest(std::uint16_t port, const PortUse& had, bool unused, Clock::time_point until) {
   if (port == 0 || (range_ && (port < range_->first || port > range_->last))) return;
   resting_.put(port, had, unused, until);
@@ -78,7 +78,8 @@ Result<ListeningSocket> PortBook::listen(const PortUse& use) {
   return std::move(*found);
 }
 
-/// Half of the ports are kept for those whom a port that rests does not do.
+/// Finds a port for `use`. Prefers a resting port once more than half of all ports are in use or rest. So the
+/// fresh half is left to endpoints that cannot use a resting port.
 PortBook::Found PortBook::find(const PortUse& use) {
   if (use.role == EndpointRole::produce) {
     if (auto own = listen_at_own(use)) return own;
@@ -93,10 +94,10 @@ PortBook::Found PortBook::find(const PortUse& use) {
 }
 
 PortBook::Found PortBook::listen_any() {
-  std::vector<ListeningSocket> unwanted;  // kept open meanwhile, so that the system offers others
+  std::vector<ListeningSocket> unwanted;  // kept open until the end, so that the system offers other ports
   for (int tried = 0; tried < tries_for_any_port; ++tried) {
     auto socket = listen_tcp(host_, 0);
-    if (!socket && socket.error().code == ErrorCode::address_in_use) break;  // it has none
+    if (!socket && socket.error().code == ErrorCode::address_in_use) break;  // the system has no free port
     if (!socket || !not_to_be_given(socket->port)) return socket;
     unwanted.push_back(std::move(*socket));
   }
@@ -128,7 +129,8 @@ PortBook::Found PortBook::listen_at_best(const PortUse& use) {
   return std::nullopt;
 }
 
-/// One that another program has meanwhile rests anew, for nobody knows what.
+/// Listens on a resting port. If another program uses the port now, it begins to rest again, with its use
+/// unknown.
 PortBook::Found PortBook::listen_at_resting(std::uint16_t port) {
   auto socket = listen_tcp(host_, port);
   if (socket || socket.error().code == ErrorCode::limit_reached) return socket;

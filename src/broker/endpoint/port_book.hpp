@@ -1,5 +1,5 @@
-/// Which TCP ports endpoints may listen on, and which must rest because clients of a closed endpoint may
-/// still be trying to reach it: a ZeroMQ client reconnects silently to whoever has the port. Layer: endpoint.
+/// Decides which TCP ports endpoints listen on. The port of a closed endpoint rests for a while: a ZeroMQ
+/// client of that endpoint reconnects silently to any program that listens there. Layer: endpoint.
 /// docs/protocol.md, "An endpoint's life".
 #pragma once
 
@@ -17,18 +17,19 @@
 
 namespace lightq::broker {
 
-/// Any thread.
+/// Keeps which ports are in use, rest, or are reserved for an endpoint of an earlier run. Thread: any.
 class PortBook {
  public:
   using Clock = RestingPorts::Clock;
 
+  /// Ports from `first` to `last`, both included.
   struct Range {
     std::uint16_t first = 0;
     std::uint16_t last = 0;
   };
 
-  /// `host`: a numeric address. `range`: nothing lets the system choose. `rest`: how long a released port is
-  /// left alone, as long as half of all ports have no endpoint and do not rest.
+  /// `host`: a numeric address to listen on. `range`: the ports to use; without it the system chooses.
+  /// `rest`: how long a released port rests; `listen` says when a resting port is used earlier.
   PortBook(std::string host, std::optional<Range> range, std::chrono::milliseconds rest)
       : host_(std::move(host)),
         range_(range),
@@ -36,29 +37,31 @@ class PortBook {
         ports_in_all_(count_of(range)),
         next_(range ? range->first : std::uint16_t{0}) {}
 
-  /// How many ports there are: of the range, or those that the system gives to who names none.
+  /// Returns the number of ports in the range, or without one in the system's range of local ports.
   static std::size_t count_of(const std::optional<Range>& range);
-  /// Before it is used: where refusals are counted, which outlives it.
+  /// Sets the counters of refusals. Requires: no other function was called. Lifetime: `counts` outlives this.
   void count_in(LimitCounts* counts) { counts_ = counts; }
 
-  /// Listens on a port that may be had for this: one that does not rest; or, if more than half of all have
-  /// endpoints or rest, or there is no other, the best of those that rest (RestingPorts). A producers'
-  /// endpoint has the one again that the topic's had before. Errors: limit_reached (descriptors, or no port
-  /// is to be had), io_error.
+  /// Listens on a port for `use`. A producers' endpoint gets the port that the topic's producers had before,
+  /// if it rests. Otherwise a fresh port is preferred, one without an endpoint that does not rest. Once more
+  /// than half of all ports have endpoints or rest, the best resting port is preferred (RestingPorts::best).
+  /// If no port of the preferred kind can be used, the other kind is tried. Errors: limit_reached (no
+  /// descriptor or no port is free), io_error.
   Result<ListeningSocket> listen(const PortUse& use);
-  /// This port belongs to an endpoint that is about to open again: nobody else is given it until listen_again
-  /// had it, or found it in use, or release.
+  /// Reserves the port for an endpoint that will open again. The reservation ends when listen_again gets the
+  /// port or finds it in use, or with `release`.
   void reserve(std::uint16_t port);
-  /// Listens on this very port, for an endpoint that had it before. Errors: address_in_use, limit_reached,
+  /// Listens on exactly this port, for an endpoint that had it before. Errors: address_in_use, limit_reached,
   /// io_error.
   Result<ListeningSocket> listen_again(std::uint16_t port);
-  /// The port's endpoint, which was for `had`, closed now. `unused`: nobody was ever connected.
+  /// Called when the port's endpoint has closed: the port rests. `had`: the endpoint's use. `unused`: no
+  /// client was ever connected to it.
   void release(std::uint16_t port, const PortUse& had, bool unused);
-  /// It rests, for nobody knows what.
+  /// Lets the port rest until `when`, with its use unknown.
   void rest_until(std::uint16_t port, Clock::time_point when);
 
  private:
-  using Found = std::optional<Result<ListeningSocket>>;  // nothing: no port is to be had so
+  using Found = std::optional<Result<ListeningSocket>>;  // nothing: no port was found in this way
 
   [[nodiscard]] bool not_to_be_given(std::uint16_t port) const;
   Found find(const PortUse& use);
@@ -77,10 +80,10 @@ class PortBook {
   const std::size_t ports_in_all_;
   LimitCounts* counts_ = nullptr;
   std::mutex mutex_;
-  std::uint16_t next_;                // of the range, tried first
+  std::uint16_t next_;                // guarded by mutex_; the port of the range to try first
   RestingPorts resting_;              // guarded by mutex_
   std::set<std::uint16_t> reserved_;  // guarded by mutex_
-  std::set<std::uint16_t> in_use_;    // guarded by mutex_; given, and not released
+  std::set<std::uint16_t> in_use_;    // guarded by mutex_; an endpoint listens on them
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Encodes messages for raw consumers. Layer: endpoint.
 #include "broker/endpoint/raw_outlet.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A raw consumer's connection: a plain socket that receives lengths and payloads. Layer: endpoint.
+/// The connection of a raw consumer: a plain socket that receives lengths and payloads. Layer: endpoint.
 #pragma once
 
 #include "broker/delivery/fair_share.hpp"
@@ -6,12 +6,14 @@
 
 namespace lightq::broker {
 
-/// The stream is docs/protocol.md, "Raw socket consumers". There is no handshake: a consumer takes messages
-/// from its first moment on, and is cut if it sends anything. The reactor's thread.
+/// Sends messages to a raw consumer. docs/protocol.md, "Raw socket consumers", describes the stream. There is
+/// no handshake: the consumer receives messages as soon as it is connected. If it sends anything, its
+/// connection ends. Thread: the reactor's.
 class RawOutlet final : public OutletConnection {
  public:
   using OutletConnection::OutletConnection;
-  /// It has no way to say whose it is.
+  /// Returns FairShare::strangers, the number of all clients without a user. A raw consumer cannot say which
+  /// user it is.
   [[nodiscard]] std::uint64_t held_by() const override { return FairShare::strangers; }
 
  protected:

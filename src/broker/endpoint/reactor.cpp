@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Opens, ticks, stops and removes the topics of one reactor. Layer: endpoint.
 #include "broker/endpoint/reactor.hpp"
 
 #include <algorithm>
@@ -95,7 +95,8 @@ void Reactor::remove_files_of(TopicId id, std::function<void(Result<void>)> done
                  std::move(done));
 }
 
-/// A topic may have thousands of files.
+/// Removes files on the disk's thread, because a topic may have thousands. Calls `done` on the reactor's
+/// thread.
 void Reactor::submit_removal(std::unique_ptr<RemovalJob> job, std::function<void(Result<void>)> done) {
   ++removals_out_;
   context_.disk.submit(std::move(job), [this, done = std::move(done)](std::unique_ptr<log::DiskJob> ran) {
@@ -107,7 +108,7 @@ void Reactor::submit_removal(std::unique_ptr<RemovalJob> job, std::function<void
   });
 }
 
-/// Calls `last` and destroys the topic once none of its disk jobs is out, at the end of a turn.
+/// Calls `last` and destroys the topic at the end of a turn, once none of its disk jobs is running.
 void Reactor::bury_when_idle(std::unique_ptr<HostedTopic> topic, std::function<void()> last) {
   std::erase(ticking_, topic.get());
   HostedTopic* const key = topic.get();
@@ -151,7 +152,7 @@ void Reactor::arm_tick() {
 
 void Reactor::tick_all() {
   tick_armed_ = false;
-  // A tick may ask for the next one at once, so the list is taken first.
+  // The list is taken first, because a tick may ask for the next one immediately.
   const auto topics = std::exchange(ticking_, {});
   for (HostedTopic* const topic : topics) {
     if (topic->tick()) ticking_.push_back(topic);
@@ -171,7 +172,7 @@ void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::functio
                     std::all_of(topics_.begin(), topics_.end(),
                                 [](const auto& entry) { return entry.second->idle_on_disk(); });
   const auto now = EventLoop::Clock::now();
-  // A disk that does not answer is waited for: destroying a topic under its running job would be worse.
+  // Waits for disk jobs even past the deadline: destroying a topic under its running job would be worse.
   if (idle && (all_sent || now >= deadline)) return finish_stop(done);
   loop_.at(now + stop_check_interval, [this, deadline, done] { try_stop(deadline, done); });
 }

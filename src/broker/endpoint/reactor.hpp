@@ -1,5 +1,5 @@
-/// One thread that owns a set of topics outright: no locks between a producer's bytes and a consumer's.
-/// Layer: endpoint.
+/// A thread with an event loop that owns topics and their connections. No message takes a lock on its way
+/// from a producer to a consumer. Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,15 @@
 
 namespace lightq::broker {
 
-/// What all reactors share.
+/// The settings that all reactors share.
 struct ReactorSettings {
   EndpointSettings endpoints;
   StorageSettings storage;
 };
 
-/// Made and destroyed on the composition root's thread; everything under "on the reactor's thread" is called
-/// through `post`.
+/// Runs an event loop on a thread of its own, and owns the topics that are assigned to it. Thread: the
+/// composition root constructs and destroys the reactor. The functions under "On the reactor's thread" are
+/// called by tasks that were posted to `loop()`.
 class Reactor final : public HostedTopic::Ticker {
  public:
   Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
@@ -30,27 +31,30 @@ class Reactor final : public HostedTopic::Ticker {
   Reactor& operator=(const Reactor&) = delete;
   ~Reactor() override;
 
-  /// Any thread.
+  /// Returns the event loop, to post tasks to. Thread: any.
   EventLoop& loop() { return loop_; }
-  /// Begins to run.
+  /// Starts the thread.
   void start();
-  /// Ends the thread; topics stay until the destructor. Any thread but the reactor's.
+  /// Ends the thread. Topics stay until the destructor. Thread: any but the reactor's.
   void join();
 
   // On the reactor's thread.
 
+  /// Opens the topic's storage and its endpoints of an earlier run. An endpoint that cannot be opened is
+  /// logged and tried again. Errors: those of StorageRoom::open.
   Result<void> add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints);
-  /// Closes the topic's endpoints at once; deletes its files, then calls `done`, when no disk job is out any
-  /// more. Of a topic that add_topic could not open, the disk thread removes what lies on the disk.
+  /// Closes the topic's endpoints immediately. Deletes its files once none of its disk jobs is running, then
+  /// calls `done`. The files of a topic that add_topic could not open are removed by the disk thread.
   void remove_topic(TopicId id, std::function<void(Result<void>)> done);
+  /// Returns the topic, or null if this reactor does not have it.
   HostedTopic* find(TopicId id);
   ReactorContext& context() { return context_; }
-  /// Ends the plain connections of those who may not be there any more.
+  /// Ends the plain connections of users that lost the right to be connected.
   void end_unpermitted();
-  /// Adds this reactor's topics to the sums.
+  /// Adds the statistics of this reactor's topics to `totals`.
   void add_totals(protocol::BrokerStats& totals);
-  /// A clean stop: what was handed out leaves (at most until `deadline`), logs and cursors are flushed,
-  /// endpoints close; then calls `done`.
+  /// Stops cleanly: sends the output of connections (at most until `deadline`), flushes logs and
+  /// cursors, closes endpoints, then calls `done`.
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);
 
  private:
@@ -68,11 +72,11 @@ class Reactor final : public HostedTopic::Ticker {
   const ReactorSettings& settings_;
   StorageRoom& storage_;
   std::unordered_map<std::uint64_t, std::unique_ptr<HostedTopic>> topics_;  // by id
-  std::unordered_map<HostedTopic*, std::unique_ptr<HostedTopic>> dying_;    // removed, a disk job still out
+  std::unordered_map<HostedTopic*, std::unique_ptr<HostedTopic>> dying_;    // removed; a disk job still runs
   std::vector<HostedTopic*> ticking_;
   bool tick_armed_ = false;
-  int removals_out_ = 0;  // disk jobs that remove files, or are about to be given to the disk's thread
-  std::jthread thread_;   // last: stops before the rest goes
+  int removals_out_ = 0;  // jobs that remove files and are running or about to be submitted
+  std::jthread thread_;   // last member: the thread stops before the others are destroyed
 };
 
 }  // namespace lightq::broker

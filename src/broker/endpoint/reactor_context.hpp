@@ -1,4 +1,4 @@
-/// What all topics of one reactor share. Layer: endpoint.
+/// The objects that all topics of one reactor share. Layer: endpoint.
 #pragma once
 
 #include <atomic>
@@ -35,38 +35,37 @@ class ClientKeys;
 class ConnectionQuota;
 class CurveKeyPair;
 
-/// How endpoints behave; the same for all topics.
+/// The settings of endpoints, the same for all topics. Lifetime: objects behind pointers outlive the topics.
 struct EndpointSettings {
   std::string advertise_host;           ///< put into `bind_uri`
-  std::filesystem::path ipc_directory;  ///< of ipc endpoints' socket files
-  std::string ipc_prefix = {};          ///< of their names, where other brokers may have theirs
+  std::filesystem::path ipc_directory;  ///< the directory of ipc endpoints' socket files
+  std::string ipc_prefix = {};          ///< of the files' names, in a directory that other brokers may use
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
-  std::chrono::milliseconds idle_time_max{
-      30'000};  ///< an endpoint that nobody is connected to closes after it
-  std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
-  std::uint32_t admin_generation = 0;       ///< of the administrator's password: see TicketHolder
-  bool open_topics = false;                 ///< no plain endpoint asks for a ticket
-  const CurveKeyPair* curve_key = nullptr;  ///< the broker's; null: nothing is encrypted
-  const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
-  LimitCounts* limits_reached = nullptr;    ///< null: not counted. Outlives the topics
-  ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
-  EndpointShares* endpoint_shares = nullptr;    ///< of all endpoints; null: not counted. Outlives the topics
+  std::chrono::milliseconds idle_time_max{30'000};  ///< an endpoint without connections closes after it
+  std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins' tickets
+  std::uint32_t admin_generation = 0;           ///< of the administrator's password: see TicketHolder
+  bool open_topics = false;                     ///< no plain endpoint asks for a ticket
+  const CurveKeyPair* curve_key = nullptr;      ///< the broker's key pair; null: nothing is encrypted
+  const ClientKeys* client_keys = nullptr;      ///< the registered client keys; set together with curve_key
+  LimitCounts* limits_reached = nullptr;        ///< null: refusals are not counted
+  ConnectionQuota* user_connections = nullptr;  ///< the connections of each user; null: not limited
+  EndpointShares* endpoint_shares = nullptr;    ///< the endpoints of all reactors; null: not limited
   StrangerLimits strangers;
-  /// Of an endpoint, and sessions of the reactor: those that have said who they are.
+  /// The most authenticated connections of one endpoint, and the most authenticated sessions of a reactor.
   std::size_t connections_max = limits::connections_per_endpoint_max;
-  std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
-  /// Of a reactor: large messages that have not wholly come, or wholly left.
+  std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< the most endpoints of one topic
+  /// The most bytes, per reactor, of large messages that have not arrived or left completely.
   std::size_t unfinished_bytes_total = limits::unfinished_bytes_total_default;
-  GroupLimits groups;  ///< of a topic
+  GroupLimits groups;  ///< of one topic
 };
 
-/// What a reactor's topics tell on their own, on the reactor's thread.
+/// The callbacks by which topics report changes of their endpoints. Thread: the reactor's.
 struct EndpointEvents {
-  std::function<void(const EndpointRecord&)> closed;
-  std::function<void(const EndpointRecord&)> changed;
+  std::function<void(const EndpointRecord&)> closed;   ///< an endpoint has closed
+  std::function<void(const EndpointRecord&)> changed;  ///< an endpoint has another port than before the start
 };
 
-/// Lives on the reactor; its members on the reactor's thread, but for those that say "any thread".
+/// The objects that all topics of a reactor share. Thread: the reactor's, except members marked "any thread".
 struct ReactorContext {
   EventLoop& loop;
   DiskThread& disk;          ///< any thread
@@ -78,19 +77,19 @@ struct ReactorContext {
   std::atomic<std::uint64_t>& next_endpoint_id;  ///< any thread
   EndpointEvents events;
   std::vector<std::byte> scratch =
-      std::vector<std::byte>(256 * limits::KiB);   ///< input of whichever connection reads
-  BatchBuilder batch;                              ///< being packed by whichever inlet reads
-  RangeBudget ranges{settings.groups.ranges_max};  ///< of all groups of its topics
+      std::vector<std::byte>(256 * limits::KiB);   ///< the input buffer of the connection that reads
+  BatchBuilder batch;                              ///< packs the messages of the inlet that reads
+  RangeBudget ranges{settings.groups.ranges_max};  ///< the ranges of all groups of the reactor's topics
   BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached, &sink};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.accepts_at_once(),
                        settings.limits_reached};
-  std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
+  std::uint64_t refused_connections = 0;  ///< connections of all topics refused so far without a good ticket
   AccessTable access = {};
-  /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
+  /// Closes an endpoint that was never used, to make room for another (EndpointShares).
   std::function<void(const EndpointShares::Place& lost)> make_room = {};
   TurnQueue turns{loop};
-  CallClock call_clock{loop, now};  ///< of what is stored: in the order of storing, but for a clock set back
+  CallClock call_clock{loop, now};  ///< the times of stored messages, ascending unless the clock is set back
 };
 
 }  // namespace lightq::broker

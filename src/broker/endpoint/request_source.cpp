@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Determines the source of a connection from its socket. Layer: endpoint.
 #include "broker/endpoint/request_source.hpp"
 
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-/// Where a request or a connection came from, as far as strangers are told apart by it. Layer: endpoint.
+/// The source of a request or connection, by which limits tell unauthenticated peers apart. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,16 @@
 
 namespace lightq::broker {
 
+/// The address or local user that a request or connection came from.
 struct RequestSource {
-  /// An IPv4 address, the first 64 bits of an IPv6 address (one host has the others at will), or a user of
-  /// this machine. Bytes, not for people; empty: not known.
+  /// An IPv4 address, the first 64 bits of an IPv6 address, or a user of this machine. A host chooses the
+  /// other 64 bits of its IPv6 addresses freely. In bytes, not readable; empty if unknown.
   std::string key;
   std::optional<std::uint32_t> uid;  ///< of the process at the other end of a Unix socket
 };
 
-/// Of a connected socket's peer. Asked once, when it is accepted: what it is then, it stays.
+/// Returns the source of a connected socket's peer. Called once, when the connection is accepted, because the
+/// source does not change.
 RequestSource source_of(int descriptor);
 
 }  // namespace lightq::broker

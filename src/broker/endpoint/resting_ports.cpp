@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Indexes resting ports by port, by time and by former use. Layer: endpoint.
 #include "broker/endpoint/resting_ports.hpp"
 
 namespace lightq::broker {

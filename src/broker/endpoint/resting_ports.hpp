@@ -1,5 +1,5 @@
-/// Ports whose endpoints have closed, until everybody may have them again, and which of them may be had
-/// before. Layer: endpoint. docs/protocol.md, "An endpoint's life".
+/// The resting ports: ports of closed endpoints that only certain new endpoints may use. Layer: endpoint.
+/// docs/protocol.md, "An endpoint's life".
 #pragma once
 
 #include <chrono>
@@ -17,33 +17,42 @@
 
 namespace lightq::broker {
 
-/// What a port is listened on for. Topic 0: no topic in particular.
+/// The use of a port by an endpoint. Topic 0: no topic in particular.
 struct PortUse {
   TopicId topic = {};
   EndpointRole role = EndpointRole::produce;
   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq;
-  /// Who comes there has to show a ticket for it, so that clients of another endpoint do no harm.
+  /// A client has to present a ticket for the endpoint. So clients of an earlier endpoint at the port do no
+  /// harm.
   bool guarded = false;
 };
 
-/// One thread at a time.
+/// Keeps which ports rest, until when, and how they were used. Thread: one at a time.
 class RestingPorts {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `had`: what for. `unused`: nobody was ever connected there. A port that rests already rests anew.
+  /// Lets the port rest until `until`, also if it rests already. `had`: its former use. `unused`: no client
+  /// was ever connected to it.
   void put(std::uint16_t port, const PortUse& had, bool unused, Clock::time_point until);
+  /// Ends the port's rest. Does nothing if it does not rest.
   void remove(std::uint16_t port);
-  /// Those that have rested long enough rest no more.
+  /// Ends the rest of the ports with an end at or before `now`.
   void forget_rested(Clock::time_point now);
   [[nodiscard]] bool contains(std::uint16_t port) const { return by_port_.contains(port); }
   [[nodiscard]] std::size_t size() const { return by_port_.size(); }
 
-  /// The longest rested of those that the same topic had for the same.
+  /// Returns the longest rested port that the same topic had, with the same role and connection type.
   [[nodiscard]] std::optional<std::uint16_t> own(const PortUse& wanted) const;
-  /// Which to take where one has to be taken: of the same topic and for the same; of the same topic and for
-  /// another role (ZeroMQ's sockets of another kind are refused); and for who is guarded one that nobody was
-  /// connected to, before all, and if need be anybody's. Of each the longest rested.
+  /// Returns the resting port that suits an endpoint with the use `wanted` best, or nothing if none does. The
+  /// order is:
+  /// 1. for a guarded endpoint, a port that no client was ever connected to;
+  /// 2. a port that the same topic had, with the same role and connection type;
+  /// 3. a port that the same topic had, with the same connection type and another role;
+  /// 4. for a guarded endpoint, any port.
+  ///
+  /// Within each step the longest rested port is chosen. Step 3 does no harm: ZeroMQ clients of another role
+  /// are refused, because their socket types do not fit.
   [[nodiscard]] std::optional<std::uint16_t> best(const PortUse& wanted) const;
 
  private:
@@ -61,7 +70,7 @@ class RestingPorts {
   std::map<std::uint16_t, Rest> by_port_;
   ByTime all_;
   ByTime unused_;
-  std::map<Kind, ByTime> by_kind_;  // those that have any; of a topic the kinds lie together
+  std::map<Kind, ByTime> by_kind_;  // no empty sets; the kinds of a topic are adjacent
 };
 
 }  // namespace lightq::broker

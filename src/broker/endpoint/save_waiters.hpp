@@ -1,4 +1,4 @@
-/// Those who are told when something is on the disk. Layer: endpoint.
+/// Callbacks that wait until a change has been saved to disk. Layer: endpoint.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,24 @@
 
 namespace lightq::broker {
 
-/// Each waits for the first save that begins after it came. The reactor's thread; who is told may add others.
+/// Calls each callback at the end of the first save that begins after the callback was added. A callback may
+/// add others. Thread: the reactor's.
 class SaveWaiters {
  public:
   using Done = std::function<void(const Result<void>&)>;
 
   void add(Done done) { waiting_.push_back(std::move(done)); }
-  /// Somebody waits for a save to begin.
+  /// Returns true if a callback waits for a save to begin.
   [[nodiscard]] bool want_save() const { return !waiting_.empty(); }
-  /// What everybody waits for until now is on its way to the disk.
+  /// Called when a save begins that covers the changes of all callbacks added so far.
   void save_begun() {
     for (Done& done : std::exchange(waiting_, {})) saving_.push_back(std::move(done));
   }
+  /// Called when that save has ended. Calls its callbacks with the result.
   void save_ended(const Result<void>& result) {
     for (const Done& done : std::exchange(saving_, {})) done(result);
   }
-  /// Nobody waits any longer.
+  /// Calls all callbacks with the error `why`.
   void end(const Error& why) {
     save_begun();
     save_ended(why);

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Encrypts output in units and tracks which of them were sent. Layer: endpoint.
 #include "broker/endpoint/sealed_output.hpp"
 
 #include <lightq/base/limits.hpp>
@@ -6,7 +6,7 @@
 namespace lightq::broker {
 
 namespace {
-// As much is sealed at once: enough for one call of the system to be worth it.
+// So many encrypted bytes are prepared at once: enough to make a system call worth its cost.
 constexpr std::size_t sealed_bytes_enough = 128 * limits::KiB;
 constexpr std::size_t kept_bytes_max = 512 * limits::KiB;
 }  // namespace
@@ -50,7 +50,7 @@ std::size_t SealedOutput::sent(std::size_t wire_bytes) {
   return left;
 }
 
-/// Moves what waits to the front when that costs less than it frees.
+/// Moves the waiting bytes to the front if they are not more than the sent bytes that this frees.
 void SealedOutput::drop_sent() {
   if (head_ < wire_.size() && head_ < waiting().size()) return;
   wire_.erase(wire_.begin(), wire_.begin() + static_cast<std::ptrdiff_t>(head_));

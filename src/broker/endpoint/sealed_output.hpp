@@ -1,4 +1,4 @@
-/// Encrypted bytes on their way to a peer, and which plain ones they are. Layer: endpoint.
+/// Encrypted output of a connection, and the plain bytes that it corresponds to. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,41 @@
 
 namespace lightq::broker {
 
-/// Sealed a little ahead of what the operating system takes. One thread.
+/// Encrypts output a little ahead of the operating system, which takes the encrypted bytes. Maps sent
+/// encrypted bytes back to plain bytes: those of a unit (one call of WireCipher::seal) count as sent with the
+/// unit's last byte. Thread: one.
+///
+/// Example: two units of 100 plain bytes are encrypted to 120 bytes each. After 200 encrypted bytes were
+/// sent, 100 plain bytes count as sent.
 class SealedOutput {
  public:
-  /// `cipher` outlives it.
+  /// Lifetime: `cipher` outlives this.
   explicit SealedOutput(WireCipher& cipher) : cipher_(cipher) {}
 
-  /// Bytes that leave as they are, behind all that is here.
+  /// Appends bytes that are sent unchanged and do not count as plain bytes, for example those of a handshake.
   void append_as_is(ByteView wire);
-  /// Plain bytes that leave as they are: those from before the encryption began.
+  /// Appends plain bytes that are sent in clear, because they were buffered before the encryption began.
   void append_unsealed(ByteView plain);
-  /// Seals units off the front of `plain` until a good deal of them waits. Answers how many bytes were taken.
+  /// Encrypts units from the front of `plain` until 128 KiB of encrypted bytes wait. Returns how many plain
+  /// bytes were encrypted.
   std::size_t seal(ByteView plain);
-  /// Whether it may be given bytes that are no whole unit.
+  /// Returns true if `seal` accepts plain bytes that are cut anywhere, not only whole units.
   [[nodiscard]] bool seals_any_bytes() const { return cipher_.seals_any_bytes(); }
-  /// What is to be given to the operating system next; empty: nothing is.
+  /// Returns the bytes to send next; empty if there are none.
   [[nodiscard]] ByteView waiting() const { return ByteView(wire_).subspan(head_); }
-  /// It has taken so many bytes of that. Answers how many plain bytes have thereby left, each with the last
-  /// byte of its unit.
+  /// Called when the operating system has taken `wire_bytes` of the waiting bytes. Returns how many plain
+  /// bytes thereby count as sent.
   std::size_t sent(std::size_t wire_bytes);
-  /// Plain bytes that were taken and have not left.
+  /// Returns the number of plain bytes that were encrypted or appended in clear and do not count as sent.
   [[nodiscard]] std::size_t plain_bytes() const { return plain_bytes_; }
   [[nodiscard]] std::size_t memory_bytes() const { return wire_.capacity(); }
+  /// Frees the memory if no bytes wait.
   void release_memory();
 
  private:
-  /// A unit: it has left when so much of the wire's stream has.
+  /// A unit of encrypted bytes.
   struct Unit {
-    std::uint64_t wire_end = 0;
+    std::uint64_t wire_end = 0;  // its end in the stream of encrypted bytes
     std::size_t plain_bytes = 0;
   };
   void add_unit(std::size_t plain_bytes);
@@ -47,8 +54,8 @@ class SealedOutput {
 
   WireCipher& cipher_;
   std::vector<std::byte> wire_;
-  std::size_t head_ = 0;          // of wire_, already sent
-  std::uint64_t sent_total_ = 0;  // of the wire's stream
+  std::size_t head_ = 0;          // bytes at the front of wire_ that were sent
+  std::uint64_t sent_total_ = 0;  // encrypted bytes ever sent
   std::deque<Unit> units_;
   std::size_t plain_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Wakes a client that shares memory with the broker, by its socket or by a timerfd. Layer: endpoint.
 #include "broker/endpoint/shared_wake.hpp"
 
 #include <sys/eventfd.h>
@@ -11,8 +11,8 @@ namespace lightq::broker {
 Result<SharedWake> SharedWake::by_descriptors() {
   SharedWake made;
   made.of_broker_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  // Not an eventfd: the client may clear O_NONBLOCK, which both descriptors share, and fill the count. Then a
-  // write would wait. Setting a timer never waits.
+  // The client's descriptor is no eventfd. The client could clear O_NONBLOCK, which both processes'
+  // descriptors share, and fill the count: then a write would wait. Setting a timer never waits.
   made.of_client_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (made.of_broker_.valid() && made.of_client_.valid()) return made;
   const bool full = errno == EMFILE || errno == ENFILE;

@@ -1,5 +1,4 @@
-/// How the two sides of memory that they share wake each other. docs/session.md, "Shared memory". Layer:
-/// endpoint.
+/// Wakes between a broker and a client that share memory. docs/session.md, "Shared memory". Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +10,25 @@
 
 namespace lightq::broker {
 
-/// Wakes over the session's socket, or, for a client that asks for descriptors, by two of them. Owns these.
-/// Move-only. No call waits, whatever the client does to what it shares.
+/// Wakes the client over the session's socket. For a client that asks for descriptors, two descriptors are
+/// used instead, which this object owns. Move-only. No call waits, even if the client misuses the descriptors
+/// that it shares.
 class SharedWake {
  public:
-  /// `socket`: of the session; outlives this.
+  /// Wakes over the session's socket. Lifetime: the socket outlives this object.
   static SharedWake over(int socket) {
     SharedWake made;
     made.socket_ = socket;
     return made;
   }
-  /// Errors: limit_reached (descriptors), io_error.
+  /// Wakes by two new descriptors. Errors: limit_reached (descriptors), io_error.
   static Result<SharedWake> by_descriptors();
 
   void wake_client() const;
-  /// Becomes readable when the client wakes the broker. An eventfd that the client alone writes to, and that
-  /// is watched and never read. -1: the socket does that.
+  /// Returns the descriptor that becomes readable when the client wakes the broker, or -1 if the socket does.
+  /// It is an eventfd that only the client writes to; the broker watches it and never reads it.
   [[nodiscard]] int of_broker() const { return of_broker_.get(); }
-  /// A timerfd. -1: the socket wakes the client.
+  /// Returns the timerfd by which the broker wakes the client, or -1 if the socket does that.
   [[nodiscard]] int of_client() const { return of_client_.get(); }
   [[nodiscard]] bool by_socket() const { return socket_ >= 0; }
 

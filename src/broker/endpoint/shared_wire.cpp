@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Moves a session's bytes through shared memory and wakes the client. Layer: endpoint.
 #include "broker/endpoint/shared_wire.hpp"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/// A connection whose bytes go through memory that broker and client share; its socket only tells the end.
-/// docs/session.md, "Shared memory". Layer: endpoint.
+/// A session's transport through memory that broker and client share. docs/session.md, "Shared memory".
+/// Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -16,46 +16,55 @@
 
 namespace lightq::broker {
 
-/// No call waits. The connection's thread.
+/// Owns the broker's ends of two rings in shared memory, one for each direction. All bytes of the session go
+/// through the rings; the socket only shows the end of the connection, and carries wakes. No call waits.
+/// Thread: the connection's.
 class SharedWire {
  public:
-  /// `place`: counts the memory, and is let go when that is emptied.
+  /// `place`: counts the memory against a limit. It is released when the memory has been emptied.
   SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place = {})
       : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
-  /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is next to none.
+  /// Empties the memory on another thread. The client may keep it mapped when no limit counts it any more;
+  /// emptied, it takes almost no memory.
   ~SharedWire() { empty_apart(std::move(rings_), !ended_, std::move(place_)); }
 
-  /// Becomes readable, once, when something comes for which this side waits. -1: the socket does.
+  /// Returns the descriptor that becomes readable once when input or space arrives that this side waits for.
+  /// Returns -1 if the socket becomes readable instead.
   [[nodiscard]] int descriptor() const { return wake_.of_broker(); }
-  /// The client has closed its socket.
+  /// Called when the client has closed its socket.
   void end() { ended_ = true; }
-  /// It has. What it wrote before can still be read.
+  /// Returns true if the client has closed its socket. Bytes that it wrote before can still be read.
   [[nodiscard]] bool ended() const { return ended_; }
-  /// The client has written into the memory what cannot be.
+  /// Returns true if the client has written impossible values into the rings' positions.
   [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
 
   [[nodiscard]] bool has_input() { return input_bytes() > 0; }
+  /// Returns the number of bytes that can be read.
   [[nodiscard]] std::size_t input_bytes() { return rings_->reader().available(); }
-  /// Copies what has come, behind the first `skipped` bytes of it, to `to`; it stays until `release`.
+  /// Copies input to `to`, without the first `skipped` bytes. Returns how many bytes were copied. They stay
+  /// in the ring until `release`.
   std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
     return rings_->reader().copy(to, skipped);
   }
-  /// The first `bytes` of it were taken; the client may write there again. `wipe`: they stay in no memory.
+  /// Gives the space of the first `bytes` bytes of input back to the client, and wakes it if it waits for
+  /// space. `wipe`: overwrites them first.
   void release(std::size_t bytes, bool wipe);
-  /// False: something has come meanwhile. True: the descriptor becomes readable when
-  /// something comes.
+  /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
+  /// has arrived meanwhile.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
 
-  /// Takes as much of `first` and then `second` as there is room for.
+  /// Copies as much of `first` and then of `second` as there is space for, and wakes the client if it waits
+  /// for input. Returns how many bytes were copied.
   std::size_t send(ByteView first, ByteView second);
-  /// False: there is room by now. True: the descriptor becomes readable when there is.
+  /// Asks to be woken. Returns true if the descriptor will become readable when there is space; false if
+  /// there is space by now.
   [[nodiscard]] bool wait_for_room() { return rings_->writer().wait(); }
-  /// There is no room: lets others run that want this processor, if much has been sent since the client was
-  /// woken last, in a short time. It may stand behind this thread, which need not wait for anything, and
-  /// systems let it until their next tick, which is up to 10 ms. A client that is slow by itself is waited
-  /// for at nobody's expense.
+  /// Called when the ring is full. Yields the processor if at least 0.5 GB/s were sent since the client was
+  /// woken last. Then the client may be queued behind this thread on the same processor. Without a yield the
+  /// client could wait there for the system's next tick, up to 10 ms. For a client that is slow by itself
+  /// nothing is yielded.
   void give_way() const;
 
  private:
@@ -64,8 +73,8 @@ class SharedWire {
   std::unique_ptr<session::SharedRings> rings_;
   SharedWake wake_;
   std::shared_ptr<void> place_;
-  Clock::time_point woken_;       // the client, last
-  std::uint64_t sent_bytes_ = 0;  // since then
+  Clock::time_point woken_;       // when the client was woken last
+  std::uint64_t sent_bytes_ = 0;  // sent since woken_
   bool ended_ = false;
 };
 

@@ -1,4 +1,4 @@
-/// How long a peer may be silent, as it said itself. Layer: endpoint.
+/// Detects a peer that is silent for longer than the time that it announced. Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace lightq::broker {
 
-/// The time to live of a ZMTP 3.1 PING (RFC 37): a peer that sends nothing at all for that long is dead. One
-/// timer as long as there is a limit. The loop's thread.
+/// Implements the time to live of a ZMTP 3.1 PING (RFC 37): a peer that sends nothing at all for that long
+/// counts as dead. Uses one timer while a limit is set. Thread: the loop's.
 class SilenceLimit {
  public:
   using Span = std::chrono::milliseconds;
@@ -20,8 +20,8 @@ class SilenceLimit {
   SilenceLimit(const SilenceLimit&) = delete;
   SilenceLimit& operator=(const SilenceLimit&) = delete;
 
-  /// Sets the limit; zero: none. Once nothing has been heard for that long, `is_dead` is called: false makes
-  /// it count as heard now.
+  /// Sets the limit; zero removes it. Calls `is_dead` once the peer has sent nothing for that long. If
+  /// `is_dead` returns false, the time begins again.
   void set(Span most, std::function<bool()> is_dead) {
     if (most == most_) return;
     stop();
@@ -30,7 +30,7 @@ class SilenceLimit {
     heard();
     if (most_ > Span(0)) arm();
   }
-  /// Called when something has come from the peer.
+  /// Called when bytes have arrived from the peer.
   void heard() {
     if (most_ > Span(0)) heard_ = EventLoop::Clock::now();
   }

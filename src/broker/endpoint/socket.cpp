@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Opens, accepts and reads sockets with the system calls of Linux. Layer: endpoint.
 #include "broker/endpoint/socket.hpp"
 
 #include <fcntl.h>
@@ -27,9 +27,9 @@ namespace lightq::broker {
 namespace {
 
 constexpr int listen_backlog = 512;
-constexpr mode_t socket_mode = 0666;  // of a Unix socket's file
+constexpr mode_t socket_mode = 0666;  // the mode of a Unix socket's file
 constexpr mode_t owner_socket_mode = 0600;
-// A peer whose machine vanished is noticed after about a minute and a half.
+// TCP keep-alive detects the loss of a peer's machine after about a minute and a half.
 constexpr int keep_alive_idle_s = 60;
 constexpr int keep_alive_interval_s = 10;
 constexpr int keep_alive_count = 3;
@@ -40,7 +40,8 @@ std::uint64_t descriptor_limit() {
   return limit.rlim_cur;
 }
 
-/// The kernel hands out the lowest free number: one within the reserve means that all below it are in use.
+/// Returns true if the descriptor is one of the last `reserved` numbers below the limit. The kernel assigns
+/// the lowest free number, so all numbers below it are in use then.
 bool in_reserve(int descriptor, std::size_t reserved) {
   return static_cast<std::uint64_t>(descriptor) + reserved >= descriptor_limit();
 }
@@ -78,7 +79,7 @@ void set_option(int descriptor, int level, int option, int value) {
   setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-/// What TCP connections have from the socket that accepts them (Linux).
+/// Sets options that accepted TCP connections inherit from their listener (Linux).
 void set_for_all_accepted(int listener) {
   set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -116,14 +117,15 @@ Result<sockaddr_un> unix_address(const std::string& path) {
   return address;
 }
 
-/// A new Unix socket. Those that a listening one accepts take no descriptors, or bring them, as it does.
+/// Creates a Unix socket that refuses passed descriptors, if the system can do that. Connections that it
+/// accepts inherit this.
 UniqueFd make_unix_socket() {
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   return UniqueFd(made, made >= 0 && !allow_descriptors(made, false));
 }
 
-/// Removes what an earlier process has left at `path`: a socket that nobody listens at. Of anything else it
-/// is the error to bind there.
+/// Removes a socket at `path` that an earlier process left, if no process listens on it. Returns the error of
+/// binding there if anything else is at `path`.
 std::optional<Error> make_way(const std::string& path, const sockaddr_un& address) {
   struct stat found{};
   if (lstat(path.c_str(), &found) != 0)
@@ -133,7 +135,7 @@ std::optional<Error> make_way(const std::string& path, const sockaddr_un& addres
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe.valid()) return bind_error(path);
   const int failed = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  if (failed == 0 || errno == EAGAIN)  // EAGAIN: more are waiting there than it has room for
+  if (failed == 0 || errno == EAGAIN)  // EAGAIN: a process listens there, and its queue is full
     return Error{ErrorCode::address_in_use, path + " is in use", EADDRINUSE};
   if (errno != ECONNREFUSED && errno != ENOENT)
     return Error{ErrorCode::io_error, path + " is in the way: whether a process listens there is not known",
@@ -153,7 +155,8 @@ std::string uri_host(const std::string& host) {
 }
 
 Result<std::string> resolve_host(const std::string& host) {
-  // A name of both kinds, as localhost often is, means IPv4 to plain ZeroMQ sockets.
+  // IPv4 comes first, because plain ZeroMQ sockets prefer it for a name with both kinds of addresses, such as
+  // localhost.
   auto found = look_up(host, 0, 0, AF_INET);
   if (!found) found = look_up(host, 0, 0);
   if (!found && host == "localhost") found = look_up("127.0.0.1", 0, AI_NUMERICHOST);  // RFC 6761, 6.3
@@ -196,13 +199,13 @@ Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   if (!descriptor.valid()) return bind_error(path);
   if (auto error = make_way(path, *address)) return *error;
   const mode_t wanted = mode == SocketMode::owner ? owner_socket_mode : socket_mode;
-  if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // the file's, as bind makes it
+  if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // bind creates the file with this mode
   if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
                                    sizeof *address, path)) {
     return *error;
   }
-  // As on loopback, any process of the machine may knock, whatever the umask is; the directory may be closed
-  // to it.
+  // Sets the mode again, because the umask may have changed it. With SocketMode::everybody any process of the
+  // machine may connect, as on loopback, unless the directory's mode forbids it.
   if (chmod(path.c_str(), wanted) != 0) return bind_error(path);
   struct stat made{};
   if (lstat(path.c_str(), &made) != 0) return bind_error(path);
@@ -230,7 +233,8 @@ ssize_t receive(const UniqueFd& connection, std::span<std::byte> to) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Looking copies references, which are dropped at once; those that wait in the socket keep the files open.
+  // A peek copies references to passed files and drops them immediately. References in the socket keep the
+  // files open, so no close happens here.
   const ssize_t seen = recvmsg(connection.get(), &message, MSG_PEEK | MSG_DONTWAIT);
   if (seen <= 0) return seen;
   if ((message.msg_flags & MSG_CTRUNC) != 0) {

@@ -1,4 +1,4 @@
-/// Sockets of the operating system: owned descriptors, listening, accepting. Layer: endpoint.
+/// Sockets of the operating system: owned descriptors, listening, accepting, reading. Layer: endpoint.
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +14,12 @@
 
 namespace lightq::broker {
 
-/// Owns a descriptor; closes it.
+/// Owns a descriptor and closes it.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// `may_bring_descriptors`: it is a Unix socket, and the system cannot keep its peers from passing
-  /// descriptors over it. To read or to close such a one may wait: see `receive` and close_apart.
+  /// `may_bring_descriptors`: the descriptor is a Unix socket, and the system cannot forbid its peer to pass
+  /// descriptors over it. Reading or closing such a socket may wait: see `receive` and close_apart.
   explicit UniqueFd(int descriptor, bool may_bring_descriptors = false)
       : descriptor_(descriptor), may_bring_descriptors_(may_bring_descriptors) {}
   UniqueFd(UniqueFd&& other) noexcept
@@ -47,72 +47,77 @@ class UniqueFd {
   bool may_bring_descriptors_ = false;
 };
 
-/// A Unix-domain socket's file.
+/// The file of a Unix-domain socket, identified by device and inode.
 struct SocketFile {
-  std::string path;  ///< empty: there is none
+  std::string path;  ///< empty: there is no file
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
 
-  /// Removes the file, but no other one that has its name by now.
+  /// Removes the file, unless another file has its name by now.
   void remove() const;
 };
 
-/// A listening socket; non-blocking. TCP: whom it accepts has no delay, and keep-alive.
+/// A listening, non-blocking socket. TCP connections that it accepts have TCP_NODELAY and keep-alive.
 struct ListeningSocket {
   UniqueFd descriptor;
   std::uint16_t port = 0;  ///< tcp: the bound port
-  bool loopback = false;   ///< nobody comes to it but from this machine
-  SocketFile file = {};    ///< of a Unix-domain socket: who closes the socket removes it first
+  bool loopback = false;   ///< only processes of this machine can connect
+  SocketFile file = {};    ///< of a Unix-domain socket; remove it before the socket is closed
 };
 
-/// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
+/// Returns `host` in the form of a URI: an IPv6 address in brackets, anything else unchanged.
 std::string uri_host(const std::string& host);
 
-/// The first numeric address of `host`, a name or an address; an IPv4 one if there is any; `localhost`
-/// is 127.0.0.1 also on a machine that has no name for itself. May wait for a name server: for the start, not
-/// for a thread that others wait for. Error: invalid_argument (it does not resolve).
+/// Returns the first numeric address of `host`, a name or an address. Prefers IPv4 addresses. `localhost` is
+/// 127.0.0.1 even on a machine that cannot resolve it. May wait for a name server, so it is for the start and
+/// not for threads that serve clients. Error: invalid_argument (`host` does not resolve).
 Result<std::string> resolve_host(const std::string& host);
 
-/// Listens on `address` (numeric, IPv4 or IPv6 without brackets) and `port`, 0 for any. Errors:
-/// invalid_argument (a name), address_in_use, limit_reached (descriptors), io_error.
+/// Listens on `address` (numeric, IPv4 or IPv6 without brackets) and `port`; 0 lets the system choose one.
+/// Errors: invalid_argument (`address` is a name), address_in_use, limit_reached (descriptors), io_error.
 Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t port);
 
-/// Who may connect to a Unix-domain socket, as far as its file's mode says.
+/// The users that a Unix-domain socket's file mode allows to connect.
 enum class SocketMode { everybody, owner };
 
-/// Listens on a Unix-domain socket at `path`, in the place of a socket at which nobody listens any more.
-/// Nobody else ever may connect to one for its owner. Errors: invalid_argument (path too long for the system,
-/// 107 bytes), address_in_use (a process listens there, or what is there is no socket and stays),
+/// Listens on a Unix-domain socket at `path`. Replaces a socket there on which no process listens. With
+/// SocketMode::owner no other user can connect at any moment. Errors: invalid_argument (`path` is longer than
+/// the system's 107 bytes), address_in_use (a process listens there, or `path` is no socket, which stays),
 /// limit_reached, io_error.
 Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode = SocketMode::everybody);
 
+/// The outcome of accept_connection. `none`: no connection could be accepted. `out_of_descriptors`: the
+/// system lacks descriptors or memory.
 enum class AcceptOutcome { accepted, none, out_of_descriptors };
 struct Accepted {
   AcceptOutcome outcome = AcceptOutcome::none;
   UniqueFd descriptor;  ///< non-blocking
 };
-/// The next waiting connection. Keeps so many of the process's descriptors free for everything else.
+/// Accepts the next waiting connection. Closes it, with the outcome out_of_descriptors, if fewer than
+/// `reserved` of the process's descriptors would stay free.
 Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved);
 
-/// Reads from a connection what has come. Never waits. Returns what ::recv does; EPROTO: its peer has passed
-/// descriptors over it, and nothing is read. The kernel closes them in the call that reads, which may wait.
+/// Reads the bytes that have arrived on a connection. Never waits. Returns the result of ::recv. Fails with
+/// EPROTO, and reads nothing, if the peer has passed descriptors. The kernel would close them in the call
+/// that reads them, and such a close may wait.
 ssize_t receive(const UniqueFd& connection, std::span<std::byte> to);
 
-/// As take_wakes, of the session's own socket. Returns false also where descriptors were passed.
+/// Reads the wakes that have arrived on the session's own socket, as take_wakes does. Returns false if the
+/// peer has ended the connection or passed descriptors.
 bool receive_wakes(const UniqueFd& connection);
 
-/// From now on the descriptor counts as readable when so many bytes have come, or the end; on a Unix socket
-/// any byte will do.
+/// Makes the descriptor readable only when `bytes` bytes or the end have arrived. A Unix socket stays
+/// readable from the first byte on.
 void set_low_water(int descriptor, std::size_t bytes);
 
-/// Returns true if what was sent over a TCP connection, or asked of a peer that has no room for more, has got
-/// no answer from the peer's system several times. A process that does not read is no reason.
+/// Returns true if the peer's system has not answered four attempts in a row: retransmissions, or probes of a
+/// full receive window. A peer process that does not read is no reason, because its system answers.
 bool answers_nothing(int descriptor);
 
-/// What still comes, and is not read, costs as little memory as the system lets it.
+/// Shrinks the socket's receive buffer to the minimum.
 void keep_little(int descriptor);
 
-/// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
+/// Raises this process's soft limit of descriptors to the hard limit. Returns the limit in force.
 std::uint64_t raise_descriptor_limit();
 
 }  // namespace lightq::broker

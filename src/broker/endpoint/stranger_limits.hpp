@@ -1,4 +1,4 @@
-/// What those who have not said who they are may have of a thread. Layer: endpoint.
+/// Limits on the unauthenticated peers of a thread. Layer: endpoint.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace lightq::broker {
 
-/// Of a thread, at all its addresses together.
+/// Limits on unauthenticated peers, for all listeners of a thread together.
 struct StrangerLimits {
-  std::size_t handshakes_max = limits::handshakes_max_default;             ///< at once: HandshakeQueue
-  std::uint64_t accepts_per_second = limits::accepts_per_second_default;   ///< new ones: AcceptBudget
-  std::chrono::milliseconds handshake_time{limits::handshake_ms_default};  ///< of each: Connection
+  std::size_t handshakes_max = limits::handshakes_max_default;  ///< handshakes at a time: HandshakeQueue
+  std::uint64_t accepts_per_second = limits::accepts_per_second_default;   ///< connections: AcceptBudget
+  std::chrono::milliseconds handshake_time{limits::handshake_ms_default};  ///< for each one: Connection
 
-  /// New ones that may come at once, before `accepts_per_second` holds.
+  /// Returns the burst of connections that is accepted before `accepts_per_second` applies.
   [[nodiscard]] std::size_t accepts_at_once() const {
     return std::min(handshakes_max, limits::accepts_at_once);
   }

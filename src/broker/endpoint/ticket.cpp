@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Encodes and decodes the ids of tickets. docs/protocol.md, "Tickets". Layer: endpoint.
 #include "broker/endpoint/ticket.hpp"
 
 #include <array>
@@ -10,7 +10,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint8_t version = 1;
-// Little-endian, without gaps.
+// The positions of the fields. Numbers are little-endian; there are no gaps.
 constexpr std::size_t version_at = 0;
 constexpr std::size_t role_at = 1;
 constexpr std::size_t topic_at = 2;

@@ -1,4 +1,4 @@
-/// What a ticket says, and the text of its id. Layer: endpoint. docs/protocol.md, "Tickets".
+/// The claims of a ticket, and their encoding in its id. Layer: endpoint. docs/protocol.md, "Tickets".
 #pragma once
 
 #include <chrono>
@@ -14,46 +14,48 @@
 
 namespace lightq::broker {
 
-/// What a ticket permits: to produce to the topic, to pull from it, or to subscribe to it.
+/// The permission that a ticket gives: to produce to a topic, to pull from it, or to subscribe to it.
 struct Grant {
   TopicId topic;
   EndpointRole role = EndpointRole::produce;
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
-/// Whose a ticket is.
+/// The user that a ticket was issued to. Its generation ties the ticket to the password of that time: a new
+/// password makes the ticket invalid.
 struct TicketHolder {
-  std::uint64_t user = 0;        ///< 0: the administrator, or nobody in particular
-  std::uint32_t generation = 0;  ///< of that user's password, and the administrator's; 0: nobody's
+  std::uint64_t user = 0;        ///< 0: the administrator, or no user
+  std::uint32_t generation = 0;  ///< of the user's or the administrator's password; 0: no user
 
-  /// Whose places it takes of what all share: who is nobody in particular is one of the strangers.
+  /// Returns the number under which the holder counts in shared limits: the user's, or FairShare::strangers
+  /// for a holder without a user.
   [[nodiscard]] constexpr std::uint64_t sharer() const {
     return user == 0 && generation == 0 ? FairShare::strangers : user;
   }
   friend bool operator==(const TicketHolder&, const TicketHolder&) = default;
 };
 
-/// A ticket's id taken apart.
+/// The fields of a ticket's id.
 struct TicketClaims {
   Grant grant;
-  std::uint64_t expires_ms = 0;  ///< since 1970
+  std::uint64_t expires_ms = 0;  ///< in milliseconds since 1970
   TicketHolder holder;
-  std::uint64_t nonce = 0;  ///< so that no two tickets are the same
+  std::uint64_t nonce = 0;  ///< random, so that all tickets differ
   friend bool operator==(const TicketClaims&, const TicketClaims&) = default;
 };
 
-/// How far the clock may have been set back before what it gave out is refused.
+/// The longest step back of the clock after which tickets issued before it are still accepted.
 inline constexpr auto ticket_clock_tolerance = std::chrono::minutes(10);
-/// Whether what ends then ends later than what is given out now, for `lifetime_max` at most: the clock was
-/// ahead when it was given out, or more was permitted.
+/// Returns true if a ticket issued now for `lifetime_max` would end before `expires_ms`, by more than the
+/// tolerance. Such a ticket was issued while the clock was ahead or while a longer lifetime was permitted.
 bool ends_too_late(std::uint64_t expires_ms, std::chrono::milliseconds lifetime_max, Timestamp now);
 
-/// 76 hexadecimal digits, lower case.
+/// Returns the ticket's id: 76 lower-case hexadecimal digits.
 std::string encode_ticket_id(const TicketClaims& claims);
-/// Nothing for a text that encode_ticket_id does not write.
+/// Returns the claims of an id, or nothing for a text that encode_ticket_id does not produce.
 std::optional<TicketClaims> decode_ticket_id(std::string_view id);
 
-/// Lower-case hexadecimal digits.
+/// Returns the bytes as lower-case hexadecimal digits.
 std::string to_hex(ByteView bytes);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Issues and checks tickets with a keyed BLAKE2b hash. Layer: endpoint.
 #include "broker/endpoint/ticket_key.hpp"
 
 #include <sodium.h>
@@ -38,7 +38,7 @@ std::string TicketKey::secret_of(std::string_view id) const {
 }
 
 std::string TicketKey::id() const {
-  return secret_of("the key's own id");  // what no ticket's id is: not hexadecimal
+  return secret_of("the key's own id");  // never the id of a ticket, because it is not hexadecimal
 }
 
 protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,

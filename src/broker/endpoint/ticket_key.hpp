@@ -1,4 +1,4 @@
-/// The broker's ticket key: makes tickets, and tells those that it made from all others. Layer: endpoint.
+/// The broker's ticket key: issues tickets and checks whether a ticket was issued with it. Layer: endpoint.
 #pragma once
 
 #include <array>
@@ -17,22 +17,22 @@
 
 namespace lightq::broker {
 
-/// What a ticket is worth.
+/// The result of checking a ticket.
 struct TicketVerdict {
-  std::optional<Grant> grant;  ///< of a good one
-  TicketHolder holder;         ///< likewise
-  std::string_view fault;      ///< else what is wrong with it, for the log; lives as long as the program
+  std::optional<Grant> grant;  ///< the permission of a valid ticket; nothing for an invalid one
+  TicketHolder holder;         ///< the holder of a valid ticket
+  std::string_view fault;      ///< the fault of an invalid ticket, for the log; lives as long as the program
 };
 
-/// A ticket's secret is a keyed hash of its id, so nothing is kept of the tickets that are out, and they
-/// outlive the process as the key does. Immutable; any thread. Wiped at its end.
+/// The key of all tickets. A ticket's secret is a keyed hash of its id, so the broker keeps no list of issued
+/// tickets. Tickets stay valid over a restart as long as the key is kept. Immutable. The destructor wipes the
+/// key. Thread: any.
 class TicketKey {
  public:
   static constexpr std::size_t bytes = 32;
   using Bytes = std::array<std::byte, bytes>;
 
-  /// `lifetime_max`: of what it issues. Tickets that end later were made under another clock, or when they
-  /// were permitted more, and are refused.
+  /// `lifetime_max`: the longest lifetime of tickets. `check` refuses tickets that end later (ends_too_late).
   explicit TicketKey(
       std::span<const std::byte, bytes> key,
       std::chrono::milliseconds lifetime_max = std::chrono::milliseconds(limits::ticket_ms_max));
@@ -40,18 +40,19 @@ class TicketKey {
   TicketKey& operator=(const TicketKey&) = delete;
   ~TicketKey();
 
-  /// Bytes for a new key.
+  /// Returns random bytes for a new key.
   static Bytes random_bytes();
 
-  /// By which it is known from other keys, and which says nothing of it: hexadecimal digits.
+  /// Returns hexadecimal digits that identify the key and reveal nothing about it.
   [[nodiscard]] std::string id() const;
 
-  /// Good for `lifetime` from `now` on, and as long as its holder may.
+  /// Issues a ticket. It is valid for `lifetime` from `now` on, as long as its holder keeps the permission.
+  /// Requires: `lifetime` is at most `lifetime_max`.
   [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
                                        const TicketHolder& holder = {}) const;
-  /// Takes as long wherever a wrong secret differs from the right one.
+  /// Checks a ticket: its secret and its time. The comparison of secrets takes constant time.
   [[nodiscard]] TicketVerdict check(std::string_view id, std::string_view secret, Timestamp now) const;
-  /// The same of `ID.SECRET`.
+  /// Checks a ticket in the form `ID.SECRET`.
   [[nodiscard]] TicketVerdict check(std::string_view shown, Timestamp now) const;
 
  private:

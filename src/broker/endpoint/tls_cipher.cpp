@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Runs OpenSSL over bytes in memory. Layer: endpoint.
 #include "broker/endpoint/tls_cipher.hpp"
 
 #include <openssl/bio.h>
@@ -103,10 +103,10 @@ void TlsCipher::shake_hands() {
   }
 }
 
-/// Takes all that has come: OpenSSL keeps what is not a whole record.
+/// Decrypts all bytes that have arrived. OpenSSL keeps an incomplete record.
 void TlsCipher::read(std::vector<std::byte>& plain) {
   std::size_t end = plain.size();
-  // More than that they cannot say: what lies in OpenSSL is less than a record.
+  // The plain bytes are not more than that: OpenSSL keeps less than one record of earlier input.
   plain.resize(end + in_.size() + record_bytes_max);
   while (true) {
     std::size_t got = 0;

@@ -1,4 +1,4 @@
-/// TLS between a session's frames and a TCP connection. docs/session.md, "TLS". Layer: endpoint.
+/// TLS encryption of a session over TCP. docs/session.md, "TLS". Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@ struct ssl_st;
 
 namespace lightq::broker {
 
-/// The broker's end of one connection, or with a client's context the other one. Keeps at most a record that
-/// has not come whole. The reactor's thread.
+/// One side of a TLS connection: the broker's, or with a client's context the client's. Keeps at most one
+/// incomplete record of input. Thread: the reactor's.
 class TlsCipher final : public WireCipher {
  public:
-  /// `context` outlives it. `records_per_key_max`: so many are sealed, then the key changes.
+  /// `records_per_key_max`: the number of records to encrypt before this side changes its key. Lifetime:
+  /// `context` outlives the cipher.
   explicit TlsCipher(const TlsContext& context,
                      std::uint64_t records_per_key_max = limits::tls_records_per_key_max);
   TlsCipher(const TlsCipher&) = delete;
@@ -30,7 +31,8 @@ class TlsCipher final : public WireCipher {
   [[nodiscard]] bool seals_any_bytes() const override { return true; }
   [[nodiscard]] const std::string& failure() const override { return failure_; }
 
-  /// How OpenSSL reads and writes in here: TlsContext's. Null: no memory.
+  /// Creates the functions by which OpenSSL reads and writes through a TlsCipher. TlsContext owns them.
+  /// Returns null if there is no memory.
   static bio_method_st* make_method();
 
  private:
@@ -44,11 +46,11 @@ class TlsCipher final : public WireCipher {
 
   ssl_st* const ssl_;
   const std::uint64_t records_per_key_max_;
-  std::uint64_t records_ = 0;              // sealed with this key
-  ByteView in_;                            // of the wire, while `open` runs
-  std::vector<std::byte>* out_ = nullptr;  // where OpenSSL writes, while a call of ours runs
-  std::uint64_t said_bytes_ = 0;           // by the peer
-  std::uint64_t answered_bytes_ = 0;       // to its key updates, which it need not read
+  std::uint64_t records_ = 0;              // encrypted with the current key
+  ByteView in_;                            // the encrypted input, while `open` runs
+  std::vector<std::byte>* out_ = nullptr;  // receives OpenSSL's output while `open` or `seal` runs
+  std::uint64_t said_bytes_ = 0;           // plain bytes received from the peer
+  std::uint64_t answered_bytes_ = 0;       // replies to the peer's key updates; the peer may not read them
   bool ready_ = false;
   std::string failure_;
 };

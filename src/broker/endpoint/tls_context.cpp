@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Sets up OpenSSL for TLS 1.3, and makes keys and certificates. Layer: endpoint.
 #include "broker/endpoint/tls_context.hpp"
 
 #include <openssl/bio.h>
@@ -33,12 +33,12 @@ using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 
-// The fastest of the three first; each of them is sound.
+// The fastest of the three secure suites comes first.
 constexpr const char* cipher_suites =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
-// RFC 5280: the certificate has no well-defined expiration.
+// The date that RFC 5280 defines for a certificate without a well-defined expiration.
 constexpr const char* without_end = "99991231235959Z";
-// So that a clock that was once wrong does no harm.
+// Certificates are valid from this date on, so that a wrong clock does no harm.
 constexpr const char* long_ago = "20200101000000Z";
 constexpr long version_3 = 2;
 
@@ -61,7 +61,8 @@ std::string written(BIO* from) {
   return {data, static_cast<std::size_t>(bytes)};
 }
 
-/// Instead of OpenSSL's own, which asks at the terminal.
+/// Answers OpenSSL's request for a passphrase with an error. OpenSSL's own function would ask at the
+/// terminal.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
@@ -78,7 +79,7 @@ Result<Key> read_key(std::string_view text, std::string_view name) {
                std::string(name) + " is encrypted with a passphrase; the broker reads keys without one"};
 }
 
-/// Takes the certificate and those behind it into `context`.
+/// Loads the certificate and the certificates that follow it into `context`. Returns the first one.
 Result<Certificate> take_certificates(SSL_CTX* context, const TlsTexts& texts) {
   const Bio bio = reader_of(texts.certificate);
   Certificate own(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
@@ -144,7 +145,7 @@ Result<Context> make_context(const SSL_METHOD* side) {
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // who is silent costs little
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // idle connections take little memory
   return made;
 }
 
@@ -158,8 +159,8 @@ bool set_name(X509* certificate) {
 bool set_serial(X509* certificate) {
   std::array<unsigned char, 16> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return false;
-  bytes[0] &= 0x7F;  // positive
-  bytes[0] |= 0x40;  // and of one length
+  bytes[0] &= 0x7F;  // makes the number positive
+  bytes[0] |= 0x40;  // makes all numbers equally long
   const std::unique_ptr<BIGNUM, Freed<BN_free>> number(
       BN_bin2bn(bytes.data(), static_cast<int>(bytes.size()), nullptr));
   return number != nullptr && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;

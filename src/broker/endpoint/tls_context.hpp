@@ -1,4 +1,4 @@
-/// The certificate that sessions over TCP are shown, and how TLS is spoken behind it. Layer: endpoint.
+/// The certificate and the TLS settings of sessions over TCP. Layer: endpoint.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ struct ssl_ctx_st;
 
 namespace lightq::broker {
 
-/// A certificate (the broker's first, those that vouch for it behind) and its private key, as PEM texts, with
-/// what to call them in errors.
+/// A certificate chain (the broker's own first, then its issuers') and the private key, as PEM texts, with
+/// their names for errors.
 struct TlsTexts {
   std::string_view certificate;
   std::string_view key;
@@ -22,26 +22,28 @@ struct TlsTexts {
   std::string_view key_name = "the key";
 };
 
-/// TLS 1.3 and nothing else: no older version, no renegotiation, no compression, no tickets of its own, no
-/// early data. Immutable; any thread.
+/// Owns OpenSSL's context for all TLS connections of one side. Allows only TLS 1.3: no older version, no
+/// renegotiation, no compression, no TLS session tickets, no early data. Immutable. Thread: any.
 class TlsContext {
  public:
-  /// Errors: corrupt (no PEM, or not what it should be), invalid_argument (`now` is not in the certificate's
-  /// time, the key is another one's or wants a passphrase).
+  /// Makes the broker's side. Errors: corrupt (a text is not PEM, or lacks its certificate or key);
+  /// invalid_argument (`now` is outside the certificate's time; the key has a passphrase, or belongs to
+  /// another certificate; OpenSSL refuses one of them); internal (OpenSSL cannot be set up).
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
-  /// A client's side, which believes every certificate: for who proves what the broker's own side does.
-  /// Error: internal.
+  /// Makes a client's side that trusts every certificate, to check the broker's own side. Error: internal.
   static Result<std::unique_ptr<TlsContext>> make_client();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
 
-  /// SHA-256 of the certificate as DER, 64 hexadecimal digits: by this a client knows the broker.
+  /// Returns the SHA-256 of the certificate in DER, as 64 hexadecimal digits. A client identifies the broker
+  /// by it. Empty on a client's side.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
-  /// For TlsCipher; remain this object's.
+  /// Returns OpenSSL's context, for TlsCipher. Lifetime: this object owns it.
   [[nodiscard]] ssl_ctx_st* native() const { return native_; }
+  /// Returns the functions by which OpenSSL reads and writes, for TlsCipher. Lifetime: this object owns them.
   [[nodiscard]] const bio_method_st* method() const { return method_; }
-  /// Its connections speak first.
+  /// Returns true for a client's side, which begins the handshake.
   [[nodiscard]] bool is_client() const { return is_client_; }
 
  private:
@@ -54,12 +56,13 @@ class TlsContext {
   std::string fingerprint_;
 };
 
-/// A new private key (ECDSA, P-256) as a PEM text, which the caller wipes. Error: internal.
+/// Makes a private key (ECDSA, P-256) and returns it as a PEM text, which the caller wipes. Error: internal.
 Result<std::string> make_tls_key();
-/// A certificate for this key, signed with it, without a date of expiry, as a PEM text. Errors: corrupt (no
-/// key), internal.
+/// Makes a certificate for `key`, self-signed and without a date of expiry, and returns it as a PEM text.
+/// Errors: corrupt (`key` is no key), invalid_argument (`key` has a passphrase), internal.
 Result<std::string> make_tls_certificate(std::string_view key, std::string_view key_name = "the key");
-/// What OpenSSL's oldest error of this thread says; else `otherwise`. Clears them all.
+/// Returns the text of this thread's oldest OpenSSL error, or `otherwise` if there is none. Clears all
+/// errors.
 std::string take_tls_error(const char* otherwise);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Attaches, admits, ends and detaches a topic's session consumers. Layer: endpoint.
 #include "broker/endpoint/topic_consumers.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace lightq::broker {
 using session::Code;
 
 namespace {
-// What is taken back in a turn from consumers that are gone: about two milliseconds.
+// The most work of requeueing detached consumers' messages in a turn: about two milliseconds.
 constexpr std::uint64_t leave_work_max = 512 * limits::KiB;
 }  // namespace
 
@@ -54,12 +54,13 @@ void TopicConsumers::leave(const Attached& attached) {
   GroupSet& groups = topic_.groups();
   Group& group = *attached.group;
   groups.detach(group, *attached.member);
-  // A group without a name ends with its consumer; and nobody has been told of one that is not saved.
+  // A group without a name ends with its consumer. A group that is not saved ends, too: no consumer knows of
+  // it.
   const bool forgotten = group.name().empty() || (durable_ && groups.is_provisional(group));
   if (forgotten && group.consumers() == 0) groups.remove(group);
 }
 
-/// Detaches it now, and tells it in a turn of its own.
+/// Detaches the consumer now. Calls its `end` in the next pump.
 void TopicConsumers::condemn(SessionConsumer& consumer, Code code, std::string why) {
   detach(consumer);
   condemned_.push_back({&consumer, code, std::move(why)});
@@ -121,7 +122,8 @@ Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const session::Pl
   return topic_.groups().seek(*attached->group, to);
 }
 
-/// While consumers are called they may detach, but their members stay until all of it is over.
+/// Runs `turn`, which calls consumers. A consumer may detach during a call, but its member of the group is
+/// kept until the outermost turn is over.
 template <typename Turn>
 void TopicConsumers::in_turn(Turn&& turn) {
   const bool outermost = !std::exchange(in_turn_, true);
@@ -131,7 +133,8 @@ void TopicConsumers::in_turn(Turn&& turn) {
   let_go();
 }
 
-/// What one client holds in pieces may be a million ranges, which all come back when its session ends.
+/// Requeues the messages of detached consumers, some in each turn. When one client's session ends, its
+/// messages in flight may be in a million ranges.
 void TopicConsumers::let_go() {
   while (!left_.empty() && TurnWork::in_turn() <= leave_work_max) {
     const Attached attached = left_.front();
@@ -170,7 +173,7 @@ void TopicConsumers::admit() {
   });
   for (SessionConsumer* const consumer : admitted) {
     Attached* const attached = find(*consumer);
-    if (attached == nullptr) continue;  // it left while another was told
+    if (attached == nullptr) continue;  // it was detached while another was admitted
     const Group& group = *attached->group;
     attached->member->begin();
     consumer->admitted({group.upcoming(), group.committed(), attached->member->ack_timeout_ms()});

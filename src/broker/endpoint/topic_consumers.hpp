@@ -1,4 +1,4 @@
-/// The consumers that reach a topic over sessions, as the topic sees them. Layer: endpoint.
+/// The consumers of a topic that are connected over sessions. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +13,55 @@
 
 namespace lightq::broker {
 
-/// The connected ones, each with its place in a group. They are called back from `pump`, `saved` and `end`
-/// only, and may detach from within; of one that is not attached all else is passed over. The reactor's
-/// thread.
+/// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
+/// Consumers are called back from `pump` and `end`, and may detach during such a call. `acknowledge` calls
+/// SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the reactor's.
 class TopicConsumers {
  public:
-  /// `durable`: groups outlive the broker, so that a consumer waits until its new group is on the disk. The
-  /// topic outlives it.
-  /// `limits_reached`: outlives it; null: not counted.
+  /// `durable`: groups survive a restart, so a consumer waits until its new group is on disk.
+  /// `limits_reached`: null if refusals are not counted. Lifetime: `topic` and `limits_reached` outlive this.
   TopicConsumers(Topic& topic, bool durable, LimitCounts* limits_reached = nullptr)
       : topic_(topic), durable_(durable), limits_reached_(limits_reached) {}
 
-  /// Why a consumer is not opened.
+  /// The reason why a consumer was not opened.
   struct Refusal {
-    session::Code code = session::Code::ok;           ///< ok: it is
-    GroupSet::Crowd crowd = GroupSet::Crowd::groups;  ///< limit_reached: of what there may be no more
+    session::Code code = session::Code::ok;           ///< ok: the consumer was opened
+    GroupSet::Crowd crowd = GroupSet::Crowd::groups;  ///< with limit_reached: the limit that was reached
     friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
   };
-  /// `owner`: see GroupSet::open.
+  /// Opens the group and attaches the consumer. The consumer is admitted by a later `pump`. Opening a
+  /// consumer's own cursor again ends its former consumer as fenced. `owner`: see GroupSet::open.
   Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user, std::uint64_t owner);
+  /// Removes the consumer. Its messages in flight are requeued, now or in later turns.
   void detach(SessionConsumer& consumer);
-  /// The consumer was not writable, and is.
+  /// Called when the consumer has become writable again.
   void wake(SessionConsumer& consumer);
+  /// Adds credit. Returns false, and changes nothing, if that is more than the protocol allows.
   [[nodiscard]] bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
+  /// Acknowledges messages. Ends the consumer, in the next pump, if its messages in flight are then in too
+  /// many ranges. The same holds for `reject` and `extend`.
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
   void extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now);
-  /// The consumer has messages whose time to be acknowledged is not over.
+  /// Returns true if the consumer has messages with an ack timeout that has not expired.
   [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const;
-  /// Members of the consumer's group belong to other users.
+  /// Returns true if the consumer's group has members of other users, or plain consumers.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
-  /// The offset that comes next.
+  /// Moves the cursor of the consumer's group. Returns the offset that is delivered next. Errors: see
+  /// GroupSet::seek.
   Result<Offset> seek(SessionConsumer& consumer, const session::Place& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
 
-  /// Ends who is to be ended, admits who need not wait any longer, and hands out.
+  /// Calls `end` of consumers that have to end, admits consumers that need not wait any longer, and
+  /// dispatches messages.
   Topic::Pumped pump(SteadyTime now);
-  /// Somebody waits for cursors to be saved.
+  /// Returns true if a consumer waits to be admitted, which may need a save of the cursors.
   [[nodiscard]] bool waits_for_save() const { return !waiting_.empty(); }
-  /// The save that topic.groups() was told of has ended: who waits for it may begin at the next pump, or is
-  /// ended.
+  /// Called when the save of the cursors has ended, after topic.groups() was told. If it succeeded, the next
+  /// pump admits the consumers that waited for it. If it failed, the next pump ends them.
   void saved(const Result<void>& result);
-  /// Ends all.
+  /// Detaches and ends all consumers.
   void end(session::Code code, const std::string& why);
 
  private:
@@ -82,11 +88,11 @@ class TopicConsumers {
   Topic& topic_;
   const bool durable_;
   LimitCounts* const limits_reached_;
-  bool in_turn_ = false;  // consumers are being called: no member may go
+  bool in_turn_ = false;  // consumers are being called, so members must be kept
   std::unordered_map<SessionConsumer*, Attached> attached_;
-  std::vector<SessionConsumer*> waiting_;  // of these: to be admitted
-  std::deque<Condemned> condemned_;        // not attached any more: to be told
-  std::deque<Attached> left_;              // to be forgotten after the turn, or in a later one
+  std::vector<SessionConsumer*> waiting_;  // attached, and not admitted yet
+  std::deque<Condemned> condemned_;        // detached, and `end` not called yet
+  std::deque<Attached> left_;              // detached; their members go after the turn or in a later one
 };
 
 }  // namespace lightq::broker

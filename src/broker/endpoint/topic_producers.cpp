@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Opens, resumes, admits and ends a topic's session producers. Layer: endpoint.
 #include "broker/endpoint/topic_producers.hpp"
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace lightq::broker {
 
-/// An id must be nobody else's, over restarts too.
+/// Returns a random id that no known producer has. Ids must be unique over restarts, too.
 std::uint64_t TopicProducers::fresh_id() const {
   std::uint64_t id = 0;
   while (id == 0 || known_.find(id) != nullptr) {
@@ -44,7 +44,7 @@ void TopicProducers::detach(SessionProducer& producer) {
   forget(producer);
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
-    // Who tries again and again in vain must not drive out those that are known.
+    // A client that opens producers in vain again and again must not evict the known ones.
     if (waiting.fresh_id != 0) known_.forget(waiting.fresh_id);
     return true;
   });
@@ -73,7 +73,8 @@ void TopicProducers::note_held(SessionProducer& producer) {
   held_.emplace(next_turn_++, &producer);
 }
 
-/// One that finds no room is asked last the next time: whoever is asked first may take all the room there is.
+/// Resumes producers in the order of their turns. A producer that finds no space gets the last turn, because
+/// the first one to resume may take all the space.
 bool TopicProducers::resume() {
   for (std::size_t left = held_.size(); left > 0 && !held_.empty(); --left) {
     SessionProducer* const producer = held_.begin()->second;
@@ -87,7 +88,7 @@ bool TopicProducers::resume() {
 }
 
 void TopicProducers::durable_moved() {
-  // A copy: one that is told may end, and another one with it.
+  // A copy, because a producer may end during the call and end another one.
   const std::vector<SessionProducer*> told(awaiting_.begin(), awaiting_.end());
   for (SessionProducer* const producer : told) {
     if (awaiting_.erase(producer) == 0) continue;

@@ -1,4 +1,4 @@
-/// The producers that reach a topic over sessions, as the topic sees them. Layer: endpoint.
+/// The producers of a topic that are connected over sessions. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace lightq::broker {
 
-/// One of them: a channel of a session. The reactor's thread.
+/// A producer of a topic: a channel of a session. Thread: the reactor's.
 class SessionProducer {
  public:
   SessionProducer() = default;
@@ -24,57 +24,67 @@ class SessionProducer {
   SessionProducer& operator=(const SessionProducer&) = delete;
   virtual ~SessionProducer() = default;
 
-  /// Who it is; 0 before it is known.
+  /// Returns the producer's id, or 0 before it is known.
   [[nodiscard]] virtual std::uint64_t producer_id() const = 0;
-  /// It is told nothing before what it sent is durable.
+  /// Returns true if the producer gets confirms only for durable messages.
   [[nodiscard]] virtual bool needs_durable() const = 0;
-  /// It may begin: that it has the id survives what the topic survives.
+  /// Called when the producer may begin: its id is now as durable as the topic.
   virtual void admitted() = 0;
-  /// There may be room again for what it holds. False: it is held still.
+  /// Called when the log may have space again for the batch that the producer waits with. Returns false if
+  /// the producer still waits.
   virtual bool resume() = 0;
-  /// More is durable than before, or may be. Returns true if it waits for more than that: it is called again.
+  /// Called when more of the log is durable, or may be. Returns true to be called again, because the producer
+  /// waits for more.
   virtual bool durable_moved() = 0;
-  /// The topic has nothing more to do with it, and has forgotten it.
+  /// Called when the topic has ended the producer and keeps no reference to it.
   virtual void end(session::Code code, const std::string& why) = 0;
 };
 
-/// The connected ones. A flush costs as many steps as producers wait for it, and room as many as are held;
-/// the others, who may be thousands, cost nothing. The reactor's thread.
+/// Keeps the connected producers. The topic calls it. A flush takes one step for each producer that waits for
+/// durability. New space takes one step for each producer that waits for space. Thousands of other producers
+/// cost nothing. Thread: the reactor's.
 class TopicProducers {
  public:
-  /// `known`: what is remembered of all. Both outlive it.
+  /// `known`: the table of all known producers, connected or not. Lifetime: `known` and `clock` outlive this.
   TopicProducers(DurableProducers& known, const WallClock& clock) : known_(known), clock_(clock) {}
 
-  /// `producer`, a client of `opener`'s, begins, or comes back, as `wanted`; whoever had the id is ended as
-  /// fenced. Without a refusal it is attached, and told by `admit_settled` when it may begin.
+  /// Opens `producer`, for a client of `opener`, with the id `wanted` or a fresh one. The producer that had
+  /// the id ends as fenced. Without a refusal the new producer is attached, and `admit_settled` calls it when
+  /// it may begin.
   ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
+  /// Removes the producer. Its id stays known, unless it is fresh and no client was told of it.
   void detach(SessionProducer& producer);
+  /// Decides whether the batch is stored, is a duplicate, or is refused. Changes nothing.
   [[nodiscard]] Admission admit(const Sequences& batch) const { return known_.admit(batch); }
-  /// Tells those that have waited for it that they may begin. Not from within `open`.
+  /// Calls `admitted` of the producers with ids that have become durable. Requires: not called from within
+  /// `open`.
   void admit_settled();
 
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
-  /// `producer` holds a batch for which there is no room: `resume` asks it. It is attached.
+  /// Called when the log has no space for the producer's batch. `resume` will call the producer. Requires: it
+  /// is attached.
   void note_held(SessionProducer& producer);
-  /// Lets those that are held go on, as many as find room. True if all did.
+  /// Resumes producers that wait for space, until one finds none. Returns true if none waits any more.
   bool resume();
-  /// `producer` waits until more is durable: the next `durable_moved` tells it. It is attached.
+  /// Called when the producer waits until more is durable. The next `durable_moved` calls the producer.
+  /// Requires: it is attached.
   void await_durable(SessionProducer& producer) { awaiting_.insert(&producer); }
+  /// Called when more of the log is durable, or may be. Calls the producers that wait for it.
   void durable_moved();
-  /// Ends those that wait to begin.
+  /// Ends the producers that wait to begin.
   void end_waiting(session::Code code, const std::string& why);
-  /// Ends those that are told nothing before what they sent is durable.
+  /// Ends the producers that get confirms only for durable messages.
   void end_needing_durable(session::Code code, const std::string& why);
-  /// Ends all.
+  /// Ends all producers.
   void end(session::Code code, const std::string& why);
 
  private:
-  /// One that waits for its change of the table to be on disk.
+  /// A producer that waits until its change of the table of known producers is on disk.
   struct Waiting {
     SessionProducer* producer;
     std::uint64_t change;
-    std::uint64_t fresh_id;  // nobody has been told of it yet; 0: it came with its id
+    std::uint64_t fresh_id;  // a new id that no client was told of yet; 0: the client sent the id
   };
   using Turn = std::uint64_t;
   [[nodiscard]] std::uint64_t fresh_id() const;
@@ -84,12 +94,12 @@ class TopicProducers {
 
   DurableProducers& known_;
   const WallClock& clock_;
-  std::unordered_map<SessionProducer*, std::uint64_t> attached_;  // and the ids that they have
-  std::unordered_map<std::uint64_t, SessionProducer*> by_id_;     // the same
-  std::vector<Waiting> waiting_;                                  // of these
-  std::unordered_set<SessionProducer*> awaiting_;                 // likewise
-  std::map<Turn, SessionProducer*> held_;                         // likewise, in the order they are asked in
-  std::unordered_map<SessionProducer*, Turn> turns_;              // of these
+  std::unordered_map<SessionProducer*, std::uint64_t> attached_;  // the connected producers' ids
+  std::unordered_map<std::uint64_t, SessionProducer*> by_id_;     // the connected producers by id
+  std::vector<Waiting> waiting_;                                  // wait to begin
+  std::unordered_set<SessionProducer*> awaiting_;                 // wait until more is durable
+  std::map<Turn, SessionProducer*> held_;                         // wait for space, in the order of resuming
+  std::unordered_map<SessionProducer*, Turn> turns_;              // the turns of the producers in held_
   Turn next_turn_ = 0;
 };
 

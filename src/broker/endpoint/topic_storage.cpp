@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Opens a topic's log, cursors and producers, and repairs them after a crash. Layer: endpoint.
 #include "broker/endpoint/topic_storage.hpp"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using protocol::BrokerType;
 
 namespace {
 
-// `direct` keeps nothing for late comers; this much may be on its way to those who are there.
+// The ring of a `direct` topic. It keeps nothing for later consumers, only messages on their way to connected
+// ones.
 constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
 
 constexpr std::int64_t day_us = 24LL * 3600 * 1'000'000;
@@ -27,8 +28,8 @@ std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept, std
                                                           limits::producer_idle_days_max * day_us));
 }
 
-/// No segment is larger than what the topic may have: it is dropped whole, and its file is made at its full
-/// size.
+/// Returns the segment size: at most the topic's capacity. A segment is dropped only as a whole, and its file
+/// is created at its full size.
 std::uint64_t segment_bytes_of(const protocol::TopicSettings& topic) {
   if (topic.capacity_bytes == 0) return topic.segment_bytes;
   const std::uint64_t capacity = std::min(topic.capacity_bytes, limits::segment_bytes_max);
@@ -42,14 +43,16 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   options.directory = directory.string();
   options.segment_bytes = segment_bytes_of(topic);
   options.first_segment_bytes = limits::segment_bytes_first;
-  // A write-behind log keeps the capacity itself: it counts what is not written yet.
+  // A write-behind log enforces the capacity itself, because it also counts messages that are not written
+  // yet.
   options.capacity_bytes = topic.broker_type == BrokerType::file ? topic.capacity_bytes : 0;
   options.retention_bytes = topic.retention_bytes;
   options.retention_ms = static_cast<std::int64_t>(topic.retention_ms);
   options.retention_messages = topic.retention_messages;
   options.flush_interval_ms = settings.flush_interval_ms;
   options.disk_free_floor_bytes = settings.disk_free_floor_bytes;
-  // It takes what its capacity says and no more, and at that goes on; at a share it would stand still.
+  // A drop_oldest topic with a capacity takes at most that, and then drops its oldest messages. So it need
+  // not leave disk space to others; at such a limit it would stop.
   options.leaves_others_room = topic.overflow != protocol::Overflow::drop_oldest || topic.capacity_bytes == 0;
   return options;
 }
@@ -113,7 +116,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
                             .soft_limit_bytes = direct_window_bytes});
     return opened;
   }
-  // What cannot be had of these is said before anything is changed of the log.
+  // Cursors and producers are loaded first, so that an error is reported before the log is changed.
   opened.directory = topic_directory(settings, definition.id);
   std::vector<log::NamedCursor> older;
   if (auto cursors = load_cursors(opened, older, definition, sink); !cursors) return cursors.error();
@@ -177,10 +180,14 @@ Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::Na
   return {};
 }
 
-/// A cursor past the log's end, which a power cut has taken, goes on there. The disk says so before anything
-/// is appended: or messages that come to have those offsets would count as done after a crash. A topic whose
-/// disk does not take it stays closed. An earlier start may have cut them and ended before that was synced,
-/// or been told that it cannot be: then the other copy still lies past the end, and they are written again.
+/// Moves cursors that are past the log's end back to it. A power cut can take the log's end. The moved
+/// cursors are on disk before anything is appended. Otherwise, after a crash, new messages with those offsets
+/// would count as processed. If the moved cursors cannot be written, the topic stays closed.
+///
+/// Cursors are also written if only the older copy of the cursor file is past the end. An earlier start may
+/// have moved them and crashed, or failed, before the sync.
+///
+/// Example: the log ends at 120 after a power cut, and a cursor is at 150. It continues at 120.
 Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
                                       const TopicDefinition& definition, LogSink& sink) {
   const std::string where = "topic " + definition.name.text() + ": ";
@@ -207,7 +214,7 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
     opened.stored = std::move(current);
     return {};
   }
-  if (!any) {  // its cursors are right as they are: it need not stay closed for who has none
+  if (!any) {  // the cursors on disk are correct; only the life is not recorded, so the topic can open
     opened.lives.hide(random_number<std::uint32_t>());
     sink.warn(where + "consumers without a name that come back begin anew: " + written.error().text());
     return {};
@@ -217,7 +224,8 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   return error;
 }
 
-/// A log that was not closed may have lost messages that clients have seen, and gives their offsets again.
+/// Loads the log's lives. Begins a new life, and returns true, if the log was not closed. Such a log may have
+/// lost messages that clients had received, and then assigns their offsets to other messages (LogLives).
 bool StorageRoom::begin_life(TopicStorage& opened) {
   opened.lives = LogLives(opened.segments->incarnation(), opened.stored);
   if (opened.was_closed()) return false;
@@ -225,8 +233,8 @@ bool StorageRoom::begin_life(TopicStorage& opened) {
   return true;
 }
 
-/// What was purged, and whose files were not gone yet. Where a power cut has taken the log's end it ends
-/// before the segment that was begun then.
+/// Drops messages that were purged before the start, if their files were not removed yet. If a power cut took
+/// the segment that the purge began, the log's last segment is ended first, so that it can be dropped.
 void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink) {
   const auto purged = opened.stored_cursor(purged_cursor_name);
   if (!purged || *purged <= opened.log->first_offset()) return;
@@ -238,8 +246,9 @@ void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& defin
   opened.log->drop_before(*purged);
 }
 
-/// Producers that are not known are told so, and nothing of theirs is lost or stored twice: so what is
-/// damaged does not keep the topic closed. What another version has written does.
+/// Restores the known producers. A damaged producer file does not keep the topic closed. Producers that are
+/// unknown after it receive an error, and none of their messages is lost or stored twice. A file of another
+/// version keeps the topic closed.
 Result<void> StorageRoom::open_producers(TopicStorage& opened,
                                          const Result<std::optional<ProducerSnapshot>>& found,
                                          const TopicDefinition& definition, std::size_t producers_max,

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Gives expensive work of a reactor's clients its turns, user by user. Layer: endpoint.
 #include "broker/endpoint/turn_queue.hpp"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ bool TurnQueue::ask(Waiter& waiter, std::uint64_t user) {
   return false;
 }
 
-/// While others wait, nobody has two shares of a turn one after the other.
+/// Subtracts the cost from the turn. While others wait, the client that was called loses its turn, so that it
+/// does not work twice in a row.
 void TurnQueue::spend(std::uint64_t bytes) {
   begin_turn();
   left_ -= std::min(left_, bytes);

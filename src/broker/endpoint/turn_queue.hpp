@@ -1,4 +1,5 @@
-/// Slices work that costs a reactor much and its client little. Layer: endpoint.
+/// Bounds, per turn of the event loop, work that is expensive for a reactor and cheap to request. Layer:
+/// endpoint.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +11,21 @@
 
 namespace lightq::broker {
 
-/// In each turn of the loop a bounded amount of such work is done. Clients that come later wait: one user
-/// after the other, and of each user one client after the other. The reactor's thread.
+/// Allows a bounded amount of such work in each turn of the loop. Clients beyond that wait. Waiting users get
+/// turns in rotation, and the clients of one user follow each other. Thread: the reactor's.
 class TurnQueue final : public EventLoop::Source {
  public:
-  /// In bytes of TurnWork: less than a millisecond.
+  /// The work of one turn, in bytes of TurnWork: less than a millisecond.
   static constexpr std::uint64_t turn_bytes = 1024 * 1024;
 
-  /// Somebody who has such work to do. Must `forget` itself before it goes.
+  /// A client with such work. Requires: `forget` is called before a waiter is destroyed.
   class Waiter {
    public:
     Waiter() = default;
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
     virtual ~Waiter() = default;
-    /// It is its turn: `ask` says true now.
+    /// Called when the waiter may work: `ask` returns true now.
     virtual void on_turn() = 0;
 
    private:
@@ -36,9 +37,12 @@ class TurnQueue final : public EventLoop::Source {
   explicit TurnQueue(EventLoop& loop) : loop_(loop) {}
   ~TurnQueue() override { loop_.cancel_soon(*this); }
 
-  /// Returns true if it may work now, and `spend`s what that costs. Else on_turn is called later.
+  /// Returns true if the waiter may work now; it then passes the cost to `spend`. Otherwise its on_turn is
+  /// called later.
   bool ask(Waiter& waiter, std::uint64_t user);
+  /// Counts work that was done, in bytes of TurnWork.
   void spend(std::uint64_t bytes);
+  /// Removes the waiter from the queue, if it waits.
   void forget(Waiter& waiter);
   void on_ready() override;
 
@@ -46,11 +50,11 @@ class TurnQueue final : public EventLoop::Source {
   void begin_turn();
 
   EventLoop& loop_;
-  std::uint64_t turn_ = 0;  // of the loop
-  std::uint64_t left_ = turn_bytes;
-  const Waiter* called_ = nullptr;
-  std::unordered_map<std::uint64_t, std::deque<Waiter*>> waiting_;  // by user; those with any
-  std::deque<std::uint64_t> users_;                                 // of these, in turn
+  std::uint64_t turn_ = 0;                                          // the loop's turn that left_ is for
+  std::uint64_t left_ = turn_bytes;                                 // work left in this turn
+  const Waiter* called_ = nullptr;                                  // the waiter that may work now
+  std::unordered_map<std::uint64_t, std::deque<Waiter*>> waiting_;  // by user; no empty queues
+  std::deque<std::uint64_t> users_;  // the users in waiting_, the next one first
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// What one source may do before others get their turn. Layer: endpoint.
+/// Bounds the work of one source of an event loop before other sources get their turn. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,32 @@
 
 namespace lightq::broker {
 
-/// A call's share of a turn of the event loop, in bytes of TurnWork: 1 MiB takes about a millisecond.
+/// The share that one call of a source has in a turn of the event loop. It is measured in bytes of TurnWork:
+/// 1 MiB takes about a millisecond. Thread: the loop's.
 class TurnShare {
  public:
-  /// Of one call of one source.
+  /// The most work of one call of one source.
   static constexpr std::uint64_t call_work_max = 1 * limits::MiB;
-  /// Of all sources in a turn. From there on each takes one frame, or request, and leaves the rest.
+  /// The most work of all sources in a turn. Beyond it each source takes one frame or request and leaves the
+  /// rest.
   static constexpr std::uint64_t turn_work_max = 4 * limits::MiB;
-  /// From there on nothing more is received in the turn.
+  /// Beyond this work, nothing more is received in the turn.
   static constexpr std::uint64_t turn_work_hard_max = 2 * turn_work_max;
 
-  /// The source is called.
+  /// Called at the beginning of a call of the source.
   void begin() {
     from_ = TurnWork::bytes();
     is_used_up_ = false;
   }
-  /// The call has done as much as one may, whatever others did in the turn.
+  /// Returns true if this call has done more than call_work_max, without regard to other sources.
   [[nodiscard]] bool is_spent() const { return TurnWork::bytes() - from_ > call_work_max; }
-  /// Asked between two frames: what is left of them has to wait.
+  /// Called between two frames. Returns true if the remaining frames have to wait for a later turn.
   [[nodiscard]] bool use_up() { return is_used_up_ = is_spent() || turn_is_over(); }
-  /// As `use_up` said last.
+  /// Returns the last result of `use_up`.
   [[nodiscard]] bool is_used_up() const { return is_used_up_; }
+  /// Returns true if the turn's work is above turn_work_max.
   [[nodiscard]] static bool turn_is_over() { return TurnWork::in_turn() > turn_work_max; }
+  /// Returns true if the turn's work is above turn_work_hard_max.
   [[nodiscard]] static bool turn_is_long_over() { return TurnWork::in_turn() > turn_work_hard_max; }
 
  private:

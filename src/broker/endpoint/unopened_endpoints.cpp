@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Retries endpoints that could not be opened, twice a second. Layer: endpoint.
 #include "broker/endpoint/unopened_endpoints.hpp"
 
 #include <algorithm>

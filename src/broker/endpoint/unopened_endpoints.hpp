@@ -1,4 +1,4 @@
-/// Endpoints of a topic that a start could not open again. Layer: endpoint.
+/// The endpoints of a topic that could not be opened again at the broker's start. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,35 @@ namespace lightq::broker {
 
 class Subscriber;
 
-/// Keeps them, with their subscribers, and opens them as soon as that works: descriptors may be used up or an
-/// address missing for a while, but clients connect to the old addresses for ever. The loop's thread.
+/// Keeps the endpoints and their subscribers, and tries twice a second to open them. The cause, such as a
+/// lack of descriptors or a missing address, may pass. Clients connect to the old addresses for ever. Thread:
+/// the loop's.
 class UnopenedEndpoints {
  public:
+  /// An endpoint that is not open.
   struct One {
     EndpointRecord record;
-    Subscriber* subscriber = nullptr;  ///< of the role `sub` only
+    Subscriber* subscriber = nullptr;  ///< the subscriber of an endpoint with the role `sub`, else null
   };
   using Open = std::function<Result<void>(const One&)>;
 
-  /// `open` is called by a timer and by `try_all`.
+  /// `open` opens an endpoint. It is called by `try_all` and by a timer of `loop`. Lifetime: `loop` outlives
+  /// this.
   UnopenedEndpoints(EventLoop& loop, Open open) : loop_(loop), open_(std::move(open)) {}
   UnopenedEndpoints(const UnopenedEndpoints&) = delete;
   UnopenedEndpoints& operator=(const UnopenedEndpoints&) = delete;
   ~UnopenedEndpoints() { stop(); }
 
+  /// Adds an endpoint to open later.
   void add(const One& one);
-  /// Tries to open them now. Stops at the first for which there is no descriptor.
+  /// Tries to open the endpoints now. Stops at the first one that fails for lack of a descriptor or port.
   void try_all();
-  /// Takes out the first that matches, or nothing.
+  /// Removes and returns the first endpoint that matches, or nothing.
   std::optional<One> take(const std::function<bool(const EndpointRecord&)>& matches);
-  /// Opens none any more.
+  /// Opens no endpoint from now on.
   void stop();
 
-  /// By id.
+  /// Returns the endpoints by id.
   [[nodiscard]] const std::map<std::uint64_t, One>& all() const { return all_; }
 
  private:

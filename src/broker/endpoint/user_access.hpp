@@ -1,4 +1,4 @@
-/// What a user may do with topics. Layer: endpoint.
+/// The rights of a user on topics and groups. Layer: endpoint. docs/protocol.md, "Users".
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,21 @@
 
 namespace lightq::broker {
 
-/// The part of a user that those need who look at its rights. Plain data.
+/// A user's number, password generation and rights, as access checks need them. Plain data.
 struct UserAccess {
-  std::uint64_t id = 0;          ///< never used again
-  std::uint32_t generation = 1;  ///< one more with each new password: tickets of the one before end
+  std::uint64_t id = 0;          ///< never assigned to another user
+  std::uint32_t generation = 1;  ///< grows with each new password and makes earlier tickets invalid
   bool is_admin = false;         ///< may do everything
   std::vector<protocol::TopicRight> rights;
 
+  /// Returns true if the user has `right` on the topic, in this scope of groups.
   [[nodiscard]] bool may(protocol::Right right, std::string_view topic,
                          const GroupScope& scope = GroupScope::whole_topic()) const {
     return is_admin || std::ranges::any_of(rights, [&](const protocol::TopicRight& each) {
              return each.rights.has(right) && is_on(each, topic, scope);
            });
   }
-  /// Has any right on the topic, or on a group of it.
+  /// Returns true if the user has any right on the topic or on one of its groups.
   [[nodiscard]] bool knows(std::string_view topic) const {
     return is_admin || std::ranges::any_of(rights, [&](const protocol::TopicRight& each) {
              return is_on(each, topic, GroupScope::some_group());

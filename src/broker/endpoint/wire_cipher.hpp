@@ -1,4 +1,5 @@
-/// What stands between a connection's bytes and those on the wire, where it is encrypted. Layer: endpoint.
+/// The interface of a connection's encryption: between its plain bytes and those on the wire. Layer:
+/// endpoint.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace lightq::broker {
 
-/// One connection's encryption, both ways; no I/O. The connection's thread.
+/// Encrypts and decrypts the bytes of one connection, in both directions. Does no I/O. Thread: the
+/// connection's.
 class WireCipher {
  public:
   WireCipher() = default;
@@ -20,24 +22,26 @@ class WireCipher {
   WireCipher& operator=(const WireCipher&) = delete;
   virtual ~WireCipher() = default;
 
-  /// Takes what it can off the front of `wire`, which it may write over, and answers how many bytes they
-  /// were; what is left comes again, with more behind it, and has to be bounded by calling it a failure.
-  /// Appends what they say to `plain`, and what this side has to say to it by itself (a handshake's message,
-  /// an alert) to `answer`, which leaves as it is, behind what was sealed before.
+  /// Decrypts bytes from the front of `wire` and appends the plain bytes to `plain`. May overwrite `wire`.
+  /// Returns how many bytes of `wire` were taken. The caller passes the rest again, followed by newer bytes,
+  /// so an implementation bounds the rest by a failure. Appends its own messages to the peer, such as those
+  /// of a handshake or an alert, to `answer`. The caller sends `answer` unchanged after the bytes that were
+  /// encrypted before.
   virtual std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
                            std::vector<std::byte>& answer) = 0;
-  /// Units may be so long from now on, where they have to be kept until they have come whole.
+  /// Sets the longest unit of input from now on, for ciphers that keep a unit until it is complete.
   virtual void allow_units_of(std::uint64_t /*bytes*/) {}
-  /// Whether memory of a library's that input was decrypted in is to be wiped, at some cost.
+  /// Sets whether a library's memory for decrypted input is wiped after use, which costs time.
   virtual void wipe_plain(bool /*wipes*/) {}
-  /// Whether bytes can be sealed: the handshake, if it has one of its own, is over.
+  /// Returns true if bytes can be encrypted: the cipher's own handshake, if it has one, is complete.
   [[nodiscard]] virtual bool ready() const = 0;
-  /// Seals one unit (a ZMTP frame, a TLS record) off the front of `plain`, appends it to `wire`, and answers
-  /// how many bytes of `plain` that were; 0: no whole unit is there. Only when it is ready.
+  /// Encrypts one unit (a ZMTP frame, a TLS record) from the front of `plain` and appends it to `wire`.
+  /// Returns how many bytes of `plain` were encrypted; 0: `plain` has no whole unit. Requires: ready().
   virtual std::size_t seal(ByteView plain, std::vector<std::byte>& wire) = 0;
-  /// Whether any plain bytes make a unit, wherever they are cut: then they are sealed from where they lie.
+  /// Returns true if plain bytes that are cut anywhere make a unit. Such bytes are encrypted without being
+  /// copied first.
   [[nodiscard]] virtual bool seals_any_bytes() const { return false; }
-  /// Why the connection has to end; empty: it has not.
+  /// Returns the reason why the connection has to end; empty if it may continue.
   [[nodiscard]] virtual const std::string& failure() const = 0;
 };
 

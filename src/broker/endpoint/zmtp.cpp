@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Parses and encodes PLAIN's HELLO and subscriptions. Layer: endpoint.
 #include "broker/endpoint/zmtp.hpp"
 
 namespace lightq::broker::zmtp {

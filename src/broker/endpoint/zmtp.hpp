@@ -1,6 +1,6 @@
-/// The ZeroMQ message transport protocol as this broker speaks it: what it shares with the client
-/// (lightq/protocol/zmtp.hpp), and what only a broker meets: the mechanisms PLAIN (RFC 24/ZMTP-PLAIN) and
-/// CURVE (zmtp_curve.hpp), and subscriptions. Pure functions over bytes. Layer: endpoint.
+/// The broker's part of the ZeroMQ message transport protocol (ZMTP): the mechanism PLAIN (RFC 24/ZMTP-PLAIN)
+/// and subscriptions. The client shares the part in lightq/protocol/zmtp.hpp. The mechanism CURVE is in
+/// zmtp_curve.hpp. Pure functions over bytes. Layer: endpoint.
 #pragma once
 
 #include <chrono>
@@ -16,33 +16,38 @@ namespace lightq::broker::zmtp {
 
 using namespace lightq::zmtp;
 
-/// What PLAIN's HELLO says.
+/// The contents of PLAIN's HELLO.
 struct PlainCredentials {
   std::string_view username;
   std::string_view password;
 };
-/// Nothing if the data are not exactly these two.
+/// Returns the credentials in a HELLO's data, or nothing if the data are not exactly these two. Lifetime: the
+/// texts point into `data`.
 std::optional<PlainCredentials> credentials_of_hello(ByteView data);
 
-/// Appends whole command frames.
+/// Appends an INITIATE command frame.
 void append_initiate(std::vector<std::byte>& to, std::string_view socket_type);
-/// At most 255 bytes of each are said.
+/// Appends a HELLO command frame with at most the first 255 bytes of each text.
 void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password);
 
-/// How long the peer that sent a PING means to live without a word: its data begin with that, in tenths of a
-/// second. Zero: for ever.
+/// Returns a PING's time to live, which is at the beginning of its data in tenths of a second. The sender
+/// counts as dead if it sends nothing for that long. Zero means for ever. Requires: `data` has at least 2
+/// bytes.
 inline std::chrono::milliseconds ttl_of_ping(ByteView data) {
   const int tenths = std::to_integer<int>(data[0]) << 8 | std::to_integer<int>(data[1]);
   return std::chrono::milliseconds(tenths * 100);
 }
 
-/// A change of a peer's subscriptions, in either of its forms: a message whose first byte is 1 or 0 (3.0), or
-/// a SUBSCRIBE or CANCEL command (3.1).
+/// A change of a peer's subscriptions.
 struct SubscriptionChange {
-  bool subscribe = false;
+  bool subscribe = false;  ///< false: the subscription is cancelled
   std::string_view prefix;
 };
+/// Returns the change in a ZMTP 3.0 message, which begins with the byte 1 (subscribe) or 0 (cancel). Returns
+/// nothing for other messages. Lifetime: the prefix points into `payload`.
 std::optional<SubscriptionChange> subscription_of_message(ByteView payload);
+/// Returns the change in a ZMTP 3.1 command, SUBSCRIBE or CANCEL, or nothing for other commands. Lifetime:
+/// the prefix points into the command.
 std::optional<SubscriptionChange> subscription_of_command(const Command& command);
 
 }  // namespace lightq::broker::zmtp

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Builds, encrypts, decrypts and checks the commands of the CURVE handshake. Layer: endpoint.
 #include "broker/endpoint/zmtp_curve.hpp"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::size_t number_bytes = 8;
-constexpr std::size_t long_nonce_bytes = 16;  // what a command says of a nonce that is random
+constexpr std::size_t long_nonce_bytes = 16;  // the random part of a nonce, which the command carries
 constexpr std::string_view hello_nonce = "CurveZMQHELLO---";
 constexpr std::string_view welcome_nonce = "WELCOME-";
 constexpr std::string_view initiate_nonce = "CurveZMQINITIATE";
 constexpr std::string_view vouch_nonce = "VOUCH---";
 constexpr std::string_view ready_nonce = "CurveZMQREADY---";
 
-// HELLO's data.
+// The layout of HELLO's data.
 constexpr std::size_t version_bytes = 2;
 constexpr std::byte version_major{1};
 constexpr std::size_t padding_bytes = 72;
@@ -28,23 +28,23 @@ constexpr std::size_t hello_number_at = hello_key_at + curve_key_bytes;
 constexpr std::size_t hello_box_at = hello_number_at + number_bytes;
 constexpr std::size_t hello_zeros_bytes = 64;
 constexpr std::size_t hello_bytes = hello_box_at + curve_tag_bytes + hello_zeros_bytes;
-// WELCOME's.
+// The layout of WELCOME's data.
 constexpr std::size_t welcome_plain_bytes = curve_key_bytes + curve_cookie_bytes;
 constexpr std::size_t welcome_bytes = long_nonce_bytes + curve_tag_bytes + welcome_plain_bytes;
-// INITIATE's.
+// The layout of INITIATE's data.
 constexpr std::size_t initiate_number_at = curve_cookie_bytes;
 constexpr std::size_t initiate_box_at = initiate_number_at + number_bytes;
 constexpr std::size_t vouch_plain_bytes = 2 * curve_key_bytes;
 constexpr std::size_t vouch_box_bytes = curve_tag_bytes + vouch_plain_bytes;
-constexpr std::size_t vouch_nonce_at = curve_key_bytes;  // in the box
+constexpr std::size_t vouch_nonce_at = curve_key_bytes;  // this and the next positions are in the box
 constexpr std::size_t vouch_box_at = vouch_nonce_at + long_nonce_bytes;
 constexpr std::size_t metadata_at = vouch_box_at + vouch_box_bytes;
 constexpr std::size_t initiate_bytes_min = initiate_box_at + curve_tag_bytes + metadata_at;
-// READY's.
+// The layout of READY's data.
 constexpr std::size_t ready_bytes_min = number_bytes + curve_tag_bytes;
-constexpr std::uint64_t ready_number = 1;  // of the server's commands; its MESSAGEs go on from there
+constexpr std::uint64_t ready_number = 1;  // READY's number; the server's MESSAGEs count on from it
 
-/// The fixed part, and what the command says of it.
+/// Returns a nonce: the fixed prefix and then the part that the command carries.
 CurveNonce nonce_of(std::string_view prefix, ByteView said) {
   CurveNonce nonce{};
   std::memcpy(nonce.data(), prefix.data(), prefix.size());
@@ -83,7 +83,7 @@ void append_sealed(std::vector<std::byte>& to, const CurveBox& box, const CurveN
   box.seal(nonce, plain, to.data() + at);
 }
 
-/// What is in the box; nothing: it does not open.
+/// Returns the contents of the box, or nothing if it does not open.
 std::optional<std::vector<std::byte>> opened(const CurveBox& box, const CurveNonce& nonce, ByteView sealed) {
   std::vector<std::byte> plain(sealed.size() - curve_tag_bytes);
   if (!box.open(nonce, sealed, plain.data())) return std::nullopt;
@@ -126,7 +126,7 @@ CurveOutcome CurveServer::take_initiate(ByteView data) {
   if (!plain) return CurveOutcome::malformed;
   const ByteView content = *plain;
   client_key_ = key_at(content, 0);
-  // Only the owner of the client's key can say that it is with this connection's key that it comes to us.
+  // The vouch shows that the client owns its long-term key and uses this connection's transient key.
   const auto by_client = CurveBox::between(transient_, client_key_);
   if (!by_client) return CurveOutcome::malformed;
   const auto vouch =
@@ -160,7 +160,7 @@ void CurveClient::append_hello(std::vector<std::byte>& output) {
   hello[0] = version_major;
   append(hello, transient_.public_key());
   append(hello, said);
-  // To a key that nobody can have, a box that nobody can open.
+  // For an impossible server key the box stays zeros, which no server can open.
   const auto box = CurveBox::between(transient_, server_key_);
   if (box) append_sealed(hello, *box, nonce_of(hello_nonce, said), std::vector<std::byte>(hello_zeros_bytes));
   hello.resize(hello_bytes);

@@ -1,5 +1,5 @@
-/// ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ), both sides of it, over the data of its
-/// commands; no I/O. Layer: endpoint.
+/// Both sides of ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ), over the data of its commands.
+/// No I/O. Layer: endpoint.
 #pragma once
 
 #include <array>
@@ -13,41 +13,45 @@
 
 namespace lightq::broker {
 
-/// What a command of the handshake was.
+/// The result of checking a command of the handshake.
 enum class CurveOutcome {
   good,
-  malformed,  ///< not what it should be, or not by whom it says
-  other_key,  ///< for the owner of another key than this server's
+  malformed,  ///< an invalid format or contents, or not from the owner of the key that it names
+  other_key,  ///< encrypted for another server's key
 };
 
-/// What a WELCOME hands out, and the INITIATE has to show.
+/// The size of the cookie, which WELCOME carries to the client and INITIATE carries back.
 inline constexpr std::size_t curve_cookie_bytes = 96;
 
-/// The server's side, which proves that it has the server's secret key, and learns the client's public key.
+/// The server's side of a handshake. It shows the client that it has the server's secret key, and learns the
+/// client's public key. Long-term keys are S (server) and C (client); S' and C' are the transient keys of the
+/// connection. Thread: the connection's.
 ///
 ///     HELLO   ─► C', a box of zeros from C' to S
 ///     WELCOME ◄─ S' and the cookie, in a box from S to C'
-///     INITIATE ─► the cookie; C, the vouch (C' and S, in a box from C to S'), metadata, in one from C' to S'
+///     INITIATE ─► the cookie, and in a box from C' to S': C, the vouch, metadata
+///                 (the vouch: C' and S, in a box from C to S')
 ///     READY   ◄─ metadata, in a box from S' to C'
 ///
-/// The RFC has the cookie carry the connection's keys, so that a server need remember nothing. Here a
-/// connection takes far more memory than its keys, and there are few that have not said who they are: so the
-/// keys are kept with it, and the cookie is random bytes that have to come back.
+/// In the RFC the cookie carries the connection's keys, so that the server keeps no state. Here the server
+/// keeps the keys, and the cookie is random bytes that the client has to return. That is cheap: a connection
+/// takes far more memory than its keys, and unauthenticated connections are few.
 class CurveServer {
  public:
-  /// `key` outlives it.
+  /// Lifetime: `key` outlives this.
   explicit CurveServer(const CurveKeyPair& key) : key_(key) {}
 
-  /// Takes HELLO, and appends WELCOME's frame to `output` if it is good.
+  /// Checks HELLO. Appends WELCOME's frame to `output` if HELLO is good.
   CurveOutcome take_hello(ByteView data, std::vector<std::byte>& output);
-  /// Takes INITIATE. Only after a good HELLO.
+  /// Checks INITIATE. Requires: HELLO was good.
   CurveOutcome take_initiate(ByteView data);
-  /// The client's long-term key and its metadata, after a good INITIATE.
+  /// Returns the client's long-term key. Requires: INITIATE was good.
   [[nodiscard]] const CurvePublicKey& client_key() const { return client_key_; }
+  /// Returns the client's metadata. Requires: INITIATE was good.
   [[nodiscard]] ByteView metadata() const { return metadata_; }
-  /// Appends READY's frame, the end of the handshake.
+  /// Appends READY's frame, which ends the handshake. Requires: INITIATE was good.
   void append_ready(std::vector<std::byte>& output, ByteView metadata) const;
-  /// What encrypts all behind READY; see CurveCipher.
+  /// Returns the cipher for all frames after READY. `body_bytes_max`: see CurveCipher.
   [[nodiscard]] std::unique_ptr<CurveCipher> make_cipher(std::uint64_t body_bytes_max) const;
 
  private:
@@ -61,20 +65,23 @@ class CurveServer {
   std::vector<std::byte> metadata_;
 };
 
-/// The client's side.
+/// The client's side of a handshake. Thread: the connection's.
 class CurveClient {
  public:
-  /// `key` outlives it.
+  /// Lifetime: `key` outlives this.
   CurveClient(const CurveKeyPair& key, const CurvePublicKey& server_key);
 
+  /// Appends HELLO's frame.
   void append_hello(std::vector<std::byte>& output);
-  /// False: it is not of the server with this key.
+  /// Takes WELCOME. Returns false if it is not from the server with `server_key`.
   bool take_welcome(ByteView data);
-  /// Only after a good WELCOME. `claimed`: another's public key, to say that it is one's own.
+  /// Appends INITIATE's frame. Requires: WELCOME was good. `claimed`: another client's public key to claim
+  /// instead of the own one, to check that a server refuses that.
   void append_initiate(std::vector<std::byte>& output, ByteView metadata,
                        const std::optional<CurvePublicKey>& claimed = {});
-  /// The server's metadata; nothing: it is not of the server with this key.
+  /// Returns the server's metadata in READY, or nothing if READY is not from the server with `server_key`.
   std::optional<std::vector<std::byte>> take_ready(ByteView data);
+  /// Returns the cipher for all frames after READY. `body_bytes_max`: see CurveCipher.
   [[nodiscard]] std::unique_ptr<CurveCipher> make_cipher(std::uint64_t body_bytes_max) const;
 
  private:

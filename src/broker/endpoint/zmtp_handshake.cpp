@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Negotiates the security mechanism with a ZeroMQ peer and checks its commands. Layer: endpoint.
 #include "broker/endpoint/zmtp_handshake.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using zmtp::Mechanism;
 namespace {
 
 constexpr std::size_t type_bytes_logged_max = 16;
-// What libzmq takes for "not authorized" rather than for a broken connection (RFC 27/ZAP).
+// The status that libzmq reports as "not authorized" and not as a broken connection (RFC 27/ZAP).
 constexpr std::string_view refused = "400";
 
 void append(std::vector<std::byte>& to, ByteView bytes) {
@@ -21,10 +21,10 @@ void append(std::vector<std::byte>& to, ByteView bytes) {
 
 }  // namespace
 
-/// At a gate the mechanism is not said before the peer's is known: so the same mechanism answers it where
-/// either will do, and one that comes without a ticket is known as such (libzmq ends the connection by itself
-/// at a mechanism that is not its own). Nobody waits in vain: signature and version are all that a peer may
-/// wait for.
+/// With a gate, sends only the signature and version, and the mechanism after the peer's is known. So an open
+/// gate can answer NULL and PLAIN with the same mechanism. And a peer without a ticket can be recognised and
+/// counted; libzmq ends the connection itself when the other side names another mechanism. No peer waits in
+/// vain, because a peer may wait only for signature and version.
 void ZmtpHandshake::begin(std::vector<std::byte>& output) const {
   const auto greeting = zmtp::greeting(Mechanism::null);
   append(output,
@@ -71,7 +71,8 @@ std::size_t ZmtpHandshake::take_greeting(ByteView bytes, std::vector<std::byte>&
   return failure_.empty() ? zmtp::greeting_bytes : 0;
 }
 
-/// Who speaks another mechanism hears that this side does not, and libzmq tells its user so.
+/// Accepts only the mechanism CURVE. A peer with another mechanism still receives this side's greeting, so
+/// that libzmq can tell its user about the mismatch.
 void ZmtpHandshake::agree_on_curve(std::optional<Mechanism> theirs, bool peer_is_server,
                                    std::vector<std::byte>& output) {
   const auto greeting = zmtp::greeting(Mechanism::curve, true);
@@ -105,7 +106,7 @@ void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<
   }
   state_ = plain ? State::hello : State::ready;
   if (plain) return;
-  // Before READY, behind which the peer takes its messages for sent.
+  // Checked before READY is sent: after READY the peer takes its messages for sent.
   if (gate_ != nullptr) failure_ = gate_->stranger_objection(holder_);
   if (failure_.empty()) zmtp::append_ready(output, our_type_);
 }
@@ -149,7 +150,7 @@ void ZmtpHandshake::judge(const zmtp::Command& command, std::vector<std::byte>& 
 }
 
 void ZmtpHandshake::judge_hello(const zmtp::Command& command, std::vector<std::byte>& output) {
-  // libzmq 4.3.0 and 4.3.1 say WELCOME where they mean HELLO (their issue 3500).
+  // libzmq 4.3.0 and 4.3.1 send WELCOME in place of HELLO (their issue 3500).
   const bool is_hello = command.name == "HELLO" || command.name == "WELCOME";
   const auto shown = is_hello ? zmtp::credentials_of_hello(command.data) : std::nullopt;
   if (!shown) {

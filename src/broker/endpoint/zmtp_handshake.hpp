@@ -1,5 +1,5 @@
-/// How a ZeroMQ peer and this side introduce themselves: greeting, ticket where one is asked for, READY, and
-/// whether the two socket types go together. Layer: endpoint.
+/// The handshake with a ZeroMQ peer: greeting, ticket if one is required, socket types, READY. Layer:
+/// endpoint.
 #pragma once
 
 #include <initializer_list>
@@ -19,45 +19,50 @@ namespace lightq::broker {
 
 class Gate;
 
-/// One connection's handshake over bytes; no I/O. One thread.
+/// The handshake of one connection, over bytes. Does no I/O. The connection owns it. Thread: the
+/// connection's. The security mechanism decides the steps that the peer takes:
 ///
 ///     NULL:   greeting ──────────────────────────────► READY ─► complete
 ///     PLAIN:  greeting ─► HELLO (the ticket) ─► INITIATE ─► complete
-///     CURVE:  greeting ─► HELLO ─► INITIATE (the client's key) ─► complete, and encrypted from here on
+///     CURVE:  greeting ─► HELLO ─► INITIATE (the client's key) ─► complete; encrypted from then on
 class ZmtpHandshake {
  public:
-  /// `our_type`: the ZeroMQ socket type this side announces. `peer_types`: those it gets on with. Text that
-  /// outlives the handshake.
+  /// `our_type`: the ZeroMQ socket type that this side announces. `peer_types`: the types that it accepts.
+  /// Lifetime: the texts outlive the handshake.
   ZmtpHandshake(std::string_view our_type, std::initializer_list<std::string_view> peer_types)
       : our_type_(our_type), peer_types_(peer_types) {}
 
-  /// Before `begin`: the gate that the peer comes to, which outlives the handshake. One that is encrypted
-  /// asks for the mechanism CURVE, one that demands a ticket for PLAIN; an open one takes what the peer
-  /// speaks, NULL or PLAIN. Null: there is none, and the mechanism is NULL.
+  /// Sets the gate that authorizes the peer. An encrypted gate requires the mechanism CURVE. A gate that
+  /// requires a ticket requires PLAIN. An open gate accepts NULL and PLAIN. With null there is no gate, and
+  /// the mechanism is NULL. Requires: `begin` was not called. Lifetime: the gate outlives the handshake.
   void guard(const Gate* gate) { gate_ = gate; }
-  /// Encrypted frames with a longer body end the connection; by default those longer than a command.
+  /// Sets the longest body of an encrypted frame after the handshake; a longer one ends the connection. The
+  /// default is the longest body of a command.
   void take_bodies_up_to(std::uint64_t bytes) { body_bytes_max_ = bytes; }
-  /// Appends what this side says first.
+  /// Appends the beginning of this side's greeting to `output`.
   void begin(std::vector<std::byte>& output) const;
-  /// Takes what the handshake needs off the front of `bytes` and answers how many bytes they were; what is
-  /// left comes again, with more behind it. Appends what is to be said to `output`.
+  /// Takes the bytes of complete steps from the front of `bytes` and appends the replies to `output`. Returns
+  /// how many bytes were taken. The caller passes the rest again, followed by newer bytes.
   std::size_t take(ByteView bytes, std::vector<std::byte>& output);
 
-  /// Of what `take` has left: how many more bytes it takes until there is something to take, at least 1.
+  /// Returns how many more bytes must follow `left`, the rest of `take`, before `take` can continue; at least
+  /// 1.
   [[nodiscard]] std::size_t missing(ByteView left) const;
 
   [[nodiscard]] bool complete() const { return state_ == State::complete; }
-  /// What encrypts all that comes behind a complete handshake; null: nothing does, or it has been taken.
+  /// Returns the cipher for all bytes after a complete handshake. Returns null if the connection is not
+  /// encrypted, or if the cipher was taken before.
   [[nodiscard]] std::unique_ptr<WireCipher> take_cipher() { return std::move(cipher_); }
-  /// Why the peer is turned away; empty: it is not.
+  /// Returns the reason why the peer was refused; empty if it was not.
   [[nodiscard]] const std::string& failure() const { return failure_; }
-  /// It is turned away for what no ZeroMQ peer of any version says.
+  /// Returns true if the peer was refused because no ZeroMQ peer of any version sends such bytes.
   [[nodiscard]] bool is_nonsense() const { return is_nonsense_; }
-  /// It is turned away for want of a good ticket.
+  /// Returns true if the peer was refused because it showed no valid ticket.
   [[nodiscard]] bool unauthorized() const { return unauthorized_; }
-  /// Whose ticket the peer has shown, if it was a good one; of the strangers where none was asked for.
+  /// Returns the holder of the valid ticket that the peer has shown. At an open gate, a peer without one has
+  /// a holder without a user.
   [[nodiscard]] const TicketHolder& holder() const { return holder_; }
-  /// The peer knows PING and PONG.
+  /// Returns true if the peer speaks ZMTP 3.1 and so understands PING and PONG.
   [[nodiscard]] bool peer_speaks_3_1() const { return peer_speaks_3_1_; }
 
  private:
@@ -81,7 +86,7 @@ class ZmtpHandshake {
   bool peer_speaks_3_1_ = false;
   bool unauthorized_ = false;
   std::uint64_t body_bytes_max_ = zmtp::command_bytes_max;
-  std::unique_ptr<CurveServer> curve_;  // while its handshake lasts
+  std::unique_ptr<CurveServer> curve_;  // null, except during a CURVE handshake
   TicketHolder holder_;
   std::unique_ptr<WireCipher> cipher_;
   bool is_nonsense_ = false;

@@ -1,4 +1,4 @@
-/// Layer: endpoint.
+/// Encodes messages for PULL and SUB sockets, and tracks subscriptions. Layer: endpoint.
 #include "broker/endpoint/zmtp_outlet.hpp"
 
 #include <cstring>
@@ -66,7 +66,7 @@ void SubOutlet::encode(ByteView payload) {
 }
 
 void SubOutlet::on_message(ByteView payload) {
-  // Anything else a subscriber sends is not for us; XSUB sockets may send messages upstream.
+  // Ignores other messages: XSUB sockets may send messages upstream.
   if (const auto changed = zmtp::subscription_of_message(payload)) change(*changed);
 }
 

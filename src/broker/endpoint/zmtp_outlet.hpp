@@ -1,4 +1,5 @@
-/// A consumer's ZeroMQ socket: its PULL socket (PullOutlet) or its SUB socket (SubOutlet). Layer: endpoint.
+/// The connections of consumers over ZeroMQ: with a PULL socket (PullOutlet) or a SUB socket (SubOutlet).
+/// Layer: endpoint.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +13,21 @@
 
 namespace lightq::broker {
 
-/// Each message is one frame, or ends in one. The reactor's thread.
+/// A consumer's connection over ZeroMQ. The payload of each message is one frame, the message's last or only
+/// one. Thread: the reactor's.
 class ZmtpOutlet : public OutletConnection {
  public:
   using OutletConnection::OutletConnection;
 
  protected:
-  /// A message part from the consumer, which only subscribers send.
+  /// Called with each message part from the consumer. Only subscribers send any.
   virtual void on_message(ByteView payload) = 0;
-  /// Several such may have come.
+  /// Called after input was processed, which may have been several message parts and commands.
   virtual void after_input() {}
   std::size_t consume(std::span<std::byte> bytes) override;
 };
 
+/// A consumer with a PULL socket. Sends each message as one frame.
 class PullOutlet final : public ZmtpOutlet {
  public:
   using ZmtpOutlet::ZmtpOutlet;
@@ -38,8 +41,8 @@ class PullOutlet final : public ZmtpOutlet {
   void on_message(ByteView) override { fail("a message on a socket that only receives"); }
 };
 
-/// Sends two frames a message, the topic's name and the payload, while the peer subscribes to a prefix of the
-/// name.
+/// A consumer with a SUB or XSUB socket. Sends two frames per message, the topic's name and the payload,
+/// while the peer subscribes to a prefix of the name.
 class SubOutlet final : public ZmtpOutlet {
  public:
   SubOutlet(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
@@ -60,8 +63,8 @@ class SubOutlet final : public ZmtpOutlet {
 
   const std::string topic_;
   std::vector<std::byte> topic_frame_;
-  // Subscriptions by the length of their prefix of the topic's name. Each SUBSCRIBE counts, and takes a
-  // CANCEL of its own (RFC 37).
+  // The number of subscriptions, by the length of their prefix of the topic's name. Each SUBSCRIBE counts,
+  // and needs a CANCEL of its own (RFC 37).
   std::map<std::size_t, std::uint64_t> subscriptions_;
 };
 

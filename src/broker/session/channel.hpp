@@ -1,11 +1,11 @@
-/// One channel of a session, of either kind. Layer: session.
+/// The base class of a session's channels. Layer: session.
 #pragma once
 
 #include <cstdint>
 
 namespace lightq::broker {
 
-/// A producer or a consumer of one topic. The reactor's thread.
+/// A producer or a consumer of one topic. ChannelBook owns it. Thread: the reactor's.
 class Channel {
  public:
   enum class Kind { produces, consumes };
@@ -17,15 +17,16 @@ class Channel {
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }
-  /// The session is not to be read from.
+  /// Returns true if it waits with a batch for space in the topic. The session must not be read meanwhile.
   [[nodiscard]] virtual bool held() const = 0;
-  /// Of what is held.
+  /// Returns the bytes of the batch that waits for space.
   [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
-  /// Nothing that came on it waits for a word of ours.
+  /// Returns true if every frame received on it has the reply that it needs.
   [[nodiscard]] virtual bool settled() const = 0;
-  /// Nothing more comes from the topic, and nothing more may be asked but destruction.
+  /// Leaves the topic. Afterwards the topic calls it no more, and only destruction is allowed.
   virtual void leave() = 0;
-  /// A frame for it is going to be taken: a step of fetch_ahead, whose first finds this object fetched.
+  /// Prefetches memory for the next frame on this channel. `step` is a step of fetch_ahead; the caller has
+  /// prefetched this object.
   virtual void fetch_ahead_for_input(unsigned step) const = 0;
 
  private:

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Adds, finds, closes and removes a session's channels. Layer: session.
 #include "broker/session/channel_book.hpp"
 
 #include <algorithm>

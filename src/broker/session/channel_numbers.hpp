@@ -1,4 +1,4 @@
-/// Channels that something is to be done for. Layer: session.
+/// A list of the channels that need some work. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,16 @@
 
 namespace lightq::broker {
 
-/// Numbers of channels, in the order in which they were added. Keeps its memory. One thread.
+/// Channel numbers in the order in which they were added. Keeps its memory when it is cleared. For one
+/// thread.
 class ChannelNumbers {
  public:
-  /// Nothing changes if it was the last one to be added.
+  /// Adds a number, unless it was also the last one added.
   void add(std::uint32_t number) {
     if (numbers_.empty() || numbers_.back() != number) numbers_.push_back(number);
   }
   void clear() { numbers_.clear(); }
-  /// Calls `use(number)` for each; those that are added meanwhile are left for the next time.
+  /// Calls `use(number)` for each number and removes it. Numbers added meanwhile stay for the next call.
   template <typename Use>
   void take_each(Use&& use) {
     std::vector<std::uint32_t> taken = std::exchange(numbers_, std::move(spare_));

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Sends a consumer's slices, and tells its topic when it is writable. Layer: session.
 #include "broker/session/consume_channel.hpp"
 
 #include <algorithm>

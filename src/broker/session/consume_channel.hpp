@@ -1,4 +1,4 @@
-/// One consumer of one topic on a session: batches out, acknowledgements in. Layer: session.
+/// A consumer of one topic on a session: batches go out, acknowledgements come in. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@
 
 namespace lightq::broker {
 
-/// docs/session.md, "Consuming". The reactor's thread. Keeps no message: what is not acknowledged, the topic
-/// knows.
+/// Connects a topic's consumer with the session's client. docs/session.md, "Consuming".
+/// Stores no messages: the topic keeps track of those that are not acknowledged. Thread: the reactor's.
 class ConsumeChannel final : public Channel, public SessionConsumer {
  public:
-  /// What a channel needs of whoever keeps it.
+  /// The calls that a channel makes on its owner, ConsumeSide.
   class Link {
    public:
     virtual ~Link() = default;
-    /// The consumer may begin.
+    /// Reports that the consumer may begin.
     virtual void channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) = 0;
-    /// It had to say that there is no room: go_on is to be called when there is some.
+    /// Reports that the channel had no space to send. The owner calls `go_on` when there is space.
     virtual void room_wanted() = 0;
-    /// A message is longer than the client takes: it is to be ended, not within the call.
+    /// Reports that a message is longer than the client accepts. The owner ends the channel, but not within
+    /// this call.
     virtual void message_too_large(ConsumeChannel& channel) = 0;
   };
 
-  /// All outlive it.
+  /// Lifetime: topic, port and link outlive the channel.
   ConsumeChannel(HostedTopic& topic, EndpointRole role, GroupScope scope, SessionPort& port, Link& link,
                  std::uint32_t number)
       : Channel(Kind::consumes, number),
@@ -43,18 +44,18 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
         link_(link) {}
   ~ConsumeChannel() override { ConsumeChannel::leave(); }
 
-  /// Once, before anything else. Without a refusal the link is told later, of the channel's opening or of its
-  /// end.
+  /// Opens the consumer. Called once, before anything else. Without a refusal, the link later receives the
+  /// channel's opening or its end.
   TopicConsumers::Refusal open(const session::ConsumeOpen& asked, std::uint64_t user);
-  /// Null once it has left, or the topic has ended it.
+  /// Returns the topic, or null after the channel has left it or the topic has ended the channel.
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
-  /// What a ticket has to permit, and of which group or cursor.
+  /// Returns the role that a ticket must permit; scope() is the group or cursor that it must permit.
   [[nodiscard]] EndpointRole role() const { return role_; }
   [[nodiscard]] const GroupScope& scope() const { return scope_; }
   [[nodiscard]] bool is_admitted() const { return admitted_; }
-  /// Takes nothing more.
+  /// Stops taking messages.
   void retire() { retired_ = true; }
-  /// There is room again.
+  /// Continues after the session has space again.
   void go_on();
 
   [[nodiscard]] bool held() const override { return false; }
@@ -80,8 +81,8 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   Link& link_;
   bool admitted_ = false;
   bool retired_ = false;
-  std::uint32_t refused_ = 0;        // of the slice that was delivered last
-  mutable bool wants_room_ = false;  // has said that it is not writable
+  std::uint32_t refused_ = 0;        // records at the end of the last slice
+  mutable bool wants_room_ = false;  // has reported that it is not writable
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Handles the frames of consumers. Layer: session.
 #include "broker/session/consume_side.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   HostedTopic* const topic = port_.permitted(asked->topic, role, scope, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
-  // Capped, not refused: clients of earlier versions ask for a day.
+  // The timeout is capped, not refused, because earlier clients ask for a day.
   asked->ack_timeout_ms =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
   ConsumeChannel::Link& link = *this;
@@ -128,7 +128,8 @@ void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, 
   if (extended && !keeps_too_long(channel, extended->ms)) channel.topic()->extend(channel, *extended);
 }
 
-/// Nobody keeps a message from the others of a group for good.
+/// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its
+/// group for good.
 bool ConsumeSide::keeps_too_long(ConsumeChannel& channel, std::uint64_t ms) {
   const std::uint64_t most = channel.topic()->redelivery_ms_max();
   if (ms <= most) return false;
@@ -179,7 +180,7 @@ void ConsumeSide::leave() {
     if (channel.kind() != Channel::Kind::consumes) return;
     auto& consumer = static_cast<ConsumeChannel&>(channel);
     consumer.retire();
-    // One whose opening is not answered yet is told of it first.
+    // A channel that is still opening is answered first.
     if (consumer.is_admitted()) consumer.leave();
   });
 }

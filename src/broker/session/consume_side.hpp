@@ -1,4 +1,4 @@
-/// What is consumed over one session. Layer: session.
+/// The consuming half of a session. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,33 @@
 
 namespace lightq::broker {
 
-/// docs/session.md, "Consuming". The reactor's thread.
+/// Handles the frames of consumers and reads. docs/session.md, "Consuming".
+/// SessionConnection owns it and calls it. The channels are in ChannelBook, the reads here. Thread: the
+/// reactor's.
 class ConsumeSide final : private ConsumeChannel::Link {
  public:
-  /// Both outlive it.
+  /// Lifetime: both outlive it.
   ConsumeSide(SessionPort& port, ChannelBook& channels, const ReadLimits& read_limits)
       : port_(port), channels_(channels), reads_(port, read_limits) {}
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_read(const session::FrameHeader& header, ByteView body);
-  /// credit, acknowledge, reject, extend, seek.
+  /// Handles credit, acknowledge, reject, extend and seek.
   void on_channel_frame(const session::FrameHeader& header, ByteView body);
 
-  /// Something waits for room.
+  /// Returns true if a channel or a read waits for space to send.
   [[nodiscard]] bool wants_room() const { return room_wanted_ || !reads_.is_empty(); }
-  /// There is room: what waited for it goes on.
+  /// Continues the channels and reads that waited for space.
   void go_on();
-  /// Nothing more is delivered on a channel that is being closed.
+  /// Stops delivery on a channel that is being closed.
   void retire(std::uint32_t number);
-  /// Returns true if the client has messages whose time to be acknowledged is not over.
+  /// Returns true if the client has messages in flight that are not overdue.
   [[nodiscard]] bool has_in_flight() const;
-  /// The client goes: what it has not acknowledged is for others.
+  /// Leaves all topics, because the client said goodbye. Its unacknowledged messages go to other consumers.
   void leave();
-  /// Ends the channels and reads of topics that the session may not consume any more.
+  /// Ends channels and reads of topics that the session may no longer consume.
   void end_unpermitted();
-  /// Everything that was to be read has been.
+  /// Returns true if all reads are answered.
   [[nodiscard]] bool settled() const { return reads_.is_empty(); }
   void drop_reads() { reads_.drop_all(); }
 
@@ -55,8 +57,8 @@ class ConsumeSide final : private ConsumeChannel::Link {
   SessionPort& port_;
   ChannelBook& channels_;
   ReadQueue reads_;
-  bool room_wanted_ = false;              // by one of the channels
-  std::vector<std::uint32_t> too_large_;  // channels that cannot go on
+  bool room_wanted_ = false;              // one of the channels waits for space
+  std::vector<std::uint32_t> too_large_;  // channels that must end
 };
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Finds the channels of received frames, and prefetches their topics. Layer: session.
 #include "broker/session/frames_ahead.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::size_t channels_at_once = 16;
-constexpr std::size_t channel_bytes = 256;  // of one, of either kind, that a frame's way looks at
+constexpr std::size_t channel_bytes = 256;  // of a channel of either kind, used while a frame is handled
 
 }  // namespace
 

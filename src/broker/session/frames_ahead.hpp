@@ -1,4 +1,4 @@
-/// Frames that have come and are taken next. Layer: session.
+/// Prefetches memory for received frames. Layer: session.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 
 namespace lightq::broker {
 
-/// Of whole frames at the beginning of `bytes`, as many bytes as are to be taken before what they bring is
-/// handed out: frames of several channels only a few at a time, so that what their topics need is in the
-/// processor's caches still. Has all of that fetched ahead. Looks at lengths and channels only; a header that
-/// is none is for whoever takes the frame.
+/// Prefetches the memory that the whole frames at the start of `bytes` need. Returns how many bytes of frames
+/// to handle before their messages are dispatched.
+/// Covers only frames of a few channels at a time, so that the data of their topics is still in the
+/// processor's caches.
+/// Reads only lengths and channel numbers. An invalid header is left to the code that handles the frame.
 std::size_t fetch_frames_ahead(ByteView bytes, const ChannelBook& channels);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// How much memory all sessions share with their clients. Layer: session.
+/// Limits the memory that all sessions share with their clients. Layer: session.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,27 @@
 
 namespace lightq::broker {
 
-/// Bounds it, and how many sessions do that, for each needs descriptors; who has half of either leaves the
-/// last eighth to others. Any thread.
+/// Limits the bytes, and the number of sessions that share memory, because each needs file descriptors.
+/// A user with half of either leaves the last eighth to others (FairShare). Any thread.
 class MemoryBudget {
  public:
   MemoryBudget(std::size_t bytes_max, std::size_t sessions_max)
       : books_(std::make_shared<Books>(bytes_max, sessions_max)) {}
 
-  /// Whether a session of the user (TicketHolder::sharer) may have so much; then it has.
+  /// Takes so many bytes for a session of the user (TicketHolder::sharer). Returns false if the user may not
+  /// have them.
   bool take(std::uint64_t user, std::size_t bytes) { return books_->take(user, bytes); }
-  /// What a session has taken.
+  /// Gives back all the bytes that one session has taken.
   void give_back(std::uint64_t user, std::size_t bytes) { books_->give_back(user, bytes); }
-  /// Gives back what a session has taken when the last copy goes. May outlive the budget.
+  /// Returns an object that gives back a session's bytes when its last copy is destroyed. It may outlive the
+  /// budget.
   [[nodiscard]] std::shared_ptr<void> place_of(std::uint64_t user, std::size_t bytes) const {
     return {nullptr, [books = books_, user, bytes](void*) { books->give_back(user, bytes); }};
   }
   [[nodiscard]] std::size_t taken() const { return books_->taken(); }
 
  private:
-  /// What is taken. Any thread.
+  /// The amounts taken. Any thread.
   class Books {
    public:
     Books(std::size_t bytes_max, std::size_t sessions_max)
@@ -67,9 +69,9 @@ class MemoryBudget {
 
     const FairShare bytes_share_;
     const FairShare sessions_share_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     Taken taken_;
-    std::unordered_map<std::uint64_t, Taken> taken_by_;  // by user; none that has nothing
+    std::unordered_map<std::uint64_t, Taken> taken_by_;  // by user; no entry is empty
   };
 
   const std::shared_ptr<Books> books_;

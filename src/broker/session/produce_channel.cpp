@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Checks, stores and confirms a producer's batches. Layer: session.
 #include "broker/session/produce_channel.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t unflushed_max = 4096;
 
-/// "Confirmed" has to mean what it says, so a topic that outlives a power cut confirms what does.
+/// Returns the level at which "confirmed" means stored as safely as the topic can. For a durable topic that
+/// is synced to disk.
 ConfirmLevel default_level(const HostedTopic& topic) {
   return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
 }
@@ -74,7 +75,7 @@ void ProduceChannel::admitted() {
 
 void ProduceChannel::note_unflushed() {
   if (!topic_->is_durable()) return;
-  // While a disk stands still, one entry stands for all that has come since.
+  // While a disk does not respond, the last entry covers everything received since.
   if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
   unflushed_.push_back({received_, next_offset_});
   topic_->await_durable(*this);
@@ -86,7 +87,8 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
                             view.first_sequence(),
                             std::max<std::uint32_t>(view.record_count(), 1)};
   const auto checked = BatchView::check_produced(body);
-  // Whose header may be damaged, too, cannot be passed over as one that is not expected: it may be.
+  // The header may be damaged too. So the batch is refused, never ignored: it may be the expected one
+  // although its sequence seems unexpected.
   if (checked.fault) {
     const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
     return refuse(expected ? sequences : Sequences{identity_, received_, 1}, Code::corrupt,
@@ -102,14 +104,15 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
 }
 
-/// The client does not keep to the protocol: the channel ends.
+/// Ends the channel, because the client violates the protocol.
 void ProduceChannel::break_off(const std::string& why) {
   leave();
   link_.channel_ended(*this, Code::invalid_frame, why);
 }
 
-/// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read. What will
-/// not be stored is not, since that costs more than to send it. False: it is refused.
+/// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
+/// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
+/// Returns false if it is refused.
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
   const auto longest = longest_message_packed_in(batch);
@@ -142,7 +145,7 @@ void ProduceChannel::take(const Arrived& arrived) {
   if (!topic_->accepting() || !store(arrived)) hold(arrived);
 }
 
-/// False: there is no room.
+/// Returns false if there is no space.
 bool ProduceChannel::store(const Arrived& arrived) {
   switch (topic_->store(arrived.batch, arrived.sequences)) {
     case PublishOutcome::accepted: stored(arrived); return true;
@@ -160,7 +163,8 @@ bool ProduceChannel::store(const Arrived& arrived) {
   return true;
 }
 
-/// Where there is no memory for the batch its session ends: std::bad_alloc comes before anything is changed.
+/// Keeps the batch until the topic has space. If there is no memory for it, std::bad_alloc ends the session
+/// before anything has changed.
 void ProduceChannel::hold(const Arrived& arrived) {
   const FallibleAllocations fallible;
   held_.assign(arrived.batch.bytes.begin(), arrived.batch.bytes.end());
@@ -196,7 +200,7 @@ bool ProduceChannel::durable_moved() {
   return !unflushed_.empty();
 }
 
-/// `again`: also what has been confirmed before.
+/// Reports a confirm if there is progress. `again`: also without progress, to repeat an earlier confirm.
 void ProduceChannel::note_progress(bool again) {
   const std::uint64_t reached = level_ == ConfirmLevel::flushed ? flushed_ : received_;
   if (!again && reached <= told_) return;

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Handles the frames of producers. Layer: session.
 #include "broker/session/produce_side.hpp"
 
 #include <cstddef>
@@ -97,7 +97,7 @@ void ProduceSide::end_unpermitted() {
     port_.end_channel(*channel, Code::unauthorized_access, "the right to produce was taken away");
 }
 
-/// Only numbers of channels that produce come here.
+/// Returns the channel. Requires: the number is that of a producer's channel, or of none.
 ProduceChannel* ProduceSide::find(std::uint32_t number) const {
   return static_cast<ProduceChannel*>(channels_.find(number));
 }

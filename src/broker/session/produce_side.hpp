@@ -1,4 +1,4 @@
-/// What is produced over one session. Layer: session.
+/// The producing half of a session. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace lightq::broker {
 
-/// docs/session.md, "Producing". The reactor's thread.
+/// Handles the frames of producers. docs/session.md, "Producing".
+/// SessionConnection owns it and calls it. The channels are in ChannelBook. Thread: the reactor's.
 class ProduceSide final : private ProduceChannel::Link {
  public:
-  /// Both outlive it.
+  /// Lifetime: both outlive it.
   ProduceSide(SessionPort& port, ChannelBook& channels) : port_(port), channels_(channels) {}
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
-  /// A batch longer than the session takes, of which only the header has come: it is refused.
+  /// Refuses a batch that is longer than the session accepts, of which only the header was received.
   void on_too_large(const session::FrameHeader& header, ByteView batch_header);
-  /// Where on_produce's body may be put, if nothing else happens before: in the topic's log. Empty: nowhere
-  /// but in memory of the caller's own.
+  /// Returns memory in the topic's log for the body that on_produce is called with next. Requires: nothing
+  /// else happens before. Returns an empty span if the caller must use its own memory.
   std::span<std::byte> place_for(const session::FrameHeader& header);
-  /// An input, or a part of one, has been taken: what was published is to be handed out.
+  /// Dispatches published messages. Called after an input, or a part of one, was handled.
   void after_input();
   void send_confirms();
-  /// Ends the channels to topics that the session may not produce to any more.
+  /// Ends channels to topics that the session may no longer produce to.
   void end_unpermitted();
-  /// Nothing is confirmed any more.
+  /// Drops all confirms that are due.
   void drop_confirms() { due_.clear(); }
 
  private:
@@ -44,8 +45,8 @@ class ProduceSide final : private ProduceChannel::Link {
 
   SessionPort& port_;
   ChannelBook& channels_;
-  ChannelNumbers touched_;  // that this input's batches came on
-  ChannelNumbers due_;      // with something to confirm
+  ChannelNumbers touched_;  // that received batches in this input
+  ChannelNumbers due_;      // with a confirm to send
 };
 
 }  // namespace lightq::broker

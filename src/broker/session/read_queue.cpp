@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Sends the messages of reads. Layer: session.
 #include "broker/session/read_queue.hpp"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace lightq::broker {
 
 namespace {
-// Of one turn, so that others get theirs.
+// The most bytes sent in one turn, so that other sessions get their share.
 constexpr std::uint64_t turn_bytes = 256 * limits::KiB;
 
-/// The first records, with so much payload at most, but so many in any case.
+/// Returns the first records, with at most so many payload bytes, but at least `records_min` records.
 BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, std::uint32_t records_min) {
   BatchSlice front = slice;
   if (slice.message_bytes() <= message_bytes_max) return front;
@@ -57,7 +57,7 @@ void ReadQueue::end_unpermitted() {
   });
 }
 
-/// True: it is answered.
+/// Continues a read. Returns true if it is fully answered.
 bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   HostedTopic* const topic = port_.find_topic(job.topic);
   if (topic == nullptr) return fail(job, session::Code::topic_deleted, "the topic is deleted");
@@ -68,7 +68,7 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   if (!slice && !job.begun && job.walk.unavailable() != nullptr)
     return fail(job, session::Code::io_error, "the messages cannot be read now; ask again");
   if (!slice) return answer(job, job.walk.offset());
-  // Only the first message comes in any case.
+  // Only the first message of a read is sent even if it exceeds the byte limit.
   const BatchSlice wanted = front_of(*slice, job.bytes_left, job.begun ? 0 : 1);
   const WalkLoss& loss = job.walk.loss();
   const std::uint64_t lost = loss.trimmed + loss.damaged - job.lost_told;

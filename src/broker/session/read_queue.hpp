@@ -1,4 +1,4 @@
-/// Reading without a group over one session: what was asked for and is not answered in full. Layer: session.
+/// Reads without a group over one session, until they are fully answered. Layer: session.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,29 @@
 
 namespace lightq::broker {
 
-/// The broker's settings: how many reads of one session may wait, and how much each brings.
+/// Limits from the broker's settings: how many reads of a session may wait, and how many bytes one read
+/// returns.
 struct ReadLimits {
   std::size_t waiting_max = limits::session_reads_max;
   std::uint64_t bytes_max = limits::read_bytes_max;
 };
 
-/// docs/session.md, "read". One after the other, in the order they were asked, as the client takes them. The
-/// reactor's thread.
+/// Answers reads one after the other, in the order of the requests, as fast as the client accepts messages.
+/// docs/session.md, "read".
+/// ConsumeSide owns it. Thread: the reactor's.
 class ReadQueue {
  public:
-  /// `port` outlives it.
+  /// Lifetime: `port` outlives it.
   explicit ReadQueue(SessionPort& port, const ReadLimits& read_limits = {})
       : port_(port), limits_(read_limits) {}
 
   [[nodiscard]] bool is_full() const { return jobs_.size() >= limits_.waiting_max; }
   [[nodiscard]] bool is_empty() const { return jobs_.empty(); }
-  /// May not be full. Begins when go_on is called.
+  /// Adds a read, which begins at the next `go_on`. Requires: the queue is not full.
   void add(const HostedTopic& topic, const session::Read& asked, std::uint32_t request);
-  /// Sends what there is room for, a bounded amount; call it again when there is room.
+  /// Sends as much as there is space for, in bounded amounts. Call it again when there is space.
   void go_on();
-  /// Answers those of topics that the session may not consume any more.
+  /// Answers and removes reads of topics that the session may no longer consume.
   void end_unpermitted();
   void drop_all() { jobs_.clear(); }
 

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Input, output and timers of a session. Layer: session.
 #include "broker/session/session_connection.hpp"
 
 #include <algorithm>
@@ -19,13 +19,15 @@ using session::Op;
 namespace {
 
 constexpr auto end_time_max = std::chrono::seconds(1);
-// A frame of which less has come is received into memory of its own, which grows with what has really come.
+// An incomplete frame longer than this is received into memory of its own, which grows with the bytes
+// received.
 constexpr std::size_t large_frame_from = 64 * limits::KiB;
 constexpr auto large_kept_time = std::chrono::seconds(2);
 constexpr std::size_t output_bytes_max = 64 * limits::KiB;
-// Of a ZeroMQ message that is encrypted, and has to come whole, before hello: and a little behind it.
+// The longest encrypted ZeroMQ message before hello. It is received whole, and may contain some bytes after
+// the hello.
 constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
-// From here on messages are not worth being copied together.
+// Messages from this size on are sent without copying them into the output buffer.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
 }  // namespace
@@ -41,7 +43,7 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       channels_(loop, host.session_settings().channels_max),
       producing_(*this, channels_),
       consuming_(*this, channels_, host.session_settings().reads) {
-  wipe_input();  // until it has shown its ticket
+  wipe_input();  // until the ticket has been checked
 }
 
 SessionConnection::~SessionConnection() {
@@ -77,7 +79,7 @@ std::unique_ptr<WireCipher> SessionConnection::make_cipher() const {
 
 void SessionConnection::on_open() {
   heard_ = EventLoop::Clock::now();
-  // The handshake before it, of TLS or ZeroMQ, has taken its part of the time.
+  // The time includes the TLS or ZeroMQ handshake before.
   const auto time = handshake_time();
   hello_timer_ = loop().at(began_ + time, [this, time] {
     if (!greeted_) close_late("no hello within " + std::to_string(time.count()) + " ms");
@@ -98,7 +100,7 @@ void SessionConnection::on_ready() {
 // --- Input ---
 
 std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
-  if (ending_) return bytes.size();  // nothing is listened to any more
+  if (ending_) return bytes.size();  // input is ignored after the goodbye
   std::size_t at = command_bytes_ = 0;
   const auto fetch_ahead_in = [this](ByteView left) {
     return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
@@ -108,7 +110,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   for (auto ahead = at + fetch_ahead_in(bytes.subspan(at));
        reading() && !asked_to_share_ && take_frame(bytes, at);) {
     if (turn_share().use_up()) break;
-    if (at < ahead) continue;  // is handed out and confirmed together
+    if (at < ahead) continue;  // the frames up to `ahead` are dispatched and confirmed together
     producing_.after_input();
     confirm();
     ahead = at + fetch_ahead_in(bytes.subspan(at));
@@ -121,7 +123,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   return ending_ ? bytes.size() : at;
 }
 
-/// Goes on to where a message begins, if that is there.
+/// Advances to the start of a message. Returns false if it is not in the input yet.
 bool SessionConnection::begin_message(ByteView bytes, std::size_t& at) {
   while (!failed() && !ending_) {
     const auto next = messages_.next(bytes.subspan(at));
@@ -143,7 +145,7 @@ bool SessionConnection::begin_message(ByteView bytes, std::size_t& at) {
   return false;
 }
 
-/// False: no whole frame is left.
+/// Handles one frame. Returns false if there is no whole frame left.
 bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) {
   const bool in_messages = carrier_ == SessionCarrier::zmtp;
   if (in_messages && messages_.left() == 0 && !begin_message(bytes, at)) return false;
@@ -172,7 +174,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     return false;
   }
   if (left.size() < whole) {
-    if (decoded.header.op == Op::present) wipe_input(), wipe_shared();  // until all of it has come
+    if (decoded.header.op == Op::present) wipe_input(), wipe_shared();  // until the whole frame is received
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
     if (!large_.begin(whole, left)) fail_for_memory();
@@ -189,7 +191,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
 
 std::size_t SessionConnection::missing(ByteView left) const {
   if (!is_open()) return Connection::missing(left);
-  if (carrier_ == SessionCarrier::zmtp) return 1;  // what is left may begin within a message
+  if (carrier_ == SessionCarrier::zmtp) return 1;  // the bytes left may begin within a message
   std::size_t whole = session::frame_layout::header_bytes;
   if (left.size() >= whole) whole += session::decode_frame_header(left, body_bytes_max()).header.body_bytes;
   return whole > left.size() ? whole - left.size() : 1;
@@ -203,8 +205,8 @@ void SessionConnection::large_frame_received(std::size_t bytes) {
   after_input();
 }
 
-/// A sign of life is a whole frame, or more of one than the heartbeats that a damaged length may have made
-/// its body.
+/// Notes a sign of life: a whole frame, or a certain number of bytes of an incomplete one. The number exceeds
+/// the heartbeats that a damaged length could take for a frame's body.
 void SessionConnection::hear(std::size_t bytes) {
   unheard_bytes_ += bytes;
   if (!std::exchange(frame_taken_, false) && unheard_bytes_ < session::heard_bytes_least) return;
@@ -213,7 +215,7 @@ void SessionConnection::hear(std::size_t bytes) {
   if (std::exchange(is_quiet_, false)) work_soon();
 }
 
-/// What no large frame has needed for a while is given back.
+/// Releases the memory for large frames after it was unused for a while.
 void SessionConnection::arm_large_timer() {
   large_timer_ = loop().at(EventLoop::Clock::now() + large_kept_time, [this] {
     large_timer_ = 0;
@@ -232,7 +234,7 @@ void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byt
   if (header.op == Op::hello || header.op == Op::present) forget_ticket(frame);
 }
 
-/// Channel and request are given where they belong, and only there.
+/// Checks that the frame has a channel and a request where its operation needs them, and only there.
 bool SessionConnection::check_address(const FrameHeader& header) {
   const bool asks = header.op == Op::hello || header.op == Op::present || header.op == Op::share ||
                     header.op == Op::produce_open || header.op == Op::consume_open || header.op == Op::seek ||
@@ -279,8 +281,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
 Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {
   Channel* const channel = channels_.find_open(header.channel);
   if (channel == nullptr || channels_.is_closing(header.channel)) {
-    // A request is answered in any case; of anything else, what comes on a channel that is over is passed
-    // over.
+    // Requests are always answered. Other frames on a channel that is closing or closed are ignored.
     if (header.request != 0 || (channel == nullptr && !channels_.is_over(header.channel)))
       answer_error(header, Code::unknown_channel, "the channel is not open");
     return nullptr;
@@ -352,14 +353,14 @@ void SessionConnection::confirm() {
   if (!failed() && !ending_ && output().buffered() <= output_bytes_max) producing_.send_confirms();
 }
 
-/// Something may have become due, or there may be room to send it.
+/// Continues all work that is due or has waited for space in the output.
 void SessionConnection::after_output() {
   if (failed()) return;
   confirm();
   if (has_room()) consuming_.go_on();
   finish_settled();
   flush_output();
-  if (has_room() && consuming_.wants_room()) work_soon();  // the system has taken what was in the way
+  if (has_room() && consuming_.wants_room()) work_soon();  // the system has accepted the output that blocked
   look_at_pause();
   if (ending_ && output().buffered() == 0) shut_output();
 }
@@ -378,14 +379,14 @@ void SessionConnection::end_session(Code code, const std::string& why) {
   producing_.drop_confirms();
   consuming_.drop_reads();
   flush_output();
-  set_paused(false);  // what still comes is dropped, so that the goodbye arrives
+  set_paused(false);  // input is read and dropped, so that the goodbye arrives
   if (output().buffered() == 0) shut_output();
   end_timer_ = loop().at(EventLoop::Clock::now() + end_time_max,
                          [this, code, why] { close(code == Code::ok ? "it said goodbye" : why); });
 }
 
-/// What waits because messages were delivered is no reason not to hear what the client says of them; and a
-/// client that is stopped is to be missed.
+/// Returns true if the client does not read its replies. Deliveries in the output do not count:
+/// acknowledgements must still be read. A stopped client must still be noticed.
 bool SessionConnection::too_many_answers() const {
   return output().buffered() > output_bytes_max + delivered_bytes_;
 }
@@ -397,8 +398,8 @@ void SessionConnection::look_at_pause() {
   set_paused(leaving_ || channels_.any_held() || too_many_answers());
   if (paused() && carrier_ == SessionCarrier::zmtp && pong_timer_ == 0) arm_pong_timer();
   if (!was_paused || paused()) return;
-  heard_ = EventLoop::Clock::now();  // what was said meanwhile is not read yet
-  loop().call_soon(*this);           // for what had come already
+  heard_ = EventLoop::Clock::now();  // the client's input of that time is not read yet
+  loop().call_soon(*this);           // for input received before
 }
 
 void SessionConnection::end_channel(Channel& channel, Code code, const std::string& why) {
@@ -415,16 +416,18 @@ void SessionConnection::end_channel(Channel& channel, Code code, const std::stri
 
 // --- Time ---
 
-/// Twice what was asked for, and not while it is we who do not read.
+/// Arms the timer that ends the session after twice the heartbeat interval without a sign of life. Time in
+/// which the broker itself does not read does not count. A busy client becomes quiet instead.
 void SessionConnection::arm_silence_timer() {
   const std::uint32_t wanted_ms = host_.session_settings().heartbeat_ms;
   if (wanted_ms == 0) return;
   const auto allowed = std::chrono::milliseconds(2ULL * wanted_ms);
-  // Who has said goodbye is not read from; what it still takes is a sign of life, too.
+  // A client that said goodbye is not read. Output that it still accepts is a sign of life.
   const std::uint64_t sent = output().sent_total();
   if (paused() && (!leaving_ || sent != sent_seen_)) heard_ = EventLoop::Clock::now();
   sent_seen_ = sent;
-  // Not reading, we would never see its end; nobody answers what is sent to a process that is no more.
+  // While not reading, the broker does not see the connection's end. If the peer's process is gone, sending
+  // makes the system report it.
   if (paused() && peer_gone()) send_heartbeat();
   const auto from = is_quiet_ ? EventLoop::Clock::now() : heard_;
   silence_timer_ = loop().at(from + allowed, [this, allowed] {
@@ -438,7 +441,8 @@ void SessionConnection::arm_silence_timer() {
   });
 }
 
-/// Its silence may mean that it works on what it has, and the system has not lost the way to it.
+/// Returns true if the client's silence may mean that it processes messages in flight. The system must still
+/// have a working connection to it.
 bool SessionConnection::is_busy() const {
   const bool may_be = (client_codecs_.bits() & session::hello_may_be_busy) != 0 && !leaving_;
   return may_be && consuming_.has_in_flight() && !is_peer_lost();
@@ -460,7 +464,8 @@ void SessionConnection::arm_heartbeat_timer() {
   });
 }
 
-/// A library that checks on us with PING, which we do not get to see now, hears of us all the same.
+/// Sends signs of life to a ZeroMQ library that checks the connection with PING, because PINGs are not read
+/// now.
 void SessionConnection::arm_pong_timer() {
   constexpr auto interval = std::chrono::milliseconds(100);
   constexpr unsigned intervals_per_second = 10;

@@ -1,4 +1,4 @@
-/// One session: a client's connection, its channels, and what is said about them. Layer: session.
+/// One session: a client's connection and its channels. Layer: session.
 #pragma once
 
 #include <chrono>
@@ -26,83 +26,88 @@
 
 namespace lightq::broker {
 
-/// What all sessions of a broker are told and held to.
+/// Settings that apply to all sessions of a broker.
 struct SessionSettings {
-  std::uint64_t broker = 0;             ///< of this start of the broker
-  std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
+  std::uint64_t broker = 0;             ///< identifies this start of the broker
+  std::uint32_t heartbeat_ms = 10'000;  ///< how often a client must give a sign of life; 0: never
   std::uint32_t channels_max = limits::session_channels_max;  ///< open at once on a session
   ReadLimits reads = {};
-  MemoryBudget* memory = nullptr;   ///< that is shared with clients; null: none is. Outlives them
-  const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
+  MemoryBudget* memory = nullptr;   ///< for memory shared with clients; null: none is. Outlives the sessions
+  const TlsContext* tls = nullptr;  ///< encrypts TCP sessions; null: unencrypted. Outlives the sessions
 };
 
-/// What carries a session's frames.
+/// The carrier of a session's frames.
 enum class SessionCarrier {
-  stream,  ///< they follow each other
-  zmtp,    ///< in messages of a ZeroMQ socket, a DEALER
+  stream,  ///< a byte stream of frames
+  zmtp,    ///< messages of a ZeroMQ DEALER socket
 };
 
-/// session_connection.cpp, what concerns tickets in session_tickets.cpp, and shared memory in
-/// session_memory.cpp.
-/// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
-/// client does: while a topic has no room, or the client does not read its answers, the session is not read
-/// from; while it does not read at all, nothing is delivered.
+/// A session over TCP, TLS, ZeroMQ or a Unix socket. docs/session.md.
+/// Takes frames from the input, passes them to its produce and consume sides, and sends their replies. Owns
+/// the channels and the permits of its tickets.
+/// Bounded in bytes whatever the client does. The session is not read while a topic has no space, or while
+/// the client does not read its replies. Nothing is delivered while the client does not read at all.
+/// Implemented in session_connection.cpp, session_tickets.cpp (tickets), session_memory.cpp (shared memory)
+/// and session_too_large.cpp (batches that are too long). Thread: the reactor's.
 class SessionConnection final : public Connection, private SessionPort, private TurnQueue::Waiter {
  public:
-  /// What a session needs of the server.
+  /// The calls that a session makes on its server.
   class Host {
    public:
     using Permit = SessionPermit;
     virtual ~Host() = default;
-    /// Nothing: the ticket is no good (any more).
+    /// Returns the ticket's permit, or nothing if the ticket is not or no longer valid.
     virtual std::optional<Permit> permit_of(std::string_view ticket) = 0;
-    /// Whether it is still good, for its topic, which is this one, and such groups of it.
+    /// Returns true if the permit is still valid for its topic, which is `topic`, and for the groups in
+    /// `scope`.
     [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic,
                                        const GroupScope& scope) const = 0;
-    /// Whether its holder may manage such groups of the topic.
+    /// Returns true if the permit's holder may manage the topic's groups in `scope`.
     [[nodiscard]] virtual bool may_manage(const Permit& /*permit*/, const HostedTopic& /*topic*/,
                                           const GroupScope& /*scope*/) const {
       return false;
     }
-    /// Empty: it is not there (any more).
+    /// Returns the topic's name, or an empty string if the topic does not or no longer exist.
     virtual std::string topic_name(TopicId topic) {
       const HostedTopic* const found = find_topic(topic);
       return found == nullptr ? std::string() : std::string(found->definition().name.text());
     }
-    /// Null: it is not there (any more).
+    /// Returns the topic, or null if it does not or no longer exist.
     virtual HostedTopic* find_topic(TopicId topic) = 0;
-    /// Why the user may not have one more connection now; empty: it may, and has, until the session's end.
+    /// Admits one more connection of the user until the session ends, and returns an empty text. Otherwise
+    /// returns the reason for the refusal.
     virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
-    /// Likewise of a session that is there already, and from now on is this user's, too, or first of all.
+    /// Counts an admitted session for this user too, which may be its first, and returns an empty text.
+    /// Otherwise returns the reason for the refusal.
     virtual std::string_view admit_also(std::uint64_t /*user*/) { return {}; }
     virtual void limit_reached(Limit /*limit*/) {}
-    /// Of all sessions of the reactor; null: nobody waits for a turn.
+    /// Returns the queue that all sessions of the reactor share; null means that no session waits for a turn.
     virtual TurnQueue* turns() { return nullptr; }
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
   };
 
-  /// `tls`: what encrypts it; null: nothing does.
+  /// `tls` encrypts the session; null means that it is not encrypted.
   SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
                     Host& host, std::uint64_t id, SessionCarrier carrier, const TlsContext* tls = nullptr);
   ~SessionConnection() override;
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
-  /// What the client calls itself.
+  /// Returns the name that the client has given itself.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
-  /// Whose connection it is: of whom it has shown tickets. The administrator's alone: empty.
+  /// Returns the users whose tickets the session has shown. Empty if these are the administrator's only.
   [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
   [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
-  /// It was turned away for want of a good ticket.
+  /// Returns true if the session was refused because its ticket was not valid.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
   [[nodiscard]] bool has_ticket_for(TopicId topic) const;
-  /// Rights have changed: forgets the tickets that permit nothing any more, and ends the channels that were
-  /// opened by them. Not within the session's own calls.
+  /// Removes tickets that permit nothing any more, and ends the channels that depended on them. Called after
+  /// rights have changed, and not from within the session's own functions.
   void look_at_rights();
-  /// Says goodbye, and ends the connection once that has left.
+  /// Sends a goodbye, and closes the connection once it is sent.
   void end_session(session::Code code, const std::string& why) override;
 
   void on_turn() override;
@@ -193,14 +198,14 @@ class SessionConnection final : public Connection, private SessionPort, private 
   bool refused_ = false;
   std::set<std::uint64_t> users_;
   bool leaving_ = false;  // the client has said goodbye
-  bool ending_ = false;   // we have
+  bool ending_ = false;   // the broker has said goodbye
   SessionPermits permits_;
-  bool asked_to_share_ = false;  // by the frame that was taken last
+  bool asked_to_share_ = false;  // by the last frame taken
   ChannelBook channels_;
   ProduceSide producing_;
   ConsumeSide consuming_;
   LargeFrame large_;
-  bool large_used_ = false;  // since the timer's last look
+  bool large_used_ = false;  // since the timer last checked
 
   std::uint32_t client_takes_bytes_ = 0;
   CodecSet client_codecs_;
@@ -208,15 +213,15 @@ class SessionConnection final : public Connection, private SessionPort, private 
 
   std::uint32_t client_heartbeat_ms_ = 0;
   EventLoop::Clock::time_point heard_;
-  bool frame_taken_ = false;         // since the last look
-  bool is_quiet_ = false;            // busy, as far as is known: it is sent nothing more before it speaks
-  std::size_t unheard_bytes_ = 0;    // of a frame that is not whole, come since heard_
-  std::size_t left_bytes_ = 0;       // of the input, not used when it was looked at last
-  std::uint64_t skipped_bytes_ = 0;  // that are still to come of a frame that is passed over
-  std::size_t command_bytes_ = 0;    // of ZMTP in the input: the sign of life of a library, not of a client
-  std::uint64_t sent_seen_ = 0;      // output's total at the silence timer's last look
-  std::uint64_t said_bytes_ = 0;     // of frames
-  std::uint64_t said_seen_ = 0;      // said_bytes_ at the heartbeat timer's last look
+  bool frame_taken_ = false;  // since the last check
+  bool is_quiet_ = false;  // considered busy: the broker sends nothing more until the client sends something
+  std::size_t unheard_bytes_ = 0;    // of an incomplete frame, received since heard_
+  std::size_t left_bytes_ = 0;       // of the input, unused at the last check
+  std::uint64_t skipped_bytes_ = 0;  // still to come of a frame that is skipped
+  std::size_t command_bytes_ = 0;    // of ZMTP commands in the input: no sign of life of the client
+  std::uint64_t sent_seen_ = 0;      // output's total at the silence timer's last check
+  std::uint64_t said_bytes_ = 0;     // of sent frames
+  std::uint64_t said_seen_ = 0;      // said_bytes_ at the heartbeat timer's last check
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId silence_timer_ = 0;
   EventLoop::TimerId heartbeat_timer_ = 0;

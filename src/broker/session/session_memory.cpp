@@ -1,4 +1,4 @@
-/// The memory that a session shares with its client. docs/session.md, "Shared memory". Layer: session.
+/// Shares memory between a session and its client. docs/session.md, "Shared memory". Layer: session.
 #include <array>
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@ using session::FrameHeader;
 using session::Op;
 
 namespace {
-constexpr std::size_t long_batch_from = 8 * limits::KiB;  // several small ones are better looked at together
+constexpr std::size_t long_batch_from = 8 * limits::KiB;  // shorter ones are handled together
 }  // namespace
 
 void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
@@ -74,8 +74,8 @@ std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max
   return taken;
 }
 
-/// A long batch goes straight into its topic's log, and is looked at there, before it is the log's. The bytes
-/// of its frame; 0: there is none.
+/// Takes a long batch directly into its topic's log, and checks it there before it becomes part of the log.
+/// Returns the bytes of its frame, or 0 if there is none.
 std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   std::array<std::byte, session::frame_layout::header_bytes> start;
   if (!greeted_ || !reading() || skipped_bytes_ > 0 || wire.copy(start) < start.size()) return 0;
@@ -86,7 +86,7 @@ std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   const std::size_t bytes = start.size() + header.body_bytes;
   if (wire.input_bytes() < bytes) return 0;
   const std::span<std::byte> body = producing_.place_for(header);
-  // There may be less now: it is the client that says how much there is.
+  // The client controls the count of available bytes, so there may be fewer now.
   if (body.empty() || wire.copy(body, start.size()) < body.size()) return 0;
   wire.release(bytes, false);
   frame_taken_ = true;

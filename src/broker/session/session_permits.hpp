@@ -1,4 +1,4 @@
-/// What the tickets of a session permit. Layer: session.
+/// The permissions that a session's tickets give. Layer: session.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,22 @@
 
 namespace lightq::broker {
 
-/// What a ticket permits, and whose it is.
+/// A ticket's grant and its holder.
 struct SessionPermit {
   Grant grant;
   TicketHolder holder;
   friend bool operator==(const SessionPermit&, const SessionPermit&) = default;
 };
 
-/// By the topic's name, since a session may show thousands of tickets, and each frame that opens a channel or
-/// reads asks for one. The reactor's thread.
+/// Stores permits by the topic's name. A session may present thousands of tickets, and each frame that opens
+/// a channel or reads looks one up.
+/// Thread: the reactor's.
 class SessionPermits {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// Those for the topic of this name, and for earlier topics of the same name. Valid until the next change.
+  /// Returns the permits for the topic of this name, and for earlier topics with this name. Lifetime: until
+  /// the next change.
   [[nodiscard]] std::span<const SessionPermit> of(const std::string& topic) const {
     const auto found = by_topic_.find(topic);
     return found == by_topic_.end() ? std::span<const SessionPermit>() : found->second;
@@ -34,12 +36,12 @@ class SessionPermits {
   [[nodiscard]] bool contains(const std::string& topic, const SessionPermit& permit) const {
     return std::ranges::find(of(topic), permit) != of(topic).end();
   }
-  /// Requires: it is not contained.
+  /// Adds a permit. Requires: it is not contained.
   void add(const std::string& topic, const SessionPermit& permit) {
     by_topic_[topic].push_back(permit);
     ++size_;
   }
-  /// Takes out those that `is_gone(permit)` says true of. Returns how many.
+  /// Removes the permits for which `is_gone(permit)` returns true. Returns their number.
   template <typename IsGone>
   std::size_t erase_if(IsGone&& is_gone) {
     std::size_t gone = 0;

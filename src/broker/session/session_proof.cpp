@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Plays clients that sessions must refuse, and one that they must admit. Layer: session.
 #include "broker/session/session_proof.hpp"
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ class SilentSink final : public LogSink {
   void write(LogLevel /*level*/, std::string_view /*line*/) override {}
 };
 
-/// How a session comes, and what it is called.
+/// A kind of session, and its name in errors.
 struct SessionWay {
   Transport transport;
   SessionCarrier carrier;
@@ -42,7 +42,7 @@ constexpr std::array<SessionWay, 4> session_ways = {
      {Transport::ipc, SessionCarrier::stream, "sessions over Unix sockets"},
      {Transport::ipc, SessionCarrier::zmtp, "sessions over ZeroMQ and Unix sockets"}}};
 
-/// A server of sessions that listens nowhere, with one topic that it knows by name alone.
+/// A session server that does not listen, with one topic that it knows only by name.
 class ProvenServer {
  public:
   explicit ProvenServer(const SessionProof& of)
@@ -60,7 +60,7 @@ class ProvenServer {
   ProvenServer(const ProvenServer&) = delete;
   ProvenServer& operator=(const ProvenServer&) = delete;
 
-  /// The other end of a new connection.
+  /// Connects to the server and returns the client's end.
   Result<UniqueFd> connect(const SessionWay& way) {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
@@ -68,7 +68,7 @@ class ProvenServer {
     server_.take(UniqueFd(ends[1]), way.transport, way.carrier);
     return UniqueFd(ends[0]);
   }
-  /// Does what there is to do.
+  /// Runs the event loop until the present work is done.
   void turn() {
     std::stop_source stop;
     loop_.post_answer([&] { stop.request_stop(); });
@@ -88,15 +88,15 @@ class ProvenServer {
   SessionServer server_;
 };
 
-/// A client's end. What it says has an answer before the call returns.
+/// A client's end of a connection. The server has handled the bytes before `say` returns.
 class Stranger {
  public:
   Stranger(ProvenServer& server, UniqueFd socket) : server_(server), socket_(std::move(socket)) {}
 
   Bytes say(ByteView bytes) {
-    // Of a connection that has ended there is nothing to be told.
+    // An error is ignored, because the connection may have ended.
     static_cast<void>(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
-    constexpr int turns = 3;  // the server closes and answers in the same one, or the next
+    constexpr int turns = 3;  // the server answers and closes in this turn or the next
     Bytes heard;
     for (int i = 0; i < turns; ++i) {
       server_.turn();
@@ -119,7 +119,7 @@ Bytes in_message(const Bytes& frame) {
   return message;
 }
 
-/// The body of the first ZeroMQ frame; none: it is not there.
+/// Returns the body of the first ZeroMQ frame, or nothing if it is incomplete.
 ByteView first_body(ByteView bytes) {
   zmtp::FrameHeader header;
   if (zmtp::parse_frame_header(bytes, header) != zmtp::FrameOutcome::complete) return {};
@@ -180,7 +180,7 @@ bool welcomed_over_tls(Stranger stranger, const TlsContext& tls, const Bytes& fr
     cipher.open(heard, plain, says);
   }
   if (!cipher.ready()) return false;
-  cipher.seal(frame, says);  // behind what ends the handshake
+  cipher.seal(frame, says);  // sent together with the end of the handshake
   heard = stranger.say(says);
   says.clear();
   cipher.open(heard, plain, says);
@@ -192,7 +192,7 @@ Bytes hello_with(std::string ticket) {
                                1);
 }
 
-/// One way, and who comes by it.
+/// The checks on one kind of session.
 class WayProof {
  public:
   WayProof(ProvenServer& server, const SessionWay& way, const CurveKeyPair* encrypted_by,
@@ -235,7 +235,7 @@ class WayProof {
 Result<void> WayProof::run(const TicketKey& issuer, Timestamp now) {
   using namespace std::chrono_literals;
   const Grant grant{proof_topic, EndpointRole::produce};
-  constexpr auto lifetime = 1min;  // which every ticket_ms permits
+  constexpr auto lifetime = 1min;  // permitted by every ticket_ms
   const TicketKey other_key(TicketKey::random_bytes());
   const auto shown = [](const protocol::Ticket& ticket) { return ticket.id + "." + ticket.secret; };
   const auto good = issuer.issue(grant, lifetime, now);

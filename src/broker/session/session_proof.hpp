@@ -1,4 +1,4 @@
-/// Proves that sessions keep strangers out. Layer: session.
+/// Checks at the start of the broker that sessions refuse unauthorized clients. Layer: session.
 #pragma once
 
 #include <lightq/base/result.hpp>
@@ -9,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// What a broker's sessions are made of.
+/// The settings and keys of the sessions to check.
 struct SessionProof {
   EndpointSettings endpoints;
   SessionSettings sessions;
@@ -18,12 +18,15 @@ struct SessionProof {
   AccessTable access = {};
 };
 
-/// Plays the strangers that must not get in, on each way that sessions come (over TCP, Unix sockets, and
-/// ZeroMQ on both): one whose hello has no ticket, one whose ticket is nonsense, one whose ticket is another
-/// broker's, of a topic that is not there, expired or somebody's who may not any more, and one that does
-/// without a hello; and where `encrypted_by` is given, one with a good ticket in clear. One with a good
-/// ticket of `issuer` must get in. By the code that sessions run, over sockets that nobody else has. Error:
-/// internal, naming who was let in or not.
+/// Attacks each kind of session: over TCP, over Unix sockets, and over ZeroMQ on both. Uses the code that
+/// sessions run, on private socket pairs.
+/// The broker must refuse clients without a ticket, with a malformed ticket, and with a wrong secret. It must
+/// refuse tickets of another broker, of a topic that does not exist, that have expired, and that end too
+/// late. It must refuse tickets of another administrator's password, and of a user without the right.
+/// It must also refuse a client that sends no hello. With `encrypted_by` it must refuse an unencrypted client
+/// with a valid ticket.
+/// It must admit a client with a valid ticket of `issuer`. Errors: internal, which names the client that was
+/// wrongly admitted or refused.
 Result<void> prove_session_gates(const SessionProof& of, const TicketKey& issuer,
                                  const CurveKeyPair* encrypted_by);
 

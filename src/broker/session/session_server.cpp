@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Accepts sessions, and checks tickets and limits. Layer: session.
 #include "broker/session/session_server.hpp"
 
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace lightq::broker {
 
 namespace {
-// A ticket is for connecting; who comes back later joins again.
+// A ticket is needed only to connect. A client that reconnects later joins again.
 constexpr auto ticket_lifetime = std::chrono::minutes(10);
 static_assert(ticket_lifetime <= ticket_clock_tolerance, "else a short ticket_ms would refuse it");
 }  // namespace
@@ -83,7 +83,7 @@ void SessionServer::Door::accept_failed() {
                              ": a connection was turned away, no file descriptor is free");
 }
 
-/// ZeroMQ's frames have an encryption of their own; a Unix socket's have its permissions.
+/// ZeroMQ sessions have their own encryption. Unix sockets are protected by file permissions.
 const TlsContext* SessionServer::encryption_of(Way way) const {
   const auto [transport, carrier] = way;
   const bool by_tls = transport == protocol::Transport::tcp && carrier == SessionCarrier::stream;
@@ -101,7 +101,7 @@ void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, c
   if (!made->start()) made->close("the connection could not be watched");
 }
 
-/// Who has not said who he is counts as a stranger (HandshakeQueue), not here.
+/// Takes a place for an authenticated session. HandshakeQueue counts unauthenticated peers.
 std::string_view SessionServer::admit(std::uint64_t user) {
   const std::string_view objection = take_place(user, admitted_);
   if (objection.empty()) ++admitted_;
@@ -112,7 +112,7 @@ std::string_view SessionServer::admit_also(std::uint64_t user) {
   return take_place(user, admitted_ - 1);  // it has a place
 }
 
-/// Of a session that is one of `taken` and one more.
+/// Takes a place for one more session of the user, where `taken` others are admitted.
 std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken) {
   const auto own = admitted_of_.find(user);
   const auto verdict = FairShare(context_.settings.connections_max)
@@ -171,7 +171,7 @@ std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view t
   return permit;
 }
 
-/// What was given to nobody in particular is good where anybody may join, and nowhere else.
+/// A ticket without a user is valid only while the topic is open to all.
 bool SessionServer::permits(const Permit& permit, const TopicName& name, const HostedTopic* topic,
                             const GroupScope& scope) const {
   const bool nobodys = permit.holder == TicketHolder{};

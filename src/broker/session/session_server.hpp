@@ -1,4 +1,4 @@
-/// The sessions of one reactor's topics: the sockets they connect to, and who may. Layer: session.
+/// The sessions of one reactor's topics: their listeners, and the checks of their tickets. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -19,45 +19,47 @@
 
 namespace lightq::broker {
 
-/// One address a transport and carrier of frames, opened at the first join, if not before, and then there as
-/// long as the broker. The reactor's thread, but for the constructor and the destructor, which run when that
-/// one does not.
+/// Owns a reactor's sessions and one listener for each transport and carrier. A listener is opened at its
+/// first join, or earlier by open_doors(), and stays as long as the broker runs.
+/// Thread: the reactor's. The constructor and destructor run while that thread does not.
 class SessionServer final : public Connection::Owner, private SessionConnection::Host {
  public:
-  /// A session's way in.
+  /// The address and credentials with which a client connects.
   struct Joined {
     std::string bind_uri;
     protocol::Ticket ticket;
-    std::optional<protocol::Tls> tls;  ///< nothing: in clear
+    std::optional<protocol::Tls> tls;  ///< nothing: not encrypted
   };
   using FindTopic = std::function<HostedTopic*(TopicId)>;
   using FindName = std::function<const TopicName*(TopicId)>;
 
-  /// `context` outlives it. `name`: of this reactor, for its socket file. `find_name`: of the topics that
-  /// there are tickets for; null: those that `find_topic` finds.
+  /// `name` is the reactor's, for the name of its socket file. `find_name` finds the topics for which tickets
+  /// exist; if null, `find_topic` does.
+  /// Lifetime: `context` outlives the server.
   SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
                 std::string name, FindName find_name = {});
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;
   ~SessionServer() override;
 
-  /// Where to connect to, and `holder`'s ticket for it. Errors: io_error, address_in_use,
+  /// Returns the address to connect to, and a ticket for `holder`. Errors: io_error, address_in_use,
   /// invalid_argument (the path of the socket file is too long).
   Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier,
                       const TicketHolder& holder);
-  /// Opens its addresses over TCP, so that none depends on a port that is left when the first session joins.
-  /// What cannot be opened now is when somebody joins.
+  /// Opens the listeners over TCP, so that a later join does not depend on a free port. A listener that
+  /// cannot be opened now is opened at a join.
   void open_doors();
-  /// A connection that has come as by this way, from elsewhere than its address.
+  /// Begins a session on a connection that was not accepted at a listener here.
   void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
     begin_session(std::move(descriptor), carrier, encryption_of({transport, carrier}));
   }
-  /// Rights of the user have changed: ends what is not permitted any more, in sessions that have shown
-  /// tickets of that user.
+  /// Ends channels and tickets that are no longer permitted, in the sessions that have shown tickets of the
+  /// user. Called after the user's rights have changed.
   void look_at_rights_of(std::uint64_t user);
-  /// Likewise of the topic's own user, in sessions that have shown tickets for the topic.
+  /// Ends channels and tickets that are no longer permitted, in the sessions that have shown tickets for the
+  /// topic. Called after the rights of the topic's own user have changed.
   void look_at_rights_on(TopicId topic);
-  /// Says goodbye to everybody, and accepts nobody any more.
+  /// Says goodbye to all sessions, and accepts no more.
   void begin_stop();
 
  private:
@@ -75,7 +77,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     void accept_failed() override;
     SessionServer& server;
     const SessionCarrier carrier;
-    const TlsContext* const tls;  // null: in clear
+    const TlsContext* const tls;  // null: not encrypted
     const std::string bind_uri;
     Listener listener;
   };
@@ -86,7 +88,8 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
-  /// Any key: the ticket is in the session's first frame.
+  /// Returns the authorization for ZeroMQ handshakes, which admits any key: the ticket is in the session's
+  /// first frame.
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
     return context_.settings.strangers.handshake_time;
@@ -123,11 +126,11 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const FindName find_name_;
   const SessionSettings settings_;
   const std::string name_;
-  Gate gate_;  // of sessions over ZeroMQ
+  Gate gate_;  // for sessions over ZeroMQ
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
-  std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // by user, each that it is of; that have any
-  std::size_t admitted_ = 0;                                    // of sessions_
+  std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // sessions by user; one counts for each user
+  std::size_t admitted_ = 0;                                    // those of sessions_ that are admitted
   std::uint64_t next_session_ = 1;
   bool stopping_ = false;
 };

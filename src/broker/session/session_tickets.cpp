@@ -1,4 +1,4 @@
-/// The tickets of a session: what they permit, and whose connection they make it. Layer: session.
+/// Checks a session's tickets, and the users that the session counts for. Layer: session.
 #include <string.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     return end_session(Code::limit_reached, why);
   }
   if (user != 0) users_.insert(user);
-  // A message of several frames; docs/session.md, "Transport".
+  // A message may contain several frames; docs/session.md, "Transport".
   allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
   permits_.add(host_.topic_name(permit->grant.topic), *permit);
   greeted_ = true;
@@ -83,8 +83,8 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   send(session::Done{}, 0, header.request);
 }
 
-/// Why it cannot count as this user's connection, too; empty: it does. What anybody may makes no session that
-/// is somebody's a stranger's.
+/// Counts the session for this user too. Returns the reason if that is not possible, else an empty text. A
+/// ticket that any client can get does not count an authenticated session among the clients without a user.
 std::string_view SessionConnection::admit_also(std::uint64_t user) {
   if (user == 0 || user == FairShare::strangers || users_.contains(user)) return {};
   const std::string_view objection = host_.admit_also(user);
@@ -130,7 +130,7 @@ void SessionConnection::look_at_rights() {
   work_soon();
 }
 
-/// It has been looked at. What other frames hold is wiped nowhere.
+/// Wipes the ticket after it was checked. Other frames are not wiped.
 void SessionConnection::forget_ticket(std::span<std::byte> frame) {
   explicit_bzero(frame.data(), frame.size());
   wipe_registers();

@@ -1,4 +1,4 @@
-/// Batches that are longer than the broker takes. docs/session.md, "The frame". Layer: session.
+/// Refuses batches that are longer than the broker accepts. docs/session.md, "The frame". Layer: session.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,7 +10,7 @@ namespace lightq::broker {
 using session::FrameHeader;
 using session::Op;
 
-/// The header of a sound produce frame that is longer than this broker takes.
+/// Returns the header if it is that of a sound produce frame that is longer than this broker accepts.
 std::optional<FrameHeader> SessionConnection::produces_too_much(ByteView left) const {
   const auto decoded = session::decode_frame_header(left, session::no_bound);
   const bool produces = !decoded.fault && decoded.header.op == Op::produce;
@@ -18,7 +18,8 @@ std::optional<FrameHeader> SessionConnection::produces_too_much(ByteView left) c
   return decoded.header;
 }
 
-/// Refuses the batch once its header has come, and passes over the rest. False: more has to come.
+/// Refuses the batch once its header is received, and skips the rest. Returns false if more bytes must be
+/// received first.
 bool SessionConnection::refuse_too_large(const FrameHeader& header, ByteView left, std::size_t& at) {
   constexpr std::size_t start_bytes = session::frame_layout::header_bytes + batch_layout::header_bytes;
   const std::uint64_t whole = session::frame_layout::header_bytes + std::uint64_t{header.body_bytes};

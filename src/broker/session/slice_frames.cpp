@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Splits slices into frames that the client accepts. Layer: session.
 #include "broker/session/slice_frames.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 using session::deliver_head_bytes;
 constexpr std::size_t frame_header_bytes = session::frame_layout::header_bytes;
 
-/// The first records of `slice`, as many as fit.
+/// Returns the first records of `slice`, as many as fit.
 BatchSlice front_of(const BatchSlice& slice, std::size_t records_bytes_max) {
   BatchSlice front = slice;
   if (slice.records.size() <= records_bytes_max) return front;
@@ -30,7 +30,7 @@ BatchSlice front_of(const BatchSlice& slice, std::size_t records_bytes_max) {
   return front;
 }
 
-/// docs/session.md, "deliver".
+/// Sends one frame. docs/session.md, "deliver".
 void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
   std::array<std::byte, frame_header_bytes + deliver_head_bytes + batch_layout::header_bytes> start;
   std::byte* const head = start.data() + frame_header_bytes;

@@ -1,4 +1,4 @@
-/// Frames that deliver messages. Layer: session.
+/// Encodes and sends frames that deliver messages. Layer: session.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lightq::broker {
 
-/// What a `deliver` frame says besides its messages.
+/// The fields of a `deliver` frame other than its messages.
 struct SliceAddress {
   std::uint32_t channel = 0;
   std::uint32_t request = 0;
@@ -16,9 +16,10 @@ struct SliceAddress {
   std::uint64_t lost = 0;
 };
 
-/// Delivers the slice, in as few frames as the client's limit allows; `lost` is told with the first. The
-/// number of records that were: fewer than there are if the next one is too long for any frame. Where there
-/// is no memory to unpack it the session ends, as where there is none for its output.
+/// Delivers the slice in as few frames as the client's limit allows; the first frame reports `lost`.
+/// Returns the number of records delivered. It is smaller than the slice's count if the next record is too
+/// long for any frame.
+/// If there is no memory to decompress the slice, the session ends, as it does without memory for its output.
 std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address);
 
 }  // namespace lightq::broker

@@ -1,4 +1,4 @@
-/// Layer: session.
+/// Parses ZeroMQ frame headers and commands in a session's input. Layer: session.
 #include "broker/session/zmtp_messages.hpp"
 
 namespace lightq::broker {

@@ -1,4 +1,4 @@
-/// The ZeroMQ messages that a session's frames come in. Layer: session.
+/// The ZeroMQ messages that carry a session's frames. Layer: session.
 #pragma once
 
 #include <cassert>
@@ -13,19 +13,19 @@
 
 namespace lightq::broker {
 
-/// Where the messages of one connection begin and end, as its bytes come: docs/session.md, "Transport". No
-/// I/O, and no memory but a count. One thread.
+/// Finds where the messages of one connection begin and end in its input. docs/session.md, "Transport".
+/// Does no I/O and stores only a count. For one thread.
 class ZmtpMessages {
  public:
-  /// More bytes have to come.
+  /// More bytes must be received first.
   struct Incomplete {};
-  /// A message has begun behind so many bytes.
+  /// A message begins after so many bytes.
   struct Begun {
     std::size_t header_bytes = 0;
   };
   /// A ZMTP command.
   struct Command {
-    std::size_t bytes = 0;  ///< all of it
+    std::size_t bytes = 0;  ///< the whole command
     ByteView body;
   };
   struct Broken {
@@ -33,15 +33,15 @@ class ZmtpMessages {
   };
   using Next = std::variant<Incomplete, Begun, Command, Broken>;
 
-  /// Bytes of frames that are still to come of the message that has begun; 0: none has.
+  /// Returns how many bytes of the current message are still to be taken. 0: no message has begun.
   [[nodiscard]] std::uint64_t left() const { return left_; }
-  /// So many of them have been taken.
+  /// Counts bytes of the current message as taken.
   void take(std::uint64_t bytes) {
     assert(bytes <= left_);
     left_ -= bytes;
   }
-  /// What `bytes` begin with, between two messages. One of several parts is none of ours, nor is an empty
-  /// one.
+  /// Parses the start of `bytes`. Requires: no message is under way. Messages of several parts, or without
+  /// content, are an error.
   Next next(ByteView bytes);
 
  private:
