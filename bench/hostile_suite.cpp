@@ -1,4 +1,4 @@
-/// Layer: bench.
+/// Suite `hostile`: the measurements, their rounds and results. Layer: bench.
 #include "hostile_suite.hpp"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/// Layer: bench support.
+/// The process that accepts a crowd's connections, and the code that starts it. Layer: bench support.
 #include "support/bare_door.hpp"
 
 #include <netinet/in.h>

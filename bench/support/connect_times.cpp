@@ -1,4 +1,5 @@
-/// Layer: bench support.
+/// Connects PUSH sockets in a separate process and times each until its handshake has succeeded. Layer: bench
+/// support.
 #include "support/connect_times.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,5 @@
-/// Layer: bench support.
+/// The process of a hostile crowd: an event loop that connects the members and acts for each of them. Layer:
+/// bench support.
 #include "support/hostile_crowd.hpp"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
-/// Layer: bench support.
+/// Runs the broker's authenticator in a separate process and times each check of a password. Layer: bench
+/// support.
 #include "support/login_times.hpp"
 
 #include <stdexcept>

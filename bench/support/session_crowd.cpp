@@ -1,4 +1,5 @@
-/// Layer: bench support.
+/// The producer and consumer processes of a session crowd, and the check that each message arrived exactly
+/// once. Layer: bench support.
 #include "support/session_crowd.hpp"
 
 #include <algorithm>

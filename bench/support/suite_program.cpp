@@ -1,4 +1,4 @@
-/// Layer: bench support.
+/// Parses a suite's command line, runs the suite and writes its report. Layer: bench support.
 #include "support/suite_program.hpp"
 
 #include <algorithm>

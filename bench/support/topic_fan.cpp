@@ -1,3 +1,4 @@
+/// The producer and consumer processes of a topic fan, which encode and decode session frames themselves.
 /// Layer: bench support.
 #include "support/topic_fan.hpp"
 

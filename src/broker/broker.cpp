@@ -1,4 +1,4 @@
-/// Layer: broker.
+/// Creates the broker's parts, connects them, starts them and stops them. Layer: broker.
 #include "broker/broker.hpp"
 
 #include <algorithm>

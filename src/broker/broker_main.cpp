@@ -1,4 +1,5 @@
-/// Layer: broker.
+/// `lightq broker` and `lightq broker key`: loads the settings, runs the broker and handles signals. Layer:
+/// broker.
 #include "broker/broker_main.hpp"
 
 #include <poll.h>

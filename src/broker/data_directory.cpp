@@ -1,4 +1,5 @@
-/// Layer: broker.
+/// Creates, checks and locks the data directory, and publishes the broker's address and key in it. Layer:
+/// broker.
 #include "broker/data_directory.hpp"
 
 #include <sys/stat.h>

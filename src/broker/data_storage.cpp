@@ -1,4 +1,4 @@
-/// Layer: broker.
+/// Wraps a storage so that it writes only while the data directory is in its place. Layer: broker.
 #include "broker/data_storage.hpp"
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-/// Layer: broker.
+/// Finds the configured addresses that are not loopback, and refuses settings that expose the broker
+/// unprotected. Layer: broker.
 #include "broker/exposure.hpp"
 
 #include <arpa/inet.h>

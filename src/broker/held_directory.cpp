@@ -1,4 +1,4 @@
-/// Layer: broker.
+/// Opens a directory, and checks that its path still leads to the same device and inode. Layer: broker.
 #include "broker/held_directory.hpp"
 
 #include <fcntl.h>

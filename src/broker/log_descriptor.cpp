@@ -1,4 +1,4 @@
-/// Layer: logging.
+/// Writes to a descriptor in pieces that do not block, and waits for space between them. Layer: logging.
 #include "broker/log_descriptor.hpp"
 
 #include <poll.h>

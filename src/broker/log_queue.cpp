@@ -1,4 +1,4 @@
-/// Layer: logging.
+/// A bounded queue of log lines and the thread that writes them. Layer: logging.
 #include "broker/log_queue.hpp"
 
 #include <condition_variable>

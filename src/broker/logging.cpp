@@ -1,4 +1,5 @@
-/// Layer: logging. The only file that uses spdlog.
+/// Formats the broker's log lines as logfmt and writes them with spdlog. Only this file uses spdlog. Layer:
+/// logging.
 #include "broker/logging.hpp"
 
 #include <spdlog/pattern_formatter.h>

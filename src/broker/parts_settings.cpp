@@ -1,4 +1,4 @@
-/// Layer: broker.
+/// Derives the settings of the broker's parts, with defaults that depend on the machine. Layer: broker.
 #include "broker/parts_settings.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/// Starts and stops the reactors, and passes the control thread's calls to the reactor of a topic or to all.
 /// Layer: broker.
 #include "broker/reactor_pool.hpp"
 
@@ -34,7 +35,8 @@ bool opens_doors(const ReactorPool::Settings& settings) {
 
 constexpr std::size_t parts_with_endpoints = 2;  // of the descriptors; the rest is for connections and files
 
-/// Returns the limits of endpoints. Of ports that the system also gives to clients, endpoints leave half.
+/// Returns the limits of endpoints. Endpoints take at most half of the ports that the system also gives to
+/// clients.
 EndpointShares::Bounds bounds_of(const ReactorPool::Settings& settings) {
   const std::size_t ports = PortBook::count_of(settings.ports);
   const std::size_t doors = opens_doors(settings) ? ports_of_doors * settings.reactors : 0;

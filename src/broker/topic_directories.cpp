@@ -1,4 +1,4 @@
-/// Layer: broker.
+/// Finds topics' directories, deletes those of removed topics and reports unknown ones. Layer: broker.
 #include "broker/topic_directories.hpp"
 
 #include <algorithm>

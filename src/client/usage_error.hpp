@@ -9,8 +9,8 @@ class ParseError;
 
 namespace lightq::cli {
 
-/// Returns the parser's error text. Of unknown arguments it repeats only the names of flags. Any other word
-/// may be a secret that somebody tried to pass.
+/// Returns the parser's error text. If it lists unknown arguments, the text repeats only the names of flags,
+/// because any other word may be a secret that somebody tried to pass.
 std::string without_values(const CLI::ParseError& error);
 
 }  // namespace lightq::cli

@@ -30,7 +30,7 @@ struct SurveyedSegment {
   Offset name_offset;
   std::uint64_t size_bytes = 0;
   PageState state = PageState::damaged;
-  std::optional<SegmentHeader> header;  ///< if sound, misnamed or stranger; its first offset is known
+  std::optional<SegmentHeader> header;  ///< if sound, misnamed or of another log; its first offset is known
   std::optional<SegmentSeal> seal;      ///< also without a header, if the seal is of this log
   std::string unknown = {};             ///< if foreign: one sentence that names the unknown part
   bool seal_damaged = false;            ///< the bytes of the seal are neither zero nor a seal

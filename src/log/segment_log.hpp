@@ -319,7 +319,8 @@ class SegmentLog final : public Log {
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
   bool waits_for_space_ = false;  // for a new segment; reported once, when the wait begins
-  // Of the active segment, if it was begun without a name; a job may have renamed it meanwhile.
+  // The pending rename of the active segment, if that was begun without a name; a job may have done it
+  // meanwhile.
   std::shared_ptr<PendingName> name_;
   Result<void> begun_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk

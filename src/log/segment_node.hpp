@@ -140,7 +140,7 @@ enum class ViewedLog {
 };
 
 /// The views of a log's segments. Keeps views mapped for later readers, up to a number of bytes; the least
-/// recently used are dropped first. Of another process's log it keeps at most 64. A view that a reader has
+/// recently used are dropped first. Keeps at most 64 views of another process's log. A view that a reader has
 /// stays mapped, even above the cap. Thread: any; takes a lock.
 class SegmentViews {
  public:

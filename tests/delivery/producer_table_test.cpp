@@ -162,7 +162,8 @@ TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
   EXPECT_EQ(table.open(idle, 99, now).refusal, Code::unknown_producer);
 }
 
-// Case D4: open and silent for 8 days, then its connection breaks.
+// A producer that was connected until now must not count as idle. This one is open and silent for 8 days
+// before its connection breaks.
 TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
   const auto silent = begin(1);
   store(silent, 0, 1);

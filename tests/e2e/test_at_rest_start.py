@@ -116,7 +116,7 @@ def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, contr
     damaged = files.segments[1]
     change(damaged, 20, lambda byte: byte ^ 1)
     files("repair", "--force")
-    # Of the files with the old key, only the damaged one stays. Nothing else then shows which key it was.
+    # Only the damaged file of those with the old key stays. Nothing else then shows which key it was.
     aside = [segment for segment in files.segments[:-1] if segment != damaged]
     for segment in aside:
         shutil.move(segment, sealed.directory / segment.name)

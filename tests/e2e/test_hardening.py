@@ -14,7 +14,7 @@ from harness import variable
 from support import BINARY, SANITIZED, until
 
 NOBODY = 65534
-# Of a process that may be dumped; otherwise its files in /proc belong to root.
+# The owner of a process's files in /proc if the process may be dumped. Otherwise they belong to root.
 OWNER = NOBODY if os.geteuid() == 0 else os.geteuid()
 
 

@@ -30,7 +30,7 @@ def test_a_producer_is_known_after_a_kill_whatever_was_dropped(broker, control, 
 
 
 def test_the_command_line_goes_on_over_kills_with_exit_0(lightq):  # noqa: F811
-    """R3: 1 MiB of messages that is replaced within a second."""
+    """The broker still knows the producer after a kill, though all messages (1 MiB) are replaced within a second."""
     count = 100_000
     lightq("topic", "create", "t", "--type", "file", "--capacity-bytes", "1MiB", "--overflow", "drop_oldest")
     producer = lightq.begin("produce", "t", "-n", str(count), "--size", "1000")

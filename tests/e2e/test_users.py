@@ -467,7 +467,7 @@ def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_b
 
 
 def test_another_users_ticket_does_not_take_a_subscribers_place(broker, control):
-    """S5: a user who knows the address and may consume the topic receives its messages from then on, and
+    """A user who knows a subscriber's address and may consume the topic receives its messages from then on, and
     takes none from others."""
     control.ok("create_topic", **ROOT, **OWNER, topic="t", broker_type="file")
     for name in ("ann", "mallory"):

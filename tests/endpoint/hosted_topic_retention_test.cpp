@@ -54,8 +54,8 @@ class HostedTopicThatDrops : public HostedTopicTest {
   std::uint64_t next_ = 0;
 };
 
-// Case R3: the broker is killed after all messages that the producers' file covers, and many later ones, were
-// dropped.
+// A producer must not become unknown because its messages are gone. The broker is killed after all messages
+// that the producers' file covers, and many later ones, were dropped.
 TEST_F(HostedTopicThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDroppedSinceItWasSaved) {
   FakeProducer producer(false);
   begin(producer);

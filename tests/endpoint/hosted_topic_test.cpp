@@ -60,7 +60,7 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_EQ(sink.errors, 1);
 }
 
-// Case S2: another user with a grant to produce to the topic knows the id.
+// Another user must not take a producer over. That user knows the id and has a grant to produce to the topic.
 TEST_F(HostedTopicTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
   FakeProducer alice(false), mallory(false);
   open(alice, {}, 42);
@@ -95,7 +95,8 @@ TEST_F(HostedTopicTest, TheTopicsOwnUserKeepsItsProducersWithAnotherPassword) {
   topic->detach_producer(again);
 }
 
-// Case D4: silent for 8 days, then its connection breaks, and it opens again immediately.
+// A connected producer must not count as idle. This one is silent for 8 days; then its connection breaks, and
+// it opens again immediately.
 TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   FakeProducer silent(false);
   open(silent);

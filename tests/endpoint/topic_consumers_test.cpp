@@ -254,7 +254,7 @@ TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
   EXPECT_EQ(delete_group("g").error().code, ErrorCode::no_space);
 }
 
-// Case S5: with a new password the topic's own user has another number.
+// The topic's own user has another number with a new password, and must still reach its cursors.
 TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
   set_own_user(7);
   FakeConsumer before;

@@ -137,7 +137,8 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
   EXPECT_EQ(topic.stored, *found);
 }
 
-// Case R4: otherwise later messages with those offsets would count as acknowledged after a crash.
+// Cursors beyond the end of the log are cut. A topic that opened before the cut is on disk would count later
+// messages with those offsets as acknowledged after a crash.
 TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
   for (const int error : {EIO, ENOSPC, EMFILE}) {
     bool failed = true;
@@ -193,8 +194,8 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   EXPECT_EQ(log::CursorFile(storage, "/topics/1").load()->front().offset, Offset{3});
 }
 
-// Case R2: a consumer may have seen messages after the end that are no longer in the log. Other messages get
-// their offsets.
+// A consumer may have seen messages after the end that a crash removed from the log. Other messages get their
+// offsets, so the log needs another incarnation.
 TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     open(type);

@@ -34,7 +34,7 @@ class FoundDefectsTest : public testing::Test {
     client.open(Ending::kill);
   }
 
-  /// Cuts the power. Of all unsynced writes only this sector survives.
+  /// Cuts the power. Only the unsynced writes of this sector survive; 0: none survive.
   void cut_power(std::uint32_t sector = 0) {
     client.close();
     ExplorerStorage& before = client.storage();

@@ -65,9 +65,9 @@ class CutDisk {
   /// Does the fsync of a directory.
   void sync_names(Id directory);
 
-  /// Cuts the power. With cut_all nothing unsynced survives. With cut_some a random choice survives. For each
-  /// sector that is any number of its writes, for each file any size that it has had. Of the name changes the
-  /// first ones survive.
+  /// Cuts the power. With cut_all nothing unsynced survives. With cut_some a random choice survives: for
+  /// each sector any number of its first writes, for each file any size that it has had, and any number of
+  /// the first name changes.
   Cut cut_all();
   Cut cut_some(std::uint64_t seed);
 

@@ -158,8 +158,8 @@ class Writer {
   Offset told_;
 };
 
-// Prints a gap for each damaged range. Of unsynced batches, a later one may be on disk and an earlier one
-// not.
+// Prints a gap for each damaged range. A power cut leaves one if a later unsynced batch has reached the disk
+// and an earlier one has not.
 void tell_damage(const lightq::QueueRecovery& recovery) {
   for (const auto& damage : recovery.damaged)
     say("gap " + text_of(damage.first) + ' ' + text_of(damage.next));

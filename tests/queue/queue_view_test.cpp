@@ -85,7 +85,7 @@ TEST_F(QueueViewTest, RefusesAForeignFileAndReportsDamageByPosition) {
   EXPECT_EQ(ErrorCode::foreign_format, QueueView::open(directory).error().code);
 }
 
-// R5: the files of two queues have the same names.
+// The files of two queues have the same names, so a file of one can take the place of the other's.
 TEST_F(QueueViewTest, AFileOfAnotherQueueIsDamageToAViewAsToTheQueue) {
   const std::string other = temp / "other";
   {

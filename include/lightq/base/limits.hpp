@@ -177,7 +177,7 @@ inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< the longest wa
 
 // Consumer groups.
 inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of one cursor, kept over a restart
-/// Of all groups of a topic, kept over a crash.
+/// The ranges of all groups of a topic that are kept over a crash.
 inline constexpr std::size_t acknowledged_ranges_total = 32'768;
 
 // Between threads.
@@ -185,8 +185,8 @@ inline constexpr std::size_t mailbox_entries_max = 8192;
 
 // Descriptors that data endpoints leave free.
 inline constexpr std::size_t descriptors_reserved = 128;
-/// Of these, the descriptors that control clients leave free for files. The others are for control clients,
-/// so that a broker full of data connections still answers requests.
+/// The part of descriptors_reserved that control clients leave free for files. The rest is for control
+/// clients, so that a broker full of data connections still answers requests.
 inline constexpr std::size_t descriptors_reserved_for_files = 64;
 
 }  // namespace lightq::inline v1::limits

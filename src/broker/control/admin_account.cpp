@@ -1,4 +1,5 @@
-/// Layer: control.
+/// Takes the administrator's password that was given, reads it from the account's file, or creates a random
+/// one. Layer: control.
 #include "broker/control/admin_account.hpp"
 
 #include <cerrno>

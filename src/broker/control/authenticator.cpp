@@ -1,3 +1,4 @@
+/// Queues password checks for a worker thread, remembers correct passwords and delays replies to wrong ones.
 /// Layer: control.
 #include "broker/control/authenticator.hpp"
 
@@ -265,7 +266,7 @@ void Authenticator::found_wrong(Login login) {
   for (const Login& each : alike) hold_back(each, delay);
 }
 
-/// Delays the reply to a wrong password. Of the request, only the callback is kept.
+/// Delays the reply to a wrong password. Keeps only the request's callback until then.
 void Authenticator::hold_back(const Login& login, std::chrono::milliseconds delay) {
   if (delay.count() == 0) return login.verify(AuthOutcome::wrong);
   auto added = held_.add(login.source, [done = login.verify] { done(AuthOutcome::wrong); });

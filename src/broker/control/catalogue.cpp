@@ -1,3 +1,4 @@
+/// Opens, checks and replays the catalogue's log, appends changes to it and replaces it by a compacted one.
 /// Layer: control.
 #include "broker/control/catalogue.hpp"
 

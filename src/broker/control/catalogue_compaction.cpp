@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Writes the catalogue's state, and later changes, to a new log. Layer: control.
 #include "broker/control/catalogue_compaction.hpp"
 
 #include <system_error>

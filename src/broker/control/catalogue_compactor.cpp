@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Runs one compaction of the catalogue at a time on a separate thread. Layer: control.
 #include "broker/control/catalogue_compactor.hpp"
 
 #include <system_error>

@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Encodes the catalogue's changes as JSON and decodes them. Layer: control.
 #include "broker/control/catalogue_record.hpp"
 
 #include <algorithm>

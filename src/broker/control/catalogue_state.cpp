@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Applies changes to the catalogue's contents in memory, and looks up entries. Layer: control.
 #include "broker/control/catalogue_state.hpp"
 
 #include <algorithm>

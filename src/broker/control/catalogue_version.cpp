@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Scans the catalogue's log for a record or format that this version does not know. Layer: control.
 #include "broker/control/catalogue_version.hpp"
 
 #include <optional>

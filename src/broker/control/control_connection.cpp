@@ -1,4 +1,5 @@
-/// Layer: control.
+/// Parses ZMTP frames into envelopes and requests, sends replies and pauses reading while too many are
+/// unread. Layer: control.
 #include "broker/control/control_connection.hpp"
 
 #include <algorithm>
@@ -117,8 +118,8 @@ void ControlConnection::take_body(ByteView bytes) {
   to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-/// Appends to the request. Of one that is too long, keeps one byte more than the limit. Wipes buffers that it
-/// replaces.
+/// Appends to the request. Cuts a request that is too long to one byte more than the limit. Wipes buffers
+/// that it replaces.
 void ControlConnection::append_to_body(ByteView bytes) {
   bytes = bytes.first(std::min(bytes.size(), request_bytes_max_ + 1 - body_.size()));
   const std::size_t whole = body_.size() + bytes.size();

@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Binds the control sockets, admits requests under the limits and sends their replies. Layer: control.
 #include "broker/control/control_server.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Opens or creates the broker's CURVE key file, and parses the file of allowed client keys. Layer: control.
 #include "broker/control/curve_key_file.hpp"
 
 #include <algorithm>

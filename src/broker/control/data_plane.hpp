@@ -18,7 +18,7 @@
 
 namespace lightq::broker {
 
-/// The parameters of a join. Of the credentials it contains only their holder.
+/// The parameters of a join. They contain the holder of the credentials, but not the credentials.
 struct JoinWish {
   protocol::JoinType type = protocol::JoinType::push;
   protocol::Transport transport = protocol::Transport::tcp;

@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Ranks control connections by owner and state to choose the one to evict. Layer: control.
 #include "broker/control/known_connections.hpp"
 
 #include <limits>

@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Counts wrong passwords by source and user, and computes the delays that follow from them. Layer: control.
 #include "broker/control/login_throttle.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Hashes and verifies passwords with argon2id, and makes random texts and keyed hashes, with libsodium.
 /// Layer: control.
 #include "broker/control/password_hash.hpp"
 

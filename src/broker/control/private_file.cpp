@@ -1,3 +1,4 @@
+/// Replaces small files by writing, syncing and renaming a new one, and checks key files that it reads.
 /// Layer: control.
 #include "broker/control/private_file.hpp"
 

@@ -1,3 +1,4 @@
+/// Ends client keys if the administrator's password or the ticket key differs from the catalogue's record.
 /// Layer: control.
 #include "broker/control/registration_check.hpp"
 

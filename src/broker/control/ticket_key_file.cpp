@@ -1,4 +1,4 @@
-/// Layer: control.
+/// Opens or creates the file of the broker's ticket key. Layer: control.
 #include "broker/control/ticket_key_file.hpp"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+/// Reads the configured TLS certificate and key, or the broker's own, which it creates if they are missing.
 /// Layer: control.
 #include "broker/control/tls_files.hpp"
 

@@ -12,8 +12,8 @@ namespace lightq::broker {
 class RawOutlet final : public OutletConnection {
  public:
   using OutletConnection::OutletConnection;
-  /// Returns FairShare::strangers, the number of all clients without a user. A raw consumer cannot say which
-  /// user it is.
+  /// Returns the user number that all clients without a user share. A raw consumer cannot say which user it
+  /// is.
   [[nodiscard]] std::uint64_t held_by() const override { return FairShare::strangers; }
 
  protected:

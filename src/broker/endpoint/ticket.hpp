@@ -27,8 +27,8 @@ struct TicketHolder {
   std::uint64_t user = 0;        ///< 0: the administrator, or no user
   std::uint32_t generation = 0;  ///< of the user's or the administrator's password; 0: no user
 
-  /// Returns the number under which the holder counts in shared limits: the user's, or FairShare::strangers
-  /// for a holder without a user.
+  /// Returns the number under which the holder counts in shared limits: the user's, or for a holder without
+  /// a user the one that all clients without a user share.
   [[nodiscard]] constexpr std::uint64_t sharer() const {
     return user == 0 && generation == 0 ? FairShare::strangers : user;
   }
