@@ -17,7 +17,7 @@ namespace lightq::broker {
 /// incarnation. Below the offset where a life begins, its messages are those of the life before. The last 16
 /// lives are kept among the topic's cursors.
 /// Example: a log ends at 120, and a consumer has received messages up to 150. Life 1 begins at 120. The
-/// consumer opens the topic with the incarnation of life 0, and goes on at 120.
+/// consumer opens the topic with the incarnation of life 0, and continues at 120.
 class LogLives {
  public:
   /// The prefix of the cursors that hold where a life begins. Example: `life:3`.
