@@ -74,7 +74,10 @@ def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, en
     for message in (b"2", b"3"):
         producer.send(message)
     other = broker.socket(zmq.PULL, control.join("t", "pull"))
-    assert receive(other, 2) == [b"2", b"3"], "they are nobody else's"
+    received = receive(other, 2)
+    if end == "kill" and received[0] == b"1":  # the group's cursor is on disk up to a second later
+        received = received[1:] + receive(other, 1)
+    assert received == [b"2", b"3"], "they are nobody else's"
     # Both have tried to connect again since, and nothing listens there.
     for socket, monitor in events.items():
         while monitor.poll(0):
