@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "broker/control/authenticator.hpp"
+#include "access/authenticator.hpp"
 #include "support/child_process.hpp"
 #include "support/shared_memory.hpp"
 #include "support/statistics.hpp"

@@ -13,32 +13,33 @@
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/version.hpp>
 
-#include "broker/control/admin_account.hpp"
-#include "broker/control/command_handler.hpp"
-#include "broker/control/control_server.hpp"
-#include "broker/control/curve_key_file.hpp"
-#include "broker/control/registration_check.hpp"
-#include "broker/control/setting_error.hpp"
-#include "broker/control/ticket_key_file.hpp"
-#include "broker/control/tls_files.hpp"
+#include "access/admin_account.hpp"
+#include "access/curve_key_file.hpp"
+#include "access/ticket_key_file.hpp"
+#include "access/tls_files.hpp"
+#include "admission/connection_quota.hpp"
+#include "base/setting_error.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/data_storage.hpp"
-#include "broker/endpoint/connection_quota.hpp"
-#include "broker/endpoint/curve_proof.hpp"
-#include "broker/endpoint/gate_proof.hpp"
-#include "broker/endpoint/socket.hpp"
 #include "broker/exposure.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
-#include "broker/session/session_proof.hpp"
 #include "broker/topic_directories.hpp"
 #include "broker/topic_space.hpp"
 #include "broker/wall_clock.hpp"
+#include "control/catalogue/registration_check.hpp"
+#include "control/commands/command_handler.hpp"
+#include "control/control_server.hpp"
+#include "crypto/storage_key_command.hpp"
+#include "crypto/storage_key_file.hpp"
 #include "log/disk_quota.hpp"
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
-#include "rest/storage_key_command.hpp"
-#include "rest/storage_key_file.hpp"
+#include "net/socket.hpp"
+#include "plain/curve_proof.hpp"
+#include "plain/gate_proof.hpp"
+#include "session/session_proof.hpp"
+#include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
 
@@ -280,10 +281,10 @@ Result<void> Broker::Parts::prove_gates() {
   const EndpointSettings& settings = parts.reactor.endpoints;
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const Grant grant{topic.id, role};
-    const Gate gate = gate_of(*tickets_, now, settings, access, topic, role);
-    const auto proven = curve_key_ == nullptr
-                            ? prove_gate(gate, *tickets_, grant, now())
-                            : prove_curve_gate(gate, client_keys_, *curve_key_, *tickets_, grant, now());
+    const ConnectionAuthorizer authorizer = authorizer_of(*tickets_, now, settings, access, topic, role);
+    const auto proven = curve_key_ == nullptr ? prove_gate(authorizer, *tickets_, grant, now())
+                                              : prove_curve_gate(authorizer, client_keys_, *curve_key_,
+                                                                 *tickets_, grant, now());
     if (!proven) return proven;
   }
   return {};
@@ -380,11 +381,11 @@ Result<void> Broker::Parts::open_control() {
     sink_.warn("clients of this machine need an administrator's password of their own, and find none in " +
                directory_->admin_file().string() + ": " + own.error().text());
   if (curve_key_ == nullptr) return {};
-  Gate gate;
-  gate.encrypt(*curve_key_, nullptr);
-  if (!config_.allowed_client_keys.empty()) gate.allow_only(allowed_keys_);
-  server_->guard(gate);
-  return prove_open_curve_gate(gate, *curve_key_, config_.allowed_client_keys.empty());
+  ConnectionAuthorizer authorizer;
+  authorizer.encrypt(*curve_key_, nullptr);
+  if (!config_.allowed_client_keys.empty()) authorizer.allow_only(allowed_keys_);
+  server_->guard(authorizer);
+  return prove_open_curve_gate(authorizer, *curve_key_, config_.allowed_client_keys.empty());
 }
 
 /// Starts the threads, waits until every topic runs, then accepts requests.

@@ -7,8 +7,8 @@
 
 #include <lightq/base/result.hpp>
 
+#include "base/log_sink.hpp"
 #include "broker/config.hpp"
-#include "broker/endpoint/log_sink.hpp"
 
 namespace lightq::broker {
 

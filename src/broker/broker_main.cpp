@@ -18,9 +18,9 @@
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/base/z85.hpp>
 
+#include "admission/memory_reserve.hpp"
 #include "broker/broker.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/endpoint/memory_reserve.hpp"
 #include "broker/logging.hpp"
 
 namespace lightq::broker {

@@ -15,8 +15,8 @@
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
 
-#include "broker/control/secret.hpp"
-#include "broker/endpoint/log_sink.hpp"
+#include "access/secret.hpp"
+#include "base/log_sink.hpp"
 
 namespace lightq::broker {
 

@@ -16,8 +16,8 @@
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_uri.hpp>
 
+#include "base/setting_error.hpp"
 #include "broker/config.hpp"
-#include "broker/control/setting_error.hpp"
 
 namespace lightq::broker {
 

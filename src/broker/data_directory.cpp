@@ -17,7 +17,7 @@
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/version.hpp>
 
-#include "broker/control/private_file.hpp"
+#include "access/private_file.hpp"
 #include "log/posix_storage.hpp"
 
 namespace lightq::broker {

@@ -9,10 +9,10 @@
 
 #include <lightq/base/result.hpp>
 
-#include "broker/control/curve_key_file.hpp"
-#include "broker/endpoint/socket.hpp"
+#include "access/curve_key_file.hpp"
 #include "broker/held_directory.hpp"
 #include "log/directory_lock.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::broker {
 

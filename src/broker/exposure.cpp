@@ -10,7 +10,7 @@
 #include <lightq/base/loopback.hpp>
 
 #include "broker/data_directory.hpp"
-#include "broker/endpoint/socket.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::broker {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "broker/endpoint/log_sink.hpp"
+#include "base/log_sink.hpp"
 
 namespace lightq::broker {
 

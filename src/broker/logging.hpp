@@ -17,7 +17,7 @@
 
 #include <lightq/base/result.hpp>
 
-#include "broker/endpoint/log_sink.hpp"
+#include "base/log_sink.hpp"
 
 namespace lightq::broker {
 

@@ -38,7 +38,7 @@ std::size_t reactors_of(const Config& config) {
 
 /// Unauthenticated peers may use half of the descriptors, in equal parts for the threads that accept them:
 /// the reactors and the control thread.
-StrangerLimits stranger_limits_of(const Config& config) {
+UnauthenticatedLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
   const std::uint64_t waiting =

@@ -1,11 +1,11 @@
 /// Derives the settings of the broker's parts from its configuration. Layer: broker.
 #pragma once
 
+#include "admission/unauthenticated_limits.hpp"
 #include "broker/config.hpp"
-#include "broker/control/control_limits.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/endpoint/stranger_limits.hpp"
 #include "broker/reactor_pool.hpp"
+#include "control/control_limits.hpp"
 
 namespace lightq::broker {
 
@@ -13,7 +13,7 @@ namespace lightq::broker {
 /// working directory. Errors: io_error. (DataDirectory and Logging handle their own paths.)
 Result<void> keep_paths(Config& config);
 
-StrangerLimits stranger_limits_of(const Config& config);
+UnauthenticatedLimits stranger_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
 /// Returns `connections_per_user`, or fewer so that descriptors remain for other users.
 std::size_t connections_per_user_of(const Config& config);

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "broker/endpoint/socket.hpp"
 #include "broker/wall_clock.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::broker {
 
@@ -154,7 +154,7 @@ void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
   if (stopped_) return answer<T>(done, stopping());
   Reactor& reactor = reactor_of(topic);
   const bool posted = reactor.loop().post([this, &reactor, topic, done, begin = std::move(begin)] {
-    HostedTopic* const hosted = reactor.find(topic);
+    TopicRuntime* const hosted = reactor.find(topic);
     if (hosted == nullptr) return answer<T>(done, unknown_topic());
     begin(*hosted, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
   });
@@ -168,7 +168,7 @@ void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
 template <typename T, typename Ask>
 void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
   begin<T>(topic, std::move(done),
-           [ask = std::move(ask)](HostedTopic& hosted, const auto& reply) { reply(ask(hosted)); });
+           [ask = std::move(ask)](TopicRuntime& hosted, const auto& reply) { reply(ask(hosted)); });
 }
 
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
@@ -183,7 +183,7 @@ void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector
   });
 }
 
-void ReactorPool::tell_log_of(const HostedTopic& topic) {
+void ReactorPool::tell_log_of(const TopicRuntime& topic) {
   control_.post_answer([this, id = topic.definition().id, log = log::log_id_of(topic.incarnation())] {
     if (observer_ != nullptr) observer_->log_found(id, log);
   });
@@ -199,7 +199,7 @@ void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
 
 void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) {
   if (wish.delivery == protocol::Delivery::session) return join_session(topic, wish, done);
-  ask<JoinedEndpoint>(topic, std::move(done), [wish](HostedTopic& hosted) -> Result<JoinedEndpoint> {
+  ask<JoinedEndpoint>(topic, std::move(done), [wish](TopicRuntime& hosted) -> Result<JoinedEndpoint> {
     auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
     if (!opened) return opened.error();
     return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
@@ -209,7 +209,7 @@ void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEn
 void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
                                const Done<Result<JoinedEndpoint>>& done) {
   SessionServer& sessions = *sessions_[index_of(topic)];
-  ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](HostedTopic&) -> Result<JoinedEndpoint> {
+  ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](TopicRuntime&) -> Result<JoinedEndpoint> {
     const EndpointRole role = role_of(wish.type);
     const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
     auto joined = sessions.join({topic, role}, wish.transport,
@@ -227,13 +227,13 @@ void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
 void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
                         Done<Result<std::uint64_t>> done) {
   ask<std::uint64_t>(topic, std::move(done),
-                     [bind_uri, by](HostedTopic& hosted) { return hosted.endpoints().leave(bind_uri, by); });
+                     [bind_uri, by](TopicRuntime& hosted) { return hosted.endpoints().leave(bind_uri, by); });
 }
 
 namespace {
 /// Returns a callback that passes a result to `reply` without its number.
 template <typename Reply>
-HostedTopic::Answered without_number(const Reply& reply) {
+TopicRuntime::Answered without_number(const Reply& reply) {
   return [reply](const Result<std::uint64_t>& saved) {
     Result<void> result;
     if (!saved) result = saved.error();
@@ -243,13 +243,13 @@ HostedTopic::Answered without_number(const Reply& reply) {
 }  // namespace
 
 void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {
-  begin<void>(topic, std::move(done), [group](HostedTopic& hosted, const auto& reply) {
+  begin<void>(topic, std::move(done), [group](TopicRuntime& hosted, const auto& reply) {
     hosted.delete_group(group, without_number(reply));
   });
 }
 
 void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) {
-  begin<void>(topic, std::move(done), [group, paused](HostedTopic& hosted, const auto& reply) {
+  begin<void>(topic, std::move(done), [group, paused](TopicRuntime& hosted, const auto& reply) {
     const auto answered = without_number(reply);
     if (!group.empty()) return hosted.set_group_paused(group, paused, answered);
     hosted.set_paused(paused);
@@ -258,7 +258,7 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
 }
 
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) {
-  begin<std::uint64_t>(topic, std::move(done), [group](HostedTopic& hosted, const auto& reply) {
+  begin<std::uint64_t>(topic, std::move(done), [group](TopicRuntime& hosted, const auto& reply) {
     group.empty() ? hosted.purge(reply) : hosted.purge_group(group, reply);
   });
 }
@@ -294,7 +294,7 @@ void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<voi
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, holder, done = std::move(done)] {
     reactor.context().access.set_owner(topic, holder);
-    if (HostedTopic* const hosted = reactor.find(topic)) {
+    if (TopicRuntime* const hosted = reactor.find(topic)) {
       hosted->endpoints().end_unpermitted();
       sessions_[index_of(topic)]->look_at_rights_on(topic);
     }
@@ -303,8 +303,9 @@ void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<voi
 }
 
 void ReactorPool::topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) {
-  ask<protocol::TopicStats>(topic, std::move(done),
-                            [](HostedTopic& hosted) { return Result<protocol::TopicStats>(hosted.stats()); });
+  ask<protocol::TopicStats>(topic, std::move(done), [](TopicRuntime& hosted) {
+    return Result<protocol::TopicStats>(hosted.stats());
+  });
 }
 
 void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "broker/control/data_plane.hpp"
-#include "broker/endpoint/endpoint_shares.hpp"
-#include "broker/endpoint/reactor.hpp"
-#include "broker/session/session_server.hpp"
+#include "admission/endpoint_shares.hpp"
+#include "control/commands/data_plane.hpp"
+#include "session/session_server.hpp"
+#include "topic/reactor.hpp"
 
 namespace lightq::broker {
 
@@ -83,7 +83,7 @@ class ReactorPool final : public DataPlane {
   template <typename T, typename Begin>
   void begin(TopicId topic, Done<Result<T>> done, Begin begin);
   EndpointEvents events();
-  void tell_log_of(const HostedTopic& topic);
+  void tell_log_of(const TopicRuntime& topic);
 
   EndpointShares shares_;
   const Settings settings_;

@@ -6,8 +6,8 @@
 
 #include <lightq/base/result.hpp>
 
-#include "broker/control/catalogue.hpp"
-#include "broker/endpoint/log_sink.hpp"
+#include "base/log_sink.hpp"
+#include "control/catalogue/catalogue.hpp"
 
 namespace lightq::broker {
 

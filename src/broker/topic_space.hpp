@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "admission/limit_counts.hpp"
 #include "broker/config.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/endpoint/limit_counts.hpp"
 #include "log/disk_quota.hpp"
 #include "log/segment_pool.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "rest/storage_key_file.hpp"
+#include "crypto/storage_key_file.hpp"
 
 namespace lightq::cli {
 

@@ -12,7 +12,7 @@ namespace lightq::queue {
 
 namespace {
 
-const std::atomic<std::uint32_t> no_beat{Pulse::still};
+const std::atomic<std::uint32_t> no_beat{CoarseClock::still};
 
 constexpr std::uint64_t flush_bytes_default = 16 * limits::MiB;  // limits how much a single sync has to write
 
@@ -110,7 +110,7 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
       boot_{storage.boot_id()},
       pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, held_),
-      pulse_(quick_ && options.background ? Pulse::shared() : nullptr),
+      pulse_(quick_ && options.background ? CoarseClock::shared() : nullptr),
       beat_(pulse_ != nullptr ? &pulse_->beat() : &no_beat) {}
 
 Result<void> Engine::open_log() {

@@ -19,11 +19,11 @@
 #include "log/directory_lock.hpp"
 #include "log/open_batch.hpp"
 #include "log/segment_log.hpp"
+#include "queue/coarse_clock.hpp"
 #include "queue/disk_thread.hpp"
 #include "queue/durability.hpp"
 #include "queue/hand_off_mutex.hpp"
 #include "queue/held_storage.hpp"
-#include "queue/pulse.hpp"
 #include "queue/segment_source.hpp"
 #include "queue/waiters.hpp"
 
@@ -120,7 +120,7 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   }
   [[nodiscard]] bool is_young();
   void note_beat();
-  [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != Pulse::still; }
+  [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != CoarseClock::still; }
   void put_off_wake();
   void wake_if_put_off();
   Result<Offset> add_to_open_batch(ByteView payload) {
@@ -227,7 +227,7 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   BatchBuilder builder_;                        // with many_writers guarded by the lock; else the writer's
 
   log::OpenBatch open_;
-  const std::shared_ptr<Pulse> pulse_;             // null unless `quick_` and there is a background thread
+  const std::shared_ptr<CoarseClock> pulse_;       // null unless `quick_` and there is a background thread
   const std::atomic<std::uint32_t>* const beat_;   // the pulse's beat, or a constant one
   static constexpr std::uint32_t no_beat_yet = 1;  // odd, because beats are always even
   std::uint32_t batch_beat_ = no_beat_yet;  // the beat at which the open batch was last found to be recent

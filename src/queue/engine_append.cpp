@@ -84,7 +84,7 @@ bool Engine::is_young() {
 // Notes that until the next beat the open batch is recent, without reading the clock.
 void Engine::note_beat() {
   const std::uint32_t beat = beat_->load(std::memory_order_relaxed);
-  batch_beat_ = beat == Pulse::still ? no_beat_yet : beat;
+  batch_beat_ = beat == CoarseClock::still ? no_beat_yet : beat;
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {

@@ -13,9 +13,9 @@
 
 #include <lightq/base/z85.hpp>
 
+#include "access/curve_key_file.hpp"
+#include "access/tls_files.hpp"
 #include "broker/broker.hpp"
-#include "broker/control/curve_key_file.hpp"
-#include "broker/control/tls_files.hpp"
 #include "embedded_broker.hpp"
 
 namespace lightq::broker {

@@ -1,5 +1,5 @@
 /// Tests of the administrator's account and its file: control/admin_account.
-#include "broker/control/admin_account.hpp"
+#include "access/admin_account.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Tests of control/answer_rate: the limit on the bytes of replies per owner.
-#include "broker/control/answer_rate.hpp"
+#include "admission/answer_rate.hpp"
 
 #include <gtest/gtest.h>
 

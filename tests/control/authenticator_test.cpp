@@ -1,5 +1,5 @@
 /// Tests of control/authenticator: checking passwords outside the control thread.
-#include "broker/control/authenticator.hpp"
+#include "access/authenticator.hpp"
 
 #include <gtest/gtest.h>
 

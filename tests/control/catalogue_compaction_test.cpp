@@ -1,6 +1,6 @@
 /// Tests of compacting the catalogue while it is in use: control/catalogue, control/catalogue_compaction,
 /// control/catalogue_compactor.
-#include "broker/control/catalogue_compaction.hpp"
+#include "control/catalogue/catalogue_compaction.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "broker/control/commit_queue.hpp"
+#include "control/catalogue/commit_queue.hpp"
 #include "control/catalogue_room.hpp"
 #include "control/loop_thread.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "broker/control/catalogue.hpp"
+#include "control/catalogue/catalogue.hpp"
 #include "control/catalogue_room.hpp"
 #include "support/no_descriptors.hpp"
 

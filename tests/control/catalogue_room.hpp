@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/control/catalogue.hpp"
+#include "control/catalogue/catalogue.hpp"
 #include "log/posix_storage.hpp"
 #include "log/segment_log.hpp"
 #include "log/segment_pool.hpp"

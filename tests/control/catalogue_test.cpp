@@ -1,5 +1,5 @@
 /// Tests of control/catalogue: restarts and crashes.
-#include "broker/control/catalogue.hpp"
+#include "control/catalogue/catalogue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "broker/control/command_handler.hpp"
 #include "control/catalogue_room.hpp"
+#include "control/commands/command_handler.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
 #include "support/planted.hpp"

@@ -1,5 +1,5 @@
 /// Tests of control/command_handler: the effect of each control command.
-#include "broker/control/command_handler.hpp"
+#include "control/commands/command_handler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

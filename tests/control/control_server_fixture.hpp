@@ -18,8 +18,8 @@
 
 #include <lightq/protocol/control.hpp>
 
-#include "broker/control/control_server.hpp"
 #include "control/catalogue_room.hpp"
+#include "control/control_server.hpp"
 #include "support/planted.hpp"
 
 namespace lightq::broker::test {

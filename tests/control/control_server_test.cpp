@@ -1,5 +1,5 @@
 /// Tests of the control socket: control/control_server.
-#include "broker/control/control_server.hpp"
+#include "control/control_server.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

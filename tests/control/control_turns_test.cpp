@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/control/control_connection.hpp"
+#include "control/control_connection.hpp"
 #include "control/control_server_fixture.hpp"
 #include "endpoint/connection_harness.hpp"
 

@@ -1,5 +1,5 @@
 /// Tests of key files.
-#include "broker/control/curve_key_file.hpp"
+#include "access/curve_key_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

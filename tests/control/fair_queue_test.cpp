@@ -1,10 +1,10 @@
 /// Tests of sharing a bounded queue: control/fair_queue, held_answers.
-#include "broker/control/fair_queue.hpp"
+#include "admission/fair_queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "broker/control/held_answers.hpp"
+#include "access/delayed_replies.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -107,8 +107,8 @@ TEST_F(FairQueueTest, ASourceThatMayHaveLessLosesTheRestAtItsNext) {
   EXPECT_THAT(take_all(), ElementsAre(1, 5));
 }
 
-TEST(HeldAnswers, GivesTheOldestEarlyWhereThereAreTooMany) {
-  HeldAnswers held(3, 2);
+TEST(DelayedReplies, GivesTheOldestEarlyWhereThereAreTooMany) {
+  DelayedReplies held(3, 2);
   std::vector<int> given;
   const auto add = [&](const std::string& source, int number) {
     const auto added = held.add(source, [&given, number] { given.push_back(number); });

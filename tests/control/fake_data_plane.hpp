@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/control/data_plane.hpp"
-#include "broker/endpoint/event_loop.hpp"
+#include "control/commands/data_plane.hpp"
+#include "net/event_loop.hpp"
 
 namespace lightq::broker::test {
 

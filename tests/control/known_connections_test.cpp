@@ -1,5 +1,5 @@
 /// Tests of control/known_connections: which connections to the control socket are evicted for others.
-#include "broker/control/known_connections.hpp"
+#include "control/known_connections.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 /// Tests of slowing down password guesses: control/login_throttle, recent_map, request_rate,
 /// endpoint/request_source.
-#include "broker/control/login_throttle.hpp"
+#include "access/login_throttle.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "broker/control/request_rate.hpp"
-#include "broker/endpoint/request_source.hpp"
-#include "broker/endpoint/socket.hpp"
+#include "admission/request_rate.hpp"
+#include "net/request_source.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "broker/endpoint/event_loop.hpp"
+#include "net/event_loop.hpp"
 
 namespace lightq::broker::test {
 

@@ -1,5 +1,5 @@
 /// Tests of control/registration_check: which client keys of earlier runs stay registered after a start.
-#include "broker/control/registration_check.hpp"
+#include "control/catalogue/registration_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Tests of control/requests_under_way: the quotas for requests under way.
-#include "broker/control/requests_under_way.hpp"
+#include "control/requests_under_way.hpp"
 
 #include <gtest/gtest.h>
 

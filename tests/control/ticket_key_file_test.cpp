@@ -1,5 +1,5 @@
 /// Tests of the file that keeps the broker's ticket key.
-#include "broker/control/ticket_key_file.hpp"
+#include "access/ticket_key_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Tests of the files with the broker's certificate and key.
-#include "broker/control/tls_files.hpp"
+#include "access/tls_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

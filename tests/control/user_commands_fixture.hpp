@@ -6,8 +6,8 @@
 
 #include <lightq/protocol/json.hpp>
 
-#include "broker/control/command_handler.hpp"
 #include "control/catalogue_room.hpp"
+#include "control/commands/command_handler.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
 #include "support/planted.hpp"

@@ -1,5 +1,5 @@
 /// Tests of delivery/damage_count: which messages count as lost to damage.
-#include "broker/delivery/damage_count.hpp"
+#include "delivery/damage_count.hpp"
 
 #include <gtest/gtest.h>
 

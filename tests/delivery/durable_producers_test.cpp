@@ -1,6 +1,6 @@
 /// Tests of durable producers: when a topic's producers are written, which replies wait for that, and which
 /// producers a start restores.
-#include "broker/delivery/durable_producers.hpp"
+#include "delivery/durable_producers.hpp"
 
 #include <gtest/gtest.h>
 

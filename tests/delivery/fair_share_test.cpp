@@ -1,5 +1,5 @@
 /// Tests of delivery/fair_share: how much of a shared limit one user may take.
-#include "broker/delivery/fair_share.hpp"
+#include "admission/fair_share.hpp"
 
 #include <gtest/gtest.h>
 

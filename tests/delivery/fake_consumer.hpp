@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/delivery/session_consumer.hpp"
-#include "broker/delivery/unpacked.hpp"
+#include "delivery/session_consumer.hpp"
+#include "delivery/unpacked.hpp"
 
 namespace lightq::test {
 
@@ -26,7 +26,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   void admitted(const Opened& opened) override { opened_at = opened; }
   [[nodiscard]] bool writable() const override { return is_writable; }
   [[nodiscard]] CodecSet codecs() const override { return reads; }
-  void deliver(const broker::HandedSlice& handed) override {
+  void deliver(const broker::DeliveredSlice& handed) override {
     Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
     message_bytes += handed.slice.message_bytes();
     packed += handed.slice.batch.is_compressed() ? 1 : 0;

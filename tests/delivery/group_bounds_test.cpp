@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "broker/delivery/group_set.hpp"
-#include "broker/delivery/turn_work.hpp"
-#include "delivery/group_harness.hpp"
+#include "admission/turn_work.hpp"
+#include "delivery/consumer_group_harness.hpp"
+#include "delivery/consumer_groups.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -78,13 +78,13 @@ TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
                 std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
                 &small);
   test::FakeConsumer consumer;
-  std::vector<std::pair<Group*, GroupMember*>> members;
+  std::vector<std::pair<ConsumerGroup*, GroupMember*>> members;
   for (int i = 0;; ++i) {
     ASSERT_LT(i, 17);
     const auto open = asked("g" + std::to_string(i % 3));
     const auto opened = crowded.groups().open(open, lives, mallory);
     if (opened.refusal != session::Code::ok) {
-      EXPECT_EQ(opened.crowd, GroupSet::Crowd::members_of_all);
+      EXPECT_EQ(opened.crowd, ConsumerGroups::Crowd::members_of_all);
       break;
     }
     members.emplace_back(opened.group, &crowded.groups().attach(*opened.group, consumer, open, mallory));

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "delivery/group_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
 
 namespace lightq::test {
 namespace {

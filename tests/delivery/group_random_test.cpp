@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/delivery/group_set.hpp"
-#include "delivery/group_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
+#include "delivery/consumer_groups.hpp"
 #include "support/random.hpp"
 
 namespace lightq::broker {
@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::FakeConsumer;
-using test::FakeOutlet;
+using test::FakeRecordSink;
 using test::Random;
 
 /// A message that is not settled.
@@ -31,7 +31,7 @@ struct Open {
 };
 
 struct Puller {
-  FakeOutlet outlet{1'000'000, false};
+  FakeRecordSink outlet{1'000'000, false};
   std::size_t seen = 0;       // messages that were delivered
   std::size_t sent = 0;       // the part of `seen` that was sent
   std::size_t forgotten = 0;  // the part of `seen` before the last seek
@@ -290,7 +290,7 @@ class GroupModel {
     ++restarts;
     std::vector<log::NamedCursor> stored;
     if (set_ != nullptr) stored = set_->cursors();
-    set_ = std::make_unique<GroupSet>(log_, false, GroupLimits{});
+    set_ = std::make_unique<ConsumerGroups>(log_, false, GroupLimits{});
     set_->restore(stored);
     group_ = &set_->open_plain();
     ASSERT_EQ(group_->is_paused(), paused_);
@@ -350,8 +350,8 @@ class GroupModel {
 
   Random& random_;
   log::RingLog log_{log::RingLogOptions{.capacity_bytes = 16 * limits::MiB}};
-  std::unique_ptr<GroupSet> set_;
-  Group* group_ = nullptr;
+  std::unique_ptr<ConsumerGroups> set_;
+  ConsumerGroup* group_ = nullptr;
   DamageCount damage_;
   SteadyTime now_{std::chrono::hours(1)};
   std::vector<std::unique_ptr<Worker>> workers_;

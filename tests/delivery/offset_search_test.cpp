@@ -1,9 +1,9 @@
 /// Tests that the cost of finding an offset in a log counts as work of the turn.
-#include "broker/delivery/offset_search.hpp"
+#include "delivery/offset_search.hpp"
 
 #include <gtest/gtest.h>
 
-#include "broker/delivery/turn_work.hpp"
+#include "admission/turn_work.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::broker {

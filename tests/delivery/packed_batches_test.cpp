@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/delivery/turn_work.hpp"
-#include "delivery/group_harness.hpp"
+#include "admission/turn_work.hpp"
+#include "delivery/consumer_group_harness.hpp"
 #include "support/no_memory.hpp"
 
 namespace lightq::broker {
@@ -18,7 +18,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 using test::asked;
-using test::FakeOutlet;
+using test::FakeRecordSink;
 using test::GroupWorld;
 using test::Member;
 
@@ -183,7 +183,7 @@ TEST_P(PackedBatches, ComeFromTheirMiddleOn) {
 }
 
 TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
-  FakeOutlet puller(30), subscriber;
+  FakeRecordSink puller(30), subscriber;
   Subscriber& cursor = topic.add_subscriber(std::nullopt);
   topic.open_group();
   topic.attach_puller(puller);
@@ -207,7 +207,7 @@ TEST_P(PackedBatches, ThatComeBackGoToAPlainConsumerToo) {
   pump();
   acknowledge(member, {{Offset{3}, Offset{97}}});
   leave(member);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   pump();
   Strings expected = numbers(0, 3);
@@ -247,7 +247,7 @@ class UnreadableBatch : public testing::Test, public GroupWorld {
 };
 
 TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
-  FakeOutlet puller, subscriber;
+  FakeRecordSink puller, subscriber;
   Subscriber& cursor = topic.add_subscriber(std::nullopt);
   topic.open_group();
   topic.attach_puller(puller);
@@ -279,7 +279,7 @@ TEST_F(UnreadableBatch, ThatComesBackIsTakenForDamageToo) {
   pump();
   EXPECT_EQ(member.consumer.frames.size(), 2U) << "who reads such batches is handed it as it is";
   leave(member);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   pump();
   EXPECT_EQ(puller.taken, Strings{"behind"});

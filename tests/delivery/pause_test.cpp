@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "delivery/group_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -14,7 +14,7 @@ using protocol::BrokerType;
 using protocol::Overflow;
 using std::chrono::milliseconds;
 using test::asked;
-using test::FakeOutlet;
+using test::FakeRecordSink;
 using test::GroupWorld;
 using test::Member;
 using testing::ElementsAre;
@@ -26,7 +26,7 @@ class PauseTest : public testing::Test, public GroupWorld {};
 
 TEST_F(PauseTest, APausedGroupHandsNothingOutAndTheOthersDo) {
   Member paused, other;
-  FakeOutlet puller;
+  FakeRecordSink puller;
   join(paused, asked("g"));
   join(other, asked("h"));
   topic.attach_puller(puller);
@@ -102,7 +102,7 @@ TEST_F(PauseTest, AGroupsPauseIsKeptWithItsCursor) {
 
 TEST_F(PauseTest, APausedTopicHandsNobodyAnything) {
   Member member, own;
-  FakeOutlet puller, subscribed;
+  FakeRecordSink puller, subscribed;
   join(member, asked("g"));
   join(own, asked("", session::Mode::own));
   topic.attach_puller(puller);
@@ -129,7 +129,7 @@ TEST_F(PauseTest, APausedTopicHandsNobodyAnything) {
 TEST_F(PauseTest, ATopicThatWasPausedBeginsSo) {
   Topic paused({TopicId{2}, *TopicName::parse("t"), {}, true},
                std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   paused.attach_puller(puller);
   BatchBuilder batch;
   batch.add(as_byte_view("a"));
@@ -143,7 +143,7 @@ TEST_F(PauseTest, ATopicThatWasPausedBeginsSo) {
 
 TEST_F(PauseTest, AGroupThatPassesOverIsDoneWithEverything) {
   Member member, other;
-  FakeOutlet puller(1'000'000, false);
+  FakeRecordSink puller(1'000'000, false);
   auto open = asked("g");
   open.credit_messages = 3;
   join(member, open);
@@ -171,7 +171,7 @@ TEST_F(PauseTest, AGroupThatPassesOverIsDoneWithEverything) {
 
 TEST_F(PauseTest, ATopicThatIsPassedOverGoesOnBehindIt) {
   Member member;
-  FakeOutlet subscribed(2, false), again;
+  FakeRecordSink subscribed(2, false), again;
   join(member, asked("g"));
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, subscribed);
@@ -194,7 +194,7 @@ TEST_F(PauseTest, ATopicThatIsPassedOverGoesOnBehindIt) {
 }
 
 TEST_F(PauseTest, WhatIsPassedOverDoesNotCountAsSent) {
-  FakeOutlet subscribed(2);
+  FakeRecordSink subscribed(2);
   topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
   publish_numbers(0, 10);
   pump();

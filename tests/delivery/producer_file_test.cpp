@@ -1,5 +1,5 @@
 /// Tests of the file of known producers: two files in turn, torn writes, and invalid files.
-#include "broker/delivery/producer_file.hpp"
+#include "delivery/producer_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Tests of the table of a topic's producers: no message is stored twice, and none is skipped.
-#include "broker/delivery/producer_table.hpp"
+#include "delivery/producer_table.hpp"
 
 #include <gtest/gtest.h>
 

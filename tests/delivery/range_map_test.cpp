@@ -1,5 +1,5 @@
 /// Tests of RangeMap: ranges with values, also compared with a plain map of offsets.
-#include "broker/delivery/range_map.hpp"
+#include "delivery/range_map.hpp"
 
 #include <string>
 #include <vector>

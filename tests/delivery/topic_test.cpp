@@ -1,13 +1,13 @@
 /// Tests of a topic's rules: which consumers keep the log, which messages are dropped, and which events are
 /// counted.
-#include "broker/delivery/topic.hpp"
+#include "delivery/topic.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
-#include "delivery/fake_outlet.hpp"
+#include "delivery/fake_record_sink.hpp"
 #include "log/ring_log.hpp"
 
 namespace lightq::broker {
@@ -15,7 +15,7 @@ namespace {
 
 using protocol::BrokerType;
 using protocol::Overflow;
-using test::FakeOutlet;
+using test::FakeRecordSink;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -50,7 +50,7 @@ TEST(Topic, MessagesWaitForTheFirstPuller) {
   Topic topic = make_topic();
   publish(topic, {"a", "", "c"});
   topic.pump();
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   topic.pump();
   EXPECT_THAT(puller.taken, ElementsAre("a", "", "c"));
@@ -132,9 +132,9 @@ INSTANTIATE_TEST_SUITE_P(Policies, TopicOnAFailingDisk,
 
 TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
   Topic topic = make_topic();
-  FakeOutlet first;
-  FakeOutlet second;
-  FakeOutlet subscriber_outlet;
+  FakeRecordSink first;
+  FakeRecordSink second;
+  FakeRecordSink subscriber_outlet;
   topic.attach_puller(first);
   topic.attach_puller(second);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
@@ -154,8 +154,8 @@ TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
 
 TEST(Topic, AStalledPullerIsPassedByTheOthers) {
   Topic topic = make_topic();
-  FakeOutlet stalled(1);
-  FakeOutlet quick;
+  FakeRecordSink stalled(1);
+  FakeRecordSink quick;
   topic.attach_puller(stalled);
   topic.attach_puller(quick);
   publish(topic, {"1", "2", "3", "4"});
@@ -166,14 +166,14 @@ TEST(Topic, AStalledPullerIsPassedByTheOthers) {
 
 TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
   Topic topic = make_topic();
-  FakeOutlet dying(3, false);
+  FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   publish(topic, {"1", "2", "3", "4"});
   topic.pump();
   dying.send(1);
   topic.detach_puller(dying);
   EXPECT_EQ(topic.group_committed()->value, 1U);
-  FakeOutlet other;
+  FakeRecordSink other;
   topic.attach_puller(other);
   topic.pump();
   EXPECT_THAT(other.taken, ElementsAre("2", "3", "4"));
@@ -184,7 +184,7 @@ TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
 
 TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
   Topic topic = make_topic();
-  FakeOutlet slow(1'000'000, false);
+  FakeRecordSink slow(1'000'000, false);
   topic.attach_puller(slow);
   EXPECT_EQ(fill(topic), PublishOutcome::held);
   topic.pump();
@@ -196,7 +196,7 @@ TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
 
 TEST(Topic, BlockHoldsProducersWhileTheGroupHasNotPassed) {
   Topic topic = make_topic();
-  FakeOutlet puller(0);
+  FakeRecordSink puller(0);
   topic.attach_puller(puller);
   EXPECT_EQ(fill(topic), PublishOutcome::held);
   topic.set_producers_held(true);
@@ -225,7 +225,7 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
   }
   EXPECT_GT(topic.stats().dropped, 0U);
   EXPECT_EQ(topic.stats().groups.at(0).lost, topic.stats().dropped) << "before anybody tried to read them";
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   topic.pump();
   ASSERT_FALSE(puller.taken.empty());
@@ -237,7 +237,7 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
 
 TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
   Topic topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
-  FakeOutlet dying(3, false);
+  FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   for (int i = 0; i < 3; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
   topic.pump();
@@ -246,7 +246,7 @@ TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
   for (int i = 3; i < 20; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
   const auto dropped = topic.stats().dropped;
   EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   topic.pump();
   EXPECT_EQ(1 + dropped + puller.taken.size(), 20U) << "one was sent, the rest was dropped or handed out";
@@ -266,8 +266,8 @@ TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
 
 TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
   Topic topic = make_topic();
-  FakeOutlet slow(1);
-  FakeOutlet quick;
+  FakeRecordSink slow(1);
+  FakeRecordSink quick;
   Subscriber& slow_subscriber = topic.add_subscriber(std::nullopt);
   Subscriber& quick_subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(slow_subscriber, slow);
@@ -290,14 +290,14 @@ TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
 
 TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
   Topic topic = make_topic();
-  FakeOutlet first(3, false);
+  FakeRecordSink first(3, false);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, first);
   publish(topic, {"1", "2", "3", "4"});
   topic.pump();
   first.send(1);
   topic.detach_subscriber(subscriber);
-  FakeOutlet second;
+  FakeRecordSink second;
   topic.attach_subscriber(subscriber, second);
   topic.pump();
   EXPECT_THAT(second.taken, ElementsAre("2", "3", "4"));
@@ -306,8 +306,8 @@ TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
 
 TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
   Topic topic = make_topic();
-  FakeOutlet puller;
-  FakeOutlet slow(0);
+  FakeRecordSink puller;
+  FakeRecordSink slow(0);
   topic.attach_puller(puller);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, slow);
@@ -333,7 +333,7 @@ TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComer
   EXPECT_FALSE(topic.accepting());
   topic.set_producers_held(true);
   EXPECT_EQ(topic.blocked_by(), "nobody connected");
-  FakeOutlet stalled(1);
+  FakeRecordSink stalled(1);
   topic.attach_puller(stalled);
   EXPECT_TRUE(topic.accepting());
   publish(topic, {"1", "2", "3"});
@@ -341,7 +341,7 @@ TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComer
   topic.detach_puller(stalled);
   EXPECT_FALSE(topic.accepting());
   EXPECT_EQ(topic.stats().dropped, 2U);
-  FakeOutlet late;
+  FakeRecordSink late;
   topic.attach_puller(late);
   publish(topic, {"4"});
   topic.pump();
@@ -350,12 +350,12 @@ TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComer
 
 TEST(Topic, DirectSubscriberWhoWasAwayGetsNothingOlder) {
   Topic topic = make_topic(BrokerType::direct);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   publish(topic, {"missed"});
   topic.pump();
-  FakeOutlet outlet;
+  FakeRecordSink outlet;
   topic.attach_subscriber(subscriber, outlet);
   topic.pump();
   EXPECT_THAT(outlet.taken, IsEmpty());
@@ -379,7 +379,7 @@ TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
 
 TEST(Topic, APumpIsBoundedAndSaysThatThereIsMore) {
   Topic topic = make_topic(BrokerType::queue, Overflow::block, 4 * limits::MiB);
-  FakeOutlet puller;
+  FakeRecordSink puller;
   topic.attach_puller(puller);
   for (int i = 0; i < 200; ++i) publish(topic, {std::string(10 * limits::KiB, 'x')});
   EXPECT_TRUE(topic.pump().more);

@@ -7,17 +7,17 @@
 #include <chrono>
 #include <system_error>
 
-#include "broker/delivery/topic.hpp"
+#include "delivery/consumer_group_harness.hpp"
 #include "delivery/fake_consumer.hpp"
-#include "delivery/fake_outlet.hpp"
-#include "delivery/group_harness.hpp"
+#include "delivery/fake_record_sink.hpp"
+#include "delivery/topic.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::broker {
 namespace {
 
 using session::Code;
-using test::FakeOutlet;
+using test::FakeRecordSink;
 using test::FaultyStorage;
 using test::Member;
 using Call = FaultyStorage::Call;
@@ -124,7 +124,7 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
   for (const int error : shortages) {
     make_topic();
     fail(Call::open, error);
-    FakeOutlet puller, taker;
+    FakeRecordSink puller, taker;
     topic->attach_puller(puller);
     Subscriber& subscriber = topic->add_subscriber(Offset{0});
     topic->attach_subscriber(subscriber, taker);
@@ -155,7 +155,7 @@ TEST_F(UnavailableTopicTest, ItIsTriedTwiceASecondHoweverMuchIsPublished) {
   fail(Call::open, EMFILE);
   Member member;
   ASSERT_EQ(join(member, test::asked("g")), Code::ok);
-  FakeOutlet taker;
+  FakeRecordSink taker;
   Subscriber& subscriber = topic->add_subscriber(Offset{0});
   topic->attach_subscriber(subscriber, taker);
   pump();
@@ -175,7 +175,7 @@ TEST_F(UnavailableTopicTest, OneFailureDelaysByHalfASecondAtMost) {
   for (const int error : shortages) {
     make_topic();
     fail(Call::open, error, 2);
-    FakeOutlet puller;
+    FakeRecordSink puller;
     topic->attach_puller(puller);
     pump();
     EXPECT_EQ(puller.taken.size(), 12U);

@@ -1,5 +1,5 @@
 /// Tests of the limit on the rate of accepted connections.
-#include "broker/endpoint/accept_budget.hpp"
+#include "admission/accept_budget.hpp"
 
 #include <gtest/gtest.h>
 

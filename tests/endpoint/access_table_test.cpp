@@ -1,5 +1,5 @@
 /// Tests of endpoint/access_table: which tickets permit which actions.
-#include "broker/endpoint/access_table.hpp"
+#include "access/access_table.hpp"
 
 #include <gtest/gtest.h>
 

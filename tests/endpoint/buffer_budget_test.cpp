@@ -1,5 +1,5 @@
 /// Tests of BufferBudget: which connections are ended when their buffers exceed the budget.
-#include "broker/endpoint/buffer_budget.hpp"
+#include "admission/buffer_budget.hpp"
 
 #include <algorithm>
 #include <memory>

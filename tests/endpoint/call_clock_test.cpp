@@ -1,5 +1,5 @@
 /// Tests of the wall clock within a call of the event loop.
-#include "broker/endpoint/call_clock.hpp"
+#include "net/call_clock.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

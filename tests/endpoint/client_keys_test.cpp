@@ -1,5 +1,5 @@
 /// Tests of endpoint/client_keys: the keys that clients have registered, and the permissions of each.
-#include "broker/endpoint/client_keys.hpp"
+#include "access/client_keys.hpp"
 
 #include <gtest/gtest.h>
 

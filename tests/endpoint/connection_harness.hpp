@@ -14,13 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/endpoint/inlet.hpp"
-#include "broker/endpoint/zmtp_outlet.hpp"
+#include "plain/plain_producer_connection.hpp"
+#include "plain/zmtp_consumer_connection.hpp"
 
 namespace lightq::test {
 
 /// A fake topic for a producer's connection. It keeps the published messages, and can be full.
-class FakeInletHost final : public broker::InletHost {
+class FakePlainProducerHost final : public broker::PlainProducerHost {
  public:
   [[nodiscard]] bool accepting() const override { return is_accepting; }
   broker::PublishOutcome publish(BatchBuilder& batch) override {
@@ -57,10 +57,10 @@ class FakeInletHost final : public broker::InletHost {
 };
 
 /// A fake topic for a consumer's connection.
-class FakeOutletHost final : public broker::OutletHost {
+class FakePlainConsumerHost final : public broker::PlainConsumerHost {
  public:
-  void consumer_ready(broker::OutletConnection&) override { ready = true, ++changes; }
-  void consumer_unready(broker::OutletConnection&) override { ready = false, ++changes; }
+  void consumer_ready(broker::PlainConsumerConnection&) override { ready = true, ++changes; }
+  void consumer_unready(broker::PlainConsumerConnection&) override { ready = false, ++changes; }
   void consumer_writable() override { ++writable; }
   bool ready = false;
   int changes = 0;
@@ -75,9 +75,9 @@ class FakeOwner final : public broker::Connection::Owner {
     closed = true;
     reason = why;
   }
-  [[nodiscard]] const broker::Gate* gate() const override { return guard; }
+  [[nodiscard]] const broker::ConnectionAuthorizer* authorizer() const override { return guard; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return time; }
-  const broker::Gate* guard = nullptr;
+  const broker::ConnectionAuthorizer* guard = nullptr;
   std::chrono::milliseconds time{1000};
   bool opened = false;
   bool closed = false;

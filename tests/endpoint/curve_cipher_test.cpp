@@ -1,5 +1,5 @@
 /// Tests of the cipher of a connection after a CURVE handshake.
-#include "broker/endpoint/curve_cipher.hpp"
+#include "zmtp/curve_cipher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// A CURVE peer of a gate for tests. It sends any message that a test asks for, including invalid ones.
+/// A CURVE peer of a authorizer for tests. It sends any message that a test asks for, including invalid ones.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/endpoint/gate.hpp"
-#include "broker/endpoint/zmtp_handshake.hpp"
+#include "access/connection_authorizer.hpp"
+#include "zmtp/zmtp_handshake.hpp"
 
 namespace lightq::test {
 
@@ -39,12 +39,12 @@ inline std::string error_of(const Bytes& said) {
   return data.empty() ? std::string() : std::string(as_text(data).substr(1));
 }
 
-/// The gate's side of a handshake.
+/// The authorizer's side of a handshake.
 class GateSide {
  public:
-  explicit GateSide(const broker::Gate& gate, std::string_view our_type = "PULL")
+  explicit GateSide(const broker::ConnectionAuthorizer& authorizer, std::string_view our_type = "PULL")
       : handshake(our_type, {"PUSH"}) {
-    handshake.guard(&gate);
+    handshake.guard(&authorizer);
     handshake.begin(said_);
   }
   /// Receives `says` in pieces of `piece` bytes. Returns the bytes that it sends in reply.

@@ -15,8 +15,8 @@
 
 #include <zmq.hpp>
 
-#include "broker/endpoint/endpoint_set.hpp"
 #include "log/ring_log.hpp"
+#include "plain/endpoint_set.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker::test {
@@ -30,7 +30,7 @@ class QuietSink final : public LogSink {
 };
 
 /// A topic with endpoints on this thread's event loop. Dispatches messages after every event.
-class EndpointSetTest : public testing::Test, public InletHost, public EndpointSet::Listener {
+class EndpointSetTest : public testing::Test, public PlainProducerHost, public EndpointSet::Listener {
  protected:
   /// `open`: the topic needs no ticket.
   explicit EndpointSetTest(bool open = false, const EndpointSettings& settings = {})
@@ -56,7 +56,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
     set_ = std::make_unique<EndpointSet>(context_, topic_, *this, *this);
   }
 
-  // Implements InletHost.
+  // Implements PlainProducerHost.
   [[nodiscard]] bool accepting() const override { return topic_.accepting(); }
   PublishOutcome publish(BatchBuilder& batch) override { return topic_.publish(batch, now_()); }
   void published() override { topic_.pump(); }

@@ -1,5 +1,5 @@
 /// Tests of a topic's endpoints with real ZeroMQ sockets as clients.
-#include "broker/endpoint/endpoint_set.hpp"
+#include "plain/endpoint_set.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "broker/endpoint/zmtp.hpp"
 #include "endpoint/endpoint_set_harness.hpp"
 #include "endpoint/stranger.hpp"
+#include "zmtp/zmtp.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -1,5 +1,5 @@
 /// Tests of the limits on endpoints, and of evicting unused endpoints.
-#include "broker/endpoint/endpoint_shares.hpp"
+#include "admission/endpoint_shares.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 /// Tests of the guarantees of the event loop.
-#include "broker/endpoint/event_loop.hpp"
+#include "net/event_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@
 
 #include <lightq/base/limits.hpp>
 
-#include "broker/endpoint/memory_reserve.hpp"
-#include "broker/endpoint/turn_share.hpp"
+#include "admission/memory_reserve.hpp"
+#include "admission/turn_share.hpp"
 
 namespace lightq::broker {
 namespace {

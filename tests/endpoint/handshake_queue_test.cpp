@@ -1,5 +1,5 @@
 /// Tests of unauthenticated connections: which of them are evicted for others.
-#include "broker/endpoint/handshake_queue.hpp"
+#include "net/handshake_queue.hpp"
 
 #include <netinet/in.h>
 

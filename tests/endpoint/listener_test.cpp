@@ -1,5 +1,5 @@
 /// Tests of listeners: which connections they accept, and when.
-#include "broker/endpoint/listener.hpp"
+#include "net/listener.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

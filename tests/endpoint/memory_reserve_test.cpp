@@ -1,6 +1,6 @@
 /// Tests of the reserve for small allocations. They call its new-handler directly.
 /// tests/e2e/test_memory_limit.py tests a system that has no memory left.
-#include "broker/endpoint/memory_reserve.hpp"
+#include "admission/memory_reserve.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Tests of output that is sent from a buffer, or directly from the caller's memory.
-#include "broker/endpoint/output_buffer.hpp"
+#include "net/output_buffer.hpp"
 
 #include <sys/socket.h>
 
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/endpoint/socket.hpp"
+#include "net/socket.hpp"
 #include "support/random.hpp"
 
 namespace lightq::broker {

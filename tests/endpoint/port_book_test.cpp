@@ -1,5 +1,5 @@
 /// Tests of choosing the ports of endpoints.
-#include "broker/endpoint/port_book.hpp"
+#include "topic/port_book.hpp"
 
 #include <unistd.h>
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "delivery/group_harness.hpp"
-#include "endpoint/hosted_topic_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
+#include "endpoint/topic_runtime_harness.hpp"
 #include "support/random.hpp"
 
 namespace lightq::broker {
@@ -87,13 +87,13 @@ std::vector<OffsetRange> ranges_of(const std::vector<std::uint64_t>& offsets) {
   return ranges;
 }
 
-class PowerCutTest : public HostedTopicTest, public testing::WithParamInterface<Run> {
+class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface<Run> {
  protected:
   PowerCutTest()
-      : HostedTopicTest({.broker_type = GetParam().type,
-                         .ring_bytes = limits::ring_bytes_min,
-                         .segment_bytes = limits::segment_bytes_min},
-                        flush_interval) {
+      : TopicRuntimeTest({.broker_type = GetParam().type,
+                          .ring_bytes = limits::ring_bytes_min,
+                          .segment_bytes = limits::segment_bytes_min},
+                         flush_interval) {
     on_open = [this](TopicStorage& opened) { look(opened); };
   }
 

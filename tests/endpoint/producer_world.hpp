@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "broker/endpoint/topic_storage.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/random.hpp"
+#include "topic/topic_storage.hpp"
 
 namespace lightq::test {
 

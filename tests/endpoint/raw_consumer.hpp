@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/endpoint/socket.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::test {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <thread>
 
-#include "broker/endpoint/large_frame.hpp"
 #include "endpoint/connection_harness.hpp"
 #include "endpoint/toy_cipher.hpp"
+#include "net/large_frame.hpp"
 #include "support/random.hpp"
 
 namespace lightq::broker {

@@ -1,5 +1,5 @@
 /// Tests of a connection's bytes through memory that its peer shares.
-#include "broker/endpoint/shared_wire.hpp"
+#include "net/shared_wire.hpp"
 
 #include <gtest/gtest.h>
 

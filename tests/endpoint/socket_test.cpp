@@ -1,5 +1,5 @@
 /// Tests of the operating system's sockets: endpoint/socket.
-#include "broker/endpoint/socket.hpp"
+#include "net/socket.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

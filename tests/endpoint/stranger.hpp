@@ -12,7 +12,7 @@
 
 #include <lightq/base/types.hpp>
 
-#include "broker/endpoint/socket.hpp"
+#include "net/socket.hpp"
 
 namespace lightq::broker::test {
 

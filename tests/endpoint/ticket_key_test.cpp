@@ -1,5 +1,5 @@
 /// Tests of tickets: the broker's key accepts valid tickets, and no others.
-#include "broker/endpoint/ticket_key.hpp"
+#include "access/ticket_key.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

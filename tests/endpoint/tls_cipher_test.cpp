@@ -1,5 +1,5 @@
 /// Tests of the broker's end of TLS: opening, sealing, and the faults that end a connection.
-#include "broker/endpoint/tls_cipher.hpp"
+#include "crypto/tls_cipher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

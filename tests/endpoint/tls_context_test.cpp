@@ -1,5 +1,5 @@
 /// Tests of the certificate that the broker presents to sessions over TCP.
-#include "broker/endpoint/tls_context.hpp"
+#include "crypto/tls_context.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "delivery/group_harness.hpp"
-#include "endpoint/hosted_topic_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
+#include "endpoint/topic_runtime_harness.hpp"
 #include "log/cursor_file.hpp"
 
 namespace lightq::broker {
@@ -24,7 +24,7 @@ bool is_cursor_file(const std::string& path) {
 /// message.
 class Watcher final : public SessionConsumer {
  public:
-  Watcher(FaultyStorage& storage, HostedTopic& topic) : storage_(storage), topic_(topic) {}
+  Watcher(FaultyStorage& storage, TopicRuntime& topic) : storage_(storage), topic_(topic) {}
   void admitted(const Opened&) override {
     on_disk = log::CursorFile(storage_, "/topics/1").load().value_or_throw();
     if (leaves_as_admitted) topic_.detach_consumer(*this);
@@ -32,7 +32,7 @@ class Watcher final : public SessionConsumer {
   }
   [[nodiscard]] bool writable() const override { return true; }
   [[nodiscard]] CodecSet codecs() const override { return {}; }
-  void deliver(const HandedSlice& handed) override {
+  void deliver(const DeliveredSlice& handed) override {
     messages += handed.slice.count;
     topic_.detach_consumer(*this);
   }
@@ -46,10 +46,10 @@ class Watcher final : public SessionConsumer {
 
  private:
   FaultyStorage& storage_;
-  HostedTopic& topic_;
+  TopicRuntime& topic_;
 };
 
-class TopicConsumersTest : public HostedTopicTest {
+class TopicConsumersTest : public TopicRuntimeTest {
  protected:
   void publish(int messages) {
     FakeProducer producer(false);
@@ -307,7 +307,7 @@ TEST_F(TopicConsumersTest, WhoLeavesTooManyPiecesUnacknowledgedIsEnded) {
 
 TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
   publish(5);
-  RecordWalk walk(Offset{1});
+  RecordReader walk(Offset{1});
   std::vector<std::uint64_t> counts;
   while (const auto slice = topic->read_slice(walk, Offset{4}, 0, {}))
     counts.push_back(slice->range().begin.value);

@@ -1,5 +1,5 @@
 /// Tests of the producers and cursors that a topic's storage knows after a start.
-#include "broker/endpoint/topic_storage.hpp"
+#include "topic/topic_storage.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/endpoint/wire_cipher.hpp"
+#include "net/wire_cipher.hpp"
 
 namespace lightq::test {
 

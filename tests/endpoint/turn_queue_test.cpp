@@ -1,5 +1,5 @@
 /// Tests of how a reactor slices expensive work.
-#include "broker/endpoint/turn_queue.hpp"
+#include "net/turn_queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

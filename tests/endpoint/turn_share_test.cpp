@@ -1,6 +1,6 @@
 /// Tests of how long the input of one connection makes others wait. They count frames in a turn of the loop,
 /// and measure no times.
-#include "broker/endpoint/turn_share.hpp"
+#include "admission/turn_share.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ namespace lightq::broker {
 namespace {
 
 using test::command;
-using test::FakeInletHost;
 using test::FakeOwner;
+using test::FakePlainProducerHost;
 using test::frame;
 using test::opening;
 using test::Wire;
@@ -147,10 +147,10 @@ TEST(TurnShareTest, AnInletTakesABoundedNumberOfFramesOfAReadInATurn) {
   constexpr std::size_t messages = 100'000;  // two bytes each
   Wire wire;
   FakeOwner owner;
-  FakeInletHost host;
+  FakePlainProducerHost host;
   std::map<std::uint64_t, std::size_t> seen;
   host.on_published = [&] { seen[wire.loop.turn()] = host.messages.size(); };
-  Inlet inlet(wire.loop, std::move(wire.ours), owner, wire.scratch, host);
+  PlainProducerConnection inlet(wire.loop, std::move(wire.ours), owner, wire.scratch, host);
   ASSERT_TRUE(inlet.start());
   wire.send(opening("PUSH"));
   ASSERT_TRUE(wire.run_until([&] { return owner.opened; }));

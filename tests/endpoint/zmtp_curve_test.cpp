@@ -1,13 +1,14 @@
-/// Tests of the CURVE handshake, and of the gates that require it, byte by byte.
-#include "broker/endpoint/zmtp_curve.hpp"
+/// Tests of the CURVE handshake, and of the authorizers that require it, byte by byte.
+#include "zmtp/zmtp_curve.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "broker/endpoint/curve_proof.hpp"
 #include "endpoint/curve_peers.hpp"
+#include "plain/curve_proof.hpp"
+#include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -59,8 +60,8 @@ class ZmtpCurveTest : public testing::Test {
   const CurveKeyPair server_;
   const CurveKeyPair client_;
   ClientKeys keys_;
-  Gate open_;
-  Gate guarded_{tickets_, now_, grant};
+  ConnectionAuthorizer open_;
+  ConnectionAuthorizer guarded_{tickets_, now_, grant};
 };
 
 TEST_F(ZmtpCurveTest, ARegisteredKeyLetsInHoweverItsBytesAreCut) {
@@ -232,7 +233,7 @@ TEST_F(ZmtpCurveTest, AnOpenGateTakesAnyKeyOrThoseThatAreAllowed) {
   shake(side, anybody, server_.public_key());
   EXPECT_TRUE(side.handshake.complete());
   const std::set<CurvePublicKey> allowed{client_.public_key()};
-  Gate chosen = open_;
+  ConnectionAuthorizer chosen = open_;
   chosen.allow_only(allowed);
   GateSide refused(chosen);
   const auto said = shake(refused, anybody, server_.public_key());
@@ -261,7 +262,7 @@ TEST_F(ZmtpCurveTest, WhoHasAnotherServersKeyOrDoesNotEncryptIsToldSo) {
 }
 
 TEST_F(ZmtpCurveTest, WithoutEncryptionCurveIsNotSpoken) {
-  const Gate clear(tickets_, now_, grant);
+  const ConnectionAuthorizer clear(tickets_, now_, grant);
   GateSide side(clear);
   side.hear(curve_greeting());
   EXPECT_THAT(side.handshake.failure(), HasSubstr("other than NULL and PLAIN"));
@@ -288,11 +289,12 @@ TEST_F(ZmtpCurveTest, KeysThatNobodyHasAreRefused) {
   EXPECT_FALSE(CurveClient(client_, CurvePublicKey{}).take_welcome(Bytes(160)));
 }
 
-/// Runs the self-check on a gate. `proven` returns its error text, or an empty text if the check passes.
+/// Runs the self-check on a authorizer. `proven` returns its error text, or an empty text if the check
+/// passes.
 class CurveProofTest : public ZmtpCurveTest {
  protected:
-  std::string proven(const Gate& gate) {
-    const auto passed = prove_curve_gate(gate, keys_, server_, tickets_, grant, time_);
+  std::string proven(const ConnectionAuthorizer& authorizer) {
+    const auto passed = prove_curve_gate(authorizer, keys_, server_, tickets_, grant, time_);
     return passed.ok() ? std::string() : passed.error().text();
   }
   EndpointSettings settings() {
@@ -308,7 +310,7 @@ class CurveProofTest : public ZmtpCurveTest {
 TEST_F(CurveProofTest, TheGateOfAnEndpointPassesAndNothingIsLeftOfTheProof) {
   const std::size_t registered = keys_.size();
   const auto of_endpoint = settings();
-  EXPECT_EQ(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)), "");
+  EXPECT_EQ(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)), "");
   EXPECT_EQ(keys_.size(), registered);
 }
 
@@ -316,35 +318,35 @@ TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
   // Gates as gate_of would make them with one mistake each.
   auto in_clear = settings();
   in_clear.curve_key = nullptr;
-  EXPECT_THAT(proven(gate_of(tickets_, now_, in_clear, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, in_clear, access_, topic_, grant.role)),
               HasSubstr("that does not encrypt, with a good ticket"));
   auto open = settings();
   open.open_topics = true;
-  EXPECT_THAT(proven(gate_of(tickets_, now_, open, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, open, access_, topic_, grant.role)),
               HasSubstr("with a key that is not registered"));
   const auto of_endpoint = settings();
   const WallClock slow = [this] { return Timestamp{time_.us - 7'200'000'000}; };
-  EXPECT_THAT(proven(gate_of(tickets_, slow, of_endpoint, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, slow, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("has expired"));
   access_.put_user({~std::uint64_t{0}, 1, true, {}});
-  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("who may not any more"));
   access_.remove_user(~std::uint64_t{0});
   access_.set_admin_generation(1);
-  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("another administrator's password"));
 }
 
 TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {
-  const auto said = [this](const Gate& gate, bool anybody) {
-    const auto passed = prove_open_curve_gate(gate, server_, anybody);
+  const auto said = [this](const ConnectionAuthorizer& authorizer, bool anybody) {
+    const auto passed = prove_open_curve_gate(authorizer, server_, anybody);
     return passed.ok() ? std::string() : passed.error().text();
   };
   EXPECT_EQ(said(open_, true), "");
   EXPECT_THAT(said(open_, false), HasSubstr("that is not among the allowed ones"));
-  EXPECT_THAT(said(Gate(), true), HasSubstr("that does not encrypt"));
+  EXPECT_THAT(said(ConnectionAuthorizer(), true), HasSubstr("that does not encrypt"));
   const std::set<CurvePublicKey> allowed{client_.public_key()};
-  Gate few;
+  ConnectionAuthorizer few;
   few.encrypt(server_, nullptr);
   few.allow_only(allowed);
   EXPECT_EQ(said(few, false), "");
@@ -354,20 +356,20 @@ TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {
 TEST_F(CurveProofTest, AGateThatAsksForSomethingElseFails) {
   const auto of_endpoint = settings();
   const EndpointRole other = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
-  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, other)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, other)),
               HasSubstr("of another role"));
   const TopicDefinition another{TopicId{~grant.topic.value}, *TopicName::parse("other"), {}};
-  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, another, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, another, grant.role)),
               HasSubstr("of another topic"));
   const CurveKeyPair foreign;
   auto with_another_key = settings();
   with_another_key.curve_key = &foreign;
-  EXPECT_THAT(proven(gate_of(tickets_, now_, with_another_key, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, with_another_key, access_, topic_, grant.role)),
               HasSubstr("refuse a registered key"));
   const ClientKeys nobodys;
   auto by_other_keys = settings();
   by_other_keys.client_keys = &nobodys;
-  EXPECT_THAT(proven(gate_of(tickets_, now_, by_other_keys, access_, topic_, grant.role)),
+  EXPECT_THAT(proven(authorizer_of(tickets_, now_, by_other_keys, access_, topic_, grant.role)),
               HasSubstr("refuse a registered key"));
 }
 

@@ -1,5 +1,5 @@
 /// Tests of the handshake with a ZeroMQ peer, byte by byte.
-#include "broker/endpoint/zmtp_handshake.hpp"
+#include "zmtp/zmtp_handshake.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

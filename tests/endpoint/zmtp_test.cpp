@@ -1,5 +1,5 @@
 /// Tests of the pure functions of the ZeroMQ wire protocol.
-#include "broker/endpoint/zmtp.hpp"
+#include "zmtp/zmtp.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_secrets.hpp>
 
-#include "broker/control/catalogue_record.hpp"
+#include "control/catalogue/catalogue_record.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/endpoint/gate.hpp"
-#include "broker/endpoint/zmtp_handshake.hpp"
+#include "access/connection_authorizer.hpp"
+#include "zmtp/zmtp_handshake.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -29,13 +29,13 @@ const WallClock& now() {
 struct World {
   World() {
     keys.put({client.public_key(), grant, 1'800'000'060'000, {}});
-    gate.encrypt(server, &keys);
+    authorizer.encrypt(server, &keys);
   }
   const TicketKey tickets{TicketKey::random_bytes()};
   const CurveKeyPair server;
   const CurveKeyPair client;
   ClientKeys keys;
-  Gate gate{tickets, now(), grant};
+  ConnectionAuthorizer authorizer{tickets, now(), grant};
 };
 
 const World& world() {
@@ -43,10 +43,10 @@ const World& world() {
   return made;
 }
 
-/// The gate's side of a handshake.
+/// The authorizer's side of a handshake.
 struct Door {
   Door() {
-    handshake.guard(&world().gate);
+    handshake.guard(&world().authorizer);
     handshake.take_bodies_up_to(body_bytes_max);
     handshake.begin(said);
   }

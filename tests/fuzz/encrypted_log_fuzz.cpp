@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "crypto/storage_keys.hpp"
 #include "log/segment_log.hpp"
-#include "rest/storage_keys.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

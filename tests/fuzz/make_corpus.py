@@ -110,7 +110,7 @@ def peer(kind, socket_type, *frames, piece=256, minor=1):
 
 
 def ticket(role=0, topic=1, expires_ms=1_800_000_060_000):
-    """Returns a ticket made with the key of zmtp_fuzz.cpp, in the format of src/broker/endpoint/ticket.cpp."""
+    """Returns a ticket made with the key of zmtp_fuzz.cpp, in the format of src/access/ticket.cpp."""
     name = struct.pack("<BBQQQIQ", 1, role, topic, expires_ms, 0, 0, 4711).hex().encode()
     return name, hashlib.blake2b(name, key=bytes(range(32)), digest_size=32).hexdigest().encode()
 

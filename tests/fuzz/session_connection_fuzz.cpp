@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "broker/endpoint/ticket_key.hpp"
-#include "broker/endpoint/tls_context.hpp"
-#include "broker/endpoint/zmtp_curve.hpp"
-#include "broker/session/session_connection.hpp"
+#include "access/ticket_key.hpp"
+#include "crypto/tls_context.hpp"
 #include "endpoint/tls_peer.hpp"
+#include "session/session_connection.hpp"
+#include "zmtp/zmtp_curve.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -55,7 +55,7 @@ const TicketKey& unknown_key() {
 class Host final : public SessionConnection::Host, public Connection::Owner {
  public:
   explicit Host(bool curve) {
-    if (curve) gate_.encrypt(curve_key(), nullptr);
+    if (curve) authorizer_.encrypt(curve_key(), nullptr);
   }
   std::optional<Permit> permit_of(std::string_view ticket) override {
     if (ticket.size() > session::ticket_bytes_max) std::abort();
@@ -64,16 +64,18 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
     if (ticket.starts_with("x")) return std::nullopt;
     return Permit{{TopicId{1}, EndpointRole::produce}, {}};
   }
-  [[nodiscard]] bool is_good(const Permit&, const HostedTopic&, const GroupScope&) const override {
+  [[nodiscard]] bool is_good(const Permit&, const TopicRuntime&, const GroupScope&) const override {
     return true;
   }
-  HostedTopic* find_topic(TopicId) override { return nullptr; }
+  TopicRuntime* find_topic(TopicId) override { return nullptr; }
   void session_opened(SessionConnection&) override {}
   [[nodiscard]] std::uint64_t message_bytes_max() const override { return 100'000; }
   [[nodiscard]] const SessionSettings& session_settings() const override { return settings_; }
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
-  [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
+  [[nodiscard]] const ConnectionAuthorizer* authorizer() const override {
+    return authorizer_.curve() == nullptr ? nullptr : &authorizer_;
+  }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return std::chrono::seconds(5); }
 
   bool closed = false;
@@ -81,7 +83,7 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
  private:
   MemoryBudget memory_{limits::MiB, 1};
   SessionSettings settings_{.broker = 1, .heartbeat_ms = 0, .memory = &memory_};
-  Gate gate_;
+  ConnectionAuthorizer authorizer_;
 };
 
 void turn(EventLoop& loop) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/endpoint/tls_cipher.hpp"
+#include "crypto/tls_cipher.hpp"
 #include "endpoint/tls_peer.hpp"
 
 namespace lightq::broker {

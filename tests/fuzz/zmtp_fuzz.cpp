@@ -1,7 +1,7 @@
 /// Fuzz target: a peer of a plain endpoint or of the control socket sends any bytes in any pieces. The broker
-/// must answer or close the connection. The input's first byte chooses the kind of connection and the gate:
-/// none, one that requires a ticket, or one that admits every peer. The second byte is the length of a piece
-/// less one.
+/// must answer or close the connection. The input's first byte chooses the kind of connection and the
+/// authorizer: none, one that requires a ticket, or one that admits every peer. The second byte is the length
+/// of a piece less one.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 #include <memory>
 #include <stop_token>
 
-#include "broker/control/control_connection.hpp"
-#include "broker/endpoint/gate.hpp"
-#include "broker/endpoint/inlet.hpp"
-#include "broker/endpoint/zmtp_outlet.hpp"
+#include "access/connection_authorizer.hpp"
+#include "control/control_connection.hpp"
+#include "plain/plain_producer_connection.hpp"
+#include "plain/zmtp_consumer_connection.hpp"
 
 namespace lightq::broker {
 namespace {
 
-class Host final : public InletHost,
-                   public OutletHost,
+class Host final : public PlainProducerHost,
+                   public PlainConsumerHost,
                    public Connection::Owner,
                    public ControlConnection::Requests {
  public:
@@ -37,12 +37,12 @@ class Host final : public InletHost,
   [[nodiscard]] std::size_t batch_bytes_target() const override { return 1000; }
   BatchBuilder& batch() override { return batch_; }
   void inlet_held() override {}
-  void consumer_ready(OutletConnection&) override {}
-  void consumer_unready(OutletConnection&) override {}
+  void consumer_ready(PlainConsumerConnection&) override {}
+  void consumer_unready(PlainConsumerConnection&) override {}
   void consumer_writable() override {}
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
-  [[nodiscard]] const Gate* gate() const override { return guard; }
+  [[nodiscard]] const ConnectionAuthorizer* authorizer() const override { return guard; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return std::chrono::seconds(5); }
 
   void requested(const ControlConnection::Envelope& from,
@@ -55,7 +55,7 @@ class Host final : public InletHost,
 
   void limit_reached(Limit) override {}
 
-  const Gate* guard = nullptr;
+  const ConnectionAuthorizer* guard = nullptr;
   ControlConnection* control = nullptr;
   bool closed = false;
   int batches = 0;
@@ -91,28 +91,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const UniqueFd peer(pair[1]);
   Host host;
   const WallClock now = [] { return lightq::Timestamp{1'800'000'000'000'000}; };
-  const Gate guarded(ticket_key(), now, {lightq::TopicId{1}, EndpointRole::produce});
-  const Gate open;
+  const ConnectionAuthorizer guarded(ticket_key(), now, {lightq::TopicId{1}, EndpointRole::produce});
+  const ConnectionAuthorizer open;
   constexpr int kinds = 4;
-  const int gate = data[0] / kinds % 3;
-  if (gate > 0) host.guard = gate == 1 ? &guarded : &open;
+  const int authorizer = data[0] / kinds % 3;
+  if (authorizer > 0) host.guard = authorizer == 1 ? &guarded : &open;
   EventLoop loop;
   std::vector<std::byte> scratch(256 * lightq::limits::KiB);
   std::unique_ptr<Connection> connection;
-  Inlet* inlet = nullptr;
+  PlainProducerConnection* inlet = nullptr;
   if (data[0] % 4 == 3) {
     auto made = std::make_unique<ControlConnection>(loop, UniqueFd(pair[0]), host, scratch, 1, host);
     host.control = made.get();
     connection = std::move(made);
   } else if (data[0] % 4 == 0) {
-    auto made = std::make_unique<Inlet>(loop, UniqueFd(pair[0]), host, scratch, host);
+    auto made = std::make_unique<PlainProducerConnection>(loop, UniqueFd(pair[0]), host, scratch, host);
     inlet = made.get();
     connection = std::move(made);
   } else if (data[0] % 4 == 1) {
-    connection = std::make_unique<PullOutlet>(loop, UniqueFd(pair[0]), host, scratch, host);
+    connection = std::make_unique<PullConsumerConnection>(loop, UniqueFd(pair[0]), host, scratch, host);
   } else {
-    connection = std::make_unique<SubOutlet>(loop, UniqueFd(pair[0]), host, scratch, host,
-                                             *lightq::TopicName::parse("topic"));
+    connection = std::make_unique<SubConsumerConnection>(loop, UniqueFd(pair[0]), host, scratch, host,
+                                                         *lightq::TopicName::parse("topic"));
   }
   connection->start();
   const std::size_t step = data[1] + std::size_t{1};

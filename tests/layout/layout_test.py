@@ -52,26 +52,28 @@ def test_the_repository_is_formatted():
 # --- Each rule can fail. Each row: the rule, a path, its text, and words of the complaint. ---------------------------
 LONG_BODY = "\n" * 80
 PLANTED = [
-    (rules.upward_includes, "src/log/a.cpp", '#include "broker/delivery/topic.hpp"', "layer 'log' includes"),
-    (rules.upward_includes, "src/broker/delivery/a.cpp", '#include "broker/endpoint/reactor.hpp"', "'endpoint'"),
-    (rules.upward_includes, "src/broker/endpoint/a.hpp", '#include "broker/control/catalogue.hpp"', "'control'"),
+    (rules.upward_includes, "src/log/a.cpp", '#include "delivery/topic.hpp"', "layer 'log' includes"),
+    (rules.upward_includes, "src/delivery/a.cpp", '#include "topic/reactor.hpp"', "'topic'"),
+    (rules.upward_includes, "src/topic/a.hpp", '#include "control/catalogue/catalogue.hpp"', "'control'"),
     (rules.upward_includes, "include/lightq/base/a.hpp", "#include <lightq/protocol/control.hpp>", "'protocol'"),
     (rules.upward_includes, "include/lightq/protocol/a.hpp", "#include <lightq/client.hpp>", "'client library'"),
     (rules.upward_includes, "src/client/a.cpp", '#include "broker/broker.hpp"', "'broker'"),
     (rules.upward_includes, "src/log/a.cpp", '#include "helper.hpp"', "no layer owns"),
+    (rules.upward_includes, "src/net/a.hpp", '#include "zmtp/zmtp.hpp"', "'zmtp'"),
+    (rules.unneeded_exceptions, "src/net/connection.hpp", "#pragma once", "no longer includes"),
     (rules.foreign_includes, "src/log/a.cpp", "#include <zmq.hpp>", "zmq outside"),
     (rules.foreign_includes, "include/lightq/protocol/a.hpp", "#include <zmq.h>", "zmq outside"),
-    (rules.foreign_includes, "src/broker/delivery/a.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
-    (rules.foreign_includes, "src/broker/control/catalogue.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
-    (rules.foreign_includes, "src/broker/control/a.cpp", "#include <spdlog/spdlog.h>", "spdlog outside"),
+    (rules.foreign_includes, "src/delivery/a.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
+    (rules.foreign_includes, "src/control/catalogue/catalogue.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
+    (rules.foreign_includes, "src/control/a.cpp", "#include <spdlog/spdlog.h>", "spdlog outside"),
     (rules.foreign_includes, "src/log/segment.cpp", "#include <sys/mman.h>", "mman.h outside"),
     (rules.foreign_includes, "src/log/segment.cpp", "#include <unistd.h>", "system calls outside"),
     (rules.foreign_includes, "src/queue/a.cpp", "#include <sys/syscall.h>", "system calls outside"),
-    (rules.foreign_includes, "src/broker/endpoint/a.cpp", "#include <sodium.h>", "libsodium outside"),
-    (rules.foreign_includes, "src/broker/delivery/a.cpp", "#include <zstd.h>", "zstd outside"),
-    (rules.foreign_includes, "src/broker/session/a.cpp", "#include <openssl/ssl.h>", "OpenSSL outside"),
+    (rules.foreign_includes, "src/net/a.cpp", "#include <sodium.h>", "libsodium outside"),
+    (rules.foreign_includes, "src/delivery/a.cpp", "#include <zstd.h>", "zstd outside"),
+    (rules.foreign_includes, "src/session/a.cpp", "#include <openssl/ssl.h>", "OpenSSL outside"),
     (rules.impure_layers, "src/log/a.cpp", "auto t = std::chrono::steady_clock::now();", "steady_clock"),
-    (rules.impure_layers, "src/broker/delivery/a.cpp", "#include <sys/socket.h>", "socket"),
+    (rules.impure_layers, "src/delivery/a.cpp", "#include <sys/socket.h>", "socket"),
     (rules.long_files, "src/log/a.cpp", "\n" * 501, "501 lines"),
     (rules.long_functions, "src/log/a.cpp", "namespace a {\nint f(int x) {" + LONG_BODY + "}\n}", ":2: a function of"),
     (rules.long_functions, "src/log/a.cpp", "struct A {\n  template <class T>\n  T f() const {" + LONG_BODY + "}\n};", ":2:"),
@@ -93,6 +95,11 @@ def test_a_planted_violation_is_found(rule, path, text, complaint):
 def test_one_file_too_many_is_found():
     tree = {"src/client/a.cpp": "#include <CLI/CLI.hpp>", "src/client/b.cpp": "#include <CLI/CLI.hpp>"}
     assert any("2 files" in line for line in rules.foreign_includes(tree))
+
+
+def test_a_folder_with_too_many_files_is_found():
+    tree = {f"src/net/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
+    assert any("41 source files" in line for line in rules.full_folders(tree))
 
 
 def test_an_orderly_file_is_left_alone():

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "queue/coarse_clock.hpp"
 #include "queue/disk_thread.hpp"
 #include "queue/hand_off_mutex.hpp"
-#include "queue/pulse.hpp"
 
 namespace lightq::queue {
 namespace {
@@ -159,7 +159,7 @@ TEST(ThreadsOfAQueue, TakeNoSignalInThePlaceOfTheProgram) {
   EXPECT_EQ(std::future_status::ready, on_disk_thread.get_future().wait_for(deadline));
   disk.stop();
   std::promise<void> on_pulse;
-  Pulse pulse;
+  CoarseClock pulse;
   std::once_flag once;
   const auto call =
       pulse.call_each_beat([&] { std::call_once(once, [&] { expect_signals_blocked(on_pulse); }); });

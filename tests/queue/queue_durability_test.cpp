@@ -233,9 +233,9 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
 }
 
 bool beats() {
-  const auto pulse = queue::Pulse::shared();
+  const auto pulse = queue::CoarseClock::shared();
   pulse->keep_beating();
-  return pulse->beat().load() != queue::Pulse::still;
+  return pulse->beat().load() != queue::CoarseClock::still;
 }
 
 // Each trim drops one segment, and no other work follows that would remove its file.
@@ -306,7 +306,7 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessag
 TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
   QueueOptions options{.segment_bytes = 16 * limits::KiB};
   options.background = true;
-  const auto pulse = queue::Pulse::shared();
+  const auto pulse = queue::CoarseClock::shared();
   for (int turn = 0; turn < 50; ++turn) {
     open_engine(options);
     ASSERT_TRUE(eventually(beats));

@@ -9,7 +9,7 @@
 #include <lightq/base/compression.hpp>
 #include <lightq/queue.hpp>
 
-#include "broker/delivery/unpacked.hpp"
+#include "delivery/unpacked.hpp"
 #include "log/posix_storage.hpp"
 #include "log/write_behind_log.hpp"
 #include "support/batch_mask.hpp"

@@ -1,5 +1,5 @@
 /// Tests encrypting and decrypting batches.
-#include "rest/log_cipher.hpp"
+#include "crypto/log_cipher.hpp"
 
 #include <gtest/gtest.h>
 

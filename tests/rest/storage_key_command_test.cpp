@@ -1,5 +1,5 @@
 /// Tests storage keys that a command prints.
-#include "rest/storage_key_command.hpp"
+#include "crypto/storage_key_command.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Tests reading storage keys from texts and files.
-#include "rest/storage_keys.hpp"
+#include "crypto/storage_keys.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "rest/storage_key_file.hpp"
+#include "crypto/storage_key_file.hpp"
 #include "support/storage_keys.hpp"
 #include "support/temp_dir.hpp"
 

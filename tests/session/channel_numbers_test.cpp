@@ -1,5 +1,5 @@
 /// Tests of the set of channels that have work to do.
-#include "broker/session/channel_numbers.hpp"
+#include "session/channel_numbers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

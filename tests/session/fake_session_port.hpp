@@ -12,7 +12,7 @@
 
 #include <lightq/protocol/session_consuming.hpp>
 
-#include "broker/session/session_port.hpp"
+#include "session/session_port.hpp"
 
 namespace lightq::test {
 
@@ -47,11 +47,11 @@ class FakeSessionPort final : public broker::SessionPort {
 
   broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
   void limit_reached(broker::Limit limit) override { limits.push_back(limit); }
-  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role, const broker::GroupScope&,
-                                 std::uint64_t*) override {
+  broker::TopicRuntime* permitted(const std::string&, broker::EndpointRole role, const broker::GroupScope&,
+                                  std::uint64_t*) override {
     return role == no_longer_permitted || all_forbidden ? nullptr : topic;
   }
-  broker::HostedTopic* find_topic(TopicId) override { return topic; }
+  broker::TopicRuntime* find_topic(TopicId) override { return topic; }
   [[nodiscard]] std::uint32_t body_bytes_max() const override { return 1 << 20; }
   void append(ByteView bytes) override { keep(bytes, {}); }
   void deliver(ByteView head, ByteView rest) override {
@@ -72,7 +72,7 @@ class FakeSessionPort final : public broker::SessionPort {
   [[nodiscard]] bool ending() const override { return false; }
   [[nodiscard]] bool leaving() const override { return false; }
 
-  broker::HostedTopic* topic = nullptr;
+  broker::TopicRuntime* topic = nullptr;
   std::optional<broker::EndpointRole> no_longer_permitted;
   bool all_forbidden = false;
   std::vector<broker::Limit> limits;  // the limits that were reached

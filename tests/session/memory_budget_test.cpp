@@ -1,5 +1,5 @@
 /// Tests of how sessions share the memory budget.
-#include "broker/session/memory_budget.hpp"
+#include "session/memory_budget.hpp"
 
 #include <gtest/gtest.h>
 

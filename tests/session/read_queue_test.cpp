@@ -1,15 +1,15 @@
 /// Tests of reading without a group: ranges, limits, the order of replies, and lost messages.
-#include "broker/session/read_queue.hpp"
+#include "session/read_queue.hpp"
 
-#include "broker/delivery/turn_work.hpp"
+#include "admission/turn_work.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "delivery/group_harness.hpp"
-#include "endpoint/hosted_topic_harness.hpp"
+#include "delivery/consumer_group_harness.hpp"
+#include "endpoint/topic_runtime_harness.hpp"
 #include "session/fake_session_port.hpp"
 
 namespace lightq::broker {
@@ -21,9 +21,9 @@ using test::FakeSessionPort;
 
 constexpr std::uint64_t all = UINT64_MAX;
 
-class ReadQueueTest : public HostedTopicTest {
+class ReadQueueTest : public TopicRuntimeTest {
  protected:
-  using HostedTopicTest::HostedTopicTest;
+  using TopicRuntimeTest::TopicRuntimeTest;
 
   void SetUp() override {
     port.topic = topic.get();

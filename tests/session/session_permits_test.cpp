@@ -1,5 +1,5 @@
 /// Tests of the permissions that the tickets of a session give.
-#include "broker/session/session_permits.hpp"
+#include "session/session_permits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 /// Tests of the self-check that sessions refuse unauthenticated peers: which sessions pass it, and which
 /// fail.
-#include "broker/session/session_proof.hpp"
+#include "session/session_proof.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "broker/endpoint/client_keys.hpp"
+#include "access/client_keys.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -1,5 +1,5 @@
 /// Tests of deliver frames that are made of parts of batches, and of the client's frame limit.
-#include "broker/session/slice_frames.hpp"
+#include "session/slice_frames.hpp"
 
 #include <algorithm>
 #include <string>

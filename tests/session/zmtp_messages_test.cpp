@@ -1,5 +1,5 @@
 /// Tests of the ZeroMQ messages around the frames of a session: where they start and end.
-#include "broker/session/zmtp_messages.hpp"
+#include "session/zmtp_messages.hpp"
 
 #include <gtest/gtest.h>
 

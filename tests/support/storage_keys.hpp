@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "rest/storage_keys.hpp"
+#include "crypto/storage_keys.hpp"
 
 namespace lightq::test {
 

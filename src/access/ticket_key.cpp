@@ -1,0 +1,81 @@
+/// Issues and checks tickets with a keyed BLAKE2b hash. Layer: access.
+#include "access/ticket_key.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+
+#include <lightq/base/random.hpp>
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
+
+namespace lightq::broker {
+
+TicketKey::TicketKey(std::span<const std::byte, bytes> key, std::chrono::milliseconds lifetime_max)
+    : lifetime_max_(lifetime_max) {
+  std::copy(key.begin(), key.end(), key_.begin());
+}
+
+TicketKey::~TicketKey() {
+  sodium_memzero(key_.data(), key_.size());
+}
+
+TicketKey::Bytes TicketKey::random_bytes() {
+  Bytes made{};
+  fill_random(made);
+  return made;
+}
+
+std::string TicketKey::secret_of(std::string_view id) const {
+  static_assert(crypto_generichash_KEYBYTES == bytes);
+  std::array<std::byte, crypto_generichash_BYTES> digest{};
+  crypto_generichash(reinterpret_cast<unsigned char*>(digest.data()), digest.size(),
+                     reinterpret_cast<const unsigned char*>(id.data()), id.size(),
+                     reinterpret_cast<const unsigned char*>(key_.data()), key_.size());
+  std::string text = to_hex(digest);
+  sodium_memzero(digest.data(), digest.size());
+  return text;
+}
+
+std::string TicketKey::id() const {
+  return secret_of("the key's own id");  // never the id of a ticket, because it is not hexadecimal
+}
+
+protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
+                                  const TicketHolder& holder) const {
+  TicketClaims claims;
+  claims.grant = grant;
+  claims.holder = holder;
+  claims.expires_ms = static_cast<std::uint64_t>(now.us / 1000 + lifetime.count());
+  claims.nonce = random_number<std::uint64_t>();
+  std::string id = encode_ticket_id(claims);
+  std::string secret = secret_of(id);
+  wipe_registers();
+  wipe_stack();
+  return {std::move(id), std::move(secret), claims.expires_ms};
+}
+
+TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
+  const auto claims = decode_ticket_id(id);
+  if (!claims) return {{}, {}, "what is no ticket"};
+  std::string right = secret_of(id);
+  const bool is_right =
+      secret.size() == right.size() && sodium_memcmp(secret.data(), right.data(), right.size()) == 0;
+  wipe_text(right);
+  wipe_registers();
+  wipe_stack();
+  if (!is_right) return {{}, {}, "a ticket that this broker did not make"};
+  if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
+    return {{}, {}, "a ticket that has expired"};
+  if (ends_too_late(claims->expires_ms, lifetime_max_, now))
+    return {{}, {}, "a ticket that ends later than one that is made now"};
+  return {claims->grant, claims->holder, {}};
+}
+
+TicketVerdict TicketKey::check(std::string_view shown, Timestamp now) const {
+  const std::size_t dot = shown.find('.');
+  if (dot == std::string_view::npos) return {{}, {}, "what is no ticket"};
+  return check(shown.substr(0, dot), shown.substr(dot + 1), now);
+}
+
+}  // namespace lightq::broker

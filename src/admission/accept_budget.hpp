@@ -1,0 +1,79 @@
+/// Limits how fast a thread accepts new connections. Layer: admission.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "admission/limit_counts.hpp"
+
+namespace lightq::broker {
+
+/// A token bucket that all listeners of a thread share. It permits a burst of `at_once` connections and then
+/// `per_second` new ones, from all peers together. Further connections wait in the operating system, where
+/// they cost this process nothing. So a flood of unauthenticated peers takes a bounded share of the thread
+/// from the established connections. Thread: one.
+class AcceptBudget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `per_second`: 1 to 1,000,000. `counts`: counts the refusals of take(); null: they are not counted.
+  /// Lifetime: `counts` outlives the budget.
+  AcceptBudget(std::uint64_t per_second, std::uint64_t at_once, LimitCounts* counts = nullptr)
+      : cost_(std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second),
+        saved_max_(cost_ * at_once),
+        saved_(saved_max_),
+        counts_(counts) {}
+  void count_in(LimitCounts& counts) { counts_ = &counts; }
+
+  /// Takes a token for one connection. Returns false, and counts a refusal, if there is none now.
+  bool take(Clock::time_point now) {
+    if (now > seen_) saved_ = std::min<Clock::duration>(saved_max_, saved_ + (now - seen_));
+    seen_ = now;
+    if (saved_ < cost_) {
+      count(counts_, Limit::accepts_per_second);
+      return false;
+    }
+    saved_ -= cost_;
+    return true;
+  }
+  /// Returns true if less than half of the burst is left. Each listener should then leave some tokens to the
+  /// others.
+  [[nodiscard]] bool scarce() const { return saved_ < saved_max_ / 2; }
+  /// Returns a token: there was no connection to accept.
+  void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
+
+  /// Records that an accepted connection ended before its peer authenticated.
+  void stranger_gone(Clock::time_point now) {
+    turn(now);
+    ++gone_;
+  }
+  /// Returns true if some hundreds of unauthenticated peers a second disconnect (at least 32 within the last
+  /// 100 to 200 ms). Accepting them in groups then costs less, because many of a group have gone by the time
+  /// they are accepted.
+  [[nodiscard]] bool crowded(Clock::time_point now) {
+    turn(now);
+    return gone_ + gone_before_ >= crowd_from;
+  }
+
+ private:
+  const Clock::duration cost_;
+  const Clock::duration saved_max_;
+  Clock::duration saved_;
+  Clock::time_point seen_{};
+  LimitCounts* counts_;
+
+  static constexpr std::uint64_t crowd_from = 32;
+  static constexpr Clock::duration crowd_time = std::chrono::milliseconds(100);
+  void turn(Clock::time_point now) {
+    if (now - turned_ < crowd_time) return;
+    gone_before_ = now - turned_ < 2 * crowd_time ? gone_ : 0;
+    gone_ = 0;
+    turned_ = now;
+  }
+  Clock::time_point turned_{};
+  std::uint64_t gone_ = 0;         // since turned_
+  std::uint64_t gone_before_ = 0;  // in the `crowd_time` before turned_
+};
+
+}  // namespace lightq::broker

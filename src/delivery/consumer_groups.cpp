@@ -1,0 +1,409 @@
+/// Opens, dispatches, saves and restores a topic's groups. Layer: delivery.
+#include "delivery/consumer_groups.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <system_error>
+#include <utility>
+
+#include <lightq/base/fetch_ahead.hpp>
+
+#include "admission/fair_share.hpp"
+#include "delivery/offset_search.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+// Prefixes of cursor names on disk; the group's name follows. docs/log_format.md, "Cursor file".
+struct Prefix {
+  std::string_view text;
+  GroupTerms terms;
+};
+constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
+                               {"own:", {session::Mode::own, false}},
+                               {"holds:", {session::Mode::own, true}}};
+// A paused group has a second cursor with this prefix. Its offset means nothing.
+constexpr std::string_view paused_prefix = "paused:";
+// The most work of one pump to find and unpack messages, beside delivering them.
+constexpr std::uint64_t pump_work_max = 1 * limits::MiB;
+
+std::string cursor_name(const ConsumerGroup& group) {
+  const auto& terms = group.terms();
+  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
+    return each.terms.mode == terms.mode && each.terms.holds == terms.holds;
+  });
+  return std::string(prefix->text) + group.name();
+}
+
+}  // namespace
+
+// Contains no path, because every user that may read the topic sees the statistics.
+std::string blocked_by_disk(const Error* unavailable) {
+  if (unavailable == nullptr) return {};
+  if (unavailable->system_error == 0) return "disk";
+  return "disk: " + std::generic_category().message(unavailable->system_error);
+}
+
+// --- The groups ---
+
+ConsumerGroup* ConsumerGroups::find(std::string_view name) const {
+  if (name.empty()) return nullptr;
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const Entry& entry) { return entry.group->name() == name; });
+  return found == groups_.end() ? nullptr : found->group.get();
+}
+
+const ConsumerGroups::Entry& ConsumerGroups::entry_of(const ConsumerGroup& group) const {
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const Entry& entry) { return entry.group.get() == &group; });
+  assert(found != groups_.end());
+  return *found;
+}
+
+ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
+                                   std::uint64_t user) {
+  const bool was_stored = birth == 0;
+  groups_.push_back(
+      {std::make_unique<ConsumerGroup>(std::move(name), terms, start, drops_, limits_, budget_, user),
+       birth,
+       false,
+       user,
+       was_stored ? std::nullopt : std::optional(user),
+       {}});
+  ConsumerGroup& group = *groups_.back().group;
+  if (group.name() == protocol::default_group) plain_ = &group;
+  return group;
+}
+
+ConsumerGroup& ConsumerGroups::open_plain() {
+  if (plain_ == nullptr) {
+    const Offset start = direct_ ? log_.next_offset() : log_.first_offset();
+    add(std::string(protocol::default_group), {}, start, ++births_);
+  }
+  for (Entry& entry : groups_) entry.joined_plainly |= entry.group.get() == plain_;
+  return *plain_;
+}
+
+bool ConsumerGroups::has_room_for(std::uint64_t user) const {
+  const auto own = std::ranges::count(groups_, user, &Entry::user);
+  return FairShare(limits_.groups_max).ask(groups_.size(), user, static_cast<std::size_t>(own)) ==
+         FairShare::Verdict::room;
+}
+
+/// A consumer's own cursor belongs to the user that first opened it since the start. Returns false if it
+/// belongs to another.
+bool ConsumerGroups::takes_over(const ConsumerGroup& group, std::uint64_t owner) {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
+  if (!entry->owner) entry->owner = owner;
+  return owner == 0 || *entry->owner == owner;
+}
+
+std::optional<std::uint64_t> ConsumerGroups::owner_of(const std::string& name) const {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group->name() == name; });
+  return entry == groups_.end() ? std::nullopt : entry->owner;
+}
+
+void ConsumerGroups::disown(const std::string& name) {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group->name() == name; });
+  if (entry != groups_.end()) entry->owner.reset();
+}
+
+/// A consumer's own cursor always has space: a new consumer replaces the former one.
+bool ConsumerGroups::has_room_in(const ConsumerGroup& group, std::uint64_t user) const {
+  if (group.terms().mode == session::Mode::own) return true;
+  return FairShare(limits_.members_max).ask(group.members(), user, group.members_of(user)) ==
+         FairShare::Verdict::room;
+}
+
+ConsumerGroups::Opened ConsumerGroups::open(const session::ConsumeOpen& asked, const LogLives& lives,
+                                            std::uint64_t user, std::optional<std::uint64_t> owner) {
+  using session::Code;
+  const bool shared = asked.mode == session::Mode::group;
+  const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
+  if (budget_ != nullptr && !budget_->has_room_for_member(user))
+    return {Code::limit_reached, nullptr, Crowd::members_of_all};
+  if (ConsumerGroup* const group = find(name); group != nullptr) {
+    if (group->terms().mode != asked.mode) return {Code::not_supported};
+    if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, Crowd::members_of_group};
+    if (!shared) {
+      if (!takes_over(*group, owner.value_or(user))) return {Code::unauthorized_access};
+      group->set_holds(asked.holds);
+    }
+    return {Code::ok, group};
+  }
+  // This name is reserved for the group of plain pullers.
+  if (!shared && name == protocol::default_group) return {Code::not_supported};
+  if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
+  session::Place from = asked.start;
+  if (asked.incarnation != 0) {
+    const auto same = lives.same_up_to(asked.incarnation);
+    if (!same) return {Code::incarnation_changed};
+    if (from.from == session::From::offset) from.value = std::min(from.value, same->value);
+  }
+  if (!has_room_for(user)) return {Code::limit_reached};
+  const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
+  if (!start) return {Code::io_error};
+  ConsumerGroup& group = add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user);
+  groups_.back().owner = owner.value_or(user);
+  return {Code::ok, &group};
+}
+
+void ConsumerGroups::remove(ConsumerGroup& group) {
+  assert(group.consumers() == 0);
+  if (&group == plain_) plain_ = nullptr;
+  std::erase_if(groups_, [&](const Entry& entry) { return entry.group.get() == &group; });
+}
+
+Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const session::Place& to) {
+  const auto offset = offset_of(to, log_);
+  if (!offset) return offset.error();
+  group.seek(*offset);
+  return group.next();
+}
+
+std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
+  const OffsetRange stored{log_.first_offset(), log_.next_offset()};
+  const std::uint64_t messages = group.unhanded_in(stored) + group.unacknowledged();
+  group.seek(stored.end);
+  return messages;
+}
+
+void ConsumerGroups::pass_over_all() {
+  for (Entry& entry : groups_) entry.group->seek(log_.next_offset());
+}
+
+void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
+  if (groups_.empty()) return;
+  if (step == 0) return fetch_ahead(&groups_.front());
+  if (step == 1) return fetch_ahead(groups_.front().group.get());
+  groups_.front().group->fetch_ahead_for_input(step - 2);
+}
+
+// --- Connected consumers ---
+
+void ConsumerGroups::attach(RecordSink& outlet) {
+  ConsumerGroup& group = open_plain();
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+  group.attach(outlet);
+}
+
+void ConsumerGroups::detach(RecordSink& outlet) {
+  if (plain_ == nullptr) return;
+  plain_->detach(outlet);
+  if (plain_->consumers() == 0) drop_unclaimed_direct(*plain_);
+}
+
+GroupMember& ConsumerGroups::attach(ConsumerGroup& group, SessionConsumer& consumer,
+                                    const session::ConsumeOpen& asked, std::uint64_t user) {
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+  ++members_;
+  return group.attach(consumer, asked, user);
+}
+
+void ConsumerGroups::detach(ConsumerGroup& group, GroupMember& member) {
+  --members_;
+  group.detach(member);
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+}
+
+/// A `direct` topic keeps nothing for consumers that join later. Messages not delivered when the last
+/// consumer left are dropped.
+void ConsumerGroups::drop_unclaimed_direct(ConsumerGroup& group) {
+  if (!direct_) return;
+  const Offset from = std::max(group.committed(), log_.first_offset());
+  if (group.terms().holds) drops_.count += distance(from, log_.next_offset());
+  group.seek(log_.next_offset());
+}
+
+// --- The log ---
+
+const ConsumerGroup* ConsumerGroups::slowest_holder() const {
+  const ConsumerGroup* slowest = nullptr;
+  Offset committed;
+  for (const Entry& entry : groups_) {
+    if (!holds_now(*entry.group)) continue;
+    const Offset here = entry.group->committed();
+    if (slowest != nullptr && committed <= here) continue;
+    slowest = entry.group.get();
+    committed = here;
+  }
+  return slowest;
+}
+
+std::optional<Offset> ConsumerGroups::passed() const {
+  bool joined = direct_;
+  Offset passed = log_.next_offset();
+  for (const Entry& entry : groups_) {
+    joined |= entry.group->terms().mode == session::Mode::group;
+    if (!direct_ || entry.group->consumers() > 0) passed = std::min(passed, entry.group->committed());
+  }
+  if (!joined) return std::nullopt;
+  return passed;
+}
+
+/// Messages that several groups lost count once: the group that lost most determines the number.
+bool ConsumerGroups::count_dropped(OffsetRange range) {
+  bool held = false;
+  std::uint64_t most = 0;
+  for (const Entry& entry : groups_) {
+    if (!holds_now(*entry.group)) continue;
+    held = true;
+    most = std::max(most, entry.group->unhanded_in(range));
+  }
+  drops_.count += most;
+  if (range.begin < range.end) drops_.before = range.end;
+  return held;
+}
+
+void ConsumerGroups::give_up_dropped() {
+  for (Entry& entry : groups_) entry.group->give_up_before(log_.first_offset());
+}
+
+ConsumerGroups::Pumped ConsumerGroups::pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage) {
+  Pumped pumped;
+  give_up_dropped();
+  const std::uint64_t work_from = TurnWork::bytes();
+  const std::size_t first = first_to_pump_ < groups_.size() ? first_to_pump_ : 0;
+  first_to_pump_ = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const std::size_t at = first + i < groups_.size() ? first + i : first + i - groups_.size();
+    if (TurnWork::bytes() - work_from > pump_work_max) {
+      first_to_pump_ = at;  // the next pump begins with it
+      pumped.more = true;
+      break;
+    }
+    pump_group(groups_[at], bytes_max, now, damage, pumped);
+  }
+  return pumped;
+}
+
+void ConsumerGroups::pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage,
+                                Pumped& pumped) {
+  ConsumerGroup& group = *entry.group;
+  if (paused_) group.tend(now);
+  const auto handed = paused_ ? ConsumerGroup::Handed{} : group.pump(log_, bytes_max, now);
+  damage.note(group.take_damage());
+  pumped.deliveries += handed.messages + handed.redelivered;
+  pumped.bytes += handed.bytes;
+  pumped.more |= handed.more;
+  pumped.held_back += handed.held_back ? 1 : 0;
+  if (&group == plain_) {
+    pumped.to_plain_group += handed.messages;
+  } else if (handed.messages > 0) {
+    pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
+  }
+  // Messages that were sent or acknowledged since the last pump free space too, even if nothing new was
+  // delivered.
+  const Offset committed = group.committed();
+  pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
+  entry.committed_known = committed;
+}
+
+SteadyTime ConsumerGroups::next_timer() const {
+  SteadyTime next = never;
+  for (const Entry& entry : groups_) next = std::min(next, entry.group->next_timer());
+  return next;
+}
+
+const Error* ConsumerGroups::unavailable() const {
+  for (const Entry& entry : groups_) {
+    if (const Error* const why = entry.group->unavailable()) return why;
+  }
+  return nullptr;
+}
+
+Offset ConsumerGroups::furthest_of_others() const {
+  Offset furthest;
+  for (const Entry& entry : groups_) {
+    if (entry.group.get() != plain_) furthest = std::max(furthest, entry.group->next());
+  }
+  return furthest;
+}
+
+// --- The disk ---
+
+std::vector<log::NamedCursor> ConsumerGroups::cursors(std::size_t ranges_max) const {
+  std::vector<log::NamedCursor> cursors;
+  // All groups get equal parts, however many ranges each has.
+  const auto named =
+      std::ranges::count_if(groups_, [](const Entry& entry) { return !entry.group->name().empty(); });
+  const std::size_t part = ranges_max / std::max<std::size_t>(1, static_cast<std::size_t>(named));
+  const std::size_t of_group = std::min(std::max<std::size_t>(1, part), limits::acknowledged_ranges_max);
+  for (const Entry& entry : groups_) {
+    const ConsumerGroup& group = *entry.group;
+    if (group.name().empty()) continue;
+    cursors.push_back({cursor_name(group), group.committed(), group.acknowledged(of_group)});
+    if (group.is_paused()) cursors.push_back({std::string(paused_prefix) + group.name(), Offset{0}});
+  }
+  return cursors;
+}
+
+void ConsumerGroups::restore(const std::vector<log::NamedCursor>& stored) {
+  for (const log::NamedCursor& cursor : stored) restore_cursor(cursor);
+  for (const log::NamedCursor& mark : stored) {
+    if (!mark.name.starts_with(paused_prefix)) continue;
+    ConsumerGroup* const group = find(std::string_view(mark.name).substr(paused_prefix.size()));
+    if (group != nullptr) group->set_paused(true);
+  }
+}
+
+void ConsumerGroups::restore_cursor(const log::NamedCursor& stored) {
+  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
+    return std::string_view(stored.name).starts_with(each.text);
+  });
+  if (prefix == std::end(prefixes)) return;
+  std::string name = stored.name.substr(prefix->text.size());
+  if (find(name) != nullptr) return;
+  log::NamedCursor cursor = stored;
+  cursor.cut_at(log_.next_offset());
+  add(std::move(name), prefix->terms, cursor.offset, 0).restore(cursor.offset, cursor.acknowledged);
+}
+
+bool ConsumerGroups::is_saved(const ConsumerGroup& group) const {
+  return group.name().empty() || entry_of(group).birth <= births_saved_;
+}
+
+bool ConsumerGroups::is_provisional(const ConsumerGroup& group) const {
+  return !is_saved(group) && !entry_of(group).joined_plainly;
+}
+
+// --- Statistics ---
+
+protocol::GroupStats ConsumerGroups::stats_of(const ConsumerGroup& group, Timestamp now) const {
+  const Offset first = log_.first_offset();
+  const Offset committed = group.committed();
+  protocol::GroupStats stats;
+  stats.group = group.name();
+  stats.mode = group.terms().mode == session::Mode::own ? "own" : "group";
+  stats.next_offset = group.next().value;
+  stats.committed_offset = committed.value;
+  stats.ready = group.ready(first, log_.next_offset());
+  stats.in_flight = group.in_flight();
+  stats.retrying = group.retrying();
+  stats.pending = stats.ready + stats.in_flight + stats.retrying;
+  stats.lag = stats.ready + stats.retrying;
+  stats.lost = group.loss().trimmed + group.unhanded_in({Offset{0}, first});
+  stats.consumers = group.consumers();
+  stats.unacknowledged = group.unacknowledged();
+  stats.redelivered = group.redelivered();
+  stats.paused = group.is_paused();
+  stats.blocked_by = blocked_by_disk(group.unavailable());
+  const auto oldest = append_time_at(committed, log_);
+  if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
+  return stats;
+}
+
+std::vector<protocol::GroupStats> ConsumerGroups::stats(Timestamp now) const {
+  std::vector<protocol::GroupStats> stats;
+  if (plain_ != nullptr) stats.push_back(stats_of(*plain_, now));
+  for (const Entry& entry : groups_) {
+    if (entry.group.get() != plain_) stats.push_back(stats_of(*entry.group, now));
+  }
+  return stats;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,199 @@
+/// A topic's consumer groups: which exist, which of them hold the log, and the part of them that is saved on
+/// disk. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+
+#include "delivery/consumer_group.hpp"
+#include "delivery/damage_count.hpp"
+#include "delivery/log_lives.hpp"
+#include "log/cursor_file.hpp"
+
+namespace lightq::broker {
+
+/// Returns the text with which statistics explain why consumers wait. It is empty for null, else `disk`,
+/// followed by `: ` and the system's error text if there is one.
+std::string blocked_by_disk(const Error* unavailable);
+
+/// Owns the groups of one topic: opens and removes them, dispatches to them in turn, and saves and restores
+/// their cursors.
+/// A group *holds the log* if messages that it has not committed must stay. docs/design.md, "Semantics",
+/// gives the rules.
+/// Topic owns it and calls it. Thread: the reactor's.
+class ConsumerGroups {
+ public:
+  /// Creates an empty set. `direct`: a group without consumers keeps no messages. `budget` bounds the ranges
+  /// that all groups of the reactor keep; null means no bound.
+  /// Lifetime: the log and the budget outlive the set.
+  ConsumerGroups(log::Log& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
+      : log_(log), direct_(direct), limits_(group_limits), budget_(budget) {}
+  ConsumerGroups(const ConsumerGroups&) = delete;
+  ConsumerGroups& operator=(const ConsumerGroups&) = delete;
+
+  // The groups.
+
+  [[nodiscard]] ConsumerGroup* find(std::string_view name) const;
+  /// Returns the group of plain pullers, or null if it does not exist yet.
+  [[nodiscard]] ConsumerGroup* plain() const { return plain_; }
+  /// Returns the group of plain pullers, and creates it at the first plain join.
+  ConsumerGroup& open_plain();
+  /// The limit that is reached.
+  enum class Crowd {
+    groups,            ///< groups of the topic
+    members_of_group,  ///< members of the group
+    members_of_all     ///< members of all groups of the reactor
+  };
+  struct Opened {
+    /// Why the group was not opened: another mode, an invalid name, another user's cursor, an incarnation
+    /// that has changed, a limit, or a start among messages that cannot be read now.
+    session::Code refusal = session::Code::ok;
+    ConsumerGroup* group = nullptr;  ///< set without a refusal
+    Crowd crowd = Crowd::groups;     ///< the limit, with limit_reached
+  };
+  /// Returns the group that is asked for, or creates it. A new group counts as the user's until a restart.
+  /// `owner` is the owner of a consumer's own cursor where that differs from `user`; 0 is the
+  /// administrator.
+  /// A start offset from an earlier life of the log is lowered to the offset up to which the messages are the
+  /// same.
+  Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0,
+              std::optional<std::uint64_t> owner = std::nullopt);
+  /// Returns the owner of the consumer's own cursor `name`. Returns nothing if there is none or no client has
+  /// opened it.
+  [[nodiscard]] std::optional<std::uint64_t> owner_of(const std::string& name) const;
+  /// Removes the owner of the cursor `name`. The next user that opens it becomes its owner.
+  void disown(const std::string& name);
+  /// Removes the group. Requires: it has no consumers.
+  void remove(ConsumerGroup& group);
+  /// Moves the group's cursor and returns the offset that it delivers next. Errors: io_error if finding the
+  /// place requires messages that cannot be read now; the cursor stays where it was.
+  Result<Offset> seek(ConsumerGroup& group, const session::Place& to);
+  /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
+  /// many messages the group had not finished.
+  std::uint64_t pass_over(ConsumerGroup& group);
+  /// Moves the cursors of all groups behind all stored messages.
+  void pass_over_all();
+  /// Pauses or resumes delivery in all groups, independently of each group's own pause.
+  void set_paused(bool paused) { paused_ = paused; }
+
+  /// Prefetches memory that a delivery will use; see TopicRuntime. Covers only the first group, because a
+  /// topic with many groups has enough other work.
+  void fetch_ahead_for_input(unsigned step) const;
+
+  // Connected consumers.
+
+  void attach(RecordSink& outlet);
+  void detach(RecordSink& outlet);
+  GroupMember& attach(ConsumerGroup& group, SessionConsumer& consumer, const session::ConsumeOpen& asked,
+                      std::uint64_t user = 0);
+  void detach(ConsumerGroup& group, GroupMember& member);
+  [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->outlets(); }
+  [[nodiscard]] std::size_t members() const { return members_; }
+
+  // The log.
+
+  /// Returns the group with the lowest cursor among those that hold the log now, or null if there is none.
+  [[nodiscard]] const ConsumerGroup* slowest_holder() const;
+  /// Returns the offset below which no group needs the messages. Returns nothing until a group in mode
+  /// `group` exists, because its consumers may still join.
+  [[nodiscard]] std::optional<Offset> passed() const;
+  /// Counts messages of `range` that were dropped to make space. Returns false if no group holds the log, so
+  /// no group had a claim to them.
+  bool count_dropped(OffsetRange range);
+  /// Returns how many messages were lost to groups that hold the log. `drop_oldest` dropped them, or they
+  /// were left over in a `direct` topic when a group's last consumer left.
+  [[nodiscard]] std::uint64_t dropped() const { return drops_.count; }
+
+  struct Pumped {
+    std::uint64_t to_plain_group = 0;  ///< messages delivered for the first time
+    std::uint64_t deliveries = 0;      ///< messages
+    Offset furthest_of_others;         ///< highest next() among the other groups that received messages
+    std::uint64_t bytes = 0;
+    bool more = false;
+    bool progress = false;
+    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
+  };
+  /// Removes messages below the log's first offset from all redelivery queues.
+  void give_up_dropped();
+  /// Dispatches in each group, up to about `bytes_max` bytes per group. If finding and unpacking messages
+  /// takes too much work, it returns early with `more`. The next pump then begins with the next group.
+  Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
+  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones.
+  [[nodiscard]] SteadyTime next_timer() const;
+  /// Returns why consumers of the first affected group wait; see ConsumerGroup::unavailable.
+  [[nodiscard]] const Error* unavailable() const;
+  /// Returns the highest next offset of all groups other than the plain one.
+  [[nodiscard]] Offset furthest_of_others() const;
+
+  // The disk.
+
+  /// Returns the cursors of the named groups, to be saved. About `ranges_max` ranges above committed offsets
+  /// are included, with an equal part for each group.
+  [[nodiscard]] std::vector<log::NamedCursor> cursors(
+      std::size_t ranges_max = std::numeric_limits<std::size_t>::max()) const;
+  /// Restores groups from stored cursors, in any order: their cursors, cut at the log's end, and their pause.
+  /// Ignores other stored cursors. Requires: no consumer has joined yet.
+  void restore(const std::vector<log::NamedCursor>& stored);
+  /// Marks the present groups as being saved. save_ended() says whether they are on disk.
+  void save_begun() { births_saving_ = births_; }
+  void save_ended(bool well) {
+    if (well) births_saved_ = births_saving_;
+  }
+  /// Returns true if the group is on disk, or has no name and is not saved.
+  [[nodiscard]] bool is_saved(const ConsumerGroup& group) const;
+  /// Returns true if the group is not on disk and no plain endpoint has joined it. In a topic that saves
+  /// groups, no client knows of such a group yet.
+  [[nodiscard]] bool is_provisional(const ConsumerGroup& group) const;
+
+  /// Returns the statistics of all groups, the plain group first. `now` is the log's time.
+  [[nodiscard]] std::vector<protocol::GroupStats> stats(Timestamp now) const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<ConsumerGroup> group;
+    std::uint64_t birth = 0;  ///< 0: restored from disk
+    bool joined_plainly = false;
+    std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
+    /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
+    /// opened yet.
+    std::optional<std::uint64_t> owner;
+    Offset committed_known{};  ///< at the last pump
+  };
+
+  [[nodiscard]] bool has_room_for(std::uint64_t user) const;
+  [[nodiscard]] const Entry& entry_of(const ConsumerGroup& group) const;
+  [[nodiscard]] bool takes_over(const ConsumerGroup& group, std::uint64_t owner);
+  [[nodiscard]] bool has_room_in(const ConsumerGroup& group, std::uint64_t user) const;
+  ConsumerGroup& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
+                     std::uint64_t user = 0);
+  [[nodiscard]] bool holds_now(const ConsumerGroup& group) const {
+    return group.terms().holds && (!direct_ || group.consumers() > 0);
+  }
+  void pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage, Pumped& pumped);
+  void drop_unclaimed_direct(ConsumerGroup& group);
+  void restore_cursor(const log::NamedCursor& stored);
+  [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
+
+  log::Log& log_;
+  const bool direct_;
+  const GroupLimits limits_;
+  RangeBudget* const budget_;
+  std::vector<Entry> groups_;  // in the order of their creation
+  std::size_t first_to_pump_ = 0;
+  ConsumerGroup* plain_ = nullptr;  // one of groups_
+  std::size_t members_ = 0;
+  Drops drops_;
+  bool paused_ = false;
+  std::uint64_t births_ = 0;
+  std::uint64_t births_saving_ = 0;
+  std::uint64_t births_saved_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,177 @@
+/// A session consumer as a member of its group: its credit, and the messages that it has not acknowledged.
+/// Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <lightq/base/fetch_ahead.hpp>
+#include <lightq/protocol/session_consuming.hpp>
+
+#include "delivery/group_limits.hpp"
+#include "delivery/group_standing.hpp"
+#include "delivery/group_time.hpp"
+#include "delivery/range_map.hpp"
+#include "delivery/session_consumer.hpp"
+
+namespace lightq::broker {
+
+/// How a range of messages was delivered to a member.
+struct Handing {
+  std::uint32_t delivery = 1;  ///< number of deliveries, this one included
+  SteadyTime deadline;         ///< when the acknowledgement is due
+  friend bool operator==(const Handing&, const Handing&) = default;
+};
+
+/// Tracks one member's credit and its messages in flight, and keeps the sums in GroupStanding up to date.
+/// The group owns it and calls it. Thread: the reactor's.
+/// A message that was delivered is in `outstanding` until it is acknowledged, rejected or taken back after
+/// its deadline. In automatic mode nothing becomes outstanding.
+class GroupMember {
+ public:
+  /// Creates a member that belongs to `user`. It takes no messages before `begin`.
+  /// Lifetime: the consumer outlives the member or is dropped by `abandon`. `standing` outlives the member.
+  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked, const GroupLimits& group_limits,
+              GroupStanding& standing, std::uint64_t user);
+  GroupMember(const GroupMember&) = delete;
+  GroupMember& operator=(const GroupMember&) = delete;
+  ~GroupMember();
+
+  [[nodiscard]] std::uint64_t user() const { return user_; }
+  [[nodiscard]] SessionConsumer* consumer() const { return consumer_; }
+  /// Allows messages to be delivered to the consumer.
+  void begin() {
+    begun_ = true;
+    wake();
+  }
+  /// Puts the member back into the turn order, because it may be able to take messages again. Called for
+  /// example when its consumer becomes writable.
+  void wake();
+  /// Takes the member out of the turn order, because it cannot take messages now. It is not asked again
+  /// before `wake`.
+  void rest();
+  /// Drops the consumer, which no longer exists. The member does not call it again.
+  void abandon() { consumer_ = nullptr; }
+
+  /// Returns true if it has credit, space for more unacknowledged messages, and a writable consumer.
+  [[nodiscard]] bool can_take() const;
+  /// Returns how many messages it may take now. Not 0 while can_take() is true.
+  [[nodiscard]] std::uint64_t messages_left() const {
+    return std::min(messages_left_, limits_.in_flight_messages_max - outstanding_.messages());
+  }
+  [[nodiscard]] std::uint64_t bytes_left() const {
+    return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
+  }
+  /// Returns the codecs of the compressed batches that its consumer can read.
+  [[nodiscard]] CodecSet codecs() const { return consumer_ == nullptr ? CodecSet() : consumer_->codecs(); }
+  /// Adds credit. Returns false and changes nothing if the sum would exceed the protocol's maximum.
+  [[nodiscard]] bool add_credit(const session::Credit& credit);
+
+  /// Delivers the slice and returns how many messages the consumer took, from the slice's first record on.
+  /// Requires: can_take(), and a slice within messages_left() and bytes_left().
+  std::uint32_t deliver(const DeliveredSlice& handed, SteadyTime now);
+  [[nodiscard]] bool is_unflushed() const { return unflushed_; }
+  /// Tells the consumer that this turn's slices are complete, if there were any.
+  void flush();
+  /// Prefetches memory that a delivery will use; see TopicRuntime.
+  void fetch_ahead_for_input() const { fetch_ahead(consumer_, 128); }
+
+  /// Returns the messages that were delivered and not acknowledged, rejected or taken back.
+  [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }
+  /// Removes `range` from the outstanding messages, and calls `removed(part, handing)` for each part removed.
+  template <typename Removed>
+  void cut(OffsetRange range, Removed&& removed) {
+    outstanding_.cut(range, removed);
+    settle();
+  }
+  void cut(OffsetRange range) {
+    cut(range, [](OffsetRange, const Handing&) {});
+  }
+  /// Forgets all outstanding and overdue messages.
+  void clear() {
+    outstanding_.clear();
+    overdue_.clear();
+    settle();
+  }
+  /// Returns true if messages were taken back from it after their deadline and are not acknowledged since.
+  [[nodiscard]] bool has_overdue() const { return !overdue_.empty(); }
+  /// Removes `range` from the overdue messages, and calls `removed(part)` for each part removed, in ascending
+  /// order.
+  template <typename Removed>
+  void take_overdue(OffsetRange range, Removed&& removed) {
+    overdue_.cut(range, [&](OffsetRange part, bool) { removed(part); });
+    settle();
+  }
+  /// Sets the deadline of the outstanding messages in `range`.
+  void extend(OffsetRange range, SteadyTime deadline);
+  /// Takes back the messages past their deadline, and calls `removed(range, handing)` for each range. A
+  /// member with many ranges is checked less often (walk_again_after).
+  template <typename Removed>
+  void expire(SteadyTime now, Removed&& removed) {
+    if (now < next_deadline_) return;
+    standing_.ranges_walked += outstanding_.ranges();
+    const SteadyTime again = walk_again_after(now, outstanding_.ranges());
+    outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; },
+                        [&](OffsetRange range, const Handing& handing) {
+                          note_overdue(range);
+                          removed(range, handing);
+                        });
+    next_deadline_ = never;
+    outstanding_.for_each([&](OffsetRange, const Handing& handing) {
+      next_deadline_ = std::min(next_deadline_, handing.deadline);
+    });
+    not_before_ = again;
+    next_deadline_ = std::max(next_deadline_, not_before_);
+    settle();
+  }
+  /// Returns when to call `expire` next. It may be too early.
+  [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
+
+  /// Returns true if the outstanding messages are in more ranges than the member's limit.
+  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits_.outstanding_ranges_max; }
+  /// Returns true if is_in_pieces(), or if the reactor's range budget has nothing left for the member's user.
+  [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
+  [[nodiscard]] std::size_t pieces_max() const { return limits_.outstanding_ranges_max; }
+  [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
+
+ private:
+  static constexpr std::size_t overdue_ranges_max = 64;
+
+  void settle();
+  // Remembers messages that were taken back, to tell the consumer if it acknowledges them too late. If there
+  // are more than overdue_ranges_max such ranges, all are forgotten and the consumer gets no notice of them.
+  void note_overdue(OffsetRange range) {
+    if (consumer_ == nullptr || !consumer_->hears_late()) return;
+    overdue_.assign(range, true);
+    if (overdue_.ranges() > overdue_ranges_max) overdue_.clear();
+  }
+  void expect(SteadyTime deadline) {
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
+  }
+
+  SessionConsumer* consumer_;
+  const bool automatic_;
+  const std::uint32_t ack_timeout_ms_;
+  const GroupLimits limits_;
+  bool begun_ = false;
+  bool unflushed_ = false;
+  std::uint64_t messages_left_;
+  std::int64_t bytes_left_;  // can fall below 0 by less than one message
+  RangeMap<Handing> outstanding_;
+  RangeMap<bool> overdue_;  // taken back; neither acknowledged nor delivered to it again since
+  SteadyTime next_deadline_ = never;
+  SteadyTime not_before_{};  // deadlines are not checked again before this time
+  GroupStanding& standing_;
+  const std::uint64_t user_;
+  RangeCharge charge_;
+  std::uint64_t counted_messages_ = 0;  // its part of standing_.messages
+  std::optional<Offset> counted_front_;
+  bool counted_overdue_ = false;
+  MemberTurns::Place place_;
+  bool resting_ = true;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,84 @@
+/// Reads the end of a log to bring a table of producers up to date. docs/log_format.md, "Producer file".
+/// Layer: delivery.
+#include "delivery/producer_replay.hpp"
+
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+std::string number(Offset offset) {
+  return std::to_string(offset.value);
+}
+
+}  // namespace
+
+Result<void> ProducerReplay::run(Offset from) {
+  const Offset end = log_.next_offset();
+  if (end < from) {
+    doubt_everybody("they were written when the log ended at " + number(from) + ", and it ends at " +
+                    number(end));
+  }
+  log::Place place{from};
+  while (place.offset < end) {
+    const log::ReadResult result = log_.read(place);
+    if (result.outcome == log::ReadOutcome::batch) {
+      take(result.batch, place.offset);
+      place.offset = result.batch.end_offset();
+      continue;
+    }
+    if (result.outcome == log::ReadOutcome::unavailable) return log_.last_error();
+    const bool damaged = result.outcome == log::ReadOutcome::damaged;
+    doubt_everybody("messages from " + number(place.offset) + " on cannot be read" +
+                    (damaged ? ": " + log_.last_error().text() : " any more"));
+    if (result.next <= place.offset) break;
+    place.offset = result.next;
+  }
+  forget_doubtful();
+  return {};
+}
+
+void ProducerReplay::doubt_everybody(std::string why) {
+  doubt_ = std::move(why);
+  for (const KnownProducer& producer : table_.list()) doubtful_.insert(producer.identity.id);
+}
+
+// Each batch was admitted because it was its producer's next one. So a batch that continues its producer's
+// sequence proves that nothing of this producer is missing before it. A batch that does not continue it
+// proves the opposite, or that table and log do not belong together.
+void ProducerReplay::take(const BatchView& batch, Offset at) {
+  read_bytes_ += batch.total_bytes();
+  if (batch.base_offset() != at) doubt_everybody("no batch of the log begins at " + number(at));
+  const Sequences sequences{
+      {batch.producer_id(), batch.producer_epoch()}, batch.first_sequence(), batch.record_count()};
+  const std::uint64_t id = sequences.producer.id;
+  if (id == 0) return;
+  const KnownProducer* const known = table_.find(id);
+  const bool follows = known != nullptr && sequences.begin == known->expected &&
+                       !session::is_later_epoch(known->identity.epoch, sequences.producer.epoch);
+  if (known != nullptr && !follows) {
+    if (!doubt_)
+      doubt_everybody("the batch at " + number(batch.base_offset()) + " is not its producer's next");
+    return forget(id);
+  }
+  if (known == nullptr && doubt_ && sequences.begin != 0) return forget(id);
+  if (lost_.contains(id)) return;
+  doubtful_.erase(id);
+  table_.found(sequences);
+  changed_ = true;
+}
+
+void ProducerReplay::forget(std::uint64_t id) {
+  lost_.insert(id);
+  doubtful_.erase(id);
+  table_.forget(id);
+  changed_ = true;
+}
+
+void ProducerReplay::forget_doubtful() {
+  for (const std::uint64_t id : doubtful_) table_.forget(id);
+  changed_ = changed_ || !doubtful_.empty();
+}
+
+}  // namespace lightq::broker

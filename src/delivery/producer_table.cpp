@@ -1,0 +1,183 @@
+/// Admits batches and opens producers. Layer: delivery.
+#include "delivery/producer_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+
+namespace lightq::broker {
+
+namespace {
+
+using session::ProducerSecret;
+
+/// Compares in a time that does not depend on where the secrets differ.
+bool same(const ProducerSecret& a, const ProducerSecret& b) {
+  unsigned differences = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) differences |= std::to_integer<unsigned>(a.at(i) ^ b.at(i));
+  return differences == 0;
+}
+
+bool may_open(const KnownProducer& producer, const ProducerTable::Opener& opener) {
+  if (producer.owner && *producer.owner != opener.user) return false;
+  return !producer.secret || (opener.shown && same(*producer.secret, *opener.shown));
+}
+
+/// A ticket identifies a user. Only a secret distinguishes clients without a user.
+void own(KnownProducer& producer, std::uint64_t user, const std::optional<ProducerSecret>& secret) {
+  producer.owner = user;
+  if (user == FairShare::strangers && !producer.secret) producer.secret = secret;
+}
+
+}  // namespace
+
+ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
+                                          Timestamp now, const Opener& opener) {
+  const std::uint64_t user = opener.user;
+  expire(now);
+  if (wanted.id == 0) {
+    assert(fresh_id != 0 && find(fresh_id) == nullptr);
+    if (!shares_.may_open(user, {})) return {session::Code::limit_reached, {}};
+    add({{fresh_id, 0}, 0, time_}, user);
+    shares_.open(fresh_id, user);
+    own(order_.back(), user, opener.fresh);
+    return {session::Code::ok, order_.back()};
+  }
+  const auto found = by_id_.find(wanted.id);
+  if (found == by_id_.end() || !may_open(*found->second, opener))
+    return {session::Code::unknown_producer, {}};
+  const auto producer = found->second;
+  if (session::is_later_epoch(producer->identity.epoch, wanted.epoch)) return {session::Code::fenced, {}};
+  if (!shares_.may_open(user, wanted.id)) return {session::Code::limit_reached, {}};
+  shares_.open(wanted.id, user);
+  producer->identity.epoch = wanted.epoch;
+  own(*producer, user, opener.shown ? opener.shown : opener.fresh);
+  touch(producer);
+  return {session::Code::ok, *producer};
+}
+
+void ProducerTable::close(std::uint64_t id, Timestamp now) {
+  advance(now);
+  const auto producer = lookup(id);
+  if (producer == order_.end()) return;
+  touch(producer);
+  shares_.close(id);
+}
+
+Admission ProducerTable::admit(const Sequences& batch) const {
+  const KnownProducer* const producer = find(batch.producer.id);
+  if (producer == nullptr) return Admission::unknown;
+  if (batch.producer.epoch != producer->identity.epoch) return Admission::fenced;
+  if (batch.begin == producer->expected) return Admission::store;
+  const bool all_before = batch.begin < producer->expected && batch.count <= producer->expected - batch.begin;
+  return all_before ? Admission::repeat : Admission::out_of_sequence;
+}
+
+void ProducerTable::stored(const Sequences& batch, Timestamp now) {
+  advance(now);
+  found(batch);
+}
+
+void ProducerTable::found(const Sequences& batch) {
+  const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
+  const auto known = lookup(batch.producer.id);
+  if (known == order_.end()) return add({batch.producer, end, time_}, 0);
+  KnownProducer& producer = *known;
+  if (producer.expected == 0) shares_.stored(producer.identity.id);
+  if (session::is_later_epoch(batch.producer.epoch, producer.identity.epoch))
+    producer.identity.epoch = batch.producer.epoch;
+  producer.expected = std::max(producer.expected, end);
+  touch(known);
+}
+
+/// Finds a producer by id. Tries the one that stored last first, because it is the most frequent and needs no
+/// hash lookup.
+ProducerTable::Order::iterator ProducerTable::lookup(std::uint64_t id) {
+  if (!order_.empty() && order_.back().identity.id == id) return std::prev(order_.end());
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? order_.end() : found->second;
+}
+
+const KnownProducer* ProducerTable::find(std::uint64_t id) const {
+  if (!order_.empty() && order_.back().identity.id == id) return &order_.back();
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &*found->second;
+}
+
+void ProducerTable::forget(std::uint64_t id) {
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return;
+  order_.erase(found->second);
+  by_id_.erase(found);
+  shares_.remove(id);
+}
+
+void ProducerTable::expire(Timestamp now) {
+  advance(now);
+  for (auto next = order_.begin(); next != order_.end() && next->last_used.us < time_.us - idle_max_us_;) {
+    const std::uint64_t id = next++->identity.id;
+    if (!shares_.is_open(id)) forget(id);
+  }
+}
+
+std::vector<KnownProducer> ProducerTable::list() const {
+  std::vector<KnownProducer> producers;
+  producers.reserve(order_.size());
+  std::vector<KnownProducer> open;
+  for (const KnownProducer& producer : order_) {
+    const bool in_use = shares_.is_open(producer.identity.id);
+    (in_use ? open : producers).push_back(producer);
+    if (in_use) open.back().last_used = time_;
+  }
+  producers.insert(producers.end(), open.begin(), open.end());
+  return producers;
+}
+
+void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
+  order_.clear();
+  by_id_.clear();
+  shares_.clear();
+  seen_.reset();
+  time_ = {};
+  for (const KnownProducer& producer : producers) {
+    time_ = order_.empty() ? producer.last_used : std::max(time_, producer.last_used);
+    if (find(producer.identity.id) != nullptr) continue;
+    KnownProducer restored = producer;
+    restored.last_used = time_;
+    add(restored, 0);
+  }
+  // Caps each idle time just above the limit, even if the file says more.
+  const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;
+  for (KnownProducer& producer : order_) producer.last_used.us = std::max(producer.last_used.us, oldest);
+}
+
+void ProducerTable::touch(Order::iterator producer) {
+  producer->last_used = time_;
+  order_.splice(order_.end(), order_, producer);
+}
+
+/// Advances the table's time. At the first call after `restore` all producers stay as idle as they were then.
+void ProducerTable::advance(Timestamp now) {
+  if (seen_) {
+    if (*seen_ < now) time_.us += std::min(now.us - seen_->us, step_us_max);
+  } else {
+    for (KnownProducer& producer : order_)
+      producer.last_used.us = now.us - (time_.us - producer.last_used.us);
+    time_ = now;
+  }
+  seen_ = now;
+}
+
+/// Adds a producer. Does nothing if no place can be freed.
+void ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
+  if (by_id_.size() >= producers_max_) {
+    const auto first = shares_.first_to_forget(user);
+    if (!first) return;
+    forget(*first);
+  }
+  order_.push_back(producer);
+  by_id_[producer.identity.id] = std::prev(order_.end());
+  shares_.add(producer.identity.id, user, producer.expected > 0);
+}
+
+}  // namespace lightq::broker

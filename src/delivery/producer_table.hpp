@@ -1,0 +1,132 @@
+/// A topic's known producers, so that a batch that is sent again is not stored again. Layer: delivery.
+/// docs/session.md, "Again".
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <lightq/base/fetch_ahead.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/session_producing.hpp>
+
+#include "admission/producer_shares.hpp"
+
+namespace lightq::broker {
+
+/// A known producer.
+struct KnownProducer {
+  session::ProducerIdentity identity;
+  std::uint64_t expected = 0;  ///< the sequence number of its next message
+  Timestamp last_used;         ///< on the table's time, see ProducerTable
+  /// The user (TicketHolder::sharer) that may open it. Nothing: the next user that opens it becomes its
+  /// owner.
+  std::optional<std::uint64_t> owner = {};
+  /// The secret that a client must show to open it. Nothing: no secret is needed.
+  std::optional<session::ProducerSecret> secret = {};
+  friend bool operator==(const KnownProducer&, const KnownProducer&) = default;
+};
+
+/// Messages of one producer, as a batch's header states them.
+struct Sequences {
+  session::ProducerIdentity producer;
+  std::uint64_t begin = 0;
+  std::uint64_t count = 0;  ///< at least 1
+};
+
+/// How to treat a batch.
+enum class Admission {
+  store,            ///< it is the producer's next batch
+  repeat,           ///< it is stored already: confirm it again
+  out_of_sequence,  ///< a message before it is missing, or only a part of it is stored
+  fenced,           ///< another process has taken over the id
+  unknown,          ///< the id is not known, or no longer
+};
+
+/// The producers of one topic: at most `producers_max`. ProducerShares chooses the one to forget for a new
+/// one.
+/// When a producer is opened, producers idle for longer than `idle_max_us` are forgotten, except those that a
+/// channel has open.
+/// Thread: the reactor's. Has no clock and starts no threads.
+///
+/// Idle time is measured on the table's own time. It follows the wall clock but not its steps: it never goes
+/// back, and between two calls it advances by `step_us_max` at most.
+/// Time before the first call after `restore` does not count, for example while the broker was down. So a
+/// wrong clock makes no producer idle.
+class ProducerTable {
+ public:
+  ProducerTable(std::size_t producers_max, std::int64_t idle_max_us)
+      : producers_max_(producers_max), idle_max_us_(idle_max_us), shares_(producers_max) {}
+  ProducerTable(const ProducerTable&) = delete;
+  ProducerTable& operator=(const ProducerTable&) = delete;
+  ProducerTable(ProducerTable&&) = default;
+  ProducerTable& operator=(ProducerTable&&) = default;
+  ~ProducerTable() = default;
+
+  /// The client that opens a producer.
+  struct Opener {
+    std::uint64_t user = 0;                             ///< TicketHolder::sharer
+    std::optional<session::ProducerSecret> shown = {};  ///< the secret that the client has shown
+    std::optional<session::ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
+  };
+  /// The result of `open`.
+  struct Opened {
+    session::Code refusal = session::Code::ok;  ///< else fenced, unknown_producer or limit_reached
+    KnownProducer producer;                     ///< without a refusal
+  };
+  /// Opens a new producer, or a known one again. It is open until `close`. `fresh_id` becomes the id of a
+  /// producer that has none yet. Requires: fresh_id is not 0 and not known.
+  /// If the opener is not the owner, the id counts as unknown.
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now) {
+    return open(wanted, fresh_id, now, {});
+  }
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now, const Opener& opener);
+  /// Closes the producer for one channel, and counts it as used until now. Does nothing if it is not known.
+  void close(std::uint64_t id, Timestamp now);
+
+  /// Returns how to treat these messages. Changes nothing.
+  [[nodiscard]] Admission admit(const Sequences& batch) const;
+  /// Records that the messages are in the log.
+  void stored(const Sequences& batch, Timestamp now);
+  /// Records messages found in the log at a start, from the oldest to the newest. Here a producer may be
+  /// unknown, and a later epoch may begin anywhere.
+  void found(const Sequences& batch);
+  /// Returns the producer, or null if it is not known.
+  [[nodiscard]] const KnownProducer* find(std::uint64_t id) const;
+  /// Removes the producer.
+  void forget(std::uint64_t id);
+  /// Forgets the producers that are idle for too long and not open.
+  void expire(Timestamp now);
+
+  /// Returns all producers for `restore`, the longest idle first. Open ones count as used now.
+  [[nodiscard]] std::vector<KnownProducer> list() const;
+  /// Replaces all producers by these. No channel has them open, and they count for no user.
+  void restore(const std::vector<KnownProducer>& producers);
+  /// Prefetches the producer that stored most recently.
+  void fetch_ahead_newest() const {
+    if (!order_.empty()) fetch_ahead(&order_.back());
+  }
+  [[nodiscard]] std::size_t size() const { return by_id_.size(); }
+
+  /// The longest step of the wall clock that counts as elapsed time.
+  static constexpr std::int64_t step_us_max = 24LL * 3600 * 1'000'000;
+
+ private:
+  using Order = std::list<KnownProducer>;  // the longest idle producer first
+  Order::iterator lookup(std::uint64_t id);
+  void touch(Order::iterator producer);
+  void advance(Timestamp now);
+  void add(const KnownProducer& producer, std::uint64_t user);
+
+  std::size_t producers_max_;
+  std::int64_t idle_max_us_;
+  Order order_;
+  std::unordered_map<std::uint64_t, Order::iterator> by_id_;
+  ProducerShares shares_;
+  Timestamp time_;                 // the table's own
+  std::optional<Timestamp> seen_;  // the wall clock at the last call; nothing since `restore`
+};
+
+}  // namespace lightq::broker

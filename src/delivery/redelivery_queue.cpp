@@ -1,0 +1,60 @@
+/// Releases delayed messages, and reads messages that are delivered again. Layer: delivery.
+#include "delivery/redelivery_queue.hpp"
+
+namespace lightq::broker {
+
+SteadyTime RedeliveryQueue::release(SteadyTime now) {
+  const SteadyTime when = std::max(next_due_, not_before_);
+  if (next_due_ == never || now < when) return next_due_ == never ? never : when;
+  ranges_walked_ += delayed_.ranges();
+  not_before_ = walk_again_after(now, delayed_.ranges());
+  delayed_.cut_if([&](const Delayed& delayed) { return delayed.due <= now; },
+                  [&](OffsetRange range, const Delayed& delayed) { add(range, delayed.deliveries); });
+  next_due_ = never;
+  delayed_.for_each(
+      [&](OffsetRange, const Delayed& delayed) { next_due_ = std::min(next_due_, delayed.due); });
+  return next_due_ == never ? never : std::max(next_due_, not_before_);
+}
+
+void RedeliveryQueue::give_up_before(Offset first) {
+  const auto given_up = [&](OffsetRange range, const auto&) {
+    given_up_ += distance(range.begin, range.end);
+  };
+  ready_.cut({Offset{0}, first}, given_up);
+  delayed_.cut({Offset{0}, first}, given_up);
+}
+
+std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log, std::uint64_t records_max,
+                                                                  std::uint64_t message_bytes_max,
+                                                                  CodecSet codecs) {
+  if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
+  while (!ready_.empty()) {
+    const auto front = ready_.front();
+    walk_.move_to(front.range.begin);
+    const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
+    // Messages that the walk skipped no longer exist: they are removed from the queue.
+    const bool waits = !slice && walk_.unavailable() != nullptr;
+    const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
+    ready_.cut({front.range.begin, passed});
+    if (slice) return Slice{*slice, front.value};
+    if (waits) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Offset> RedeliveryQueue::first() const {
+  if (ready_.empty() && delayed_.empty()) return std::nullopt;
+  if (delayed_.empty()) return ready_.front().range.begin;
+  if (ready_.empty()) return delayed_.front().range.begin;
+  return std::min(ready_.front().range.begin, delayed_.front().range.begin);
+}
+
+std::optional<OffsetRange> RedeliveryQueue::first_behind(Offset offset) const {
+  const auto ready = ready_.first_behind(offset);
+  const auto delayed = delayed_.first_behind(offset);
+  if (!ready && !delayed) return std::nullopt;
+  if (!delayed || (ready && ready->range.begin < delayed->range.begin)) return ready->range;
+  return delayed->range;
+}
+
+}  // namespace lightq::broker

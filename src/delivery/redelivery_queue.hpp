@@ -1,0 +1,98 @@
+/// A group's redelivery queue: messages that a consumer did not finish. Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "delivery/group_time.hpp"
+#include "delivery/range_map.hpp"
+#include "delivery/record_reader.hpp"
+
+namespace lightq::broker {
+
+/// Keeps the messages to deliver again as ranges. *Ready* messages can be delivered now, *delayed* ones when
+/// they are due.
+/// The group owns it. Thread: the reactor's.
+class RedeliveryQueue {
+ public:
+  /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
+  void add(OffsetRange range, std::uint32_t deliveries) { ready_.assign(range, deliveries); }
+  /// Adds messages that are not delivered again before `due`.
+  void add_delayed(OffsetRange range, std::uint32_t deliveries, SteadyTime due) {
+    delayed_.assign(range, {deliveries, due});
+    next_due_ = std::min(next_due_, due);
+  }
+  /// Makes the messages ready that are due. Returns when to call it again: when the next message is due, or
+  /// later if there are many ranges (walk_again_after).
+  SteadyTime release(SteadyTime now);
+
+  /// Returns true if there are ready messages.
+  [[nodiscard]] bool ready() const { return !ready_.empty(); }
+  /// Returns the lowest ready offset. Requires: ready().
+  [[nodiscard]] Offset first_ready() const { return ready_.front().range.begin; }
+  struct Slice {
+    BatchSlice slice;
+    std::uint32_t deliveries;
+  };
+  /// Returns the lowest ready messages, cut as RecordReader::next_slice does. They stay in the queue until
+  /// `taken`.
+  /// Messages that can no longer be read are removed and counted in loss(). Returns nothing also while the
+  /// log is unavailable().
+  std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max,
+                                  CodecSet codecs);
+  void taken(OffsetRange range) { ready_.cut(range); }
+  /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
+  [[nodiscard]] const Error* unavailable() const { return ready() ? walk_.unavailable() : nullptr; }
+  /// Removes the ready messages of `range`, and calls `removed(part)` for each part, in ascending order.
+  template <typename Removed>
+  void take_ready(OffsetRange range, Removed&& removed) {
+    ready_.cut(range, [&](OffsetRange part, std::uint32_t /*deliveries*/) { removed(part); });
+  }
+
+  /// Returns the lowest offset, ready or delayed.
+  [[nodiscard]] std::optional<Offset> first() const;
+  [[nodiscard]] std::size_t ranges() const { return ready_.ranges() + delayed_.ranges(); }
+  [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
+    return ready_.messages_in(range) + delayed_.messages_in(range);
+  }
+  /// Returns the number of ready messages; delayed_messages() that of delayed ones.
+  [[nodiscard]] std::uint64_t ready_messages() const { return ready_.messages(); }
+  [[nodiscard]] std::uint64_t delayed_messages() const { return delayed_.messages(); }
+  /// Removes messages below `first`, which the log no longer has, and counts them in loss(). So later calls
+  /// do not walk over them again.
+  void give_up_before(Offset first);
+  /// Returns the first range, ready or delayed, that ends after `offset`.
+  [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const;
+  [[nodiscard]] WalkLoss loss() const {
+    WalkLoss loss = walk_.loss();
+    loss.trimmed += given_up_;
+    return loss;
+  }
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
+  /// Returns how many ranges release() has walked over since the start.
+  [[nodiscard]] std::uint64_t ranges_walked() const { return ranges_walked_; }
+  void clear() {
+    ready_.clear();
+    delayed_.clear();
+    next_due_ = never;
+  }
+
+ private:
+  struct Delayed {
+    std::uint32_t deliveries;
+    SteadyTime due;
+    friend bool operator==(const Delayed&, const Delayed&) = default;
+  };
+
+  RangeMap<std::uint32_t> ready_;  // the number of deliveries so far
+  RangeMap<Delayed> delayed_;
+  RecordReader walk_{Offset{0}};  // at the last slice read
+  std::uint64_t given_up_ = 0;
+  SteadyTime next_due_ = never;  // no delayed message is due earlier
+  SteadyTime not_before_{};      // delayed messages are not checked again before this time
+  std::uint64_t ranges_walked_ = 0;
+};
+
+}  // namespace lightq::broker

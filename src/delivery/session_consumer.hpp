@@ -1,0 +1,61 @@
+/// The interface through which a group delivers to a consumer over a session. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <lightq/protocol/session_consuming.hpp>
+
+#include "delivery/batch_slice.hpp"
+
+namespace lightq::broker {
+
+/// A slice to deliver, which the consumer receives in one frame.
+struct DeliveredSlice {
+  BatchSlice slice;
+  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
+  std::uint64_t lost = 0;      ///< messages of the group that were lost since the previous slice
+};
+
+/// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the
+/// reactor's.
+class SessionConsumer {
+ public:
+  /// The state in which a consumer begins.
+  struct Opened {
+    Offset next;
+    Offset committed;
+    std::uint32_t ack_timeout_ms = 0;
+  };
+
+  SessionConsumer() = default;
+  SessionConsumer(const SessionConsumer&) = delete;
+  SessionConsumer& operator=(const SessionConsumer&) = delete;
+  virtual ~SessionConsumer() = default;
+
+  /// Admits the consumer. Its group is now stored as durably as the topic is. Deliveries follow.
+  virtual void admitted(const Opened& opened) = 0;
+  /// Returns true if it can take a slice now. After false it is not asked again until it calls
+  /// TopicRuntime::consumer_writable.
+  [[nodiscard]] virtual bool writable() const = 0;
+  /// Returns the codecs of the compressed batches that it can read. Other batches are delivered decompressed.
+  [[nodiscard]] virtual CodecSet codecs() const = 0;
+  /// Takes the slice: copies it, or passes it to the operating system. Its bytes are not valid after the
+  /// call.
+  virtual void deliver(const DeliveredSlice& handed) = 0;
+  /// Returns how many records at the end of the last delivered slice it can never take. The group delivers
+  /// them to others. It reports them once, and is not writable any more.
+  [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
+  /// Called when all slices of a turn are delivered.
+  virtual void flush() = 0;
+  /// Returns true if it wants to be told of acknowledgements that come too late.
+  [[nodiscard]] virtual bool hears_late() const { return false; }
+  /// Reports ranges that it acknowledged too late: they were requeued and delivered to others. Ascending, and
+  /// not adjacent.
+  virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
+  /// Ends the consumer. The topic has already removed it.
+  virtual void end(session::Code code, const std::string& why) = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,312 @@
+/// Publishing, dispatch and statistics of a topic. Layer: delivery.
+#include "delivery/topic.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <lightq/base/fetch_ahead.hpp>
+
+namespace lightq::broker {
+
+using protocol::BrokerType;
+using protocol::Overflow;
+
+namespace {
+constexpr std::size_t pump_bytes_per_cursor = 256 * limits::KiB;
+// The most work of one pump to decompress messages for subscribers.
+constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
+// Wait after a disk failure. An attempt may be slow, because it allocates a whole segment, and it would
+// mostly fail again.
+constexpr std::int64_t disk_retry_interval_us = 500'000;
+constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
+}  // namespace
+
+Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+             const GroupLimits& group_limits, RangeBudget* budget)
+    : definition_(std::move(definition)),
+      owned_log_(std::move(log)),
+      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits, budget),
+      furthest_(log_->next_offset()),
+      since_(since) {
+  groups_.set_paused(definition_.paused);
+}
+
+bool Topic::accepting() const {
+  return definition_.settings.broker_type != BrokerType::direct || consumers() > 0;
+}
+
+std::size_t Topic::batch_bytes_target() const {
+  const auto& settings = definition_.settings;
+  std::uint64_t smallest = limits::batch_bytes_target * batch_share_of_log;
+  if (settings.broker_type != BrokerType::file) smallest = std::min(smallest, settings.ring_bytes);
+  if (settings.broker_type != BrokerType::queue && settings.capacity_bytes > 0) {
+    smallest = std::min(smallest, settings.capacity_bytes);
+  }
+  return static_cast<std::size_t>(smallest / batch_share_of_log);
+}
+
+void Topic::fetch_ahead_for_input(unsigned step) const {
+  if (step == 0) {
+    fetch_ahead(log_, 320);
+  } else {
+    log_->fetch_ahead_for_append(step - 1);
+  }
+  groups_.fetch_ahead_for_input(step);
+}
+
+bool Topic::waits_for_disk(Timestamp now) const {
+  return held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us;
+}
+
+PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
+  assert(!batch.empty());
+  if (waits_for_disk(now)) return no_room_for(batch.record_count());
+  return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.message_bytes()}, now);
+}
+
+PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
+  if (waits_for_disk(now)) return no_room_for(batch.records);
+  const auto result = log_->append(batch.bytes, now);
+  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
+                                                                  : outcome_of(result.outcome, batch.records);
+  if (held_by_disk_) disk_failed_ = now;
+  if (outcome == PublishOutcome::accepted) {
+    received_ += batch.records;
+    received_bytes_ += batch.payload_bytes;
+  }
+  return outcome;
+}
+
+PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, std::uint32_t records) {
+  switch (outcome) {
+    case log::AppendOutcome::appended: held_by_disk_ = false; return PublishOutcome::accepted;
+    case log::AppendOutcome::too_large: refused_ += records; return PublishOutcome::refused;
+    case log::AppendOutcome::full: break;
+    case log::AppendOutcome::no_space:
+    case log::AppendOutcome::failed: held_by_disk_ = true; break;
+  }
+  return no_room_for(records);
+}
+
+PublishOutcome Topic::no_room_for(std::uint32_t records) {
+  if (definition_.settings.overflow == Overflow::reject) {
+    rejected_ += records;
+    return PublishOutcome::rejected;
+  }
+  return PublishOutcome::held;
+}
+
+PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp now) {
+  held_by_disk_ = false;
+  if (!drop_for(batch.bytes.size())) return outcome_of(log::AppendOutcome::full, batch.records);
+  return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
+}
+
+/// Drops the oldest messages that no group holds; under `drop_oldest` also messages that a group holds.
+/// Returns true if `bytes` fit now.
+bool Topic::drop_for(std::size_t bytes) {
+  const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
+  const ConsumerGroup* const holder = dropping ? nullptr : groups_.slowest_holder();
+  const Offset before = log_->first_offset();
+  const bool fits = log_->make_room(bytes, holder != nullptr ? holder->committed() : log_->next_offset());
+  const Offset after = log_->first_offset();
+  if (!groups_.count_dropped({before, after}) && definition_.settings.broker_type != BrokerType::direct)
+    unclaimed_dropped_ += distance(before, after);
+  return fits;
+}
+
+std::string Topic::blocked_by() const {
+  if (!producers_held_) return {};
+  if (!accepting()) return "nobody connected";
+  if (held_by_disk_) return "disk";
+  const ConsumerGroup* const holder = groups_.slowest_holder();
+  return holder != nullptr ? "group:" + holder->name() : std::string();
+}
+
+void Topic::attach_puller(RecordSink& outlet) {
+  groups_.attach(outlet);
+  trim();
+}
+
+void Topic::detach_puller(RecordSink& outlet) {
+  groups_.detach(outlet);
+  trim();
+}
+
+Subscriber& Topic::add_subscriber(std::optional<Offset> from) {
+  const Offset next = log_->next_offset();
+  subscribers_.push_back(std::make_unique<Subscriber>(std::min(from.value_or(next), next)));
+  return *subscribers_.back();
+}
+
+void Topic::remove_subscriber(Subscriber& subscriber) {
+  detach_subscriber(subscriber);
+  std::erase_if(subscribers_, [&](const auto& owned) { return owned.get() == &subscriber; });
+}
+
+void Topic::attach_subscriber(Subscriber& subscriber, RecordSink& outlet) {
+  if (!subscriber.attached()) ++attached_subscribers_;
+  if (definition_.settings.broker_type == BrokerType::direct) subscriber.skip_to(log_->next_offset());
+  subscriber.attach(outlet);
+}
+
+void Topic::detach_subscriber(Subscriber& subscriber) {
+  if (!subscriber.attached()) return;
+  --attached_subscribers_;
+  const auto delivered_before = subscriber.delivered();
+  subscriber.detach();
+  deliveries_ -= delivered_before - subscriber.delivered();
+}
+
+void Topic::pause_subscriber(Subscriber& subscriber) {
+  if (!subscriber.attached()) return;
+  --attached_subscribers_;
+  subscriber.pause();
+}
+
+void Topic::set_paused(bool paused) {
+  definition_.paused = paused;
+  groups_.set_paused(paused);
+}
+
+std::uint64_t Topic::pass_over_all() {
+  const Offset next = log_->next_offset();
+  groups_.pass_over_all();
+  for (const auto& subscriber : subscribers_) subscriber->pass_over_to(next);
+  furthest_ = std::max(furthest_, next);
+  return distance(log_->first_offset(), next);
+}
+
+Topic::Pumped Topic::pump(SteadyTime now) {
+  Pumped pumped;
+  const Offset first = log_->first_offset();
+  const auto handed_to_groups = groups_.pump(pump_bytes_per_cursor, now, damage_);
+  sent_to_group_ += handed_to_groups.to_plain_group;
+  deliveries_ += handed_to_groups.deliveries;
+  delivered_bytes_ += handed_to_groups.bytes;
+  pumped.more = handed_to_groups.more;
+  pumped.progress = handed_to_groups.progress;
+  pumped.held_back = handed_to_groups.held_back;
+  count_progress(handed_to_groups.furthest_of_others);
+  const std::uint64_t work_from = TurnWork::bytes();
+  const std::size_t first_asked = first_subscriber_ < subscribers_.size() ? first_subscriber_ : 0;
+  first_subscriber_ = 0;
+  subscribers_timer_ = never;
+  for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
+    const std::size_t at = (first_asked + i) % subscribers_.size();
+    if (TurnWork::bytes() - work_from > subscribers_work_max) {
+      first_subscriber_ = at;  // the next pump begins with it
+      pumped.more = true;
+      break;
+    }
+    const auto& subscriber = subscribers_[at];
+    const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor, now);
+    subscribers_timer_ = std::min(subscribers_timer_, subscriber->next_timer());
+    damage_.note(subscriber->take_damage());
+    deliveries_ += handed.messages;
+    delivered_bytes_ += handed.bytes;
+    pumped.more |= handed.more;
+    if (handed.messages > 0) count_progress(subscriber->next());
+  }
+  trim();
+  pumped.progress |= log_->first_offset() != first;
+  return pumped;
+}
+
+std::optional<BatchSlice> Topic::read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
+                                            CodecSet codecs) {
+  const auto slice = walk.next_slice(*log_, end, limits::batch_records_max,
+                                     std::max<std::uint64_t>(message_bytes_max, 1), codecs);
+  damage_.note(walk.take_damage());
+  return slice;
+}
+
+void Topic::count_progress(Offset next) {
+  if (next <= furthest_) return;
+  sent_to_furthest_ += distance(furthest_, next);
+  furthest_ = next;
+}
+
+/// Lets the log drop the messages that every cursor has passed. A topic that no group has joined keeps all it
+/// can.
+void Topic::trim() {
+  const auto passed_by_groups = groups_.passed();
+  if (!passed_by_groups) return;
+  Offset passed = *passed_by_groups;
+  for (const auto& subscriber : subscribers_) {
+    if (definition_.settings.broker_type == BrokerType::direct && !subscriber->attached()) continue;
+    passed = std::min(passed, subscriber->committed());
+  }
+  log_->trim(passed);
+}
+
+const Error* Topic::unavailable() const {
+  const Error* why = groups_.unavailable();
+  for (auto at = subscribers_.begin(); why == nullptr && at != subscribers_.end(); ++at)
+    why = (*at)->unavailable();
+  return why;
+}
+
+std::optional<Offset> Topic::group_committed() const {
+  if (groups_.plain() == nullptr) return std::nullopt;
+  return groups_.plain()->committed();
+}
+
+/// Returns how many messages from `next` on the log no longer has. A reader at `next` has not tried to read
+/// them yet.
+std::uint64_t Topic::already_gone(Offset next) const {
+  const Offset first = log_->first_offset();
+  return next < first ? distance(next, first) : 0;
+}
+
+std::uint64_t Topic::queue_size() const {
+  const Offset next = log_->next_offset();
+  const Offset first = log_->first_offset();
+  if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
+    return plain->ready(first, next) + plain->retrying();
+  Offset furthest = std::max(first, groups_.furthest_of_others());
+  for (const auto& subscriber : subscribers_) furthest = std::max(furthest, subscriber->next());
+  return distance(furthest, next);
+}
+
+protocol::TopicStats Topic::stats(Timestamp now) const {
+  protocol::TopicStats stats;
+  stats.topic = definition_.name.text();
+  stats.topic_type = definition_.settings.broker_type;
+  stats.messages_received = received_;
+  stats.messages_sent = groups_.plain() != nullptr ? sent_to_group_ : sent_to_furthest_;
+  stats.subscribers_count = consumers();
+  stats.queue_size = queue_size();
+  stats.total_bytes_written = received_bytes_;
+  stats.total_bytes_read = delivered_bytes_;
+  stats.deliveries = deliveries_;
+  stats.dropped = groups_.dropped();
+  stats.rejected = rejected_;
+  stats.refused = refused_;
+  stats.unclaimed_dropped = unclaimed_dropped_;
+  stats.first_offset = log_->first_offset().value;
+  stats.next_offset = log_->next_offset().value;
+  stats.durable_offset = log_->durable_offset().value;
+  stats.log_bytes = log_->held_bytes();
+  stats.blocked_by = blocked_by();
+  stats.paused = is_paused();
+  stats.settings = definition_.settings;
+  stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
+  stats.corrupt = damage_.messages();
+  stats.groups = groups_.stats(now);
+  return stats;
+}
+
+protocol::SubscriberStats Topic::subscriber_stats(const Subscriber& subscriber) const {
+  protocol::SubscriberStats stats;
+  stats.connected = subscriber.attached();
+  stats.next_offset = subscriber.next().value;
+  stats.lag = distance(std::max(subscriber.next(), log_->first_offset()), log_->next_offset());
+  stats.delivered = subscriber.delivered();
+  stats.lost = subscriber.lost() + already_gone(subscriber.next());
+  stats.blocked_by = blocked_by_disk(subscriber.unavailable());
+  return stats;
+}
+
+}  // namespace lightq::broker

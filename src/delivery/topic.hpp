@@ -1,0 +1,170 @@
+/// A topic: one log, the groups and subscribers that read it, and its counters. Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "delivery/consumer_groups.hpp"
+#include "delivery/damage_count.hpp"
+#include "delivery/subscriber.hpp"
+#include "delivery/topic_definition.hpp"
+#include "log/log.hpp"
+
+namespace lightq::broker {
+
+/// The result of publishing a batch.
+enum class PublishOutcome {
+  accepted,  ///< in the log
+  held,      ///< no space under `block`, or no disk: offer the same batch again after the next progress
+  rejected,  ///< no space under `reject`; counted
+  refused,   ///< can never fit; counted
+};
+
+/// A complete batch that a producer wants to append.
+struct OfferedBatch {
+  std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
+  std::uint32_t records = 0;   ///< at least 1
+  std::uint64_t payload_bytes = 0;
+};
+
+/// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
+/// log drop finished messages. docs/design.md, "Semantics", gives the rules.
+/// Owns the log, the groups and the subscribers. TopicRuntime owns it and calls it.
+/// Thread: the reactor's. Has no sockets and no clock, and starts no threads.
+class Topic {
+ public:
+  /// `budget` is the one that ConsumerGroups documents.
+  Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+        const GroupLimits& group_limits = {}, RangeBudget* budget = nullptr);
+
+  [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
+  [[nodiscard]] log::Log& log() { return *log_; }
+  /// Returns the log, for a caller that keeps it longer than the topic. Requires: the topic is destroyed
+  /// next.
+  [[nodiscard]] std::unique_ptr<log::Log> release_log() { return std::move(owned_log_); }
+  [[nodiscard]] const log::Log& log() const { return *log_; }
+
+  // Producers.
+
+  /// Returns false if producers must not be read now: the topic is `direct` and no consumer is connected.
+  [[nodiscard]] bool accepting() const;
+  /// Returns the size in bytes of the batches into which plain messages are packed, roughly.
+  [[nodiscard]] std::size_t batch_bytes_target() const;
+  PublishOutcome publish(BatchBuilder& batch, Timestamp now);
+  PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
+  /// Returns memory of the log for the next batch to publish; see Log::place_for_next.
+  std::span<std::byte> place_for_next(std::size_t bytes) { return log_->place_for_next(bytes); }
+  void count_refused(std::uint64_t messages) { refused_ += messages; }
+  /// Returns why producers wait: empty, `group:NAME`, `disk`, or `nobody connected`.
+  [[nodiscard]] std::string blocked_by() const;
+  /// Returns true if the last batch that was not appended waits for the disk, not for a consumer.
+  [[nodiscard]] bool held_by_disk() const { return held_by_disk_; }
+  void set_producers_held(bool held) { producers_held_ = held; }
+
+  /// Prefetches memory that a publish will use; see TopicRuntime.
+  void fetch_ahead_for_input(unsigned step) const;
+
+  // Consumers.
+
+  /// Returns all groups. Session consumers attach to them directly.
+  [[nodiscard]] ConsumerGroups& groups() { return groups_; }
+  [[nodiscard]] const ConsumerGroups& groups() const { return groups_; }
+  /// Returns the number of connected consumers of all kinds.
+  [[nodiscard]] std::size_t consumers() const {
+    return pullers() + groups_.members() + attached_subscribers_;
+  }
+
+  /// Creates the group of all plain pullers, at the first plain join.
+  void open_group() { groups_.open_plain(); }
+  void attach_puller(RecordSink& outlet);
+  void detach_puller(RecordSink& outlet);
+  [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
+
+  /// Adds a subscriber at `from`, or at the next message. Lifetime: until remove_subscriber.
+  Subscriber& add_subscriber(std::optional<Offset> from);
+  void remove_subscriber(Subscriber& subscriber);
+  void attach_subscriber(Subscriber& subscriber, RecordSink& outlet);
+  void detach_subscriber(Subscriber& subscriber);
+  /// Stops delivery to the subscriber. Its consumer stays connected and receives the messages that its
+  /// connection has taken.
+  void pause_subscriber(Subscriber& subscriber);
+
+  struct Pumped {
+    bool more = false;      ///< consumers could take more now: pump again soon
+    bool progress = false;  ///< messages were delivered or space was freed: waiting producers may try again
+    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
+  };
+  /// Dispatches to all groups and subscribers, a bounded amount. `now` is for acknowledgement deadlines.
+  Pumped pump(SteadyTime now = {});
+
+  /// Pauses or resumes delivery to all consumers, independently of each group's pause. Everything else works.
+  void set_paused(bool paused);
+  [[nodiscard]] bool is_paused() const { return definition_.paused; }
+  /// Moves every cursor behind all stored messages. Messages in flight count as finished. Returns how many
+  /// messages are stored.
+  std::uint64_t pass_over_all();
+
+  /// Returns the next slice for a `read` without a cursor, as RecordReader::next_slice does. Counts damaged
+  /// messages.
+  std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
+                                       CodecSet codecs);
+
+  /// Returns when to call `pump` next: to take back messages, deliver delayed ones, or try to read again.
+  [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
+  /// Returns why consumers wait although there are messages for them: they cannot be read now. Returns null
+  /// if no consumer waits for this reason.
+  [[nodiscard]] const Error* unavailable() const;
+
+  // Cursors, statistics.
+
+  [[nodiscard]] std::optional<Offset> group_committed() const;
+  /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
+  /// addresses. `now` is the log's time, for the age of messages.
+  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
+  [[nodiscard]] protocol::SubscriberStats subscriber_stats(const Subscriber& subscriber) const;
+
+ private:
+  [[nodiscard]] bool waits_for_disk(Timestamp now) const;
+  PublishOutcome make_room_and_append(const OfferedBatch& batch, Timestamp now);
+  PublishOutcome outcome_of(log::AppendOutcome outcome, std::uint32_t records);
+  PublishOutcome no_room_for(std::uint32_t records);
+  bool drop_for(std::size_t bytes);
+  void trim();
+  [[nodiscard]] std::uint64_t already_gone(Offset next) const;
+  [[nodiscard]] std::uint64_t queue_size() const;
+  void count_progress(Offset next);
+
+  TopicDefinition definition_;
+  std::unique_ptr<log::Log> owned_log_;
+  log::Log* const log_ = owned_log_.get();
+  ConsumerGroups groups_;
+  std::vector<std::unique_ptr<Subscriber>> subscribers_;
+  std::size_t attached_subscribers_ = 0;
+  std::size_t first_subscriber_ = 0;  // the one that the next pump begins with
+  SteadyTime subscribers_timer_ = never;
+  Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
+  bool producers_held_ = false;
+  bool held_by_disk_ = false;
+  Timestamp disk_failed_;  // the last failure, while held_by_disk_
+
+  Timestamp since_;
+  std::uint64_t received_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_to_group_ = 0;
+  std::uint64_t sent_to_furthest_ = 0;
+  std::uint64_t deliveries_ = 0;
+  std::uint64_t delivered_bytes_ = 0;
+  std::uint64_t rejected_ = 0;
+  std::uint64_t refused_ = 0;
+  std::uint64_t unclaimed_dropped_ = 0;
+  DamageCount damage_;
+};
+
+}  // namespace lightq::broker

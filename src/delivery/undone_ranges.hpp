@@ -1,0 +1,84 @@
+/// Iterates over a group's unfinished messages in ascending order, without collecting them. Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <queue>
+#include <set>
+#include <vector>
+
+#include "delivery/group_member.hpp"
+#include "delivery/group_standing.hpp"
+#include "delivery/record_sink.hpp"
+#include "delivery/redelivery_queue.hpp"
+
+namespace lightq::broker {
+
+/// Merges the redelivery queue, the members' messages in flight, and the outlets' unsent messages. Each step
+/// costs one search in one of them. So a caller that needs the first few thousand ranges of a million pays
+/// only for these.
+/// Lifetime: the parts outlive this object, and do not change meanwhile.
+class UndoneRanges {
+ public:
+  UndoneRanges(const RedeliveryQueue& returned, const GroupStanding& standing,
+               const std::vector<RecordSink*>& outlets)
+      : returned_(returned), next_front_(standing.fronts.begin()), fronts_end_(standing.fronts.end()) {
+    for (const RecordSink* const outlet : outlets) {
+      for (const Offset offset : outlet->unsent()) unsent_.push_back(offset);
+    }
+    std::sort(unsent_.begin(), unsent_.end());
+    push(returned_.first_behind(Offset{0}), returned_source);
+    push_unsent();
+  }
+
+  /// Returns the next range, ordered by its begin, or nothing at the end.
+  std::optional<OffsetRange> next() {
+    while (next_front_ != fronts_end_ && (heads_.empty() || next_front_->first <= heads_.top().range.begin)) {
+      const GroupMember* const member = next_front_->second;
+      ++next_front_;
+      push_outstanding(*member, Offset{0});
+    }
+    if (heads_.empty()) return std::nullopt;
+    const Head head = heads_.top();
+    heads_.pop();
+    if (head.is_unsent) {
+      push_unsent();
+    } else if (head.member == returned_source) {
+      push(returned_.first_behind(head.range.end), returned_source);
+    } else {
+      push_outstanding(*head.member, head.range.end);
+    }
+    return head.range;
+  }
+
+ private:
+  struct Head {
+    OffsetRange range;
+    const GroupMember* member;
+    bool is_unsent = false;
+    friend bool operator<(const Head& one, const Head& other) { return other.range.begin < one.range.begin; }
+  };
+  static constexpr const GroupMember* returned_source = nullptr;
+
+  void push(const std::optional<OffsetRange>& range, const GroupMember* member) {
+    if (range) heads_.push({*range, member});
+  }
+  void push_outstanding(const GroupMember& member, Offset behind) {
+    if (const auto entry = member.outstanding().first_behind(behind)) push(entry->range, &member);
+  }
+  void push_unsent() {
+    if (unsent_at_ == unsent_.size()) return;
+    const Offset offset = unsent_[unsent_at_++];
+    heads_.push({{offset, offset + 1}, nullptr, true});
+  }
+
+  const RedeliveryQueue& returned_;
+  std::set<GroupStanding::Front>::const_iterator next_front_;
+  std::set<GroupStanding::Front>::const_iterator fronts_end_;
+  std::vector<Offset> unsent_;
+  std::size_t unsent_at_ = 0;
+  std::priority_queue<Head> heads_;  // the lowest begin on top
+};
+
+}  // namespace lightq::broker

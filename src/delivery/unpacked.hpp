@@ -1,0 +1,28 @@
+/// Decompresses batches for consumers that cannot read them, or that take only a part. Layer: delivery.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <lightq/base/batch.hpp>
+#include <lightq/base/result.hpp>
+
+#include "delivery/batch_slice.hpp"
+
+namespace lightq::broker {
+
+/// Returns the batch with readable records, decompressed if needed; see BatchUnpacker. Returns nothing if it
+/// is damaged although its checksum was right.
+/// Lifetime: until the next call of any of these functions on this thread, and no longer than `batch`. Each
+/// thread keeps the last four batches, each of at most limits::compressed_batch_bytes_max.
+/// Errors: limit_reached if there is no memory for it now.
+Result<std::optional<BatchView>> unpacked(const BatchView& batch);
+
+/// Returns the slice's messages in readable records. Results and errors are as for the function above.
+Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice);
+
+/// Returns the length of the longest message in a batch that a client sends, or nothing if it cannot be
+/// decompressed. Throws std::bad_alloc.
+std::optional<std::size_t> longest_message_packed_in(const BatchView& batch);
+
+}  // namespace lightq::broker

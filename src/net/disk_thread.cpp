@@ -1,0 +1,37 @@
+/// Runs disk jobs on a thread. Layer: net.
+#include "net/disk_thread.hpp"
+
+#include <utility>
+
+namespace lightq::broker {
+
+DiskThread::DiskThread() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+DiskThread::~DiskThread() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DiskThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({std::move(job), std::move(done)});
+  }
+  changed_.notify_one();
+}
+
+void DiskThread::work(const std::stop_token& stop) {
+  while (true) {
+    Entry entry;
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
+      entry = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    entry.job->run();
+    entry.done(std::move(entry.job));
+  }
+}
+
+}  // namespace lightq::broker

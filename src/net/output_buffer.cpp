@@ -1,0 +1,160 @@
+/// Buffers output and sends it in clear, encrypted or through shared memory. Layer: net.
+#include "net/output_buffer.hpp"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "admission/memory_reserve.hpp"
+
+namespace lightq::broker {
+
+namespace {
+// From this many sent bytes on, the unsent bytes are moved to the front, if they are not longer than the sent
+// ones.
+constexpr std::size_t compact_from = 32 * limits::KiB;
+// A buffer that a slow peer has made larger than this is freed when it is empty.
+constexpr std::size_t kept_bytes_max = 512 * limits::KiB;
+}  // namespace
+
+OutputBuffer::~OutputBuffer() {
+  wipe_from(0);
+}
+
+std::byte* OutputBuffer::extend(std::size_t bytes) {
+  if (head_ >= compact_from && head_ >= buffered()) {
+    const std::size_t left = bytes_.size() - head_;
+    std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(head_), bytes_.end(), bytes_.begin());
+    wipe_from(left);
+    bytes_.resize(left);
+    head_ = 0;
+  }
+  const std::size_t at = bytes_.size();
+  if (bytes_.capacity() - at < bytes) {
+    const FallibleAllocations fallible;
+    wipes_ ? make_room(bytes) : bytes_.reserve(std::max(at + bytes, 2 * bytes_.capacity()));
+  }
+  bytes_.resize(at + bytes);
+  return bytes_.data() + at;
+}
+
+void OutputBuffer::append(ByteView bytes) {
+  if (!bytes.empty()) std::copy(bytes.begin(), bytes.end(), extend(bytes.size()));
+}
+
+FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
+  if (shared_ != nullptr) return flush_shared(behind);
+  if (sealed_ != nullptr) {
+    if (sealed_->seals_any_bytes()) return flush_sealed(descriptor, behind);
+    append(behind);
+    return flush_sealed(descriptor, {});
+  }
+  while (buffered() + behind.size() > 0) {
+    // Neither part is written to. The cast is needed because iovec has no const pointer.
+    std::array<iovec, 2> parts{
+        {{bytes_.data() + head_, buffered()}, {const_cast<std::byte*>(behind.data()), behind.size()}}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const auto sent = sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return FlushOutcome::broken;
+      append(behind);
+      return FlushOutcome::blocked;
+    }
+    behind = passed_on(static_cast<std::size_t>(sent), behind);
+  }
+  emptied();
+  return FlushOutcome::all_sent;
+}
+
+FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
+  while (buffered() + behind.size() > 0) {
+    if (shared_->ended()) {  // the output is dropped, but the connection stays: its input may be unread
+      behind = passed_on(buffered() + behind.size(), behind);
+      break;
+    }
+    behind = passed_on(shared_->send(ByteView(bytes_).subspan(head_), behind), behind);
+    if (shared_->broken()) return FlushOutcome::broken;
+    if (buffered() + behind.size() == 0 || !shared_->wait_for_room()) continue;
+    append(behind);
+    return FlushOutcome::blocked;
+  }
+  emptied();
+  return FlushOutcome::all_sent;
+}
+
+/// Removes `bytes` sent bytes, first of the buffer and then of `behind`. Returns the rest of `behind`.
+ByteView OutputBuffer::passed_on(std::size_t bytes, ByteView behind) {
+  const std::size_t of_buffered = std::min(bytes, buffered());
+  head_ += of_buffered;
+  sent_total_ += bytes;
+  return behind.subspan(bytes - of_buffered);
+}
+
+FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {
+  while (true) {
+    const ByteView plain = ByteView(bytes_).subspan(head_);
+    head_ += sealed_->seal(plain);
+    if (head_ == bytes_.size()) {
+      emptied();
+      behind = behind.subspan(sealed_->seal(behind));
+    }
+    const ByteView wire = sealed_->waiting();
+    if (wire.empty()) {
+      append(behind);  // nothing can be encrypted yet
+      return FlushOutcome::all_sent;
+    }
+    const auto sent = send(descriptor, wire.data(), wire.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      sent_total_ += sealed_->sent(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      append(behind);
+      return FlushOutcome::blocked;
+    } else if (errno != EINTR) {
+      return FlushOutcome::broken;
+    }
+  }
+}
+
+/// Reserves space for `bytes` more and wipes the old memory. The vector's own growth would free it unwiped.
+void OutputBuffer::make_room(std::size_t bytes) {
+  if (bytes_.capacity() - bytes_.size() >= bytes) return;
+  std::vector<std::byte> larger;
+  larger.reserve(std::max(bytes_.size() + bytes, 2 * bytes_.capacity()));
+  larger.assign(bytes_.begin(), bytes_.end());
+  wipe_from(0);
+  bytes_ = std::move(larger);
+}
+
+void OutputBuffer::wipe_from(std::size_t at) {
+  if (wipes_ && at < bytes_.size()) explicit_bzero(bytes_.data() + at, bytes_.size() - at);
+}
+
+/// Clears the buffer after all its bytes were sent or encrypted.
+void OutputBuffer::emptied() {
+  wipe_from(0);
+  bytes_.clear();
+  head_ = 0;
+  if (bytes_.capacity() > kept_bytes_max) bytes_ = std::vector<std::byte>();  // `= {}` would keep the memory
+}
+
+void OutputBuffer::seal_with(WireCipher& cipher) {
+  sealed_ = std::make_unique<SealedOutput>(cipher);
+  sealed_->append_unsealed(ByteView(bytes_).subspan(head_));
+  emptied();
+}
+
+void OutputBuffer::release_memory() {
+  if (buffered() > 0) return;
+  wipe_from(0);
+  bytes_ = std::vector<std::byte>();
+  if (sealed_ != nullptr) sealed_->release_memory();
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,81 @@
+/// A session's transport through memory that broker and client share. docs/session.md, "Shared memory".
+/// Layer: net.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/session_memory.hpp>
+
+#include "net/emptying_thread.hpp"
+#include "net/shared_wake.hpp"
+
+namespace lightq::broker {
+
+/// Owns the broker's ends of two rings in shared memory, one for each direction. All bytes of the session go
+/// through the rings; the socket only shows the end of the connection, and carries wakes. No call waits.
+/// Thread: the connection's.
+class SharedWire {
+ public:
+  /// `place`: counts the memory against a limit. It is released when the memory has been emptied.
+  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place = {})
+      : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)) {}
+  SharedWire(const SharedWire&) = delete;
+  SharedWire& operator=(const SharedWire&) = delete;
+  /// Empties the memory on another thread. The client may keep it mapped when no limit counts it any more;
+  /// emptied, it takes almost no memory.
+  ~SharedWire() { empty_apart(std::move(rings_), !ended_, std::move(place_)); }
+
+  /// Returns the descriptor that becomes readable once when input or space arrives that this side waits for.
+  /// Returns -1 if the socket becomes readable instead.
+  [[nodiscard]] int descriptor() const { return wake_.of_broker(); }
+  /// Called when the client has closed its socket.
+  void end() { ended_ = true; }
+  /// Returns true if the client has closed its socket. Bytes that it wrote before can still be read.
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// Returns true if the client has written impossible values into the rings' positions.
+  [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
+
+  [[nodiscard]] bool has_input() { return input_bytes() > 0; }
+  /// Returns the number of bytes that can be read.
+  [[nodiscard]] std::size_t input_bytes() { return rings_->reader().available(); }
+  /// Copies input to `to`, without the first `skipped` bytes. Returns how many bytes were copied. They stay
+  /// in the ring until `release`.
+  std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
+    return rings_->reader().copy(to, skipped);
+  }
+  /// Gives the space of the first `bytes` bytes of input back to the client, and wakes it if it waits for
+  /// space. `wipe`: overwrites them first.
+  void release(std::size_t bytes, bool wipe);
+  /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
+  /// has arrived meanwhile.
+  [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
+
+  /// Copies as much of `first` and then of `second` as there is space for, and wakes the client if it waits
+  /// for input. Returns how many bytes were copied.
+  std::size_t send(ByteView first, ByteView second);
+  /// Asks to be woken. Returns true if the descriptor will become readable when there is space; false if
+  /// there is space by now.
+  [[nodiscard]] bool wait_for_room() { return rings_->writer().wait(); }
+  /// Called when the ring is full. Yields the processor if at least 0.5 GB/s were sent since the client was
+  /// woken last. Then the client may be queued behind this thread on the same processor. Without a yield the
+  /// client could wait there for the system's next tick, up to 10 ms. For a client that is slow by itself
+  /// nothing is yielded.
+  void give_way() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::unique_ptr<session::SharedRings> rings_;
+  SharedWake wake_;
+  std::shared_ptr<void> place_;
+  Clock::time_point woken_;       // when the client was woken last
+  std::uint64_t sent_bytes_ = 0;  // sent since woken_
+  bool ended_ = false;
+};
+
+}  // namespace lightq::broker

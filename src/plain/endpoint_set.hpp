@@ -1,0 +1,150 @@
+/// A topic's endpoints: joins, leaves, and the assignment of connections to cursors. Layer: plain.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+
+#include "admission/endpoint_shares.hpp"
+#include "delivery/topic.hpp"
+#include "log/cursor_file.hpp"
+#include "plain/endpoint.hpp"
+#include "plain/leaver.hpp"
+#include "plain/plain_consumer_connection.hpp"
+#include "plain/plain_producer_connection.hpp"
+#include "plain/unopened_endpoints.hpp"
+#include "topic/reactor_context.hpp"
+
+namespace lightq::broker {
+
+/// The result of a join.
+struct OpenedEndpoint {
+  EndpointRecord record;
+  std::string bind_uri;
+  bool is_new = false;
+  std::optional<protocol::Ticket> ticket;  ///< the ticket to connect with; none for raw consumers
+};
+
+/// Owns a topic's endpoints, and the endpoints that could not be opened again. All producers of a transport
+/// share one endpoint. Each `pull` or `sub` join has its own (docs/adr/0004). Thread: the reactor's.
+class EndpointSet final : public EndpointHost, public PlainConsumerHost {
+ public:
+  /// Called when there may be messages to dispatch, or space for producers.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void consumers_changed() = 0;
+    virtual void consumers_writable() = 0;
+  };
+
+  EndpointSet(ReactorContext& context, Topic& topic, PlainProducerHost& inlet_host, Listener& listener)
+      : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
+  ~EndpointSet() override;
+
+  /// Opens an endpoint, or returns the producers' shared one. `holder`: the user of the ticket that is
+  /// issued. `connection_type`: `socket` (raw consumers) only with `pull`, and only if the topic asks for no
+  /// ticket and, over TCP, the broker does not encrypt (else not_supported). Errors: limit_reached,
+  /// not_supported, io_error.
+  Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
+                              protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
+                              const TicketHolder& holder = {});
+  /// Opens an endpoint from the catalogue again, at its old port if that is free. `from`: a subscriber's
+  /// stored position. After an error the endpoint and its cursor are kept, and it is opened as soon as
+  /// possible.
+  Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
+  /// Closes an endpoint. Returns the number of messages that were sent to its consumers. Returns 0 for the
+  /// producers' shared endpoint, which stays open until it is unused. Errors: endpoint_not_found, also for an
+  /// endpoint that `by` may not close.
+  Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by);
+
+  /// Resumes waiting producers, as many as find space. Returns true if all of them did.
+  bool resume_inlets();
+  /// Sends a PONG to waiting producers that check the broker by ZeroMQ heartbeats. `all`: also to those that
+  /// have sent no PING yet. Ends the connections of producers that have disconnected and left nothing to
+  /// read.
+  void tend_held(bool all);
+  /// Ends the connections of users who have lost the right to be connected.
+  void end_unpermitted();
+  /// Closes all endpoints. Releases their ports (PortBook::release). `tell`: reports each endpoint as closed.
+  void close_all(bool tell);
+  /// Closes the endpoint that was evicted from this place, unless a peer has connected meanwhile.
+  void make_room(const EndpointShares::Place& lost);
+  void stop_accepting();
+  /// Returns true if no dispatched message waits in this process.
+  [[nodiscard]] bool all_sent();
+  void release_idle_memory();
+
+  /// Adds the counts and the subscribers' addresses to `stats`.
+  void add_stats(protocol::TopicStats& stats);
+  /// Returns the cursors of subscribers, with the names that they are stored under
+  /// (`subscriber_cursor_name`).
+  [[nodiscard]] std::vector<log::NamedCursor> subscriber_cursors() const;
+  static std::string subscriber_cursor_name(std::uint64_t endpoint_id) {
+    return "sub:" + std::to_string(endpoint_id);
+  }
+
+ private:
+  struct Entry {
+    std::unique_ptr<Endpoint> endpoint;
+    Subscriber* subscriber = nullptr;      // sub: keeps its cursor while no consumer is connected
+    std::uint64_t handed_to_the_gone = 0;  // messages sent to consumers that have disconnected
+  };
+  struct Consumer {
+    Endpoint* endpoint = nullptr;
+    Subscriber* subscriber = nullptr;  // sub, while attached
+  };
+
+  std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) override;
+  std::unique_ptr<PlainConsumerConnection> make_outlet(Endpoint& endpoint, UniqueFd descriptor);
+  void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) override;
+  void endpoint_done(Endpoint& endpoint, const std::string& why) override;
+  void accept_failed(Endpoint& endpoint) override;
+  void endpoint_full(Endpoint& endpoint) override;
+  void consumer_ready(PlainConsumerConnection& outlet) override;
+  void consumer_unready(PlainConsumerConnection& outlet) override;
+  void consumer_writable() override { listener_.consumers_writable(); }
+
+  [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new,
+                                      const TicketHolder& holder) const;
+  Result<ListeningSocket> listen(EndpointRecord& record, bool again, const ConnectionAuthorizer& authorizer);
+  [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
+  [[nodiscard]] std::optional<Error> no_connection_for(const TicketHolder& holder,
+                                                       const Endpoint* shared) const;
+  /// `joined_by`: the user whose join opens it; nothing: it existed before and is opened again.
+  Result<Entry*> open(const EndpointRecord& record, std::optional<TicketHolder> joined_by);
+  Result<void> open_again(const UnopenedEndpoints::One& unopened);
+  Result<std::uint64_t> leave_unopened(const std::string& bind_uri, const Leaver& by);
+  void close_unopened(const UnopenedEndpoints::One& unopened, bool tell);
+  [[nodiscard]] ConnectionAuthorizer gate_for(EndpointRole role) const;
+  Result<Entry*> start(EndpointRecord record, bool again, const ConnectionAuthorizer& authorizer);
+  [[nodiscard]] EndpointShares::Place place_of(const EndpointRecord& record, std::uint64_t user) const;
+  std::optional<Error> take_place(const EndpointRecord& record, std::optional<TicketHolder> joined_by,
+                                  const ConnectionAuthorizer& authorizer);
+  void give_place_back(std::uint64_t id);
+  void say_refused(Limit limit, const Error& why);
+  [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
+  [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
+  [[nodiscard]] std::string name_of(const Endpoint& endpoint) const;
+  void close(std::uint64_t id, bool tell);
+  void consumer_gone(PlainConsumerConnection& outlet);
+  void release_subscriber(Consumer& consumer);
+  [[nodiscard]] bool owns_place(const EndpointRecord& record, std::uint64_t user) const;
+
+  ReactorContext& context_;
+  Topic& topic_;
+  PlainProducerHost& inlet_host_;
+  Listener& listener_;
+  std::map<std::uint64_t, Entry> entries_;  // by endpoint id
+  UnopenedEndpoints unopened_{context_.loop, [this](const auto& unopened) { return open_again(unopened); }};
+  std::unordered_map<PlainConsumerConnection*, Consumer> consumers_;
+  std::size_t resume_turn_ = 0;
+  std::uint64_t refused_connections_ = 0;
+};
+
+}  // namespace lightq::broker

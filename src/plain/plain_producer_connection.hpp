@@ -1,0 +1,90 @@
+/// One producer's connection (its PUSH socket): packs frames into batches of the topic's log. Layer:
+/// endpoint.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "delivery/topic.hpp"
+#include "net/connection.hpp"
+#include "net/large_frame.hpp"
+
+namespace lightq::broker {
+
+/// The services of a topic that an inlet uses. Thread: the reactor's.
+class PlainProducerHost {
+ public:
+  virtual ~PlainProducerHost() = default;
+  /// Returns false if nothing may be read from producers now.
+  [[nodiscard]] virtual bool accepting() const = 0;
+  virtual PublishOutcome publish(BatchBuilder& batch) = 0;
+  /// Called when the batches of one input have been published: dispatches them.
+  virtual void published() = 0;
+  virtual void count_refused(std::uint64_t messages) = 0;
+  [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
+  [[nodiscard]] virtual std::size_t batch_bytes_target() const = 0;
+  /// The batch that is being packed. All inlets of a thread share it; it is empty between two inputs.
+  virtual BatchBuilder& batch() = 0;
+  /// Called when the inlet has stopped reading, until the host calls resume.
+  virtual void inlet_held() = 0;
+};
+
+/// A producer's connection. Its memory is bounded for any input: while the log is full, it keeps at most one
+/// input, and further messages wait in the producer's own socket.
+class PlainProducerConnection final : public Connection {
+ public:
+  PlainProducerConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
+                          PlainProducerHost& host)
+      : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
+
+  [[nodiscard]] bool held() const { return paused(); }
+  /// Publishes the kept batch and reads again. Returns false if there is still no space.
+  bool resume();
+  /// Returns true if the inlet waits for space, the producer has disconnected, and all its input has been
+  /// read and published.
+  [[nodiscard]] bool spent() const {
+    return held() && peer_gone() && pending_ == nullptr && !has_unread_input();
+  }
+
+ protected:
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
+    ZmtpHandshake handshake("PULL", {"PUSH"});
+    handshake.take_bodies_up_to(std::max<std::uint64_t>(host_.message_bytes_max(), zmtp::command_bytes_max));
+    return handshake;
+  }
+  void on_open() override {}
+  [[nodiscard]] bool lives_by_output() const override { return false; }
+  std::size_t consume(std::span<std::byte> bytes) override;
+  std::span<std::byte> large_frame_space() override { return large_.space(); }
+  void large_frame_received(std::size_t bytes) override;
+  [[nodiscard]] std::size_t held_bytes() const override {
+    const std::size_t bytes = pending_ == nullptr ? 0 : pending_->size_bytes();
+    // A batch of small messages is no longer than the leftover of a read, which is not counted either.
+    return bytes > 2 * limits::batch_bytes_target ? bytes : 0;
+  }
+  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
+  void release_large_frame() override { large_.release_memory(); }
+
+ private:
+  /// The next step after one frame.
+  enum class Step { next, wait };
+  Step take_frame(ByteView bytes, std::size_t& at);
+  Step take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header);
+  bool refuse(const zmtp::FrameHeader& header);
+  bool add(ByteView payload);
+  bool publish_batch();
+  void keep_batch();
+  void hold();
+
+  PlainProducerHost& host_;
+  std::unique_ptr<BatchBuilder> pending_;  // a batch that found no space
+  std::uint64_t skip_bytes_ = 0;           // of a refused frame, not received yet
+  bool in_refused_parts_ = false;          // between the parts of a refused message
+  LargeFrame large_;                       // the body of a message
+};
+
+}  // namespace lightq::broker

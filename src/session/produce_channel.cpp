@@ -1,0 +1,253 @@
+/// Checks, stores and confirms a producer's batches. Layer: session.
+#include "session/produce_channel.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <lightq/base/batch.hpp>
+#include <lightq/base/fetch_ahead.hpp>
+#include <lightq/base/random.hpp>
+
+#include "admission/memory_reserve.hpp"
+#include "delivery/unpacked.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using session::ConfirmLevel;
+
+namespace {
+
+constexpr std::size_t unflushed_max = 4096;
+
+/// Returns the level at which "confirmed" means stored as safely as the topic can. For a durable topic that
+/// is synced to disk.
+ConfirmLevel default_level(const TopicRuntime& topic) {
+  return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
+}
+
+}  // namespace
+
+ProduceChannel::ProduceChannel(TopicRuntime& topic, Link& link, std::uint32_t number)
+    : Channel(Kind::produces, number), topic_(&topic), link_(link) {}
+
+ProduceChannel::~ProduceChannel() {
+  ProduceChannel::leave();
+}
+
+void ProduceChannel::leave() {
+  if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_producer(*this);
+}
+
+void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
+  if (topic_ == nullptr) return;
+  if (step == 0) return fetch_ahead(topic_);
+  topic_->fetch_ahead_for_input(step - 1);
+}
+
+Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& client) {
+  level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
+  if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
+  ProducerTable::Opener opener{.user = client.user, .shown = asked.secret};
+  if (client.keeps_secrets) fill_random(opener.fresh.emplace());
+  const auto opened = topic_->open_producer(asked.producer, *this, opener);
+  if (opened.refusal != Code::ok) return opened.refusal;
+  identity_ = opened.producer.identity;
+  if (client.keeps_secrets) secret_ = opened.producer.secret;
+  received_ = told_ = opened.producer.expected;
+  batch_bytes_max_ = std::min(client.batch_bytes_max, topic_->batch_bytes_max());
+  return Code::ok;
+}
+
+void ProduceChannel::admitted() {
+  next_offset_ = topic_->next_offset();
+  link_.channel_opened(*this, {.producer = identity_,
+                               .level = level_,
+                               .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
+                               .message_bytes_max = topic_->message_bytes_max(),
+                               .expected = received_,
+                               .next_offset = next_offset_.value,
+                               .incarnation = topic_->incarnation(),
+                               .secret = secret_});
+  note_unflushed();
+  durable_moved();
+}
+
+void ProduceChannel::note_unflushed() {
+  if (!topic_->is_durable()) return;
+  // While a disk does not respond, the last entry covers everything received since.
+  if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
+  unflushed_.push_back({received_, next_offset_});
+  topic_->await_durable(*this);
+}
+
+void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
+  const BatchView view = BatchView::trusted(body.data());
+  const Sequences sequences{{view.producer_id(), view.producer_epoch()},
+                            view.first_sequence(),
+                            std::max<std::uint32_t>(view.record_count(), 1)};
+  const auto checked = BatchView::check_produced(body);
+  // The header may be damaged too. So the batch is refused, never ignored: it may be the expected one
+  // although its sequence seems unexpected.
+  if (checked.fault) {
+    const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
+    return refuse(expected ? sequences : Sequences{identity_, received_, 1}, Code::corrupt,
+                  "the batch's checksum or form is wrong");
+  }
+  if (refusing_ && sequences.begin != received_) return;
+  if (sequences.count > UINT64_MAX - sequences.begin) return break_off("sequence numbers without an end");
+  if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
+  if (topic_->message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
+  if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
+      !check_packed(view, sequences))
+    return;
+  take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
+}
+
+/// Ends the channel, because the client violates the protocol.
+void ProduceChannel::break_off(const std::string& why) {
+  leave();
+  link_.channel_ended(*this, Code::invalid_frame, why);
+}
+
+/// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
+/// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
+/// Returns false if it is refused.
+bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+  const FallibleAllocations fallible;
+  const auto longest = longest_message_packed_in(batch);
+  if (longest && *longest <= topic_->message_bytes_max()) return true;
+  if (longest) {
+    refuse_too_long(sequences);
+  } else {
+    refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
+  }
+  return false;
+}
+
+void ProduceChannel::take(const Arrived& arrived) {
+  switch (topic_->producers().admit(arrived.sequences)) {
+    case Admission::store: break;
+    case Admission::repeat: return note_progress(true);
+    case Admission::out_of_sequence:
+      return refuse(
+          arrived.sequences, Code::out_of_sequence,
+          arrived.sequences.begin < received_
+              ? "some of these messages are stored already, and others are not: send from `expected` on"
+              : "messages before these are missing");
+    case Admission::fenced:
+      return refuse(arrived.sequences, Code::fenced, "another process has the producer id");
+    case Admission::unknown:
+      leave();
+      return link_.channel_ended(*this, Code::unknown_producer, "the producer has been forgotten");
+  }
+  refusing_ = false;
+  if (!topic_->accepting() || !store(arrived)) hold(arrived);
+}
+
+/// Returns false if there is no space.
+bool ProduceChannel::store(const Arrived& arrived) {
+  switch (topic_->store(arrived.batch, arrived.sequences)) {
+    case PublishOutcome::accepted: stored(arrived); return true;
+    case PublishOutcome::held: return false;
+    case PublishOutcome::refused:
+      refuse(arrived.sequences, Code::too_large, "the batch can never fit the topic");
+      return true;
+    case PublishOutcome::rejected: break;
+  }
+  if (topic_->held_by_disk()) {
+    refuse(arrived.sequences, Code::no_space, "the disk takes nothing");
+  } else {
+    refuse(arrived.sequences, Code::limit_reached, "the topic is full");
+  }
+  return true;
+}
+
+/// Keeps the batch until the topic has space. If there is no memory for it, std::bad_alloc ends the session
+/// before anything has changed.
+void ProduceChannel::hold(const Arrived& arrived) {
+  const FallibleAllocations fallible;
+  held_.assign(arrived.batch.bytes.begin(), arrived.batch.bytes.end());
+  held_batch_ = arrived;
+  held_batch_.batch.bytes = held_;
+  link_.channel_held(*this);
+  topic_->producer_held(*this);
+}
+
+bool ProduceChannel::resume() {
+  if (!held()) return true;
+  if (!topic_->accepting() || !store(held_batch_)) return false;
+  held_ = std::vector<std::byte>();
+  link_.channel_resumed(*this);
+  return true;
+}
+
+void ProduceChannel::stored(const Arrived& arrived) {
+  received_ = arrived.sequences.begin + arrived.sequences.count;
+  next_offset_ = topic_->next_offset();
+  note_unflushed();
+  if (level_ == ConfirmLevel::flushed || arrived.flush) topic_->want_flush();
+  note_progress(false);
+}
+
+bool ProduceChannel::durable_moved() {
+  const Offset durable = topic_->durable_offset();
+  while (!unflushed_.empty() && unflushed_.front().offset <= durable) {
+    flushed_ = unflushed_.front().sequence;
+    unflushed_.pop_front();
+  }
+  note_progress(false);
+  return !unflushed_.empty();
+}
+
+/// Reports a confirm if there is progress. `again`: also without progress, to repeat an earlier confirm.
+void ProduceChannel::note_progress(bool again) {
+  const std::uint64_t reached = level_ == ConfirmLevel::flushed ? flushed_ : received_;
+  if (!again && reached <= told_) return;
+  if (!std::exchange(confirm_due_, true)) link_.confirm_due(*this);
+}
+
+session::Confirm ProduceChannel::take_confirm() {
+  confirm_due_ = false;
+  told_ = level_ == ConfirmLevel::flushed ? flushed_ : received_;
+  return {received_, flushed_, next_offset_.value};
+}
+
+bool ProduceChannel::settled() const {
+  return topic_ == nullptr || (!held() && !confirm_due_ && told_ == received_);
+}
+
+void ProduceChannel::refuse(const Sequences& sequences, Code code, const std::string& why) {
+  refusing_ = true;
+  link_.refuse(*this, {sequences.begin, sequences.begin + sequences.count, received_, code, why});
+}
+
+void ProduceChannel::refuse_too_large(ByteView batch_header) {
+  if (topic_ == nullptr) return;
+  const BatchView view = BatchView::trusted(batch_header.data());
+  const std::uint64_t begin = view.first_sequence();
+  if (refusing_ && begin != received_) return;
+  const std::uint32_t count = std::max<std::uint32_t>(view.record_count(), 1);
+  const bool expected =
+      begin == received_ && count <= UINT64_MAX - received_ && view.producer_id() == identity_.id;
+  if (!expected)
+    return refuse({identity_, received_, 1}, Code::out_of_sequence,
+                  "a batch that is too large, and is not the next one");
+  refuse_too_long({identity_, begin, count});
+}
+
+void ProduceChannel::refuse_too_long(const Sequences& sequences) {
+  topic_->count_too_long(1);
+  refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+}
+
+void ProduceChannel::end(Code code, const std::string& why) {
+  topic_ = nullptr;
+  if (held()) {
+    held_ = std::vector<std::byte>();
+    link_.channel_resumed(*this);
+  }
+  link_.channel_ended(*this, code, why);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,124 @@
+/// A producer of one topic on a session: batches come in, confirms go out. Layer: session.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <lightq/protocol/session_producing.hpp>
+
+#include "session/channel.hpp"
+#include "topic/topic_runtime.hpp"
+
+namespace lightq::broker {
+
+/// Checks a producer's batches, stores them in its topic, and confirms them. docs/session.md, "Producing".
+/// Keeps at most one batch, while the topic has no space. Thread: the reactor's.
+class ProduceChannel final : public Channel, public SessionProducer {
+ public:
+  /// The calls that a channel makes on its owner, ProduceSide.
+  class Link {
+   public:
+    virtual ~Link() = default;
+    /// Reports that the producer may begin.
+    virtual void channel_opened(ProduceChannel& channel, const session::ProduceOpened& answer) = 0;
+    /// Reports that a confirm is due. The owner calls `take_confirm` when the output has space.
+    virtual void confirm_due(ProduceChannel& channel) = 0;
+    virtual void refuse(ProduceChannel& channel, const session::Refuse& refused) = 0;
+    /// Reports that the channel waits for space. The session must not be read until channel_resumed.
+    virtual void channel_held(ProduceChannel& channel) = 0;
+    virtual void channel_resumed(ProduceChannel& channel) = 0;
+    /// Reports that the channel has ended: its topic ended it, or the client violated the protocol. The owner
+    /// destroys it later, not within this call.
+    virtual void channel_ended(ProduceChannel& channel, session::Code code, const std::string& why) = 0;
+  };
+
+  ProduceChannel(TopicRuntime& topic, Link& link, std::uint32_t number);
+  ~ProduceChannel() override;
+
+  /// Returns the topic, or null once it has ended the channel.
+  [[nodiscard]] TopicRuntime* topic() const { return topic_; }
+  void leave() override;
+  void fetch_ahead_for_input(unsigned step) const override;
+
+  /// The properties of the session that the channel needs.
+  struct Client {
+    std::uint64_t user = 0;             ///< TicketHolder::sharer
+    bool keeps_secrets = false;         ///< the client's hello announces it
+    std::uint64_t batch_bytes_max = 0;  ///< the longest batch that the session accepts
+  };
+  /// Opens the producer. Called once, before anything else. Without a refusal, the link later receives the
+  /// channel's opening or its end.
+  session::Code open(const session::ProduceOpen& asked, const Client& client);
+
+  /// Returns memory for the body of the next produce frame, if that is received immediately; see
+  /// Log::place_for_next.
+  std::span<std::byte> place_for_next(std::size_t bytes) {
+    return topic_ == nullptr ? std::span<std::byte>() : topic_->place_for_next(bytes);
+  }
+  /// Handles the body of a produce frame, and overwrites it. Requires: it is at least as long as a batch
+  /// header.
+  void produce(std::span<std::byte> body, bool flush);
+  /// Refuses a batch that is longer than the session accepts. Only its header is given, so its checksum
+  /// cannot be verified.
+  void refuse_too_large(ByteView batch_header);
+  [[nodiscard]] bool held() const override { return !held_.empty(); }
+  [[nodiscard]] std::size_t held_bytes() const override { return held_.capacity(); }
+  /// Returns the next confirm, which the caller sends.
+  session::Confirm take_confirm();
+  /// Returns true if every received batch is confirmed at the channel's level, or refused.
+  [[nodiscard]] bool settled() const override;
+
+  [[nodiscard]] std::uint64_t producer_id() const override { return identity_.id; }
+  [[nodiscard]] bool needs_durable() const override { return level_ == session::ConfirmLevel::flushed; }
+  void admitted() override;
+  bool resume() override;
+  bool durable_moved() override;
+  void end(session::Code code, const std::string& why) override;
+
+ private:
+  /// A received batch on its way to the topic.
+  struct Arrived {
+    OfferedBatch batch;
+    Sequences sequences;
+    bool flush = false;
+  };
+  void break_off(const std::string& why);
+  bool check_packed(const BatchView& batch, const Sequences& sequences);
+  void take(const Arrived& arrived);
+  bool store(const Arrived& arrived);
+  void hold(const Arrived& arrived);
+  void stored(const Arrived& arrived);
+  void note_unflushed();
+  void refuse(const Sequences& sequences, session::Code code, const std::string& why);
+  void refuse_too_long(const Sequences& sequences);
+  void note_progress(bool again);
+
+  /// A pair of positions: when the log is durable up to `offset`, the messages before `sequence` are durable.
+  struct Unflushed {
+    std::uint64_t sequence = 0;
+    Offset offset;
+  };
+
+  TopicRuntime* topic_;
+  Link& link_;
+  session::ProducerIdentity identity_;
+  std::optional<session::ProducerSecret> secret_;  // sent to the client
+  std::uint64_t batch_bytes_max_ = 0;
+  session::ConfirmLevel level_ = session::ConfirmLevel::received;
+  std::uint64_t received_ = 0;  // every sequence number before it is in the log
+  std::uint64_t flushed_ = 0;
+  std::uint64_t told_ = 0;  // confirmed to the client, at the channel's level
+  Offset next_offset_;
+  std::deque<Unflushed> unflushed_;
+  bool refusing_ = false;  // until a batch begins with `received_`
+  bool confirm_due_ = false;
+  Arrived held_batch_;
+  std::vector<std::byte> held_;
+};
+
+}  // namespace lightq::broker

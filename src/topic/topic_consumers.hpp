@@ -1,0 +1,99 @@
+/// The consumers of a topic that are connected over sessions. Layer: topic.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "admission/limit_counts.hpp"
+#include "delivery/session_consumer.hpp"
+#include "delivery/topic.hpp"
+
+namespace lightq::broker {
+
+/// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
+/// Consumers are called back from `pump` and `end`, and may detach during such a call. `acknowledge` calls
+/// SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the reactor's.
+class TopicConsumers {
+ public:
+  /// `durable`: groups survive a restart, so a consumer waits until its new group is on disk.
+  /// `limits_reached`: null if refusals are not counted. Lifetime: `topic` and `limits_reached` outlive this.
+  TopicConsumers(Topic& topic, bool durable, LimitCounts* limits_reached = nullptr)
+      : topic_(topic), durable_(durable), limits_reached_(limits_reached) {}
+
+  /// The reason why a consumer was not opened.
+  struct Refusal {
+    session::Code code = session::Code::ok;  ///< ok: the consumer was opened
+    ConsumerGroups::Crowd crowd =
+        ConsumerGroups::Crowd::groups;  ///< with limit_reached: the limit that was reached
+    friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
+  };
+  /// Opens the group and attaches the consumer. The consumer is admitted by a later `pump`. Opening a
+  /// consumer's own cursor again ends its former consumer as fenced. `owner`: see ConsumerGroups::open.
+  Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
+               std::uint64_t user, std::uint64_t owner);
+  /// Removes the consumer. Its messages in flight are requeued, now or in later turns.
+  void detach(SessionConsumer& consumer);
+  /// Called when the consumer has become writable again.
+  void wake(SessionConsumer& consumer);
+  /// Adds credit. Returns false, and changes nothing, if that is more than the protocol allows.
+  [[nodiscard]] bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
+  /// Acknowledges messages. Ends the consumer, in the next pump, if its messages in flight are then in too
+  /// many ranges. The same holds for `reject` and `extend`.
+  void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
+  void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
+  void extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now);
+  /// Returns true if the consumer has messages with an ack timeout that has not expired.
+  [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const;
+  /// Returns true if the consumer's group has members of other users, or plain consumers.
+  [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
+  /// Moves the cursor of the consumer's group. Returns the offset that is delivered next. Errors: see
+  /// ConsumerGroups::seek.
+  Result<Offset> seek(SessionConsumer& consumer, const session::Place& to);
+  [[nodiscard]] std::size_t connected() const { return attached_.size(); }
+
+  /// Calls `end` of consumers that have to end, admits consumers that need not wait any longer, and
+  /// dispatches messages.
+  Topic::Pumped pump(SteadyTime now);
+  /// Returns true if a consumer waits to be admitted, which may need a save of the cursors.
+  [[nodiscard]] bool waits_for_save() const { return !waiting_.empty(); }
+  /// Called when the save of the cursors has ended, after topic.groups() was told. If it succeeded, the next
+  /// pump admits the consumers that waited for it. If it failed, the next pump ends them.
+  void saved(const Result<void>& result);
+  /// Detaches and ends all consumers.
+  void end(session::Code code, const std::string& why);
+
+ private:
+  struct Attached {
+    ConsumerGroup* group = nullptr;
+    GroupMember* member = nullptr;
+  };
+  struct Condemned {
+    SessionConsumer* consumer;
+    session::Code code;
+    std::string why;
+  };
+
+  Attached* find(SessionConsumer& consumer);
+  void leave(const Attached& attached);
+  void condemn(SessionConsumer& consumer, session::Code code, std::string why);
+  void end_in_pieces(SessionConsumer& consumer, const GroupMember& member);
+  void end_condemned();
+  void admit();
+  template <typename Turn>
+  void in_turn(Turn&& turn);
+  void let_go();
+
+  Topic& topic_;
+  const bool durable_;
+  LimitCounts* const limits_reached_;
+  bool in_turn_ = false;  // consumers are being called, so members must be kept
+  std::unordered_map<SessionConsumer*, Attached> attached_;
+  std::vector<SessionConsumer*> waiting_;  // attached, and not admitted yet
+  std::deque<Condemned> condemned_;        // detached, and `end` not called yet
+  std::deque<Attached> left_;              // detached; their members go after the turn or in a later one
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,196 @@
+/// Opens a topic's storage: the kind of log that its settings ask for, its cursors and its known producers.
+/// Layer: topic.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <lightq/base/random.hpp>
+
+#include "base/log_sink.hpp"
+#include "delivery/durable_producers.hpp"
+#include "delivery/log_lives.hpp"
+#include "delivery/topic_definition.hpp"
+#include "log/cursor_file.hpp"
+#include "log/segment_log.hpp"
+#include "log/write_behind_log.hpp"
+
+namespace lightq::broker {
+
+/// The settings of storage, the same for all topics.
+struct StorageSettings {
+  std::filesystem::path topics_directory;  ///< each topic's files are in a subdirectory named by its id
+  std::uint64_t message_bytes_max = limits::message_bytes_max_default;
+  std::uint64_t disk_free_floor_bytes = 0;
+  std::int64_t flush_interval_ms = 100;
+  std::size_t producers_max = limits::producers_max;  ///< the most producers that a topic remembers
+};
+
+/// The name of the cursor before which everything has been purged, even if the files are not removed yet.
+inline constexpr std::string_view purged_cursor_name = "purged:";
+
+/// Returns the directory of a durable topic's files.
+inline std::filesystem::path topic_directory(const StorageSettings& settings, TopicId topic) {
+  return settings.topics_directory / std::to_string(topic.value);
+}
+
+/// Writes a topic's cursors on the disk's thread. Lifetime: `file` outlives the job.
+class CursorSaveJob final : public log::DiskJob {
+ public:
+  CursorSaveJob(log::CursorFile& file, log::EncodedCursors cursors)
+      : file_(file), cursors_(std::move(cursors)) {}
+  void run() override { result_ = file_.write(std::move(cursors_)); }
+  void finish() override {}
+  /// Returns the result of the write. Requires: `run` has returned.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ private:
+  log::CursorFile& file_;
+  log::EncodedCursors cursors_;
+  Result<void> result_;
+};
+
+/// Writes a topic's known producers on the disk's thread. Lifetime: `file` outlives the job.
+class ProducerSaveJob final : public log::DiskJob {
+ public:
+  ProducerSaveJob(ProducerFile& file, EncodedProducers producers)
+      : file_(file), producers_(std::move(producers)) {}
+  void run() override { result_ = file_.write(std::move(producers_)); }
+  void finish() override {}
+  /// Returns the result of the write. Requires: `run` has returned.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ private:
+  ProducerFile& file_;
+  EncodedProducers producers_;
+  Result<void> result_;
+};
+
+/// Removes a topic's files on the disk's thread.
+class RemovalJob : public log::DiskJob {
+ public:
+  void finish() override {}
+  /// Returns the result of the removal: success also if there were no files. Requires: `run` has returned.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ protected:
+  Result<void> result_;
+};
+
+/// Removes the directory of a topic that could not be opened, with everything in it.
+class DirectoryRemovalJob final : public RemovalJob {
+ public:
+  explicit DirectoryRemovalJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  void run() override;
+
+ private:
+  std::filesystem::path directory_;
+};
+
+/// A topic's log, cursors and known producers. Those of a durable topic are on disk. Owned by the topic.
+/// Move-only. Thread: the reactor's.
+struct TopicStorage {
+  std::unique_ptr<log::Log> log;
+  log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
+  log::WriteBehindLog* write_behind = nullptr;   ///< the same object as `log`; null: not a queue_file topic
+  std::unique_ptr<log::CursorFile> cursor_file;  ///< null: a transient topic
+  std::vector<log::NamedCursor> stored;          ///< the cursors found at the start, sorted by name
+  std::unique_ptr<ProducerFile> producer_file;   ///< null: a transient topic
+  std::unique_ptr<DurableProducers> producers;   ///< never null
+  /// A transient topic gets a random incarnation at every start.
+  LogLives lives{random_number<std::uint64_t>()};
+  std::filesystem::path directory;  ///< empty: a transient topic
+
+  /// Returns true if cursors are stored on disk.
+  [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
+  /// Returns true if the start found the log closed or empty. Then its cursors on disk are durable, too.
+  [[nodiscard]] bool was_closed() const;
+  /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
+  [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
+  /// Returns a job that writes the cursors. Requires: an earlier such job has finished.
+  [[nodiscard]] std::unique_ptr<CursorSaveJob> save_cursors(const std::vector<log::NamedCursor>& cursors);
+  /// Returns a job that writes a snapshot of DurableProducers. The caller passes the result to
+  /// DurableProducers::saved. Requires: an earlier such job has finished.
+  [[nodiscard]] std::unique_ptr<ProducerSaveJob> save_producers(EncodedProducers snapshot);
+  /// Removes the topic's files. Requires: the log still exists. No other function of the log may be called
+  /// afterwards.
+  Result<void> delete_files();
+};
+
+/// Owns a topic's storage. When it is destroyed, it passes the storage to the heir, if there is one.
+struct StorageHolder {
+  using Heir = std::function<void(std::unique_ptr<TopicStorage>)>;
+
+  StorageHolder(std::unique_ptr<TopicStorage> held, Heir to)
+      : storage(std::move(held)), heir(std::move(to)) {}
+  StorageHolder(const StorageHolder&) = delete;
+  StorageHolder& operator=(const StorageHolder&) = delete;
+  ~StorageHolder() {
+    if (heir) heir(std::move(storage));
+  }
+
+  std::unique_ptr<TopicStorage> storage;
+  Heir heir;
+};
+
+/// Removes the files of a topic that is already destroyed.
+class TopicRemovalJob final : public RemovalJob {
+ public:
+  explicit TopicRemovalJob(std::unique_ptr<TopicStorage> storage) : storage_(std::move(storage)) {}
+  void run() override;
+
+ private:
+  std::unique_ptr<TopicStorage> storage_;
+};
+
+/// Opens the storage of topics, and owns the cache of decrypted batches that they share. Lifetime: outlives
+/// every topic. Thread: any.
+class StorageRoom {
+ public:
+  /// `decrypted_bytes_max`: the most bytes of decrypted batches that are cached for all encrypted topics
+  /// together. Lifetime: `storage` and `pool` outlive this.
+  StorageRoom(log::Storage& storage, log::SegmentPool& pool,
+              std::size_t decrypted_bytes_max = limits::decrypted_bytes_total_default)
+      : storage_(storage), pool_(pool), decrypted_(decrypted_bytes_max) {}
+
+  /// Sets the ciphers of topics with `encrypt_at_rest`. Requires: no topic was opened. Lifetime: `ciphers`
+  /// outlives the topics.
+  void encrypt_with(const log::BatchCiphers& ciphers) { ciphers_ = &ciphers; }
+  /// Sets the names of encrypted topics' logs, for errors. Requires: no topic was opened.
+  void name_logs(log::ExpectedLog::Names names) { log_names_ = std::move(names); }
+
+  /// Opens a topic's storage: recovers existing files, or creates new ones. Writes the findings of the
+  /// recovery to the sink. Errors: io_error and no_space (cursors past the log's end cannot be moved back on
+  /// disk); not_supported (there is no key to encrypt with); corrupt (the files are another topic's); those
+  /// of log::SegmentLog::open.
+  Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
+                            LogSink& sink);
+
+ private:
+  Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
+                             const StorageSettings& settings, Timestamp now, LogSink& sink);
+  Result<void> load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
+                            const TopicDefinition& definition, LogSink& sink);
+  static bool begin_life(TopicStorage& opened);
+  static Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+                                  const TopicDefinition& definition, LogSink& sink);
+  static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  /// `found`: the contents of the producer file, or the error of loading it.
+  Result<void> open_producers(TopicStorage& opened, const Result<std::optional<ProducerSnapshot>>& found,
+                              const TopicDefinition& definition, std::size_t producers_max, LogSink& sink);
+
+  log::Storage& storage_;
+  log::SegmentPool& pool_;
+  const log::BatchCiphers* ciphers_ = nullptr;
+  log::ExpectedLog::Names log_names_;
+  log::DecryptedMemory decrypted_;  // the cache of all encrypted topics
+};
+
+}  // namespace lightq::broker

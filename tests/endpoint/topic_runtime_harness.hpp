@@ -1,0 +1,177 @@
+/// A hosted topic on a disk that fails when a test asks for it, and the topic's event loop.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/batches.hpp"
+#include "support/faulty_storage.hpp"
+#include "topic/topic_runtime.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using test::FaultyStorage;
+
+class CountingSink final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) override {
+    errors += level == LogLevel::error ? 1 : 0;
+    lines.emplace_back(line);
+  }
+  int errors = 0;
+  std::vector<std::string> lines;
+};
+
+class FakeProducer final : public SessionProducer {
+ public:
+  explicit FakeProducer(bool durable) : durable_(durable) {}
+  [[nodiscard]] std::uint64_t producer_id() const override { return identity.id; }
+  [[nodiscard]] bool needs_durable() const override { return durable_; }
+  void admitted() override { is_admitted = true; }
+  bool resume() override { return true; }
+  bool durable_moved() override { return false; }
+  void end(Code code, const std::string&) override { ended = code; }
+
+  session::ProducerIdentity identity;
+  bool is_admitted = false;
+  std::optional<Code> ended;
+
+ private:
+  const bool durable_;
+};
+
+class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
+ protected:
+  explicit TopicRuntimeTest(
+      const protocol::TopicSettings& settings = {.broker_type = protocol::BrokerType::file},
+      std::int64_t flush_interval_ms = StorageSettings{}.flush_interval_ms)
+      : settings_of_topic_(settings), flush_interval_ms_(flush_interval_ms) {
+    start();
+    storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
+      const std::lock_guard lock(mutex_);
+      return FaultyStorage::Fault{fails_ && fails_(call, path) ? error_ : 0};
+    };
+  }
+  ~TopicRuntimeTest() override {
+    if (topic == nullptr) return;
+    run_until([this] { return topic->idle_on_disk(); });
+    topic.reset();  // before its event loop
+  }
+  void start() { try_start().value_or_throw(); }
+  Result<void> try_start() {
+    TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
+    const StorageSettings settings{.topics_directory = "/topics", .flush_interval_ms = flush_interval_ms_};
+    auto opened = StorageRoom(storage, *pool).open(definition, settings, now_(), sink);
+    if (!opened) return opened.error();
+    if (on_open) on_open(*opened);
+    topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(opened).value_or_throw());
+    return {};
+  }
+  /// Drops the topic without a clean stop. Only calls that on_call permits reach the disk.
+  void drop() {
+    if (topic != nullptr) {
+      topic->begin_stop(Code::shutting_down);
+      EXPECT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+    }
+    topic.reset();
+    ticking_ = false;
+    pool.emplace(log::SegmentPoolOptions{"/pool"}, storage);
+  }
+  /// Stops the topic, cleanly or not, and starts it again.
+  void restart(bool cleanly) {
+    topic->begin_stop(Code::shutting_down);
+    ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+    if (cleanly) topic->flush_for_stop();
+    topic.reset();
+    ticking_ = false;
+    start();
+  }
+  void tick_wanted(TopicRuntime&) override { ticking_ = true; }
+
+  void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
+  void fail(int error, std::function<bool(FaultyStorage::Call, const std::string&)> which) {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    fails_ = std::move(which);
+  }
+  /// Sets the number of the topic's own user from now on.
+  void set_own_user(std::uint64_t user) { context_.access.set_owner({1}, user); }
+  void put_user(std::uint64_t id) {
+    UserAccess user;
+    user.id = id;
+    context_.access.put_user(std::move(user));
+  }
+  void remove_user(std::uint64_t id) { context_.access.remove_user(id); }
+  void open(FakeProducer& producer, session::ProducerIdentity wanted = {}, std::uint64_t user = 0) {
+    const auto opened = topic->open_producer(wanted, producer, {.user = user});
+    ASSERT_EQ(opened.refusal, Code::ok);
+    producer.identity = opened.producer.identity;
+  }
+  void send(const FakeProducer& producer, std::uint64_t sequence) {
+    auto bytes =
+        test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, sequence, {"message"});
+    ASSERT_EQ(topic->store({bytes, 1, 7}, {producer.identity, sequence, 1}), PublishOutcome::accepted);
+    topic->want_flush();
+    topic->published();
+  }
+  /// Returns the paths of the topic's segment files in their order.
+  std::vector<std::string> segments() {
+    auto paths = storage.paths();
+    std::erase_if(
+        paths, [](const auto& path) { return !path.starts_with("/topics/1/") || !path.ends_with(".seg"); });
+    return paths;
+  }
+  bool run_until(const std::function<bool()>& condition) {
+    const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (EventLoop::Clock::now() >= deadline) return false;
+      turn(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+  /// Runs the loop for `time`, and for at least one turn. A tenth of a second passes for the topic.
+  void turn(std::chrono::microseconds time) {
+    std::stop_source stop;
+    loop_.at(EventLoop::Clock::now() + time, [&] { stop.request_stop(); });
+    loop_.run(stop.get_token());
+    time_us_ += 100'000;
+    if (std::exchange(ticking_, false)) ticking_ = topic->tick();
+  }
+
+  FaultyStorage storage;
+  std::optional<log::SegmentPool> pool{std::in_place, log::SegmentPoolOptions{"/pool"}, storage};
+  CountingSink sink;
+  std::function<void(TopicStorage&)> on_open;  ///< called with the state that a start has found
+  std::unique_ptr<TopicRuntime> topic;
+
+ private:
+  const protocol::TopicSettings settings_of_topic_;
+  const std::int64_t flush_interval_ms_;
+  std::mutex mutex_;
+  std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
+  int error_ = 0;                                                       // guarded by mutex_
+  std::int64_t time_us_ = 1'000'000'000'000;
+  const WallClock now_ = [this] { return Timestamp{time_us_}; };
+  bool ticking_ = false;
+  EventLoop loop_;
+  DiskThread disk_;
+  PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
+  EndpointSettings settings_;
+  std::atomic<std::uint64_t> next_id_ = 1;
+  const TicketKey tickets_{TicketKey::random_bytes()};
+  ReactorContext context_{loop_, disk_, ports_, sink, tickets_, settings_, now_, next_id_, {}, {}, {}};
+};
+
+}  // namespace lightq::broker
