@@ -1,5 +1,5 @@
 /// Opens the administrator's account: a fixed name, and a password that the first start generates. Layer:
-/// control.
+/// access.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 /// Reserves memory for small allocations when the system has none left, and lets large ones fail. Layer:
-/// endpoint.
+/// admission.
 #pragma once
 
 #include <cstddef>

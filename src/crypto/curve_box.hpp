@@ -1,5 +1,5 @@
 /// The boxes of CurveZMQ: authenticated encryption between two keys (Curve25519, XSalsa20, Poly1305). Layer:
-/// endpoint.
+/// crypto.
 #pragma once
 
 #include <array>

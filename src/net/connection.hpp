@@ -1,5 +1,5 @@
 /// One peer of an endpoint: its input and output, and for ZMTP peers the handshake and commands. Layer:
-/// endpoint.
+/// net.
 #pragma once
 
 #include <array>

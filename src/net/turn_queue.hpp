@@ -1,5 +1,5 @@
 /// Bounds, per turn of the event loop, work that is expensive for a reactor and cheap to request. Layer:
-/// endpoint.
+/// net.
 #pragma once
 
 #include <cstddef>

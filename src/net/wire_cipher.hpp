@@ -1,5 +1,5 @@
 /// The interface of a connection's encryption: between its plain bytes and those on the wire. Layer:
-/// endpoint.
+/// net.
 #pragma once
 
 #include <cstddef>

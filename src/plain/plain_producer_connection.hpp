@@ -1,5 +1,5 @@
 /// One producer's connection (its PUSH socket): packs frames into batches of the topic's log. Layer:
-/// endpoint.
+/// plain.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// The handshake with a ZeroMQ peer: greeting, ticket if one is required, socket types, READY. Layer:
-/// endpoint.
+/// zmtp.
 #pragma once
 
 #include <initializer_list>

@@ -10,7 +10,7 @@ LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$|src/base/"),
     ("protocol", r"include/lightq/protocol/|src/protocol/"),
     ("queue", r"include/lightq/queue[a-z_]*\.hpp$|src/queue/"),
-    ("client library", r"include/lightq/"),
+    ("client", r"include/lightq/"),
     ("log", r"src/log/"),
     ("admission", r"src/admission/"),
     ("net", r"src/net/"),
@@ -31,7 +31,7 @@ LAYERS = [
 MAY_INCLUDE = {
     "base": {"base"},
     "protocol": {"base", "protocol"},
-    "client library": {"base", "protocol", "client library"},
+    "client": {"base", "protocol", "client"},
     "log": {"base", "log"},
     "queue": {"base", "log", "queue"},
     "admission": {"base", "protocol", "admission"},
@@ -48,8 +48,8 @@ MAY_INCLUDE = {
                 "logging", "control"},
     "broker": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain",
                "session", "logging", "control", "broker"},
-    "cli": {"base", "protocol", "client library", "log", "queue", "crypto", "cli"},
-    "apps": {"base", "protocol", "client library", "cli", "broker"},
+    "cli": {"base", "protocol", "client", "log", "queue", "crypto", "cli"},
+    "apps": {"base", "protocol", "client", "cli", "broker"},
 }
 
 # The includes that still point upward. This list may only shrink.
@@ -187,6 +187,13 @@ def headless_files(tree):
             yield f"{path}: its first comment does not say its layer"
 
 
+def wrong_layers(tree):
+    for path, text in sources(tree).items():
+        named = re.search(r"\bLayer:(?:\s|///)*([a-z]+)\.", text[:1200])
+        if layer_of(path) and named and named.group(1) != layer_of(path):
+            yield f"{path}: names the layer '{named.group(1)}' and is of layer '{layer_of(path)}'"
+
+
 def machine_paths(tree):
     for path, text in tree.items():
         for number, line in enumerate(text.split("\n"), 1):
@@ -262,5 +269,6 @@ def long_functions(tree):
                 yield f"{path}:{line}: a function of {count} lines, {FUNCTION_LINES_MAX} allowed"
 
 
-RULES = [upward_includes, unneeded_exceptions, full_folders, foreign_includes, impure_layers, long_files, long_functions, headless_files, machine_paths,
+RULES = [upward_includes, unneeded_exceptions, full_folders, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+         machine_paths,
          leftovers, sleeping_tests]
