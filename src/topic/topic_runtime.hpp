@@ -44,7 +44,7 @@ class TopicRuntime final : public EventLoop::Source,
   Result<void> reopen(const EndpointRecord& record);
   [[nodiscard]] protocol::TopicStats stats();
 
-  // Commands of the control socket (hosted_topic_commands.cpp).
+  // Commands of the control socket (topic_runtime_commands.cpp).
 
   using Answered = std::function<void(const Result<std::uint64_t>&)>;
   /// Deletes the group. Calls `answered`, perhaps within this call, when the deletion survives a kill of the

@@ -1,4 +1,4 @@
-/// Tests of the administrator's account and its file: control/admin_account.
+/// Tests of the administrator's account and its file: access/admin_account.
 #include "access/admin_account.hpp"
 
 #include <gmock/gmock.h>

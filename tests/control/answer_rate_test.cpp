@@ -1,4 +1,4 @@
-/// Tests of control/answer_rate: the limit on the bytes of replies per owner.
+/// Tests of admission/answer_rate: the limit on the bytes of replies per owner.
 #include "admission/answer_rate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Tests of control/authenticator: checking passwords outside the control thread.
+/// Tests of access/authenticator: checking passwords outside the control thread.
 #include "access/authenticator.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-/// Tests of compacting the catalogue while it is in use: control/catalogue, control/catalogue_compaction,
-/// control/catalogue_compactor.
+/// Tests of compacting the catalogue while it is in use: catalogue, catalogue_compaction and
+/// catalogue_compactor in control/catalogue.
 #include "control/catalogue/catalogue_compaction.hpp"
 
 #include <gmock/gmock.h>

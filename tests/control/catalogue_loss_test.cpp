@@ -1,5 +1,5 @@
-/// Tests of control/catalogue: a catalogue that has lost records, and the topics that it remembers as
-/// removed.
+/// Tests of control/catalogue/catalogue: a catalogue that has lost records, and the topics that it remembers
+/// as removed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

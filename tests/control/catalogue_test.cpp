@@ -1,4 +1,4 @@
-/// Tests of control/catalogue: restarts and crashes.
+/// Tests of control/catalogue/catalogue: restarts and crashes.
 #include "control/catalogue/catalogue.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-/// Tests of control/command_handler: the effect of each control command.
+/// Tests of control/commands/command_handler: the effect of each control command.
 #include "control/commands/command_handler.hpp"
 
 #include <gmock/gmock.h>

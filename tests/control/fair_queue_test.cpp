@@ -1,4 +1,4 @@
-/// Tests of sharing a bounded queue: control/fair_queue, held_answers.
+/// Tests of sharing a bounded queue: admission/fair_queue, access/delayed_replies.
 #include "admission/fair_queue.hpp"
 
 #include <gmock/gmock.h>

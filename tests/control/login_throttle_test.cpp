@@ -1,5 +1,5 @@
-/// Tests of slowing down password guesses: control/login_throttle, recent_map, request_rate,
-/// endpoint/request_source.
+/// Tests of slowing down password guesses: access/login_throttle, admission/recent_map,
+/// admission/request_rate, net/request_source.
 #include "access/login_throttle.hpp"
 
 #include <gmock/gmock.h>

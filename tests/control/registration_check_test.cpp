@@ -1,4 +1,5 @@
-/// Tests of control/registration_check: which client keys of earlier runs stay registered after a start.
+/// Tests of control/catalogue/registration_check: which client keys of earlier runs stay registered after a
+/// start.
 #include "control/catalogue/registration_check.hpp"
 
 #include <gmock/gmock.h>

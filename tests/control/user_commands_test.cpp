@@ -1,5 +1,5 @@
-/// Tests of users, their grants, and the permissions of commands: control/user_commands,
-/// control/command_handler.
+/// Tests of users, their grants, and the permissions of commands: control/commands/user_commands,
+/// control/commands/command_handler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

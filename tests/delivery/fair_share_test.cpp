@@ -1,4 +1,4 @@
-/// Tests of delivery/fair_share: how much of a shared limit one user may take.
+/// Tests of admission/fair_share: how much of a shared limit one user may take.
 #include "admission/fair_share.hpp"
 
 #include <gtest/gtest.h>

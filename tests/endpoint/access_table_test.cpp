@@ -1,4 +1,4 @@
-/// Tests of endpoint/access_table: which tickets permit which actions.
+/// Tests of access/access_table: which tickets permit which actions.
 #include "access/access_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Tests of endpoint/client_keys: the keys that clients have registered, and the permissions of each.
+/// Tests of access/client_keys: the keys that clients have registered, and the permissions of each.
 #include "access/client_keys.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Tests of endpoints that a start cannot open again: endpoint/endpoint_set_reopening.
+/// Tests of endpoints that a start cannot open again: plain/endpoint_set_reopening.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

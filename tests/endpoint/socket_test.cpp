@@ -1,4 +1,4 @@
-/// Tests of the operating system's sockets: endpoint/socket.
+/// Tests of the operating system's sockets: net/socket.
 #include "net/socket.hpp"
 
 #include <gtest/gtest.h>

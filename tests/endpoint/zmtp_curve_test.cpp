@@ -315,7 +315,7 @@ TEST_F(CurveProofTest, TheGateOfAnEndpointPassesAndNothingIsLeftOfTheProof) {
 }
 
 TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
-  // Gates as gate_of would make them with one mistake each.
+  // Authorizers of an endpoint, each with one mistake.
   auto in_clear = settings();
   in_clear.curve_key = nullptr;
   EXPECT_THAT(proven(authorizer_of(tickets_, now_, in_clear, access_, topic_, grant.role)),
