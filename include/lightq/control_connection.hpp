@@ -59,7 +59,8 @@ class ControlConnection {
   /// fail.
   enum class Absence { waits, fails };
   /// Sends the request and waits for its reply. `timeout` includes the time that other threads' requests
-  /// take. A reply `busy` means that the broker did nothing: sends the request again until the timeout.
+  /// take. After a reply `busy`, with which the broker has done nothing, sends the request again, until the
+  /// timeout.
   ///
   /// Errors:
   /// - The broker's, with its `code` and `description`.
@@ -94,8 +95,8 @@ class ControlConnection {
   }
 
  private:
-  // No broker sends a longer reply. libzmq closes the connection when more arrives, so this bounds its
-  // memory.
+  // No reply of a broker is longer. libzmq closes the connection if a longer message arrives, so the memory
+  // for a reply is bounded.
   static constexpr std::int64_t answer_bytes_max = 65 * std::int64_t{limits::MiB};
 
   /// One request's turn on the socket. Not a timed mutex, because the thread sanitizer does not know those.
@@ -127,7 +128,7 @@ class ControlConnection {
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
       zmq::message_t message = wiped_message(protocol::to_json(request));
-      wipe_registers();  // of the password, which the next calls would otherwise copy onto the stack
+      wipe_registers();  // otherwise later calls would copy the password from there onto the stack
       wipe_stack();
       (void)socket_.send(message, zmq::send_flags::dontwait);
       Result<bool> answered = absence == Absence::fails ? look(deadline) : wait(deadline);
@@ -199,8 +200,8 @@ class ControlConnection {
     monitor_.close();
   }
 
-  /// Waits for a short moment as `wait` does. If there is no reply, also checks whether anything listens at
-  /// the address. Error: also that of why_unreachable.
+  /// Waits as `wait` does, but up to 50 ms. If no reply arrives, checks whether anything listens at the
+  /// address. Errors: those of `wait` and of why_unreachable.
   Result<bool> look(std::chrono::steady_clock::time_point deadline) {
     constexpr Timeout moment{50};
     constexpr Timeout patience{1000};
@@ -227,7 +228,8 @@ class ControlConnection {
     }
   }
 
-  /// Returns the reason why the broker, or libzmq for it, has ended the handshake. libzmq does not try again.
+  /// Returns the error for a handshake that the broker or libzmq has ended. libzmq does not try to connect
+  /// again.
   [[nodiscard]] Error refusal() const {
     const bool other_mechanism = monitor_.value() == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
     const std::string broker = "the broker at " + uri_;

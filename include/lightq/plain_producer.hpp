@@ -31,7 +31,7 @@ namespace lightq::inline v1 {
 /// The result of try_send.
 enum class SendOutcome {
   sent,         ///< ZeroMQ has taken the message
-  would_block,  ///< it does not fit now (perhaps the broker does not read); the message was not taken
+  would_block,  ///< there is no space now, perhaps because the broker does not read; it was not taken
   closed,       ///< the producer is closed, or ZeroMQ refuses the message (send() returns the error)
 };
 
@@ -57,8 +57,9 @@ class PlainProducer {
   PlainProducer(PlainProducer&&) noexcept = default;
   /// Closes the producer that is assigned to, as the destructor does.
   PlainProducer& operator=(PlainProducer&&) noexcept = default;
-  /// Does not wait. Unsent messages leave in the background for up to the options' linger. The destruction of
-  /// the last object that uses the client's ZeroMQ context waits for them, up to the same time.
+  /// Does not wait. libzmq sends unsent messages in the background, for up to the options' linger. The last
+  /// object that uses the client's ZeroMQ context destroys the context, and then waits for these messages, up
+  /// to the same linger.
   ~PlainProducer() = default;
 
   /// Checks that the options are in their ranges. Error: invalid_argument.
@@ -125,9 +126,10 @@ class PlainProducer {
   }
   [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
 
-  /// Closes the producer. Waits up to `linger` until everything sent has passed to the operating system's
-  /// connection to the broker (which is not a confirm). Errors: timeout (some messages did not leave, and are
-  /// dropped). A second call does nothing.
+  /// Closes the producer. Waits up to `linger` until libzmq has passed all messages to the operating system.
+  /// That is no confirm: the broker may not have received them. Errors: timeout (some messages did not leave,
+  /// and are dropped). If the broker has refused the connection: the errors of joining again. A second call
+  /// does nothing.
   Result<void> close(Timeout linger) {
     if (!socket_.is_open()) return {};
     const auto deadline = deadline_after(linger);
@@ -208,10 +210,11 @@ class PlainProducer {
 
   /// Updates the state of the connection and of the unsent messages.
   ///
-  /// libzmq releases the messages that it has for a refused connection only when this thread calls the socket
-  /// after the refusal. It reconnects a tenth of a second after the connection was cut. So messages that are
-  /// released when this function first sees the cut were sent. Nothing more is sent before the next
-  /// connection.
+  /// Forgets messages that libzmq has freed, but only those that it has sent. libzmq also frees the messages
+  /// that it drops, after a refusal. It drops them only when this thread calls the socket after the refusal.
+  /// A refusal comes a tenth of a second after a connection was cut, because libzmq waits so long before it
+  /// reconnects. So all messages that are free when this function first sees the cut were sent. Later ones
+  /// are not forgotten until the next connection.
   void look() {
     socket_.look();
     if (was_connected_ || connections_ != socket_.connections()) unsent_.forget_passed();

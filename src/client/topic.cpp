@@ -9,8 +9,9 @@
 namespace lightq::cli {
 namespace {
 
-/// Ends a command that changes a topic, and returns its exit code. Prints a sentence for people, or for
-/// scripts a document like the broker's reply to `cmd`, with `more` added to it.
+/// Ends a command that changes a topic: prints the result and returns the exit code. Without `--json`, prints
+/// a sentence with `what`. With `--json`, prints an object like the broker's reply to `cmd`, and adds the
+/// fields `more`.
 int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& topic,
          const std::string& what, const std::string& more = "") {
   if (!result) return fail(result.error(), topic);
@@ -18,7 +19,7 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
     if (!common.quiet) say("topic '" + topic + "' " + what);
     return exit_ok;
   }
-  Output out;  // names of topics in the broker need no escapes
+  Output out;  // a topic's name has no character that JSON escapes
   out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"" + more + "}\n");
   return out.end() ? exit_ok : exit_failure;
 }
@@ -83,7 +84,7 @@ int run_topic_control(const Common& common, const TopicControl& control) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   const auto& [what, topic, group] = control;
-  // Names of groups in the broker need no escapes either.
+  // A group's name has no character that JSON escapes.
   const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
   const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
   if (what == What::pause)

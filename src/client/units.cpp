@@ -43,7 +43,8 @@ constexpr std::array<Unit, 4> count_units = {{{"", 1}, {"k", 1e3}, {"m", 1e6}, {
 constexpr std::array<Unit, 6> duration_units = {
     {{"", 1e3}, {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
 
-/// Parses a number of at least 0 with one of `units`, and multiplies them. Returns nothing above 2^63.
+/// Parses a number of at least 0 with one of `units`, and multiplies them. Returns nothing from 9.2e18 on, a
+/// little below 2^63.
 std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const char* const end = text.data() + text.size();

@@ -9,8 +9,8 @@
 
 namespace lightq::cli {
 
-/// Parses bytes: `512`, `1k` and `1kB` (1,000), `1KiB` and `1Ki` (1,024), up to T and Ti, in any case.
-/// Returns nothing for any other text, or beyond 64 bits.
+/// Parses a number of bytes: `512`, `1k` and `1kB` (1,000), `1KiB` and `1Ki` (1,024), up to T and Ti. Upper
+/// and lower case are equal. Returns nothing for any other text, or from 9.2e18 on.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
 /// Parses a count or a rate per second: `1000`, `10k`, `2.5M`, `1G`; also `10k/s`.

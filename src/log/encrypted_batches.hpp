@@ -31,10 +31,11 @@ class EncryptedBatches {
   [[nodiscard]] std::uint64_t key_id() const { return cipher_->key_id(); }
   /// Returns the stamped batch in encrypted form. Lifetime: valid until the next call.
   BatchView encrypt(const BatchView& batch, std::uint32_t mask);
-  /// Returns the batch as it was before encryption, or nothing if it is not encrypted or was not encrypted
-  /// for this place. Lifetime: valid until the next call of decrypt, let_go or forget.
+  /// Returns the batch as it was before encryption, or nothing if it is not encrypted, or was not encrypted
+  /// in this log for its offset. Lifetime: valid until the next call of decrypt, let_go or forget.
   std::optional<BatchView> decrypt(const BatchView& batch, std::uint64_t key_id);
-  /// States that no reader uses the last batch any more: from now on only the cache may keep it.
+  /// Releases the batch that decrypt returned last, because no reader uses it any more. Only the cache may
+  /// keep it from now on.
   void let_go() { last_.reset(); }
   /// Removes all batches of this log from memory.
   void forget();

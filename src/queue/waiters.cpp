@@ -34,7 +34,8 @@ void AsymmetricFence::heavy() const {
   if (expedited_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-// Ensures that either a thread that is about to sleep sees the new value, or its sleep is seen here.
+// Wakes all sleeping threads. A thread that is about to sleep is either counted in sleepers_ here, or sees
+// the new value and does not sleep.
 void WaitedCount::increase() {
   value_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
@@ -48,7 +49,8 @@ void WaitedCount::sleep_while(std::uint32_t seen, const timespec* timeout) const
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Checks again after a wake without a reason, or one that is too late.
+// Checks the value after each wake. A thread may be woken without a reason, or by the late wake of an earlier
+// increase.
 void WaitedCount::wait_while(std::uint32_t seen) const {
   while (value() == seen) sleep_while(seen, nullptr);
 }

@@ -1,5 +1,5 @@
-/// Tests of finding out that connections to an address stay on this machine. To all other addresses, a client
-/// sends no password without encryption.
+/// Tests of `stays_on_machine`: which addresses are reached without leaving this machine. A client without
+/// encryption sends no password to any other address.
 #include <lightq/exposure.hpp>
 
 #include <gtest/gtest.h>

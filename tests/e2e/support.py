@@ -14,7 +14,7 @@ from harness import variable
 from secret_book import Secrets, bytes_of, files_below, secret_file  # noqa: F401
 
 BINARY = variable("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
-# For every program.
+# Options of sanitizers, for the environment of every program that a test starts.
 SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
 SANITIZED = bool(variable("LIGHTQ_SANITIZE"))
 AT_REST = bool(variable("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on disk

@@ -1,5 +1,5 @@
-"""Tests starts of a broker that encrypts its disk: the sources of its key, and logs that mix keys or kinds of
-files."""
+"""Tests the start of a broker with encryption at rest: the sources of its keys, a log with segments under
+several keys, and a log in clear where an encrypted one should be, or the reverse."""
 import contextlib
 import os
 import re
@@ -13,7 +13,7 @@ from log_support import LogFiles, change
 from support import ADMIN, ADMIN_PASSWORD, receive, until
 
 WHO = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-AT_ONCE = 8  # seconds on a busy machine; the command alone may take ten, and a pipe sixty
+AT_ONCE = 8  # seconds, for a busy machine; the broker waits ten for the command, and sixty for a pipe
 
 
 def group_is_gone(leader):
@@ -79,7 +79,7 @@ def test_the_command_gets_none_of_the_brokers_descriptors(make_broker):
                      "--storage-key-command", f"ls -l /proc/$$/fd > {listed}; cat {path}"]
     broker.start()
     targets = set(re.findall(r" -> (.*)", listed.read_text()))
-    # Its standard output, which the shell keeps under another number meanwhile.
+    # The pipe is the command's standard output. The shell keeps it under another number while `ls` runs.
     pipes = {target for target in targets if target.startswith("pipe:")}
     assert targets - pipes == {"/dev/null", str(listed)} and len(pipes) == 1, listed.read_text()
     assert str(broker.directory / "own.log") in descriptors_of(broker.process.pid), "there is one to be had"
@@ -98,7 +98,7 @@ def messages_of(files):
 
 
 def closed(control, topic="t"):
-    """Returns the code and description of the error for which the topic is closed."""
+    """Returns the code and description of the error that requests for the closed topic receive."""
     error = control("stats", topic=topic, **WHO)
     assert error["status"] == "error", error
     return error["code"], error["description"]
@@ -116,7 +116,8 @@ def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, contr
     damaged = files.segments[1]
     change(damaged, 20, lambda byte: byte ^ 1)
     files("repair", "--force")
-    # Only the damaged file of those with the old key stays. Nothing else then shows which key it was.
+    # Moves away all files with the old key except the damaged one, which has lost its key id. Then no file
+    # names the old key.
     aside = [segment for segment in files.segments[:-1] if segment != damaged]
     for segment in aside:
         shutil.move(segment, sealed.directory / segment.name)

@@ -62,7 +62,7 @@ def test_a_password_is_changed_by_an_administrator_and_by_its_user(lightq):
     lightq("user", "password", "ann", variables={**as_user("ann", SECRET), "LIGHTQ_NEW_PASSWORD": OTHER})
     lightq("stats", "t", code=1, variables=as_user("ann", SECRET))
     lightq("stats", "t", variables=as_user("ann", OTHER))
-    # As the administrator, and a line without its end.
+    # The administrator sets it. Standard input has no newline at its end.
     lightq("user", "password", "ann", stdin=SECRET.encode())
     lightq("stats", "t", variables=as_user("ann", SECRET))
 

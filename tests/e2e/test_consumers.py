@@ -1,4 +1,4 @@
-"""Tests consumers that come late, leave, crash, stall, or were never there."""
+"""Tests consumers that come late, leave, crash, stall, or never connect."""
 import signal
 import socket as plain
 import subprocess
@@ -191,7 +191,7 @@ def test_connections_are_counted_as_they_come_and_go(broker, control):
     until(lambda: counts() == (2, 4), lambda: f"2 producers and 4 consumers, have {counts()}")
 
 
-# --- Ten by ten ------------------------------------------------------------------------------------------------------
+# --- Ten producers and ten consumers at the same time ----------------------------------------------------------------
 
 def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(broker, control):
     control.create("t", "queue")
@@ -341,8 +341,8 @@ while True:
 
 
 def test_a_puller_that_stands_still_for_longer_than_its_heartbeats_allow_is_dead(broker, control):
-    """Its socket is open, and its system takes the bytes sent to it. Only the TTL of its PING (RFC 37) shows
-    that it is dead."""
+    """The stopped puller's socket is open, and its system takes the bytes that the broker sends. Only the TTL
+    of the puller's PING (RFC 37) shows that it is dead."""
     control.create("t", "file")
     address = control.join("t", "pull")
     proxy = RecordingProxy(address)

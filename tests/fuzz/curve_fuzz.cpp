@@ -2,7 +2,7 @@
 /// admitted with its own key or not at all, and decrypted bytes are a prefix of the encrypted ones. The
 /// input's first byte chooses the test. 0 sends the input as it is. 1 sends the HELLO and INITIATE of a valid
 /// client, changed by the input. 2 sends frames of a valid client, changed by the input. The second byte is
-/// the length of a piece less one.
+/// one less than the length of a piece.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,13 @@
-/// Fuzz target: the client of a session sends any bytes in any pieces, over either carrier. The broker must
-/// answer or close the connection. The bits of the input's first byte choose the carrier and encryption (TLS
-/// or CURVE). One bit chooses whether the rest is the sent bytes or a description of frames. Described frames
-/// get their length and checksum here. The second byte is the length of a piece less one. With `shared_bit`
-/// the client shares memory instead, and the rest describes its actions in that memory.
+/// Fuzz target: the client of a session sends any bytes in any pieces. The broker must answer or close the
+/// connection. The bits of the input's first byte choose the test:
+///
+/// `in_messages_bit` chooses the carrier: ZeroMQ messages, or else a stream. `encrypted_bit` encrypts, with
+/// CURVE in messages and with TLS in a stream. With `described_bit` the rest of the input describes frames,
+/// which get their length and checksum here. Without it the rest is the bytes to send. With `shared_bit` the
+/// client shares memory over a stream in clear, and the rest describes its actions in that memory. Then
+/// `encrypted_bit` lets the client wake the broker over the socket, and the other bits have no effect.
+///
+/// The second byte is one less than the length of a piece.
 #include <fcntl.h>
 #include <sys/socket.h>
 
@@ -30,7 +35,7 @@ using Bytes = std::vector<std::byte>;
 constexpr unsigned in_messages_bit = 1;
 constexpr unsigned described_bit = 2;
 constexpr unsigned encrypted_bit = 4;
-constexpr unsigned shared_bit = 8;  // without the carrier bit, which is then ignored
+constexpr unsigned shared_bit = 8;  // in_messages_bit and described_bit are ignored then
 
 /// The broker's certificate and key.
 const TlsContext& tls_context() {
@@ -238,9 +243,9 @@ SharedMemory take_given(int peer, std::vector<UniqueFd>& wakes) {
   return SharedMemory::adopt(descriptors[0], shared_sizes.whole()).value_or_throw();
 }
 
-/// Acts in memory that the broker shares, as `does` describes: one byte chooses the action, the next ones are
-/// its arguments. Wakes the broker over the socket, or by descriptors of which it has changed the flags and
-/// counts.
+/// Acts in memory that the broker shares. `does` describes the actions: one byte chooses an action, the next
+/// ones are its arguments. If the broker gives descriptors for waking, first fills their counts and clears
+/// their flags. Sends a byte over the socket after each action.
 void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_socket) {
   session::Hello hello;
   hello.ticket = "a good one";
@@ -278,7 +283,7 @@ void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_soc
         does = does.subspan(count);
     }
     for (std::size_t each = 0; each < 2; ++each) words[each].reader_waits = words[each].writer_waits = 1;
-    line.send(as_byte_view("!"));  // wakes the broker, or has no meaning
+    line.send(as_byte_view("!"));  // wakes the broker; without wakes_by_socket it has no meaning
   }
 }
 

@@ -1,8 +1,8 @@
 /// Fuzz target: any bytes in any pieces are sent to the TLS cipher. The result is an answer, plain bytes that
 /// the peer really sent, or a failure. The input's first byte chooses the meaning of the rest. It is the
 /// peer's bytes from the beginning, or its bytes after a correct handshake. Or it is changes of a correct
-/// handshake, or the actions of a correct peer. The second byte is the length of a piece less one; 255 sends
-/// everything in one piece.
+/// handshake, or the actions of a correct peer. The second byte is one less than the length of a piece; 255
+/// sends everything in one piece.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

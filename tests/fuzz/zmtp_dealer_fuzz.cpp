@@ -1,6 +1,6 @@
 /// Fuzz target: a ZeroMQ peer sends any bytes in any pieces to the client's end of a session. The client
-/// accepts them or ends the session, and the pieces make no difference. The input's first byte is the length
-/// of a piece less one. If the second is odd, a correct handshake comes before the rest.
+/// accepts them or ends the session, and the pieces make no difference. The input's first byte is one less
+/// than the length of a piece. If the second is odd, a correct handshake comes before the rest.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

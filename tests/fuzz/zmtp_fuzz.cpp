@@ -1,7 +1,7 @@
 /// Fuzz target: a peer of a plain endpoint or of the control socket sends any bytes in any pieces. The broker
 /// must answer or close the connection. The input's first byte chooses the kind of connection and the
-/// authorizer: none, one that requires a ticket, or one that admits every peer. The second byte is the length
-/// of a piece less one.
+/// authorizer: none, one that requires a ticket, or one that admits every peer. The second byte is one less
+/// than the length of a piece.
 #include <sys/socket.h>
 
 #include <algorithm>

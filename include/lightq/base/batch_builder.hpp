@@ -17,8 +17,9 @@
 
 namespace lightq::inline v1 {
 
-/// The numbers that let a topic detect a batch that is sent again: the id and epoch of its producer, and the
-/// number of its first message among that producer's. With id 0 the batch has no such identity.
+/// The numbers by which a topic detects a batch that is sent again: the producer's id and epoch, and the
+/// sequence number of the batch's first message. A producer numbers its messages in sequence. A batch with id
+/// 0 has no such identity.
 struct BatchIdentity {
   std::uint64_t producer_id = 0;
   std::uint64_t first_sequence = 0;
@@ -49,9 +50,9 @@ class BatchBuilder {
 
   /// Adds a record. Requires: size_bytes() stays within 4 GiB and record_count() within batch_records_max.
   void add(ByteView payload) { add_in_place(payload.size(), CopyOf{payload}); }
-  /// Adds a record with attributes. The first record and `kinds` determine the attribute kinds of the whole
-  /// batch; `kinds` names those that later records need. Requires: as add without attributes; the attributes
-  /// pass Attributes::check; later records use no other kinds.
+  /// Adds a record with attributes. The first record decides the attribute kinds of the whole batch: its own,
+  /// and those in `kinds`, which later records need. Requires: as add without attributes; the attributes pass
+  /// Attributes::check; later records use no other kinds.
   void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
     add_in_place(payload.size(), CopyOf{payload}, attributes, kinds);
   }
@@ -63,8 +64,9 @@ class BatchBuilder {
     }
   };
 
-  /// Adds a record of which `write(std::span<std::byte>)` writes the payload, `payload_bytes` long, into the
-  /// batch. `write` must not use the builder. If it throws, nothing was added. Requires: as add.
+  /// Adds a record. Calls `write(std::span<std::byte>)` with the place in the batch for the payload, which is
+  /// `payload_bytes` long. `write` must not use the builder. If it throws, nothing was added. Requires: as
+  /// add.
   template <typename Write>
   void add_in_place(std::size_t payload_bytes, Write&& write) {
     if (kinds_.any()) [[unlikely]]
@@ -85,8 +87,8 @@ class BatchBuilder {
     std::forward<Write>(write)(std::span(to, payload_bytes));
     placed(message_bytes);
   }
-  /// Returns the attribute kinds that each record has; for an empty builder, those of the next record are
-  /// still open.
+  /// Returns the attribute kinds that each record of the batch has. In an empty builder the next record
+  /// decides them.
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
   /// Returns false if a message was left out since clear(): its attributes exceeded their limits, or had
   /// kinds that the batch does not have.
@@ -160,7 +162,8 @@ class BatchBuilder {
     const std::size_t end = size_ + record_bytes(message_bytes);
     assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
     if (end > capacity_) grow(end);
-    // Sum while the latest records are still in the cache. The record that is being added has no bytes yet.
+    // Sums while the latest records are still in the cache. Leaves out the record that is being added,
+    // because its bytes are not written yet.
     if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
     std::byte* const record = buffer_.get() + size_;
     store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
@@ -172,7 +175,7 @@ class BatchBuilder {
     message_bytes_ += message_bytes;
   }
 
-  static constexpr std::size_t sum_bytes_min = 3072;  // four times three short lanes of the CRC
+  static constexpr std::size_t sum_bytes_min = 3072;  // four steps of crc32c with three lanes of 256 bytes
   void sum_up_to(std::size_t end) {
     records_crc_ = crc32c({buffer_.get() + summed_, end - summed_}, records_crc_);
     summed_ = end;
@@ -182,8 +185,8 @@ class BatchBuilder {
     void operator()(std::byte* bytes) const { std::free(bytes); }
   };
 
-  // Uses realloc, which neither zeroes memory nor copies memory that was never written. Not inlined: it is
-  // rare, and g++ 12 warns of impossible overflows if it is.
+  // Uses realloc, which neither zeroes memory nor copies memory that was never written. Not inlined, because
+  // calls are rare, and because g++ 12 warns of impossible overflows in the inlined code.
   [[gnu::noinline]] void grow(std::size_t needed) {
     const std::size_t wanted = std::max({needed, 2 * capacity_, std::size_t{4096}});
     auto* moved = static_cast<std::byte*>(std::realloc(buffer_.get(), wanted));
@@ -198,7 +201,7 @@ class BatchBuilder {
   std::size_t size_ = batch_layout::header_bytes;
   std::uint32_t record_count_ = 0;
   std::uint64_t message_bytes_ = 0;
-  std::size_t summed_ = batch_layout::header_bytes;  // the records before it are in records_crc_
+  std::size_t summed_ = batch_layout::header_bytes;  // a position: records_crc_ covers the records before it
   std::uint32_t records_crc_ = 0;
   AttributeKinds kinds_;
   Codec codec_ = Codec::none;

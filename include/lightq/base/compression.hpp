@@ -65,8 +65,9 @@ class Compressor {
 class Decompressor {
  public:
   /// Fills `plain` with the decompressed bytes. Returns false if `packed` is not exactly plain.size() bytes
-  /// in compressed form. Never writes outside `plain`, even if `packed` is malicious. Throws std::bad_alloc,
-  /// without having called a new-handler.
+  /// in compressed form. Never writes outside `plain`, even if `packed` is malicious. Throws std::bad_alloc
+  /// if Zstandard has no memory for its context. Zstandard does not use operator new, so no new-handler was
+  /// called.
   bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
     switch (codec) {
       case Codec::none:
@@ -86,8 +87,9 @@ class Decompressor {
   }
 
  private:
-  /// Returns true if `packed` is one frame of `plain_bytes`. The library itself accepts more than the format
-  /// permits: frames of former versions, several frames, and skippable ones.
+  /// Returns true if `packed` is exactly one Zstandard frame that states `plain_bytes` as its content size.
+  /// The library itself accepts more than the batch format permits: frames of former versions, several
+  /// frames, and skippable ones.
   static bool is_one_frame(ByteView packed, std::size_t plain_bytes) {
     constexpr std::uint32_t magic = 0xFD2FB528;
     return packed.size() >= sizeof magic && load_little_endian<std::uint32_t>(packed.data()) == magic &&

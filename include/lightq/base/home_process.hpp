@@ -1,4 +1,4 @@
-/// Detects that this process is a forked child of the process that opened an object, and so must not use it.
+/// Detects that a forked child uses an object that its parent process opened. The child must not use it.
 /// Layer: base.
 #pragma once
 
@@ -23,7 +23,8 @@ class HomeProcess {
   [[nodiscard]] bool is_here() const { return forks_before_ == forks_.load(std::memory_order_relaxed); }
 
  private:
-  /// Returns how many forks lead to this process, counted from the first call on.
+  /// Returns the generation of this process: 0 in the process that calls this function first, and in each
+  /// forked child one more than in its parent.
   static std::uint32_t count_forks() {
     static const int watched =
         pthread_atfork(nullptr, nullptr, [] { forks_.fetch_add(1, std::memory_order_relaxed); });

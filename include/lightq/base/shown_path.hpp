@@ -7,8 +7,8 @@
 
 namespace lightq::inline v1 {
 
-/// Returns true if `name`, given in place of a file name, may be the secret itself: it contains neither a
-/// slash nor a dot, or it is a key's 64 hexadecimal digits. Thread: any.
+/// Returns true if `name` may be a secret that a user gave in place of the name of its file. Such a name
+/// contains neither a slash nor a dot, or is a key's 64 hexadecimal digits. Thread: any.
 inline bool may_be_secret(std::string_view name) {
   constexpr std::string_view digits = "0123456789abcdefABCDEF";
   constexpr std::size_t key_digits = 64;
@@ -16,8 +16,8 @@ inline bool may_be_secret(std::string_view name) {
   return is_key || name.find_first_of("/.") == std::string_view::npos;
 }
 
-/// Returns the name of a missing file for an error, or a phrase in its place if it may be a secret. Thread:
-/// any.
+/// Returns the text with which an error names a missing file: `name`, or a phrase if `name` may be a secret.
+/// Thread: any.
 inline std::string shown_path(std::string_view name) {
   if (!may_be_secret(name)) return std::string(name);
   return "a file of the name that was given (it is not repeated, since it may be the secret itself)";
