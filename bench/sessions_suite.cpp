@@ -219,8 +219,8 @@ class SessionsRun {
                                {"queue", [=, this] { return session("single", *queue_, plan, {}); }}});
   }
 
-  /// Measures a durable topic of which one group, without consumers, stays behind while a subscriber keeps
-  /// up.
+  /// Measures a durable topic with a group and a subscriber. The group has no consumers and stays behind, the
+  /// subscriber keeps up.
   void lag() {
     StreamPlan plan;
     plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 2 / 1024);

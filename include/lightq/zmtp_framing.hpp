@@ -18,8 +18,8 @@
 namespace lightq::inline v1 {
 
 /// Adds a message header in front of each session frame, without copying the frame. A message is one frame.
-/// The sender may still replace a frame of which nothing was sent; the rest of one that was sent in part must
-/// follow. Does no I/O. For one thread.
+/// The sender may still replace a frame as long as none of its bytes was sent. After the first byte, the rest
+/// of the frame must follow. Does no I/O. For one thread.
 class ZmtpFraming {
  public:
   /// Returns the next parts to send of `frames`, without their first `skipped` bytes. The rest of the frame

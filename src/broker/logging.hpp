@@ -81,9 +81,9 @@ struct LoggingOptions {
 /// (also C1 and those that change the writing direction) and bytes that are not UTF-8. Lines that
 /// RepeatLimiter suppresses are counted by one line with an additional `left_out=COUNT`.
 ///
-/// A writer never waits: one thread per destination writes the lines, of which at most 256 KiB wait. A line
-/// with `lost=COUNT` reports how many were lost since the line before. The destructor writes the waiting
-/// lines, for at most a second. Thread: any.
+/// A writer never waits: one thread per destination writes the lines, and at most 256 KiB of lines wait for
+/// it. A line with `lost=COUNT` reports how many were lost since the line before. The destructor writes the
+/// waiting lines, for at most a second. Thread: any.
 class Logging final : public LogSink {
  public:
   /// Errors: io_error, which names the file.

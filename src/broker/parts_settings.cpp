@@ -56,8 +56,8 @@ ControlLimits control_limits_of(const Config& config) {
           .answers_unread_bytes_total = config.answers_unread_bytes_total};
 }
 
-/// Endpoints use half of the descriptors by default, of which one user may use seven eighths. Together with
-/// the limit here, one user gets less than eight tenths of all.
+/// By default endpoints use half of the descriptors, and one user may use seven eighths of that half. With
+/// the connections that this function permits, one user gets less than eight tenths of all descriptors.
 std::size_t connections_per_user_of(const Config& config) {
   constexpr std::size_t users_that_fill_all = 3;
   return std::min<std::size_t>(config.connections_per_user, part_of_descriptors(users_that_fill_all));

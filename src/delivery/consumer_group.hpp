@@ -73,9 +73,8 @@ class ConsumerGroup {
   /// Returns the consumer of some member, or null if no member has one.
   [[nodiscard]] SessionConsumer* a_consumer() const;
 
-  // Requests of a member. Ranges that are not outstanding on the member are ignored. Each function returns
-  // false, and does not process the remaining ranges, if the outstanding messages would be in too many
-  // ranges.
+  // Requests of a member. Each function ignores ranges that are not in flight on the member. It returns
+  // false, and ignores the remaining ranges, once the member's messages in flight are in too many ranges.
 
   bool acknowledge(GroupMember& member, const session::Acknowledge& acknowledged);
   bool reject(GroupMember& member, const session::Reject& rejected, SteadyTime now);
@@ -102,8 +101,8 @@ class ConsumerGroup {
   /// Takes back messages that were not acknowledged in time. Then delivers to the consumers in turn until
   /// none takes more, the log ends, or about `bytes_max` bytes of records were taken.
   Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now);
-  /// Returns why consumers wait although there are messages for them: these cannot be read now. `pump` tries
-  /// again twice a second (next_timer). Returns null if no consumer waits for this reason.
+  /// Returns the error because of which consumers wait: the messages for them are unavailable. `pump` tries
+  /// to read them again twice a second (next_timer). Returns null if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(SteadyTime now) {
@@ -112,7 +111,8 @@ class ConsumerGroup {
   /// Pauses or resumes the group. While it is paused, `pump` delivers nothing; everything else works.
   void set_paused(bool paused) { paused_ = paused; }
   [[nodiscard]] bool is_paused() const { return paused_; }
-  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones. It may be too early.
+  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones. The call may find
+  /// nothing to do.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
   /// Prefetches memory that a delivery will use; see TopicRuntime.

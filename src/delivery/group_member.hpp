@@ -127,7 +127,7 @@ class GroupMember {
     next_deadline_ = std::max(next_deadline_, not_before_);
     settle();
   }
-  /// Returns when to call `expire` next. It may be too early.
+  /// Returns when to call `expire` next. The call may find nothing to do.
   [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
 
   /// Returns true if the outstanding messages are in more ranges than the member's limit.

@@ -42,7 +42,7 @@ class Subscriber {
     outlet_->flush();
     return handed;
   }
-  /// Returns why the consumer waits although there are messages for it: they cannot be read now. Returns null
+  /// Returns the error because of which the consumer waits: the messages for it are unavailable. Returns null
   /// if it does not wait for this reason.
   [[nodiscard]] const Error* unavailable() const { return attached() ? walk_.unavailable() : nullptr; }
   /// Returns when `pump` tries to read again, or `never` unless messages are unavailable().

@@ -118,7 +118,7 @@ class Topic {
 
   /// Returns when to call `pump` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
-  /// Returns why consumers wait although there are messages for them: they cannot be read now. Returns null
+  /// Returns the error because of which consumers wait: the messages for them are unavailable. Returns null
   /// if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
 

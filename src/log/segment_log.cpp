@@ -156,8 +156,9 @@ Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages
   return begin_writing(*segments_.back(), bytes);
 }
 
-// Removes a clean checkpoint, also from the disk, before the first batch behind it. Otherwise the next start
-// would take the log to end there, and later batches could one day be taken for its continuation.
+// Removes a clean checkpoint, also from the disk, before the first batch is written behind it. Otherwise the
+// next start would end the log at the checkpoint. The batches behind it could later be taken for the log's
+// continuation.
 Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   auto opened = options_.mapped_writes ? active.open_mapped(storage_, options_.views)
                                        : active.open_for_writing(storage_);
@@ -174,8 +175,9 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
 }
 
-// Writes a checkpoint with a larger reservation. Its end is known to be on disk, so that losing a
-// slot loses nothing durable. In a mapped log, which is not synced, it is the log's end, valid in this boot.
+// Writes a checkpoint with a larger reservation. The checkpoint's end is the last synced end, so that losing
+// a slot loses nothing durable. A mapped log is not synced: there the checkpoint has the log's end, and is
+// valid in this boot only.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};
   const bool synced_only = boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
@@ -294,7 +296,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
     static_cast<void>(storage_.unlink(prepared->path));
     return done;
   }
-  // An empty segment that is replaced stays a link in its readers' chain.
+  // A replaced empty segment stays in the chain: its readers find the new segment behind it.
   const std::shared_ptr<SegmentNode> before = segments_.empty() ? nullptr : segments_.back()->node();
   const Timestamp written = segments_.empty() ? Timestamp{} : segments_.back()->written();
   if (replaces) {
@@ -367,8 +369,8 @@ bool SegmentLog::is_above_cap() const {
   return options_.views != nullptr && options_.views->is_above_cap();
 }
 
-// Writes a seal that is valid in this boot only. Until the next sync it spares a recovery the scan, if only
-// the process has ended.
+// Writes a seal that is valid in this boot only. If the process ends before the next sync, and the machine
+// continues, the seal saves a recovery the scan.
 void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
   // Opens a segment that this process has not written to. On failure a later sync seals it, if the file is

@@ -31,18 +31,18 @@ struct SegmentLogOptions {
   std::uint64_t retention_bytes = 0;       ///< at least this many of the newest bytes are kept; 0: all
   std::int64_t retention_ms = 0;           ///< messages are kept at least this long; 0: without a limit
   std::uint64_t retention_messages = 0;    ///< at least this many of the newest messages are kept; 0: all
-  std::int64_t flush_interval_ms = 100;    ///< 0: only flush() makes anything durable
+  std::int64_t flush_interval_ms = 100;    ///< 0: nothing is synced by time
   std::uint64_t disk_free_floor_bytes = 0;
-  bool leaves_others_room = true;  ///< of the space for all logs: SpaceWanted::leaves_room
+  bool leaves_others_room = true;  ///< SpaceWanted::leaves_room of each new segment
   std::uint64_t flush_bytes = 0;   ///< a sync is due once this many bytes are not durable; 0: not by size
   /// Batches are stored into a mapping of the file instead of written. Faster, unless syncs are frequent.
   bool mapped_writes = false;
-  /// With mapped_writes: a disk job maps the next segment and makes its pages present. The first job after
-  /// the segment has begun renames it.
+  /// With mapped_writes: a disk job maps the next segment's file and makes its pages present. The segment
+  /// begins under the name of a prepared file, and the next job renames it.
   bool prefault = false;
-  /// How long after the last job that retired segments newly dropped ones wait, so that one job retires
+  /// The time between two jobs that retire segments. Dropped segments wait for it, so that one job retires
   /// several. They wait less if other work is due, or if there are many of them (16, or as many as the pool
-  /// keeps).
+  /// keeps if that is fewer).
   std::int64_t retire_gather_us = 0;
   /// Provides views for readers on other threads, for which the log then keeps its chain of SegmentNodes.
   /// Null: there are no such readers. Lifetime: must outlive the log.
@@ -96,8 +96,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t held_bytes() const override;
   void trim(Offset /*before*/) override {}
   Result<void> end_segment() override;
-  /// Drops each segment, except the last, that contains nothing at or past `before`. Its successor has to
-  /// begin at `before` or earlier.
+  /// Drops the oldest segment as long as the one after it begins at `before` or earlier. So a dropped segment
+  /// contains nothing at or past `before`, and the last segment stays.
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
   /// See Log::make_room; makes space for a batch of `messages` messages.
@@ -120,8 +120,8 @@ class SegmentLog final : public Log {
   RoomResult room_in_place(std::size_t at_least, std::size_t wanted);
   /// Appends the batch that was written into that space. Requires: its base offset and time are stamped.
   void append_in_place(std::span<std::byte> batch);
-  /// Returns how many more messages the active segment takes; if the next append begins a segment, how many
-  /// that takes.
+  /// Returns how many more messages the active segment takes. If the next append begins a segment, returns
+  /// how many messages that segment takes.
   [[nodiscard]] std::uint64_t messages_left() const;
   /// Keeps retention from dropping anything at or past `hold`.
   void hold(Offset hold) { hold_ = hold; }
@@ -133,8 +133,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t dropped_bytes_max() const {
     return std::max<std::uint64_t>(128 * limits::MiB, 2 * options_.segment_bytes);
   }
-  /// Removes the pool's files, which wait to be recycled by any log. Called when a file stored beside this
-  /// log found the disk full.
+  /// Removes all files of the pool, which wait to be recycled by the logs that dropped them. Called when a
+  /// file stored beside this log found the disk full.
   void free_disk() { pool_.free_disk(); }
   /// Returns the bytes of dropped segments with files that still exist.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
@@ -189,8 +189,8 @@ class SegmentLog final : public Log {
   /// `limit`. If it is the only segment, first begins another with space for `bytes`. Returns false if
   /// nothing could be dropped.
   bool drop_first(Offset limit, std::size_t bytes);
-  /// Gives all files to the pool and removes the directory, for a topic that is deleted. Waits for a running
-  /// job. Requires: only destruction follows.
+  /// Removes all files and the directory, for a topic that is deleted. Gives no file to the pool. Waits for a
+  /// running job. Requires: only destruction follows.
   Result<void> destroy();
 
  private:

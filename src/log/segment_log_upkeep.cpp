@@ -51,8 +51,9 @@ Result<void> SegmentLog::end_segment() {
   return rolled;
 }
 
-// Begins a segment so that those before it can be dropped. Without a batch to store, this frees more space
-// than it takes, so that only a full disk prevents it and no other bound.
+// Begins a segment so that those before it can be dropped. Without a batch to store, the dropped segments
+// free more space than the new one takes. If a bound refuses the new segment then, tries the smallest one,
+// which only a full disk refuses.
 Result<void> SegmentLog::roll_to_drop(std::size_t batch_bytes) {
   auto rolled = roll(batch_bytes);
   const bool lacks_space = !rolled && rolled.error().code == ErrorCode::no_space;
@@ -90,9 +91,9 @@ void SegmentLog::drop_oldest() {
   ++front_number_;
 }
 
-// Returns true if a reader on another thread is in the segment, or can still reach it from its predecessor. A
-// predecessor retired in the same job has a reference, too. All other readers ask this log for the segment,
-// on this thread.
+// Returns true if a reader on another thread reads the segment, or can still reach it from the segment
+// before. `after_another`: the same job retires the segment before, and its reference does not count. All
+// other readers ask this log for the segment, on this thread.
 bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) const {
   if (segment.node == nullptr) return false;
   options_.views->forget(*segment.node);
@@ -101,7 +102,8 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
   return read;
 }
 
-// Keeps no mapping of a log's first, smaller files, because no log asks for such a file again.
+// Keeps the mapping only if the log's next file has the same size. The log asks for none of its first,
+// smaller files again.
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   if (segment.usable_bytes() != next_segment_bytes(0)) stop_writing(segment);
   const bool has_index = !segment.begun_here || segment.index_may_be_stored;

@@ -135,9 +135,9 @@ bool SegmentPool::has_other_names(const std::string& path) {
   return !links || *links > 1;
 }
 
-// If the pool is full, takes a file that can be removed for the new one. A smaller one will do: only a log's
-// first files are small, and a grown log asks for none of that size. Else one that its own log has not asked
-// for in a long time.
+// If the pool is full, takes out a file that can be removed for the new one. Prefers a smaller file: only a
+// log's first files are small, and a grown log requests none of that size. Otherwise takes another log's file
+// of the same size that its log has not requested for long.
 std::optional<SegmentPool::Entry> SegmentPool::take_for_room(std::uint64_t bytes, std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   load_once();
@@ -182,8 +182,8 @@ Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
   return {};
 }
 
-// Makes the removal of the old names durable before the files are recycled. Otherwise a power cut could give
-// a log back a file that has become another log's.
+// Makes the removal of the old names durable before the files are recycled. Otherwise a power cut could
+// restore the old name of a file that another segment uses.
 Result<void> SegmentPool::sync_old_names(const std::vector<Moved>& moved) {
   if (seeded(SeededBug::retired_name_unsynced)) return {};
   std::vector<std::string> synced;
@@ -246,7 +246,8 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
   const Owner owner{incarnation, key_id, recycled, batch_mask};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
-  // The system limits the size of files: the log would then get small ones for ever, which is not wanted.
+  // Returns the error if the system limits the size of files. Otherwise the log would get small files for
+  // ever.
   if (made.error().system_error == EFBIG) return made;
   const std::uint64_t smaller =
       std::max(small_file_bytes, round_up_to_page(segment_header_bytes + wanted.batch_bytes));

@@ -33,10 +33,10 @@ struct SpaceWanted {
   std::uint64_t log_bytes = 0;         ///< bytes that the segment's log has already
   /// The quota's reserve is left for others if the log has more than its part of it.
   bool leaves_room = true;
-  bool beyond_bounds = false;   ///< only a full disk refuses the file, which lets larger files be removed
+  bool beyond_bounds = false;   ///< only a full disk refuses the file; larger ones can be removed then
   SpaceBound* bound = nullptr;  ///< set to the bound that was reached, if there was no space
-  std::size_t batch_bytes = 0;  ///< if only the log's part of a reserve is left, a smaller file with space
-                                ///< for this many bytes will do
+  std::size_t batch_bytes = 0;  ///< if only the log's part of a reserve is left, the log gets a smaller file,
+                                ///< with space for at least this many bytes
 };
 
 struct SegmentPoolOptions {
@@ -106,10 +106,11 @@ class SegmentPool {
 
   /// Returns how many files the pool keeps at most.
   [[nodiscard]] std::size_t files_max() const { return options_.files_max; }
-  /// Adds the files to the pool, in order. A file is removed instead if the pool is full or the file has
-  /// another name; that is a snapshot's, and is never written again. A full pool removes a smaller file for
-  /// it. Each directory that the files leave is synced once. A missing file is no error. Adds the number of
-  /// processed files to `done`. Errors: io_error.
+  /// Adds the files to the pool, in order. A full pool first removes a smaller file, or a file that its log
+  /// has not requested for long. If there is still no space, the new file is removed. A file with another
+  /// name is also removed: a snapshot has it too, so that it is never written again. Each directory that the
+  /// files leave is synced once. A missing file is no error. Adds the number of processed files to `done`.
+  /// Errors: io_error.
   Result<void> retire(std::span<FreeFile> files, std::size_t& done);
   Result<void> retire(FreeFile file) {
     std::size_t done = 0;

@@ -1,4 +1,4 @@
-/// One peer of an endpoint: its input and output, and for ZMTP peers the handshake and commands. Layer:
+/// The connection of one peer: its input and output, and for ZMTP peers the handshake and commands. Layer:
 /// net.
 #pragma once
 
@@ -23,8 +23,9 @@
 
 namespace lightq::broker {
 
-/// A connection of an endpoint. It owns the socket, the buffers and the encryption. Derived classes (inlets
-/// and outlets) define how the connection opens and how an open connection works. Thread: the reactor's.
+/// A connection. It owns the socket, the buffers and the encryption. Derived classes define how the
+/// connection opens and how an open connection works. They are the connections of plain producers (inlets),
+/// plain consumers (outlets), sessions and the control socket. Thread: the reactor's.
 class Connection : public EventLoop::Source, public BufferBudget::Holder {
  public:
   /// The object that keeps the connection. Each event is reported at most once.
@@ -185,12 +186,12 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Sends buffered output as flush_output does, followed by `behind`, straight from its place. Copies only
   /// the bytes of `behind` that the system does not take.
   void flush_output_with(ByteView behind);
-  /// Sends `bytes` immediately, and with them `descriptors`, of which the peer gets copies. Requires: a Unix
-  /// socket, and no buffered output. Returns false if they could not be sent.
+  /// Sends `bytes` immediately, and copies of `descriptors` with them. Requires: a Unix socket, and no
+  /// buffered output. Returns false if they could not be sent.
   bool send_descriptors(ByteView bytes, std::span<const int> descriptors);
-  /// From now on input and output go through shared memory, and the socket only reports the end. `place`:
-  /// counts the memory; released when the memory has been emptied. Requires: a Unix socket without
-  /// encryption, and no buffered output.
+  /// From now on input and output go through shared memory, and the socket only reports the end. `place`
+  /// counts the memory against a limit, and is released once the memory has been emptied (empty_apart).
+  /// Requires: a Unix socket without encryption, and no buffered output.
   void share(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place);
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
   /// Returns the number of the connection's descriptor, for waking the peer. The connection still owns it.

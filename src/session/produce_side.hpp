@@ -21,7 +21,7 @@ class ProduceSide final : private ProduceChannel::Link {
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
-  /// Refuses a batch that is longer than the session accepts, of which only the header was received.
+  /// Refuses a batch that is longer than the session accepts. Only the batch's header was received.
   void on_too_large(const session::FrameHeader& header, ByteView batch_header);
   /// Returns memory in the topic's log for the body that on_produce is called with next. Requires: nothing
   /// else happens before. Returns an empty span if the caller must use its own memory.

@@ -21,8 +21,9 @@
 
 namespace lightq::broker {
 
-/// Runs a topic: owns its storage, delivery state and endpoints, and connects them. A message's path is inlet
-/// → publish → log → pump → outlet. Thread: the reactor's.
+/// Runs a topic: owns its storage, delivery state and endpoints, and connects them. A message's path: inlet
+/// (PlainProducerConnection) → publish → log → pump → outlet (PlainConsumerConnection). Thread: the
+/// reactor's.
 class TopicRuntime final : public EventLoop::Source,
                            private PlainProducerHost,
                            private EndpointSet::Listener {

@@ -15,8 +15,8 @@ def places_in_memory(process, secret):
 
 
 def pieces_in_memory(process, secrets):
-    """Returns those of the secrets of which the whole, the beginning or the end is in memory that the process
-    may write to."""
+    """Returns the secrets that are in memory which the process may write to: the whole secret, its beginning or
+    its end."""
     found = set()
     for whole in writable_memory(process):
         for secret in secrets:
@@ -45,7 +45,7 @@ def writable_memory(process):
 
 
 def touched(pages, first, last):
-    """Yields the ranges between these addresses of which the pages are in memory or swapped out."""
+    """Yields the ranges between these addresses that have their pages in memory or swapped out."""
     pages.seek(first // PAGE_BYTES * 8)
     entries = array.array("Q", pages.read((last - first) // PAGE_BYTES * 8))
     at = first

@@ -110,8 +110,8 @@ class Secrets:
 
     @classmethod
     def absent_from(cls, data, where, tickets=True, file=None):
-        """Fails if `data` contains a secret. Without `tickets` it does not search for tickets, of which there
-        may be thousands. `file` is the name of a file in a data directory: a secret may be in its own
+        """Fails if `data` contains a secret. Without `tickets` it does not search for tickets: there may
+        be thousands. `file` is the name of a file in a data directory: a secret may be in its own
         file."""
         data = data if isinstance(data, bytes) else data.encode()
         for secret in cls.known if tickets else cls.known - Tickets.known:

@@ -123,7 +123,7 @@ def test_four_producers_and_four_consumers_over_kills(broker, control, session, 
             identities[index] = (producer.id, producer.epoch)
             for sequence, batch in unconfirmed[index]:
                 producer.produce(batch, sequence=sequence)
-            if sent[index] == 0:  # the broker may forget an id of which nothing was stored
+            if sent[index] == 0:  # the broker may forget an id without a stored batch
                 producer.produce([b"%d|0|" % index])
                 producer.wait_confirmed()
                 sent[index] = 1

@@ -314,7 +314,7 @@ def test_a_connection_that_breaks_in_the_middle_of_a_record(control):
         producer.produce([b"first"])
         producer.wait_confirmed()
         raw = socket.socket(fileno=os.dup(one.socket.fileno()))
-        raw.sendall(b"\x17\x03\x03\x40\x11" + bytes(1000))  # a record of 16 KiB, of which only a part follows
+        raw.sendall(b"\x17\x03\x03\x40\x11" + bytes(1000))  # a record of 16 KiB; only a part of it follows
         raw.shutdown(socket.SHUT_RDWR)
         raw.close()
     until(lambda: control.stats("t")["publishers_count"] == 0, "its end")

@@ -1,6 +1,6 @@
 /// Fuzz target: checks a batch as a producer may send it, with a correct length and checksum. The result is a
-/// fault, or messages of which the attributes and payloads lie within the batch. A part of such a batch must
-/// be a sound batch again.
+/// fault, or messages with attributes and payloads that lie within the batch. A part of such a batch must be
+/// a sound batch again.
 #include <algorithm>
 #include <array>
 #include <cstdint>

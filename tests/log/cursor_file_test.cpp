@@ -200,7 +200,7 @@ TEST_F(CursorFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
   EXPECT_EQ(*load(), third);
 }
 
-// Files of which none is sound are an error. A power cut during the very first write must not leave that
+// If neither file is sound, reading is an error. A power cut during the very first write must not leave that
 // state.
 TEST_F(CursorFileTest, TheFirstWriteOfAllIsWholeOrNotThere) {
   bool written = false;

@@ -57,7 +57,8 @@ class PassedOnFileTest : public test::ToolFixture {
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
   }
-  /// Fills a few files with another log. Returns the end offset of the segment of which the file is used.
+  /// Fills a few files with another log. Returns the end offset of the segment that gives its file to the log
+  /// under test.
   Offset fill_foreign_file() {
     SegmentLogOptions other = options;
     other.directory = "/topics/2";

@@ -18,7 +18,7 @@ namespace {
 /// The writer's progress, in memory that both processes share.
 struct Said {
   std::atomic<std::uint64_t> opened;      // set to 1 once the queue is open in this round
-  std::atomic<std::uint64_t> begun;       // one past the highest offset of which an append was begun
+  std::atomic<std::uint64_t> begun;       // one past the highest offset that an append was to get
   std::atomic<std::uint64_t> returned;    // one past the last offset that an append returned
   std::atomic<std::uint64_t> durable;     // the highest durable_offset seen
   std::atomic<std::uint64_t> committing;  // the offset that the cursor is about to commit

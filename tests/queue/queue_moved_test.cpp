@@ -1,5 +1,4 @@
-/// Tests a queue of which the directory is moved while the queue is open: nothing may be created at the old
-/// path.
+/// Tests that nothing is created at the old path when the directory of an open queue is moved.
 #include <chrono>
 #include <filesystem>
 #include <thread>

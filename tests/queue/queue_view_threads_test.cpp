@@ -1,5 +1,4 @@
-/// Tests views on threads of their own, beside a writer of which the segments are dropped and recycled all
-/// the time.
+/// Tests views on threads of their own, beside a writer that drops and recycles segments all the time.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -189,7 +188,7 @@ class QueueViewThreadsTest : public QueueTest, public testing::WithParamInterfac
       }
     });
   }
-  /// Starts threads for a view that one thread refreshes and the readers of which are on other threads.
+  /// Starts threads for one view: one thread refreshes it, and its readers are on other threads.
   void start_view_on_many_threads(QueueView& view) {
     const auto readers = std::make_shared<std::atomic<std::size_t>>(ways.size());
     for (const Way way : ways) {

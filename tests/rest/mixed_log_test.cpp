@@ -139,7 +139,7 @@ TEST_F(MixedLogTest, ALogOfOneKindIsNot) {
   }
 }
 
-/// A broker with encryption opens a topic of which the only file was created without encryption and has no
+/// A broker with encryption opens a topic. The topic's only file was created without encryption, and has no
 /// batch.
 TEST_F(MixedLogTest, AFileInClearWithoutABatchIsNone) {
   open();
