@@ -67,6 +67,11 @@ struct RoomInPlace {
 
 /// The log of a durable topic or embedded queue, in segment files.
 ///
+/// A segment's life: its file is *prepared*, new or from the pool. The segment begins at an append and is
+/// *active*. It is *full* when the next segment begins, and gets a *seal*. Retention, `make_room` and
+/// `drop_before` *drop* the oldest segment: the log does not read it any more. A disk job *retires* dropped
+/// segments: it moves their files to the pool, or removes them.
+///
 /// - `appended` means that pwrite returned: the batch is readable, and survives the end of this process.
 /// - `durable_offset` is the end of the messages that an fdatasync has covered. If one fails, the log is
 ///   poisoned: durable_offset stays where it is until the log is opened again. Appends continue, and dropped

@@ -36,7 +36,7 @@ void PortBook::release(std::uint16_t port, const PortUse& had, bool unused) {
   put_to_rest(port, had, unused, Clock::now() + rest_);
 }
 
-/// Lets a port rest, unless it is outside the range: no endpoint will listen on such a port again.
+/// Quarantines a port, unless it is outside the range: no endpoint will listen on such a port again.
 void PortBook::put_to_rest(std::uint16_t port, const PortUse& had, bool unused, Clock::time_point until) {
   if (port == 0 || (range_ && (port < range_->first || port > range_->last))) return;
   resting_.put(port, had, unused, until);
@@ -78,8 +78,8 @@ Result<ListeningSocket> PortBook::listen(const PortUse& use) {
   return std::move(*found);
 }
 
-/// Finds a port for `use`. Prefers a resting port once more than half of all ports are in use or rest. So the
-/// fresh half is left to endpoints that cannot use a resting port.
+/// Finds a port for `use`. Prefers a quarantined port once more than half of all ports are in use or
+/// quarantined. So the fresh half is left to endpoints that cannot use a quarantined port.
 PortBook::Found PortBook::find(const PortUse& use) {
   if (use.role == EndpointRole::produce) {
     if (auto own = listen_at_own(use)) return own;
@@ -129,8 +129,8 @@ PortBook::Found PortBook::listen_at_best(const PortUse& use) {
   return std::nullopt;
 }
 
-/// Listens on a resting port. If another program uses the port now, it begins to rest again, with its use
-/// unknown.
+/// Listens on a quarantined port. If another program uses the port now, its quarantine begins again, with its
+/// use unknown.
 PortBook::Found PortBook::listen_at_resting(std::uint16_t port) {
   auto socket = listen_tcp(host_, port);
   if (socket || socket.error().code == ErrorCode::limit_reached) return socket;

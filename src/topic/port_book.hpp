@@ -1,5 +1,5 @@
-/// Decides which TCP ports endpoints listen on. The port of a closed endpoint rests for a while: a ZeroMQ
-/// client of that endpoint reconnects silently to any program that listens there. Layer: topic.
+/// Decides which TCP ports endpoints listen on. The port of a closed endpoint is quarantined for a while: a
+/// ZeroMQ client of that endpoint reconnects silently to any program that listens there. Layer: topic.
 /// docs/protocol.md, "An endpoint's life".
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace lightq::broker {
 
-/// Keeps which ports are in use, rest, or are reserved for an endpoint of an earlier run. Thread: any.
+/// Records which ports are in use, quarantined, or reserved for an endpoint of an earlier run. Thread: any.
 class PortBook {
  public:
   using Clock = RestingPorts::Clock;
@@ -29,7 +29,7 @@ class PortBook {
   };
 
   /// `host`: a numeric address to listen on. `range`: the ports to use; without it the system chooses.
-  /// `rest`: how long a released port rests; `listen` says when a resting port is used earlier.
+  /// `rest`: how long a released port is quarantined; `listen` says when such a port is used earlier.
   PortBook(std::string host, std::optional<Range> range, std::chrono::milliseconds rest)
       : host_(std::move(host)),
         range_(range),
@@ -43,10 +43,10 @@ class PortBook {
   void count_in(LimitCounts* counts) { counts_ = counts; }
 
   /// Listens on a port for `use`. A producers' endpoint gets the port that the topic's producers had before,
-  /// if it rests. Otherwise a fresh port is preferred, one without an endpoint that does not rest. Once more
-  /// than half of all ports have endpoints or rest, the best resting port is preferred (RestingPorts::best).
-  /// If no port of the preferred kind can be used, the other kind is tried. Errors: limit_reached (no
-  /// descriptor or no port is free), io_error.
+  /// if that is quarantined. Otherwise prefers a fresh port: one that neither has an endpoint nor is
+  /// quarantined. Once fewer than half of all ports are fresh, prefers the best quarantined port
+  /// (RestingPorts::best). If no port of the preferred kind can be used, the other kind is tried. Errors:
+  /// limit_reached (no descriptor or no port is free), io_error.
   Result<ListeningSocket> listen(const PortUse& use);
   /// Reserves the port for an endpoint that will open again. The reservation ends when listen_again gets the
   /// port or finds it in use, or with `release`.
@@ -54,10 +54,10 @@ class PortBook {
   /// Listens on exactly this port, for an endpoint that had it before. Errors: address_in_use, limit_reached,
   /// io_error.
   Result<ListeningSocket> listen_again(std::uint16_t port);
-  /// Called when the port's endpoint has closed: the port rests. `had`: the endpoint's use. `unused`: no
-  /// client was ever connected to it.
+  /// Called when the port's endpoint has closed: quarantines the port. `had`: the endpoint's use. `unused`:
+  /// no client was ever connected to it.
   void release(std::uint16_t port, const PortUse& had, bool unused);
-  /// Lets the port rest until `when`, with its use unknown.
+  /// Quarantines the port until `when`, with its use unknown.
   void rest_until(std::uint16_t port, Clock::time_point when);
 
  private:

@@ -1,4 +1,4 @@
-/// Indexes resting ports by port, by time and by former use. Layer: topic.
+/// Indexes quarantined ports by port, by time and by former use. Layer: topic.
 #include "topic/resting_ports.hpp"
 
 namespace lightq::broker {

@@ -1,4 +1,4 @@
-/// The resting ports: ports of closed endpoints that only certain new endpoints may use. Layer: topic.
+/// The quarantined ports: ports of closed endpoints that only certain new endpoints may use. Layer: topic.
 /// docs/protocol.md, "An endpoint's life".
 #pragma once
 
@@ -27,32 +27,33 @@ struct PortUse {
   bool guarded = false;
 };
 
-/// Keeps which ports rest, until when, and how they were used. Thread: one at a time.
+/// Records which ports are quarantined, until when, and their former use. Thread: one at a time.
 class RestingPorts {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Lets the port rest until `until`, also if it rests already. `had`: its former use. `unused`: no client
-  /// was ever connected to it.
+  /// Quarantines the port until `until`, also if it is quarantined already. `had`: its former use. `unused`:
+  /// no client was ever connected to it.
   void put(std::uint16_t port, const PortUse& had, bool unused, Clock::time_point until);
-  /// Ends the port's rest. Does nothing if it does not rest.
+  /// Ends the port's quarantine. Does nothing if there is none.
   void remove(std::uint16_t port);
-  /// Ends the rest of the ports with an end at or before `now`.
+  /// Ends the quarantines that last until `now` or an earlier time.
   void forget_rested(Clock::time_point now);
   [[nodiscard]] bool contains(std::uint16_t port) const { return by_port_.contains(port); }
   [[nodiscard]] std::size_t size() const { return by_port_.size(); }
 
-  /// Returns the longest rested port that the same topic had, with the same role and connection type.
+  /// Returns a port that the same topic had, with the same role and connection type. If there are several,
+  /// returns the one that has been quarantined longest.
   [[nodiscard]] std::optional<std::uint16_t> own(const PortUse& wanted) const;
-  /// Returns the resting port that suits an endpoint with the use `wanted` best, or nothing if none does. The
-  /// order is:
+  /// Returns the quarantined port that suits an endpoint with the use `wanted` best, or nothing if none does.
+  /// The order is:
   /// 1. for a guarded endpoint, a port that no client was ever connected to;
   /// 2. a port that the same topic had, with the same role and connection type;
   /// 3. a port that the same topic had, with the same connection type and another role;
   /// 4. for a guarded endpoint, any port.
   ///
-  /// Within each step the longest rested port is chosen. Step 3 does no harm: ZeroMQ clients of another role
-  /// are refused, because their socket types do not fit.
+  /// Within each step, returns the port that has been quarantined longest. Step 3 does no harm: ZeroMQ
+  /// clients of another role are refused, because their socket types do not fit.
   [[nodiscard]] std::optional<std::uint16_t> best(const PortUse& wanted) const;
 
  private:

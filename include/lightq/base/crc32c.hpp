@@ -292,7 +292,7 @@ inline std::uint32_t crc32c_join(std::uint32_t first, std::uint32_t second, std:
 /// Copies `bytes` to `to`, and returns their crc32c, computed while they are in the cache. Requires: `to`
 /// does not overlap `bytes`.
 inline std::uint32_t crc32c_copy(std::byte* to, std::span<const std::byte> bytes, std::uint32_t before = 0) {
-  constexpr std::size_t piece_bytes = 4608;  // six times three short lanes
+  constexpr std::size_t piece_bytes = 4608;  // six steps with three lanes of 256 bytes
   for (; bytes.size() > piece_bytes; bytes = bytes.subspan(piece_bytes), to += piece_bytes) {
     std::memcpy(to, bytes.data(), piece_bytes);
     before = crc32c({to, piece_bytes}, before);
