@@ -40,10 +40,10 @@ def bytes_of(path):
 
 class Secrets:
     """Secrets that may be in no output and no file except their own: passwords, tickets, private keys."""
-    known = set()  # of text or bytes
+    known = set()  # each is text or bytes
     ever_known = set()  # also contains those of finished test files
     homes = {}  # the name of the one file in a data directory that may contain the secret
-    bytes_read_max = 1 << 20  # of a file: secrets occur among settings and names, not behind messages
+    bytes_read_max = 1 << 20  # of a file; secrets are among settings and names, not behind messages
 
     @classmethod
     def plant(cls, secret, home=None):

@@ -61,7 +61,7 @@ class Ticket(typing.NamedTuple):
     uri: str
     text: str
     carrier: str = CARRIER
-    options: dict = {}  # of a ZeroMQ socket
+    options: dict = {}  # options for a ZeroMQ socket
     certificate: str = None  # SHA-256; None: no TLS
 
 
@@ -91,7 +91,7 @@ class Message(typing.NamedTuple):
     delivery: int
     time_us: int
     size: int  # attributes and payload
-    said: batch_bytes.Message  # with its attributes
+    said: batch_bytes.Message  # the payload and the attributes
 
 
 class Session:

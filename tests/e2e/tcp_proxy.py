@@ -39,7 +39,7 @@ class RecordingProxy:
                 go.sendall(data)
             go.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # one of the two is gone
+            pass  # one of the two sockets is closed
 
     def seen(self):
         """Returns everything that has passed in either direction."""

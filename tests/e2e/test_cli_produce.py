@@ -10,7 +10,7 @@ from support import DEADLINE, until
 
 
 def test_messages_are_stored_once_and_in_order_though_the_broker_is_killed_again_and_again(lightq):
-    count, kills = 60_000, 4  # so many that a broker's start leaves some to send
+    count, kills = 60_000, 4  # so many messages that some are left to send when the broker has started again
     lightq("topic", "create", "t", "--type", "file")
     producer = lightq.begin("produce", "t", "-n", str(count), "--size", "100", "--rate", "8k")
     for kill in range(kills):

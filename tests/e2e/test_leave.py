@@ -51,8 +51,8 @@ def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(brok
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, end):
-    """The sockets are still open and connect again by themselves. Still, the count in the answer to leave is
-    the last message they receive."""
+    """The sockets stay open and try to connect again by themselves. Still they receive no message beyond the
+    count in the reply to `leave`."""
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     pulled = control.join("t", "pull")
@@ -78,7 +78,7 @@ def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, en
     if end == "kill" and received[0] == b"1":  # the group's cursor is on disk up to a second later
         received = received[1:] + receive(other, 1)
     assert received == [b"2", b"3"], "they are nobody else's"
-    # Both have tried to connect again since, and nothing listens there.
+    # Both sockets have tried to connect again, and nothing listens at their addresses.
     for socket, monitor in events.items():
         while monitor.poll(0):
             assert int.from_bytes(monitor.recv_multipart()[0][:2], "little") == zmq.EVENT_CONNECT_RETRIED
@@ -93,7 +93,7 @@ def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
     ann = add(control, "ann", "consume")
     address = control.join("t", "pull", **ann)
     control.ok("delete_user", **ROOT, user_id="ann")
-    add(control, "ann", "consume")  # another user of this name
+    add(control, "ann", "consume")  # another user with the same name
     control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **ann)
     control.ok("leave", topic="t", bind_uri=address, **ROOT)
 

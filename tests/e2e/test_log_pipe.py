@@ -7,7 +7,7 @@ import pytest
 
 from support import DEADLINE, until
 
-LINES = 2500  # more than fit into the pipe and into the queue for it
+LINES = 2500  # more than fit into the pipe and into the broker's queue of lines for it
 
 
 class FullPipe:

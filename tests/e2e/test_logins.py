@@ -11,8 +11,8 @@ import zmq
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-WAITING = 16  # as many guesses as may wait from an address that is slowed down
-COPIES = 16  # of each guess
+WAITING = 16  # the broker lets so many guesses wait from an address that it slows down
+COPIES = 16  # copies of each guess that the attacker sends
 
 
 class Attacker:
@@ -103,7 +103,7 @@ def test_a_password_that_comes_back_brings_no_ticket_back(make_broker, flags):
     broker = make_broker(*flags)
     control = broker.control()
     control.create("t")
-    control.create("other")  # the same user and password, and this topic stays
+    control.create("other")  # a second topic of the same user and password, which stays
     old = control.join("t", "push")
 
     def refused():

@@ -185,7 +185,7 @@ def test_a_slow_subscriber_loses_counted_and_nobody_else_does(broker, control):
     until(lambda: control.stats("t")["subscribers_count"] == 2, "the handshakes")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=10)
     total = 3000
-    for start in range(0, total, 20):  # in step with the fast one, which is never a ring's length behind
+    for start in range(0, total, 20):  # in step with the fast consumer, which is never a ring's length behind
         for message in numbered(start, 20, 10 * KIB):
             producer.send(message)
         assert [number_of(m) for m in receive_topic(fast, "t", 20)] == list(range(start, start + 20))

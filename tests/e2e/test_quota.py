@@ -46,7 +46,7 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     fill(broker, control, "first")
     assert bytes_of_topics(broker) <= 8 * MIB + MIB  # the segments, and the files beside them
     kept = control.stats("first")["messages_received"]
-    assert kept > 60  # of 65,536 bytes each
+    assert kept > 60  # messages of 65,536 bytes
 
     broker.logged("the last eighth of 8388608 is for those that have little")
     second = fill(broker, control, "second", b"y" * 4096)
@@ -231,7 +231,7 @@ def test_a_topics_endpoints_and_groups_are_bounded_and_no_other_topics(make_brok
     control.create("t")
     control.create("other")
     control.join("t", "push")
-    control.join("t", "push")  # at the same endpoint
+    control.join("t", "push")  # gets the same endpoint
     asked = {"topic": "t", "connection_type": "zmq", "type": "pull", "user_id": USER, "password": PASSWORD}
     control.fails("limit_reached", "join", **asked)
     control.join("other", "pull")

@@ -28,7 +28,7 @@ class World:
         self.is_up, self.stopping, self.failure = True, False, None
         self.produced = [None] * PRODUCERS  # how many messages each has sent in all, once it is done
         self.confirmed = [0] * PRODUCERS
-        self.seen = [set() for _ in range(PRODUCERS)]  # by the members of the group
+        self.seen = [set() for _ in range(PRODUCERS)]  # by producer: the numbers that the group received
         self.redelivered = 0
 
     def notify(self, **changes):

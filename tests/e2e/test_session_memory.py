@@ -127,7 +127,7 @@ def test_all_of_it_is_given_and_comes_back(make_broker):
 
 def connections_gone(control):
     with plain_session(control) as session:
-        return session.share(64 * KIB, 16 * KIB).op == "shared"  # as much as one user may have
+        return session.share(64 * KIB, 16 * KIB).op == "shared"  # all the memory that one user may share
 
 
 def test_who_has_half_of_it_leaves_some_to_others(make_broker):
@@ -151,7 +151,7 @@ def test_what_it_takes_is_bounded(broker, topic):
     with contextlib.ExitStack() as stack:
         sessions = [stack.enter_context(plain_session(topic)) for _ in range(40)]
         shared = [session for session in sessions if session.share(MIB, MIB).op == "shared"]
-        assert len(shared) == 6  # of 16 MiB; the last eighth is for others
+        assert len(shared) == 6  # 2 MiB and 4 KiB each, of 16 MiB; the last eighth is for others
         for session in shared:
             producer = session.producer("t")
             for _ in range(6):
@@ -369,7 +369,7 @@ def test_the_broker_says_goodbye_in_it(broker, topic):
     with shared_session(topic) as session:
         broker.process.terminate()
         assert session.goodbye() == "shutting_down"
-    broker.stop()  # it has ended, or will soon
+    broker.stop()  # the broker has ended, or will soon
 
 
 def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):

@@ -48,7 +48,7 @@ def test_read_brings_as_many_bytes_as_are_asked_for_and_one_message_in_any_case(
 
 @pytest.mark.parametrize("size", [6422, 6423, 6424, 6425])
 def test_reads_that_fill_what_may_wait_are_all_answered(control, session, size):
-    """Ten such messages are as many as may wait for a client, to within a byte or so. The client sends
+    """Ten of these messages fill the bytes that may wait for a client, to within a byte or so. The client sends
     nothing more."""
     control.create("t")
     fill(session, "t", [b"x" * size] * 16, size=1)

@@ -148,7 +148,7 @@ def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
         assert second.present(anns).op == "done"
         assert third.present(anns).code == "limit_reached"
         assert refused_at_hello(anns) == ("limit_reached", "limit_reached")
-        third.producer("t")  # it continues, with its earlier permissions
+        third.producer("t")  # the third session continues, with its earlier permissions
         with Session(bobs):
             assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
         assert refused_at_hello(nobodys) == ("limit_reached", "limit_reached"), "strangers have what one user has"

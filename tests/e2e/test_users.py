@@ -329,7 +329,7 @@ def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier
                 control.ok("set_password", **ROOT, user_id="ann", new_password="another")
             way.is_ended()
             if not kind.endswith("produce"):
-                owners.works()  # others are not affected
+                owners.works()  # another user's client is not affected
     finally:
         control.delete("t")
         control("delete_user", **ROOT, user_id="ann")
@@ -381,7 +381,7 @@ def test_who_tries_many_passwords_at_once_is_busy_and_others_are_not(broker, con
     control.create("t")
     add_ann(control, right("t", "produce"))
     control.ok("stats", topic="t", **ANN)  # from here on the credential is remembered
-    guesses = 320  # more than may wait
+    guesses = 320  # more than the broker lets wait
     attacker = broker.socket(zmq.DEALER, broker.control_uri)
     for number in range(guesses):
         attacker.send_multipart([b"", json.dumps({"cmd": "stats", "topic": "t", "user_id": "ann",
@@ -447,7 +447,7 @@ zmq.Context.instance().term()  # which waits for what has not left
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_broker):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
-    umask = os.umask(0o077)  # for the broker too
+    umask = os.umask(0o077)  # the broker inherits it
     try:
         directory.chmod(0o711)
         broker = make_broker("--ipc-dir", str(directory), control=f"ipc://{directory}/control")

@@ -86,7 +86,7 @@ TEST_F(SegmentGap, IsDamageAsFarAsItIsNotStated) {
 }
 
 TEST_F(SegmentGap, IsDamageWhereWhatItFollowsHasMoreThanIsStated) {
-  make_gap(3);  // states that 3 and 4 are lost, but they are there: another file was lost, or one was added
+  make_gap(3);  // states that 3 and 4 are lost too, but they exist: another file was lost, or one was added
   open();
   EXPECT_EQ(log->recovery().damaged_messages, 5U);
 }

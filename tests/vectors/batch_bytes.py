@@ -12,7 +12,7 @@ class Message(typing.NamedTuple):
     """A message with attributes. A message without attributes may be given as its payload alone."""
     payload: bytes
     key: bytes = b""
-    headers: tuple = ()  # of pairs (name, value)
+    headers: tuple = ()  # pairs (name, value)
     time_us: int = 0
 
 
@@ -23,8 +23,8 @@ class Batch(typing.NamedTuple):
     epoch: int
     sequence: int
     payloads: list
-    messages: list  # of Message
-    sizes: list  # of attributes and payload together
+    messages: list  # a Message for each record
+    sizes: list  # bytes of attributes and payload together, for each record
     codec: int
 
 
