@@ -258,7 +258,7 @@ constexpr Setting table[] = {
     {"endpoint_idle_ms", number, "MS", "an endpoint nobody connects to closes after this (30000)",
      set_ms<&Config::endpoint_idle>},
     {"port_quarantine_ms", number, "MS",
-     "a closed endpoint's port rests for this before another may have it "
+     "no other endpoint gets a closed endpoint's port for this time "
      "(600000)",
      set_ms<&Config::port_rest>},
     {"session_heartbeat_ms", number, "MS",
@@ -270,7 +270,7 @@ constexpr Setting table[] = {
      "plain clients of every topic need no ticket; on loopback only, for clients of 2015 (false)",
      set_boolean<&Config::open_topics>},
     {"encrypt", boolean, "",
-     "encrypt the control socket and data endpoints, and let in nobody who does not (false)",
+     "encrypt the control socket and data endpoints, and refuse clients that do not (false)",
      set_boolean<&Config::encrypt>},
     {"allowed_client_keys", text, "FILE",
      "with encrypt: let clients with the public keys in this file connect to the control socket, and nobody "
@@ -294,8 +294,8 @@ constexpr Setting table[] = {
     {"storage_key_command", text, "COMMAND",
      "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
     {"stop_deadline_ms", number, "MS",
-     "a clean stop waits at most so long for what was handed out to leave; what is not on disk yet is "
-     "written and synced besides (5000)",
+     "a clean stop waits at most so long until delivered messages are sent; it writes and syncs all "
+     "others in addition (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
      "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "
@@ -342,7 +342,7 @@ constexpr Setting table[] = {
      "pieces in which what one consumer has not acknowledged may be, 2 to 16384 (16384)",
      set_limit<&Config::outstanding_ranges_max, limits::outstanding_ranges_max, 2>},
     {"returned_ranges_max", number, "N",
-     "pieces in which a group's messages may wait to be handed out again, 1 to 65536 (65536)",
+     "ranges of a group's messages that may wait for redelivery, 1 to 65536 (65536)",
      set_limit<&Config::returned_ranges_max, limits::returned_ranges_max>},
     {"redelivery_ms_max", number, "MS",
      "how long a consumer may keep a message from its group by a reject or an extend (43200000)",
@@ -373,7 +373,7 @@ constexpr Setting table[] = {
      set_byte_limit<&Config::answers_unread_bytes_max, limits::answers_unread_bytes_max,
                     limits::answers_unread_bytes_pause>},
     {"answers_unread_bytes_total", bytes, "BYTES",
-     "likewise of all clients, and of one address a quarter; from 256KiB (256MiB)",
+     "unread replies of all clients, a quarter of it for one address; from 256KiB (256MiB)",
      set_byte_limit<&Config::answers_unread_bytes_total, any_number, limits::answers_unread_bytes_total_min>},
     {"unfinished_bytes_total", bytes, "BYTES",
      "what large messages may take that have not wholly come or left, from 1MiB (1GiB)",

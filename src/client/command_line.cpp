@@ -97,17 +97,17 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
                            {"file", BrokerType::file},
                            {"direct", BrokerType::direct},
                            {"queue_file", BrokerType::queue_file}},
-                          "queue: in memory (default); file: durable; direct: to whoever is connected; "
-                          "queue_file: in memory, written behind");
+                          "queue: in memory (default); file: on disk; direct: only to connected consumers; "
+                          "queue_file: in memory, written to disk a little later");
   word_option<Overflow>(
       verb, "--overflow", settings.overflow,
       {{"block", Overflow::block}, {"reject", Overflow::reject}, {"drop_oldest", Overflow::drop_oldest}},
       "what happens to a message when the log is full (block: producers wait)");
   unit_option(verb, "--ring-bytes", settings.ring_bytes, parse_size, "memory of a queue (64MiB)", "SIZE");
-  unit_option(verb, "--capacity-bytes", settings.capacity_bytes, parse_size, "files: bytes before overflow",
-              "SIZE");
-  unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size, "files: keep at most so much",
-              "SIZE");
+  unit_option(verb, "--capacity-bytes", settings.capacity_bytes, parse_size,
+              "file, queue_file: bytes before overflow", "SIZE");
+  unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size,
+              "file, queue_file: keep at least the newest so many bytes", "SIZE");
   unit_option(
       verb, "--retention,--retention-ms", settings.retention_ms,
       [](const std::string& text) -> std::optional<std::int64_t> {
@@ -115,14 +115,15 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
         const auto span = parse_duration(bare ? text + "ms" : text);
         return span ? std::optional(span->count()) : std::nullopt;
       },
-      "files: keep at most so long, as 1h or 7d (a bare number is milliseconds)", "TIME");
+      "file, queue_file: keep messages at least so long, as 1h or 7d (a bare number is milliseconds)",
+      "TIME");
   unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
-              "files: keep at most so many", "COUNT");
+              "file, queue_file: keep at least the newest so many messages", "COUNT");
   unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size, "size of one file (128MiB)",
               "SIZE");
   flag(verb, "--open", settings.open, "let anybody join, without credentials");
   flag(verb, "--encrypt-at-rest", settings.encrypt_at_rest,
-       "files: encrypt them, with the broker's storage key");
+       "file, queue_file: encrypt the files with the broker's storage key");
   verb->callback([&parsed, create] {
     parsed.command = [&parsed, create] { return run_topic_create(parsed.common, *create); };
   });
@@ -165,7 +166,7 @@ void add_topic(CLI::App* app, Parsed& parsed) {
     parsed.command = [&parsed, name] { return run_topic_delete(parsed.common, *name); };
   });
   CLI::App* ungroup = add_verb(topic, parsed, "delete-group",
-                               "a pull group that nobody uses any more, so that it "
+                               "a group, or a consumer's own cursor, that is no longer used: it "
                                "no longer holds the log",
                                "  lightq topic delete-group orders default");
   topic_argument(ungroup, *name);
@@ -175,10 +176,10 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   });
   using What = TopicControl::What;
   add_topic_control(topic, parsed, What::pause, "pause",
-                    "hand nothing out until it is resumed; producers and connections go on");
-  add_topic_control(topic, parsed, What::resume, "resume", "hand out again what was paused");
+                    "stop delivery until it is resumed; producers and connections continue");
+  add_topic_control(topic, parsed, What::resume, "resume", "start delivery again");
   add_topic_control(topic, parsed, What::purge, "purge",
-                    "drop every message that is stored; of a group: go on behind the last one");
+                    "drop every stored message; with --group: move its cursor behind the last message");
 }
 
 void add_user(CLI::App* app, Parsed& parsed) {
