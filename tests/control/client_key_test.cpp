@@ -96,6 +96,8 @@ TEST(ClientKeyCatalogue, ARecordThatMakesNoSenseIsReported) {
 }
 
 /// A handler of a broker that encrypts.
+constexpr std::size_t keys_max = 64;  // of a topic
+
 class Encrypting : public ::testing::Test {
  protected:
   Encrypting() {
@@ -114,6 +116,11 @@ class Encrypting : public ::testing::Test {
     request.client_key = key;
     return request;
   }
+  std::unique_ptr<Catalogue> open_for_few_keys() {
+    auto options = room_.options();
+    options.client_keys_per_topic_max = keys_max;
+    return Catalogue::open(room_.path(), options, room_.sink).value_or_throw();
+  }
   void create(bool open) {
     protocol::TopicSettings settings;
     settings.open = open;
@@ -123,7 +130,7 @@ class Encrypting : public ::testing::Test {
 
   EventLoop loop_;
   CatalogueRoom room_;
-  std::unique_ptr<Catalogue> catalogue_ = room_.open();
+  std::unique_ptr<Catalogue> catalogue_ = open_for_few_keys();
   Authenticator authenticator_{loop_, "lightq_admin", Secret(planted::admin_password)};
   test::FakeDataPlane data_plane_{loop_};
   ClientKeys keys_;
@@ -171,7 +178,7 @@ TEST_F(Encrypting, OpenTopicsAndSessionsRegisterNothing) {
 
 TEST_F(Encrypting, WhatTheDataPlaneOpenedIsClosedAgainWhereTheKeyFindsNoRoom) {
   create(false);
-  for (std::size_t i = 0; i < limits::client_keys_per_topic_max; ++i) {
+  for (std::size_t i = 0; i < keys_max; ++i) {
     CurvePublicKey key{};
     key[0] = static_cast<std::byte>(i & 0xFFU);
     key[1] = static_cast<std::byte>(i >> 8U);
@@ -196,7 +203,7 @@ TEST_F(Encrypting, OneUserTakesNoMoreThanHalfOfATopicsKeys) {
     key[2] = static_cast<std::byte>(user & 0xFFU);
     return catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000 + i, {user, 1}});
   };
-  const std::size_t half = limits::client_keys_per_topic_max / 2;
+  const std::size_t half = keys_max / 2;
   for (std::size_t i = 0; i < half + 50; ++i) ASSERT_TRUE(put(i, greedy).ok());
   EXPECT_EQ(catalogue_->state().client_key_count(topic_), half) << "its own that ended first made room";
   EXPECT_TRUE(put(0, 2).ok());
@@ -213,8 +220,7 @@ TEST_F(Encrypting, AKeyThatMadeRoomLetsNobodyInAnyMore) {
     key[1] = static_cast<std::byte>(i >> 8U);
     return ClientKeyRecord{key, grant, now_ms + 1000 + i, {user, 1}};
   };
-  for (std::size_t i = 0; i < limits::client_keys_per_topic_max; ++i)
-    ASSERT_TRUE(catalogue_->put_client_key(record(i)).ok());
+  for (std::size_t i = 0; i < keys_max; ++i) ASSERT_TRUE(catalogue_->put_client_key(record(i)).ok());
   keys_.put(record(0));
   keys_.put(record(1));
   ASSERT_TRUE(std::holds_alternative<protocol::JoinReply>(ask(join(key_of(1)))));
