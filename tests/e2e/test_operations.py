@@ -172,6 +172,7 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     control.ok("create_user", user_id="ann", password="pw", **ADMINS)
     ask("create_user", user_id="ann", password="pw", **ADMINS)
     ask("create_topic", topic="u", broker_type="queue", user_id="ann", password="pw", **ADMINS)
+    ask("create_topic", topic="s", broker_type="file", encrypt_at_rest=True, **ADMINS)  # there is no storage key
     for cmd, fields in {"delete_user": {}, "set_password": {"new_password": "pw"},
                         "grant": {"topic": "*", "rights": ["produce"]},
                         "revoke": {"topic": "*", "rights": ["produce"]}}.items():
