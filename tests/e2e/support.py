@@ -20,6 +20,8 @@ SANITIZED = bool(variable("LIGHTQ_SANITIZE"))
 AT_REST = bool(variable("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on disk
 ADMIN, ADMIN_PASSWORD = "lightq_admin", Secrets.plant("planted-admin-secret-0451")
 USER, PASSWORD = "test_user", Secrets.plant("planted-user-secret-1984")
+# The thread sanitizer keeps several bytes of its own for each byte that a program touches.
+MEMORY_FACTOR = 4 if variable("LIGHTQ_SANITIZE") == "thread" else 1
 DEADLINE = 60 if SANITIZED else 20  # seconds after which anything counts as stuck
 
 

@@ -65,7 +65,7 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
 
 
 def test_several_topics_that_fill_the_quota_keep_no_other_from_it(make_broker):
-    broker = make_broker("--disk-bytes-max", str(32 * MIB), "--min-free-bytes", "0")
+    broker = make_broker("--disk-bytes-max", str(80 * MIB), "--min-free-bytes", "0")
     control = broker.control()
     anns = [f"ann{i}" for i in range(4)]
     for topic in (*anns, "bobs"):
@@ -74,9 +74,9 @@ def test_several_topics_that_fill_the_quota_keep_no_other_from_it(make_broker):
         fill(broker, control, topic)
     assert reached(control) == {"disk_bytes_max": 4}
     push = broker.socket(zmq.PUSH, control.join("bobs", "push"))
-    for _ in range(5):  # however they are batched, their segments fit into a fifth of the last eighth
+    for _ in range(10):  # however they are batched, their segments fit into a fifth of the last eighth
         push.send(b"x" * 65536)
-    until(lambda: control.stats("bobs")["messages_received"] == 5, "another topic's messages")
+    until(lambda: control.stats("bobs")["messages_received"] == 10, "another topic's messages")
 
 
 def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
