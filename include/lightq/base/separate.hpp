@@ -1,0 +1,21 @@
+/// Chooses whether the library's functions are inline in every translation unit, or compiled in one. Layer: base.
+///
+/// By default the library is header-only. A program with many translation units compiles faster if it defines
+/// LIGHTQ_SEPARATE_COMPILATION for all of them, and adds one source file of its own:
+///
+///     #include <lightq/source.hpp>
+///
+/// Thread: the macros have no state. A program must not mix both ways.
+#pragma once
+
+#if defined(LIGHTQ_SEPARATE_COMPILATION)
+#define LIGHTQ_INLINE
+#else
+#define LIGHTQ_INLINE inline
+#endif
+
+/// Defined where a header with declarations must include its definitions: everywhere if the library is
+/// header-only, otherwise only in the source file that includes <lightq/source.hpp>.
+#if !defined(LIGHTQ_SEPARATE_COMPILATION) || defined(LIGHTQ_SOURCE)
+#define LIGHTQ_WITH_DEFINITIONS
+#endif
