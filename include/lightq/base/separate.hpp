@@ -18,4 +18,6 @@
 /// header-only, otherwise only in the source file that includes <lightq/source.hpp>.
 #if !defined(LIGHTQ_SEPARATE_COMPILATION) || defined(LIGHTQ_SOURCE)
 #define LIGHTQ_WITH_DEFINITIONS
+#else
+#define LIGHTQ_WITHOUT_DEFINITIONS
 #endif
