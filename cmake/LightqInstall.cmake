@@ -7,7 +7,8 @@ file(RELATIVE_PATH LIGHTQ_PC_PREFIX /${LIGHTQ_PC_DIR} /)
 string(REGEX REPLACE "/$" "" LIGHTQ_PC_PREFIX "${LIGHTQ_PC_PREFIX}")
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lightq DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "source.cpp")
+        FILES_MATCHING PATTERN "*.hpp")
+install(FILES ${PROJECT_SOURCE_DIR}/src/compiled/source.cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq COMPONENT client)
 install(TARGETS lightq_client lightq_separate EXPORT lightq-targets)
 install(EXPORT lightq-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_PACKAGE_DIR} COMPONENT client)
 

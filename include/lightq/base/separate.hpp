@@ -1,4 +1,5 @@
-/// Chooses whether the library's functions are inline in every translation unit, or compiled in one. Layer: base.
+/// Chooses whether the library's functions are inline in every translation unit, or compiled in one. Layer:
+/// base.
 ///
 /// By default the library is header-only. A program with many translation units compiles faster if it defines
 /// LIGHTQ_SEPARATE_COMPILATION for all of them, and adds one source file of its own:

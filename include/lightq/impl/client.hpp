@@ -18,12 +18,12 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/client_state.hpp>
 #include <lightq/consumer.hpp>
-#include <lightq/control_connection.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/deadline.hpp>
 #include <lightq/discovery.hpp>
+#include <lightq/impl/client_state.hpp>
+#include <lightq/impl/control_connection.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>

@@ -21,7 +21,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/fifo_memory.hpp>
+#include <lightq/impl/fifo_memory.hpp>
 
 namespace lightq::inline v1 {
 

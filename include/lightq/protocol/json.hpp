@@ -1,5 +1,6 @@
-/// The control protocol in JSON: parse_request, parse_reply and to_json. Layer: protocol. Only its definitions
-/// include nlohmann/json, which is slow to compile. producer.hpp and consumer.hpp do not include this header.
+/// The control protocol in JSON: parse_request, parse_reply and to_json. Layer: protocol. Only its
+/// definitions include nlohmann/json, which is slow to compile. producer.hpp and consumer.hpp do not include
+/// this header.
 #pragma once
 
 #include <lightq/protocol/json_functions.hpp>  // IWYU pragma: export
