@@ -1,5 +1,5 @@
-# Rules for `cmake --install`. The client consists of headers only, so its package is in the architecture-independent
-# directory, and its version file ignores the word size.
+# Rules for `cmake --install`. The client has headers, one source file and no library, so its package is in the
+# architecture-independent directory, and its version file ignores the word size.
 include(CMakePackageConfigHelpers)
 set(LIGHTQ_PACKAGE_DIR ${CMAKE_INSTALL_DATADIR}/cmake/lightq)
 set(LIGHTQ_PC_DIR ${CMAKE_INSTALL_DATADIR}/pkgconfig)
@@ -8,7 +8,8 @@ string(REGEX REPLACE "/$" "" LIGHTQ_PC_PREFIX "${LIGHTQ_PC_PREFIX}")
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lightq DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client
         FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS lightq_client EXPORT lightq-targets)
+install(FILES ${PROJECT_SOURCE_DIR}/src/compiled/source.cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq COMPONENT client)
+install(TARGETS lightq_client lightq_separate EXPORT lightq-targets)
 install(EXPORT lightq-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_PACKAGE_DIR} COMPONENT client)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/lightq-config.cmake.in

@@ -7,8 +7,10 @@ set_target_properties(lightq_log PROPERTIES EXPORT_NAME log)
 
 install(TARGETS lightq_log EXPORT lightq-log-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT log)
 install(EXPORT lightq-log-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_LOG_PACKAGE_DIR} COMPONENT log)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lightq/base DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq COMPONENT log
-        FILES_MATCHING PATTERN "*.hpp")
+foreach(folder base impl/base)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lightq/${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq/${folder}
+          COMPONENT log FILES_MATCHING PATTERN "*.hpp")
+endforeach()
 foreach(header queue queue_options version)
   install(FILES ${PROJECT_SOURCE_DIR}/include/lightq/${header}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq COMPONENT log)
 endforeach()

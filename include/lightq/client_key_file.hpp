@@ -2,24 +2,13 @@
 /// Layer: client.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <zmq.hpp>
-
-#include <lightq/base/disk_full.hpp>
-#include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/base/wipe.hpp>
-#include <lightq/base/z85.hpp>
 
 namespace lightq::inline v1 {
 
@@ -40,78 +29,26 @@ struct CurveKeyTexts {
 };
 
 /// Makes a new key pair. Errors: not_supported (this libzmq cannot encrypt).
-inline Result<CurveKeyTexts> make_curve_keys() {
-  std::array<char, curve_key_characters + 1> public_key{};
-  std::array<char, curve_key_characters + 1> secret_key{};
-  if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
-    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, and cannot encrypt"};
-  CurveKeyTexts made;
-  made.public_key = public_key.data();
-  made.secret_key = secret_key.data();
-  explicit_bzero(secret_key.data(), secret_key.size());
-  return made;
-}
+LIGHTQ_INLINE Result<CurveKeyTexts> make_curve_keys();
 
 /// Reads the key pair from a file. The secret key is the file's first line, as `lightq key new` writes it.
 /// Errors: io_error; invalid_argument (the file contains no key, or other users may read it: see
 /// private_file_fault); timeout (a pipe that delivers nothing); not_supported.
-inline Result<CurveKeyTexts> read_client_key(const std::string& path) {
-  constexpr std::size_t line_bytes_max = 256;
-  CurveKeyTexts keys;
-  Result<std::string> line = read_private_line(path, "a client's secret key", line_bytes_max);
-  if (!line && curve_key_of_z85(path))  // a key given in place of a file name is not repeated in the error
-    return Error{ErrorCode::invalid_argument,
-                 "a client's key is read from a file, and what was given as its name looks like the key"};
-  if (!line) return line.error();
-  keys.secret_key = *line;
-  wipe_text(*line);
-  auto bytes = curve_key_of_z85(keys.secret_key);
-  const bool is_key = bytes.has_value();
-  if (bytes) explicit_bzero(bytes->data(), bytes->size());
-  if (!is_key)
-    return Error{ErrorCode::invalid_argument,
-                 path +
-                     " holds no secret key: its first line has to be 40 characters of Z85, as  lightq key "
-                     "new  writes them"};
-  std::array<char, curve_key_characters + 1> public_key{};
-  if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0)
-    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, and cannot encrypt"};
-  keys.public_key = public_key.data();
-  return keys;
-}
+LIGHTQ_INLINE Result<CurveKeyTexts> read_client_key(const std::string& path);
 
 namespace detail {
 
 /// Writes `text` to the new file and syncs it. Returns 0, or errno after an error.
-inline int write_new_file(int descriptor, std::string_view text) {
-  if (fchmod(descriptor, 0600) != 0) return errno;
-  while (!text.empty()) {
-    const ssize_t bytes = ::write(descriptor, text.data(), text.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(bytes));
-  }
-  return fsync(descriptor) == 0 ? 0 : errno;
-}
+LIGHTQ_INLINE int write_new_file(int descriptor, std::string_view text);
 
 }  // namespace detail
 
 /// Makes a key pair, writes its secret key to a new file (mode 0600), and returns the public key. Errors:
 /// io_error (also if the file exists already, which then stays unchanged); no_space; not_supported.
-inline Result<std::string> make_client_key(const std::string& path) {
-  auto keys = make_curve_keys();
-  if (!keys) return keys.error();
-  const detail::ScopedDescriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (file.get() < 0 && errno == EEXIST)
-    return Error{ErrorCode::io_error, path + " is there already, and nothing is written over it"};
-  if (file.get() < 0) return Error{ErrorCode::io_error, "cannot make " + path, errno};
-  std::string text = keys->secret_key + '\n';
-  const int number = detail::write_new_file(file.get(), text);
-  wipe_text(text);
-  if (number == 0) return std::move(keys->public_key);
-  unlink(path.c_str());
-  return Error{write_error_code(number), "cannot write " + path, number};
-}
+LIGHTQ_INLINE Result<std::string> make_client_key(const std::string& path);
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/client_key_file.hpp>  // IWYU pragma: export
+#endif

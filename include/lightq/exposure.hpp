@@ -1,80 +1,41 @@
 /// Tells whether data sent to an address leaves this machine. Layer: client.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
-#include <lightq/tcp_uri.hpp>
+#include <lightq/base/separate.hpp>
 
 namespace lightq::inline v1 {
 
 namespace detail {
 
 /// Returns every address of a host, or none if the host is not found. Looks up names, which may block.
-inline std::vector<sockaddr_storage> addresses_of(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) list = nullptr;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
-  std::vector<sockaddr_storage> found;
-  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
-    if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
-    std::memcpy(&found.emplace_back(), each->ai_addr, each->ai_addrlen);
-  }
-  return found;
-}
+LIGHTQ_INLINE std::vector<sockaddr_storage> addresses_of(const std::string& host);
 
 /// Returns true if this is the address of all interfaces. A connection to it reaches this machine.
-inline bool is_unspecified(const sockaddr_storage& address) {
-  sockaddr_in ipv4{};
-  sockaddr_in6 ipv6{};
-  std::memcpy(&ipv4, &address, sizeof ipv4);
-  std::memcpy(&ipv6, &address, sizeof ipv6);
-  if (address.ss_family == AF_INET) return ipv4.sin_addr.s_addr == htonl(INADDR_ANY);
-  return address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
-}
+LIGHTQ_INLINE bool is_unspecified(const sockaddr_storage& address);
 
 /// Returns true if every address of the host is a loopback address or that of all interfaces. A host that is
 /// not found counts as another machine, except `localhost` (RFC 6761, section 6.3).
-inline bool is_this_machine(std::string_view host) {
-  const auto addresses = addresses_of(std::string(host));
-  if (addresses.empty()) return host == "localhost";
-  for (const sockaddr_storage& address : addresses)
-    if (!is_loopback(address) && !is_unspecified(address)) return false;
-  return true;
-}
+LIGHTQ_INLINE bool is_this_machine(std::string_view host);
 
 }  // namespace detail
 
 /// Returns true if data sent to `uri` stays on this machine: a Unix socket, a loopback address, or a name
 /// that has loopback addresses only. Looks up names, which may block on a name server. Thread: any.
-inline bool stays_on_machine(std::string_view uri) {
-  if (uri.starts_with("ipc://") || uri.starts_with("inproc://")) return true;
-  // Without a scheme, no socket can connect to it.
-  if (!uri.starts_with("tcp://")) return uri.find("://") == std::string_view::npos;
-  const auto [host, port] = detail::split_tcp(uri);
-  return host.empty() || detail::is_this_machine(host);
-}
+LIGHTQ_INLINE bool stays_on_machine(std::string_view uri);
 
 /// Returns the error for a secret that would leave this machine unencrypted. The text begins with the
 /// argument, which names the receiver of the secret.
-inline Error exposed_error(const std::string& what) {
-  return {ErrorCode::invalid_argument,
-          what +
-              " is not on this machine, and nothing is encrypted on the way: give the broker's public key as "
-              "server_key (--server-key, LIGHTQ_SERVER_KEY), or insecure (--insecure, LIGHTQ_INSECURE) where "
-              "the network can be trusted with passwords, tickets and messages"};
-}
+LIGHTQ_INLINE Error exposed_error(const std::string& what);
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/exposure.hpp>  // IWYU pragma: export
+#endif

@@ -1,18 +1,15 @@
 /// Receives a topic's messages over a plain ZeroMQ PULL or SUB socket. Layer: client.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 
-#include <zmq.hpp>
-
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/data_socket.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/message.hpp>
@@ -48,49 +45,18 @@ class PlainConsumer {
   ~PlainConsumer() = default;
 
   /// Checks that the options are in their ranges. Error: invalid_argument.
-  static Result<void> check(const PlainConsumerOptions& options) {
-    if (is_high_water_mark(options.high_water_messages)) return {};
-    return Error{ErrorCode::invalid_argument, "high_water_messages must be 1 to 1,000,000, not " +
-                                                  std::to_string(options.high_water_messages)};
-  }
+  static Result<void> check(const PlainConsumerOptions& options);
 
   /// Connects to the endpoint at `address` of `membership`'s topic. Used by Client::plain_consumer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<PlainConsumer> open(std::shared_ptr<zmq::context_t> context,
                                     std::unique_ptr<Membership> membership, const EndpointAddress& address,
-                                    const PlainConsumerOptions& options) {
-    if (Result<void> valid = check(options); !valid) return valid.error();
-    const bool pull = options.mode == Mode::pull;
-    Result<DataSocket> socket =
-        DataSocket::open(std::move(context), pull ? zmq::socket_type::pull : zmq::socket_type::sub);
-    if (!socket) return socket.error();
-    PlainConsumer made(std::move(membership), std::move(*socket), options);
-    made.socket_.socket().set(zmq::sockopt::rcvhwm, options.high_water_messages);
-    if (!pull) made.socket_.socket().set(zmq::sockopt::subscribe, made.topic());
-    if (Result<void> connected = made.socket_.connect(address); !connected) return connected.error();
-    return made;
-  }
+                                    const PlainConsumerOptions& options);
 
   /// Returns the next message. Returns nothing if none arrived within `timeout` (0 does not wait), or if
   /// finished(). Errors: closed, io_error; corrupt (the frames do not follow this protocol; they are
   /// dropped). If the consumer has to join again: the broker's errors, and unauthorized_access.
-  Result<std::optional<Message>> receive(Timeout timeout) {
-    if (!socket_.is_open()) return closed_error();
-    std::optional<std::chrono::steady_clock::time_point> deadline;
-    while (!finished()) {
-      zmq::message_t frame;
-      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) {
-        return take(std::move(frame));
-      }
-      if (zmq_errno() != EAGAIN && zmq_errno() != EINTR) {
-        return zmq_error("topic '" + topic() + "': cannot receive", zmq_errno());
-      }
-      if (Result<void> stays = stay(); !stays) return stays.error();
-      if (!deadline) deadline = deadline_after(timeout);
-      if (!socket_.wait_or_look(ZMQ_POLLIN, *deadline)) break;
-    }
-    return std::optional<Message>{};
-  }
+  Result<std::optional<Message>> receive(Timeout timeout);
 
   /// Returns a range for loops: `for (const Message& m : consumer.messages(10s))`. The range ends after
   /// `idle_timeout` without a message, when `stop` is requested (noticed within 100 ms), when finished(), or
@@ -101,42 +67,19 @@ class PlainConsumer {
   /// still receives the messages that the broker has already sent to it, until finished(). A sub consumer is
   /// finished immediately. A second call does nothing. Errors: the broker's, timeout; the consumer is then
   /// unchanged.
-  Result<void> leave() {
-    if (left_) return {};
-    if (membership_ == nullptr) return closed_error();
-    Result<std::uint64_t> handed = membership_->leave(socket_.uri());
-    if (!handed) return handed.error();
-    left_ = true;
-    handed_ = options_.mode == Mode::pull ? *handed : 0;
-    return {};
-  }
+  Result<void> leave();
   /// Returns true if this consumer has left and has received every message that the broker sent to it.
   [[nodiscard]] bool finished() const { return left_ && received_here_ >= handed_; }
   /// After leave(): returns the number of messages that the broker sent to this consumer and that receive()
   /// has not returned yet. Before: 0.
-  [[nodiscard]] std::uint64_t outstanding() const {
-    return left_ && handed_ > received_here_ ? handed_ - received_here_ : 0;
-  }
+  [[nodiscard]] std::uint64_t outstanding() const;
 
   /// Closes immediately, as the destructor does.
   void close() { (void)socket_.close(Timeout(0)); }
 
   /// Joins the topic again and continues at a new endpoint. For a consumer whose endpoint no longer exists.
   /// Drops messages of the former endpoint that were not received. Errors: the broker's, timeout, closed.
-  Result<void> rejoin() {
-    if (!socket_.is_open()) return closed_error();
-    Result<EndpointAddress> address = membership_->join();
-    if (!address) return address.error();
-    const std::string former = socket_.uri();
-    socket_.look();
-    if (address->uri == former && !socket_.was_refused()) return {};
-    if (Result<void> connected = socket_.connect(*address); !connected) return connected;
-    if (address->uri == former) return {};
-    (void)membership_->leave(former);  // usually the broker no longer has that endpoint, and the call fails
-    left_ = false;
-    handed_ = received_here_ = 0;
-    return {};
-  }
+  Result<void> rejoin();
 
   /// Returns true if the connection to the endpoint is up now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() { return socket_.connected(); }
@@ -150,23 +93,13 @@ class PlainConsumer {
   /// It becomes readable once, when the socket's state changes: call receive(0) until it returns nothing
   /// after every turn of the loop, and once before the first wait. It does not report that the broker has
   /// refused the connection: also call receive(0) now and then.
-  [[nodiscard]] int descriptor() {
-    if (!socket_.is_open()) return -1;
-    try {
-      return socket_.socket().get(zmq::sockopt::fd);
-    } catch (const zmq::error_t&) {  // the context was shut down
-      return -1;
-    }
-  }
+  [[nodiscard]] int descriptor();
 
   /// Returns the number of messages received over this consumer's whole life.
   [[nodiscard]] std::uint64_t received() const { return received_; }
   [[nodiscard]] Mode mode() const { return options_.mode; }
   /// Returns the topic; empty if this object was moved from.
-  [[nodiscard]] const std::string& topic() const {
-    static const std::string none;
-    return membership_ == nullptr ? none : membership_->topic();
-  }
+  [[nodiscard]] const std::string& topic() const;
   /// Returns the URI of the endpoint in use.
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 
@@ -175,41 +108,14 @@ class PlainConsumer {
                 const PlainConsumerOptions& options)
       : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
 
-  [[nodiscard]] Error closed_error() const {
-    return {ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
-  }
+  [[nodiscard]] Error closed_error() const;
 
   /// Joins again if the connection was refused. The new ticket is valid at the old endpoint too, where this
   /// consumer has its position. So the consumer leaves the endpoint that came with the ticket.
-  Result<void> stay() {
-    socket_.look();
-    if (!socket_.was_refused()) return {};
-    Result<EndpointAddress> address = renewal_.join(*membership_, socket_.connections());
-    if (!address) return address.error();
-    const std::string spare = std::exchange(address->uri, socket_.uri());
-    if (Result<void> connected = socket_.connect(*address); !connected) return connected;
-    if (spare != address->uri) (void)membership_->leave(spare);
-    return {};
-  }
+  Result<void> stay();
 
   /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
-  Result<std::optional<Message>> take(zmq::message_t frame) {
-    const int expected = options_.mode == Mode::sub ? 2 : 1;
-    int frames = 1;
-    while (frame.more()) {
-      frame.rebuild();
-      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) < 0) break;
-      ++frames;
-    }
-    ++received_here_;
-    if (frames != expected) {
-      return Error{ErrorCode::corrupt, "topic '" + topic() + "': a message of " + std::to_string(frames) +
-                                           " frames came from " + bind_uri() + ", not of " +
-                                           std::to_string(expected)};
-    }
-    ++received_;
-    return std::optional<Message>(Message(std::move(frame)));
-  }
+  Result<std::optional<Message>> take(zmq::message_t frame);
 
   std::unique_ptr<Membership> membership_;
   DataSocket socket_;
@@ -221,8 +127,8 @@ class PlainConsumer {
   TicketRenewal renewal_;
 };
 
-inline PlainConsumer::Messages PlainConsumer::messages(Timeout idle_timeout, std::stop_token stop) {
-  return {*this, idle_timeout, std::move(stop)};
-}
-
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/plain_consumer.hpp>  // IWYU pragma: export
+#endif

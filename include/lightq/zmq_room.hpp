@@ -1,41 +1,26 @@
 /// Checks that the process has enough descriptors for libzmq. Layer: client.
 #pragma once
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <vector>
 
-#include <zmq.hpp>
+#include <lightq/base/separate.hpp>
+
+namespace zmq {
+class context_t;
+}
 
 namespace lightq::inline v1 {
 
 /// Throws zmq::error_t, with the system's error number, if the process cannot open `count` more descriptors.
-inline void expect_descriptors(std::size_t count) {
-  std::vector<int> held;
-  held.reserve(count);
-  int error = 0;
-  while (held.size() < count && error == 0) {
-    const int descriptor = ::eventfd(0, EFD_CLOEXEC);
-    error = descriptor < 0 ? errno : 0;
-    if (error == 0) held.push_back(descriptor);
-  }
-  std::ranges::for_each(held, ::close);
-  if (error != 0) throw zmq::error_t(error);
-}
+LIGHTQ_INLINE void expect_descriptors(std::size_t count);
 
 /// Checks for descriptors before a socket of `context` is created. The first socket of a context starts its
 /// threads, and libzmq aborts the program if it finds no descriptor for them. Throws zmq::error_t if there
 /// may be too few.
-inline void expect_room_for_socket(zmq::context_t& context) {
-  constexpr std::size_t of_a_thread = 2;
-  constexpr std::size_t of_the_rest = 12;  // its own thread, the socket, its monitor, a connection; some
-                                           // spare
-  const int threads = zmq_ctx_get(context.handle(), ZMQ_IO_THREADS);
-  expect_descriptors(of_the_rest + of_a_thread * static_cast<std::size_t>(std::max(threads, 1)));
-}
+LIGHTQ_INLINE void expect_room_for_socket(zmq::context_t& context);
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/zmq_room.hpp>  // IWYU pragma: export
+#endif

@@ -8,6 +8,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/home_process.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/zmq_room.hpp>
 
 namespace lightq::inline v1 {
@@ -53,10 +54,10 @@ class ZmqSocket final : public zmq::socket_t {
 
 /// Creates a context for a client. In a forked child it is never destroyed, because its threads belong to the
 /// parent. Throws zmq::error_t.
-inline std::shared_ptr<zmq::context_t> make_zmq_context() {
-  return {new zmq::context_t, [home = HomeProcess()](zmq::context_t* context) {
-            if (home.is_here()) delete context;
-          }};
-}
+LIGHTQ_INLINE std::shared_ptr<zmq::context_t> make_zmq_context();
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/zmq_socket.hpp>  // IWYU pragma: export
+#endif

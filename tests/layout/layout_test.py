@@ -82,6 +82,9 @@ PLANTED = [
     (rules.headless_files, "src/log/a.cpp", "/// What it is.\n#pragma once\n", "its layer"),
     (rules.wrong_layers, "src/net/a.cpp", "/// A thing. Layer:\n/// endpoint.\n", "names the layer 'endpoint'"),
     (rules.machine_paths, "docs/a.md", "see /ro" + "ot/notes", "somebody's machine"),
+    (rules.stray_definitions, "include/lightq/a.hpp", "#include <lightq/impl/a.hpp>", "outside #if defined"),
+    (rules.stray_definitions, "include/lightq/a.hpp",
+     rules.DEFINITIONS_GUARD + "#include <lightq/impl/a.hpp>\n#endif\n#include <lightq/impl/b.hpp>", "impl/b.hpp"),
     (rules.leftovers, "src/log/a.cpp", "// TO" + "DO: later", "left for later"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]
@@ -101,6 +104,14 @@ def test_one_file_too_many_is_found():
 def test_a_folder_with_too_many_files_is_found():
     tree = {f"src/net/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
     assert any("41 source files" in line for line in rules.full_folders(tree))
+
+
+def test_definitions_that_no_program_compiles_are_found():
+    tree = {rules.SOURCE: "#include <lightq/a.hpp>",
+            "include/lightq/a.hpp": rules.DEFINITIONS_GUARD + "#include <lightq/impl/a.hpp>\n#endif",
+            "include/lightq/impl/a.hpp": "", "include/lightq/impl/b.hpp": ""}
+    assert list(rules.lost_definitions(tree)) == ["include/lightq/impl/b.hpp: lightq/source.hpp does not reach it"]
+    assert list(rules.stray_definitions(tree)) == []
 
 
 def test_an_orderly_file_is_left_alone():

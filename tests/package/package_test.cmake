@@ -1,5 +1,5 @@
-# Installs the client into a new prefix and builds the example project against it in three ways. Run with
-# cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
+# Installs the client into a new prefix and builds the example project against it in three ways, each header-only
+# and with separate compilation. Run with cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -19,6 +19,8 @@ run(${configure} -S ${example} -B ${WORK_DIR}/found -DCMAKE_PREFIX_PATH=${WORK_D
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
 run(${WORK_DIR}/found/example)
 run(${WORK_DIR}/found/light)
+run(${WORK_DIR}/found/headers_only)
+run(${WORK_DIR}/found/separate)
 
 # An incompatible version is refused.
 execute_process(COMMAND ${configure} -S ${example} -B ${WORK_DIR}/refused -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
@@ -30,8 +32,8 @@ endif()
 
 # 2. add_subdirectory.
 run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR})
-run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside)
-run(${WORK_DIR}/inside/example)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target separate)
+run(${WORK_DIR}/inside/separate)
 
 # 3. pkg-config and the compiler alone.
 find_program(pkg_config pkg-config REQUIRED)
@@ -40,4 +42,7 @@ run(${pkg_config} --cflags --libs lightq)
 separate_arguments(flags UNIX_COMMAND "${output}")
 run(${CXX} -std=c++20 ${example}/example.cpp -o ${WORK_DIR}/bare ${flags})
 run(${WORK_DIR}/bare)
+run(${CXX} -std=c++20 -DLIGHTQ_SEPARATE_COMPILATION ${example}/example.cpp ${WORK_DIR}/prefix/include/lightq/source.cpp
+    -o ${WORK_DIR}/separate ${flags})
+run(${WORK_DIR}/separate)
 file(REMOVE_RECURSE ${WORK_DIR})

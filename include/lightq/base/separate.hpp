@@ -1,4 +1,5 @@
-/// Chooses whether the library's functions are inline in every translation unit, or compiled in one. Layer: base.
+/// Chooses whether the library's functions are inline in every translation unit, or compiled in one. Layer:
+/// base.
 ///
 /// By default the library is header-only. A program with many translation units compiles faster if it defines
 /// LIGHTQ_SEPARATE_COMPILATION for all of them, and adds one source file of its own:
@@ -18,4 +19,6 @@
 /// header-only, otherwise only in the source file that includes <lightq/source.hpp>.
 #if !defined(LIGHTQ_SEPARATE_COMPILATION) || defined(LIGHTQ_SOURCE)
 #define LIGHTQ_WITH_DEFINITIONS
+#else
+#define LIGHTQ_WITHOUT_DEFINITIONS
 #endif

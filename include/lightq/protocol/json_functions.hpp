@@ -10,16 +10,8 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/protocol/control.hpp>
-
-/// A program with many translation units may compile the JSON once. It defines LIGHTQ_COMPILED_JSON for all
-/// of them, and in one of them also LIGHTQ_JSON_DEFINITIONS before the first include. Otherwise everything is
-/// inline.
-#if defined(LIGHTQ_COMPILED_JSON)
-#define LIGHTQ_JSON
-#else
-#define LIGHTQ_JSON inline
-#endif
 
 namespace lightq::inline v1::protocol {
 
@@ -33,21 +25,21 @@ struct ParsedRequest {
 /// of its range is refused. The error's sentence names the field and its range, never its value. Copies of
 /// secrets remain only in the returned request and in `text`. Thread: any. Errors: request_too_large,
 /// invalid_json, invalid_cmd, invalid_request.
-LIGHTQ_JSON ParsedRequest parse_request(std::string_view text,
-                                        std::size_t bytes_max = limits::request_bytes_max);
+LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text,
+                                          std::size_t bytes_max = limits::request_bytes_max);
 
 /// Returns the request as one line of JSON, credentials included. Never log it, and wipe it after use. No
 /// other copy of the credentials remains. Thread: any.
-LIGHTQ_JSON std::string to_json(const Request& request);
+LIGHTQ_INLINE std::string to_json(const Request& request);
 
 /// Returns the reply as one line of JSON; `cmd` and `status` come first. Thread: any.
-LIGHTQ_JSON std::string to_json(const Reply& reply);
+LIGHTQ_INLINE std::string to_json(const Reply& reply);
 
 /// Parses the broker's reply to `asked`. A reply of status "error" is returned as an ErrorReply; a code that
 /// this version does not know becomes `internal`, and its description is kept. Errors, for a text that is no
 /// valid reply: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Thread:
 /// any.
-LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text);
+LIGHTQ_INLINE Result<Reply> parse_reply(const Request& asked, std::string_view text);
 
 /// The content of broker.json, or of server_key.json, which has no pid and no version.
 struct BrokerFile {
@@ -62,10 +54,10 @@ struct BrokerFile {
 
 /// Parses the content of a broker.json or server_key.json; returns nothing for any other content. Thread:
 /// any.
-LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text);
+LIGHTQ_INLINE std::optional<BrokerFile> parse_broker_file(std::string_view text);
 
 /// Returns the administrator's credentials from the content of an admin.json; nothing for any other content.
 /// Thread: any.
-LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text);
+LIGHTQ_INLINE std::optional<Credentials> parse_admin_file(std::string_view text);
 
 }  // namespace lightq::inline v1::protocol

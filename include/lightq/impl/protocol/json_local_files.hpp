@@ -24,7 +24,7 @@ inline std::string text_member(const nlohmann::json& object, const char* name) {
 }
 }  // namespace detail
 
-LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
+LIGHTQ_INLINE std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_object()) return std::nullopt;
   BrokerFile file;
@@ -39,7 +39,7 @@ LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   return file;
 }
 
-LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text) {
+LIGHTQ_INLINE std::optional<Credentials> parse_admin_file(std::string_view text) {
   auto document = detail::parse_secrets(text, limits::request_bytes_max);
   if (!document) return std::nullopt;
   Credentials admin{detail::text_member(document.value(), "admin_user_id"),

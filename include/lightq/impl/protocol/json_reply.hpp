@@ -402,13 +402,13 @@ struct ReplyReader {
 
 }  // namespace detail
 
-LIGHTQ_JSON std::string to_json(const Reply& reply) {
+LIGHTQ_INLINE std::string to_json(const Reply& reply) {
   auto document = std::visit(detail::ReplyWriter{}, reply);
   const bool has_ticket = std::holds_alternative<JoinReply>(reply);
   return has_ticket ? detail::dump_and_wipe(document) : detail::dump(document);
 }
 
-LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text) {
+LIGHTQ_INLINE Result<Reply> parse_reply(const Request& asked, std::string_view text) {
   const bool has_ticket = std::holds_alternative<Join>(asked);
   auto object = has_ticket ? detail::parse_secrets(text, detail::reply_bytes_max)
                            : detail::parse_object(text, detail::reply_bytes_max);

@@ -302,7 +302,7 @@ inline ParsedRequest read_parsed(const Json& object) {
 
 }  // namespace detail
 
-LIGHTQ_JSON ParsedRequest parse_request(std::string_view text, std::size_t bytes_max) {
+LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text, std::size_t bytes_max) {
   auto object = detail::parse_secrets(text, bytes_max);
   if (!object) return {object.error(), {}};
   ParsedRequest parsed = detail::read_parsed(object.value());
@@ -311,7 +311,7 @@ LIGHTQ_JSON ParsedRequest parse_request(std::string_view text, std::size_t bytes
   return parsed;
 }
 
-LIGHTQ_JSON std::string to_json(const Request& request) {
+LIGHTQ_INLINE std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
   std::visit(detail::RequestWriter{detail::with_room(document)}, request);
   return detail::dump_and_wipe(document);

@@ -14,12 +14,12 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/control_connection.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/exposure.hpp>
+#include <lightq/impl/control_connection.hpp>
+#include <lightq/impl/request_credentials.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
-#include <lightq/request_credentials.hpp>
 #include <lightq/session_address.hpp>
 #include <lightq/transport_choice.hpp>
 

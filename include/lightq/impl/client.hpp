@@ -1,0 +1,360 @@
+/// The definitions of <lightq/client.hpp>. Layer: client.
+#pragma once
+
+#include <lightq/client.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/shown_uri.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/consumer.hpp>
+#include <lightq/curve_identity.hpp>
+#include <lightq/deadline.hpp>
+#include <lightq/discovery.hpp>
+#include <lightq/impl/client_state.hpp>
+#include <lightq/impl/control_connection.hpp>
+#include <lightq/membership.hpp>
+#include <lightq/options.hpp>
+#include <lightq/plain_consumer.hpp>
+#include <lightq/plain_producer.hpp>
+#include <lightq/producer.hpp>
+#include <lightq/reader.hpp>
+#include <lightq/zmq_socket.hpp>
+
+namespace lightq::inline v1 {
+
+/// Joins and leaves a topic for one plain producer or consumer.
+class Client::Member final : public Membership {
+ public:
+  Member(std::shared_ptr<ClientState> state, TopicName topic, protocol::JoinType type, Transport transport)
+      : state_(std::move(state)), topic_(std::move(topic)), type_(type), transport_(transport) {}
+  [[nodiscard]] const std::string& topic() const override { return topic_.text(); }
+  Result<EndpointAddress> join() override { return state_->join(topic_, type_, transport_); }
+  Result<std::uint64_t> leave(const std::string& bind_uri) override {
+    return state_->leave(topic_, bind_uri);
+  }
+
+ private:
+  std::shared_ptr<ClientState> state_;
+  TopicName topic_;
+  protocol::JoinType type_;
+  Transport transport_;
+};
+
+template <typename T>
+Result<T> Client::ask_for(const protocol::Request& request) {
+  return state_->ask_for<T>(request);
+}
+
+template <typename Asked>
+Result<protocol::OkReply> Client::ask_of_group(std::string_view topic, std::string_view group) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  const bool as_admin = state_->asks_as_admin();
+  return state_->ask_for<protocol::OkReply>(
+      Asked{state_->asker(), std::move(*name), std::string(group), as_admin});
+}
+
+template <typename Handle, typename Options>
+Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, const Options& options) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  if (Result<void> valid = Handle::check(options); !valid) return valid.error();
+  auto member = std::make_unique<Member>(state_, *name, type, options.transport);
+  Result<EndpointAddress> address = member->join();
+  if (!address) return address.error();
+  Result<Handle> handle = Handle::open(state_->context, std::move(member), *address, options);
+  if (!handle) return handle;
+  const Timeout timeout = state_->options.connect_timeout;
+  if (handle->wait_connected(timeout)) return handle;
+  if (handle->refused())
+    return Error{ErrorCode::unauthorized_access, "joined topic '" + name->text() + "', but its endpoint " +
+                                                     address->uri +
+                                                     " refuses the ticket of the join (has its user as many "
+                                                     "connections as one may have by now?)"};
+  return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + address->uri +
+                                       " does not answer within " + std::to_string(timeout.count()) +
+                                       " ms (can this host be reached from here? see --advertise)"};
+}
+
+template <typename Handle, typename Options>
+Result<Handle> Client::open_session(std::string_view topic, protocol::JoinType type, Options options,
+                                    std::optional<Transport> transport) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  if (const Result<void> valid = options.check(); !valid) return valid.error();
+  // The first join is made here, so that its error is returned at once.
+  const ConnectionType over = options.connection;
+  TransportChoice choice = state_->choice(transport);
+  Result<SessionAddress> first = state_->join_session(*name, type, over, choice);
+  if (!first) return first.error();
+  auto join = [state = state_, name = *name, type, over, choice,
+               known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))]() mutable {
+    if (*known) return Result<SessionAddress>(*std::exchange(*known, std::nullopt));
+    return state->join_session(name, type, over, choice);
+  };
+  auto made = Handle::open(std::string(topic), std::move(join), std::move(options));
+  if (!made) return made.error();
+  if (Result<void> opened = made->wait_open(this->options().connect_timeout); !opened) return opened.error();
+  return made;
+}
+
+LIGHTQ_INLINE Result<Client> Client::connect(const std::string& uri, ClientOptions options) {
+  if (!uri.empty()) return connect_within(uri, options, options.request_timeout, false);
+  const auto deadline = deadline_after(options.request_timeout);
+  for (Timeout patience{100};; patience *= 2) {
+    const Result<ControlPlace> place = discover_control_place(options.data_dir);
+    if (!place) return place.error();
+    const Timeout left = time_left(deadline);
+    if (place->named) return connect_within(place->uri, options, std::max(left, patience), false);
+    if (place->certain) return connect_within(place->uri, options, std::max(left, patience), true);
+    Result<Client> made = connect_within(place->uri, options, std::min(left, patience), true);
+    if (made || made.error().code != ErrorCode::timeout) return made;
+    if (time_left(deadline).count() == 0)
+      return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
+  }
+}
+
+LIGHTQ_INLINE Result<Client> Client::connect(ClientOptions options) {
+  return connect("", std::move(options));
+}
+
+LIGHTQ_INLINE Result<void> Client::create_topic(std::string_view topic, const TopicSettings& settings) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  const bool as_admin = !options().admin.user_id.empty();
+  return expect_ok(protocol::CreateTopic{state_->manager(), std::move(*name), settings,
+                                         as_admin ? options().user : Credentials{}});
+}
+
+LIGHTQ_INLINE Result<void> Client::delete_topic(std::string_view topic) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  return expect_ok(protocol::DeleteTopic{state_->manager(), std::move(*name)});
+}
+
+LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics() {
+  auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state_->manager()});
+  if (!reply) return reply.error();
+  return std::move(reply->topics);
+}
+
+LIGHTQ_INLINE Result<void> Client::create_user(std::string_view user_id, std::string_view password,
+                                               std::vector<protocol::TopicRight> rights, bool is_admin,
+                                               std::optional<std::uint32_t> uid) {
+  return expect_ok(protocol::CreateUser{
+      state_->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
+}
+
+LIGHTQ_INLINE Result<void> Client::delete_user(std::string_view user_id) {
+  return expect_ok(protocol::DeleteUser{state_->manager(), std::string(user_id)});
+}
+
+LIGHTQ_INLINE Result<void> Client::grant(std::string_view user_id, protocol::TopicRight right) {
+  return expect_ok(protocol::GrantRights{state_->manager(), std::string(user_id), std::move(right)});
+}
+
+LIGHTQ_INLINE Result<void> Client::revoke(std::string_view user_id, protocol::TopicRight right) {
+  return expect_ok(protocol::RevokeRights{state_->manager(), std::string(user_id), std::move(right)});
+}
+
+LIGHTQ_INLINE Result<void> Client::set_password(std::string_view user_id, std::string_view password) {
+  const bool own = options().user.user_id == user_id;
+  return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own, std::string(user_id),
+                                         std::nullopt, std::string(password)});
+}
+
+LIGHTQ_INLINE Result<void> Client::set_topic_password(std::string_view topic, std::string_view password) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  const bool as_admin = state_->asks_as_admin();
+  const Credentials& asker = state_->asker();
+  return expect_ok(protocol::SetPassword{asker, as_admin, as_admin ? std::string() : asker.user_id,
+                                         std::move(*name), std::string(password)});
+}
+
+LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
+  auto reply = ask_for<protocol::UserListReply>(protocol::ListUsers{state_->manager()});
+  if (!reply) return reply.error();
+  return std::move(reply->users);
+}
+
+LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::string_view group) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  const bool as_admin = state_->asks_as_admin();
+  return expect_ok(protocol::DeleteGroup{state_->asker(), std::move(*name), std::string(group), as_admin});
+}
+
+LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
+  return expect_none(ask_of_group<protocol::Pause>(topic, group));
+}
+
+LIGHTQ_INLINE Result<void> Client::resume(std::string_view topic, std::string_view group) {
+  return expect_none(ask_of_group<protocol::Resume>(topic, group));
+}
+
+LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::string_view group) {
+  auto reply = ask_of_group<protocol::Purge>(topic, group);
+  if (!reply) return reply.error();
+  return reply->messages.value_or(0);
+}
+
+LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  const bool as_admin = state_->asks_as_admin();
+  return ask_for<TopicStats>(protocol::Stats{state_->asker(), std::move(*name), as_admin});
+}
+
+LIGHTQ_INLINE Result<BrokerStats> Client::stats() {
+  return ask_for<BrokerStats>(protocol::Stats{state_->manager(), std::nullopt, true});
+}
+
+LIGHTQ_INLINE Result<void> Client::ping() {
+  return expect_ok(protocol::Ping{});
+}
+
+LIGHTQ_INLINE Result<std::string> Client::version() {
+  auto reply = ask_for<protocol::VersionReply>(protocol::Version{});
+  if (!reply) return reply.error();
+  return std::move(reply->version);
+}
+
+LIGHTQ_INLINE Result<Producer> Client::producer(std::string_view topic, ProducerOptions options,
+                                                std::optional<Transport> transport) {
+  return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
+}
+
+LIGHTQ_INLINE Result<Consumer> Client::consumer(std::string_view topic, ConsumerOptions options,
+                                                std::optional<Transport> transport) {
+  const bool shared = options.mode == ConsumeMode::group;
+  return open_session<Consumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
+                                std::move(options), transport);
+}
+
+LIGHTQ_INLINE Result<Reader> Client::reader(std::string_view topic, ReaderOptions options,
+                                            std::optional<Transport> transport) {
+  return open_session<Reader>(topic, protocol::JoinType::sub, std::move(options), transport);
+}
+
+LIGHTQ_INLINE Result<PlainProducer> Client::plain_producer(std::string_view topic,
+                                                           const PlainProducerOptions& options) {
+  return open<PlainProducer>(topic, protocol::JoinType::push, options);
+}
+
+LIGHTQ_INLINE Result<PlainConsumer> Client::plain_consumer(std::string_view topic,
+                                                           const PlainConsumerOptions& options) {
+  const bool pull = options.mode == Mode::pull;
+  return open<PlainConsumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
+}
+
+LIGHTQ_INLINE Result<EndpointAddress> Client::join(std::string_view topic, protocol::JoinType type,
+                                                   Transport transport) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  return state_->join(*name, type, transport);
+}
+
+LIGHTQ_INLINE Result<std::uint64_t> Client::leave(std::string_view topic, const std::string& bind_uri) {
+  Result<TopicName> name = topic_name(topic);
+  if (!name) return name.error();
+  return state_->leave(*name, bind_uri);
+}
+
+LIGHTQ_INLINE const std::string& Client::uri() const {
+  return state_->connection.uri();
+}
+
+LIGHTQ_INLINE const ClientOptions& Client::options() const {
+  return state_->options;
+}
+
+LIGHTQ_INLINE bool Client::exposed() const {
+  return state_->exposed;
+}
+
+LIGHTQ_INLINE Client::Client(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, ClientOptions options,
+                                                    Timeout patience, bool waits) {
+  if (const std::string shown = shown_uri(uri); shown != uri) {  // before the host is looked up
+    return Error{ErrorCode::invalid_argument,
+                 "cannot connect to '" + shown +
+                     "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
+                     "ipc://PATH)"};
+  }
+  std::optional<detail::OwnerSocket> socket;
+  if (options.discover_credentials) {
+    auto credentials = discover_credentials(uri, options);
+    if (!credentials) return credentials.error();
+    socket = std::move(*credentials);
+    if (Result<void> found = discover_server_key(uri, options); !found) return found.error();
+    options.insecure = options.insecure || discover_insecure();
+    if (options.client_key_file.empty())
+      options.client_key_file = environment_value("LIGHTQ_CLIENT_KEY_FILE");
+  }
+  const bool exposed = options.server_key.empty() && !stays_on_machine(uri);
+  const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
+  if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + uri);
+  auto identities = client_identities_of(options);
+  if (!identities) return identities.error();
+  std::shared_ptr<zmq::context_t> context;
+  try {
+    if (options.context != nullptr) {
+      context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
+    } else {
+      context = make_zmq_context();
+    }
+  } catch (const zmq::error_t& error) {
+    return zmq_error("cannot make a ZeroMQ context", error.num());
+  }
+  const auto absence = waits ? ControlConnection::Absence::waits : ControlConnection::Absence::fails;
+  Client made(std::make_shared<ClientState>(std::move(context), uri, std::move(options),
+                                            std::move(*identities), exposed));
+  if (socket) made.state_->connection.go_through(std::move(*socket));
+  auto answered = made.state_->connection.ask(protocol::Ping{}, patience, absence);
+  if (!answered) return answered.error();
+  if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
+  return made;
+}
+
+LIGHTQ_INLINE Result<void> Client::settle_credentials() {
+  ClientOptions& options = state_->options;
+  if (options.discover_credentials) {
+    auto found = discover_credentials(uri(), options);
+    if (!found) return found.error();
+    if (*found) state_->connection.go_through(std::move(**found));
+  }
+  if (options.admin.password.empty()) options.admin = {};
+  return {};
+}
+
+LIGHTQ_INLINE Result<TopicName> Client::topic_name(std::string_view text) {
+  if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
+  return Error{ErrorCode::invalid_argument,
+               "'" + std::string(text) +
+                   "' is no topic name: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with . or -"};
+}
+
+LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {
+  return expect_none(state_->ask_for<protocol::OkReply>(request));
+}
+
+LIGHTQ_INLINE Result<void> Client::expect_none(const Result<protocol::OkReply>& reply) {
+  if (!reply) return reply.error();
+  return {};
+}
+
+}  // namespace lightq::inline v1

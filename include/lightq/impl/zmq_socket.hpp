@@ -1,0 +1,23 @@
+/// The definitions of <lightq/zmq_socket.hpp>. Layer: client.
+#pragma once
+
+#include <lightq/zmq_socket.hpp>
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/home_process.hpp>
+#include <lightq/zmq_room.hpp>
+
+namespace lightq::inline v1 {
+
+LIGHTQ_INLINE std::shared_ptr<zmq::context_t> make_zmq_context() {
+  return {new zmq::context_t, [home = HomeProcess()](zmq::context_t* context) {
+            if (home.is_here()) delete context;
+          }};
+}
+
+}  // namespace lightq::inline v1
