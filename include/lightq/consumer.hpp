@@ -12,13 +12,21 @@
 #include <vector>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/consumer_options.hpp>
+#include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
 #include <lightq/message_range.hpp>
-#include <lightq/session_consume_link.hpp>
+#include <lightq/protocol/session_consuming.hpp>
+#include <lightq/session_address.hpp>
+#include <lightq/session_clock.hpp>
+#include <lightq/session_settling.hpp>
+#include <lightq/session_state.hpp>
 
 namespace lightq::inline v1 {
+
+class SessionConsumeLink;
 
 /// A consumer of one topic on a session. Move-only; one thread at a time; it has no thread of its own.
 ///
@@ -58,19 +66,12 @@ class Consumer {
 
   /// Makes a consumer, which connects in its first calls (see wait_open). Any of its calls may call `join` to
   /// get an address. Error: invalid_argument.
-  static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {}) {
-    if (const Result<void> valid = options.check(); !valid) return valid.error();
-    if (!TopicName::parse(topic))
-      return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
-    if (!join) return Error{ErrorCode::invalid_argument, "a consumer needs a way to join its topic"};
-    Consumer made(std::move(topic), std::move(join), options);
-    return made;
-  }
-  Consumer(Consumer&&) noexcept = default;
-  Consumer& operator=(Consumer&&) noexcept = default;
+  static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {});
+  Consumer(Consumer&&) noexcept;
+  Consumer& operator=(Consumer&&) noexcept;
   /// Does not wait. The last acknowledgements may not reach the broker, which then redelivers those messages.
   /// Call close() first.
-  ~Consumer() = default;
+  ~Consumer();
 
   // --- Receiving. Each of these calls invalidates the messages that earlier calls returned.
 
@@ -131,8 +132,8 @@ class Consumer {
   std::uint64_t acknowledge(OffsetRange range) {
     const bool is_slow = was_away();
     if (is_slow) [[unlikely]]
-      parts_->link.look_for_end(now());
-    const std::uint64_t done = parts_->link.acknowledge(range);
+      look_for_end();
+    const std::uint64_t done = settling_->acknowledge(range);
     if (in_hand_.begin < range.end && range.begin < in_hand_.end) {
       in_hand_.begin = std::min(range.end, in_hand_.end);
       goes_on_ = true;
@@ -154,21 +155,15 @@ class Consumer {
   /// Returns the messages that this consumer acknowledged too late, since the last call. The broker had
   /// already delivered them to another consumer, or again to this one. After close() the list is complete,
   /// except that at most 4,096 ranges are kept.
-  std::vector<OffsetRange> take_late() { return parts_->link.take_late(); }
+  std::vector<OffsetRange> take_late();
 
   /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
   /// days).
-  void reject(OffsetRange range, Timeout delay = Timeout(0)) {
-    parts_->link.reject(range, milliseconds(delay));
-    look();
-  }
+  void reject(OffsetRange range, Timeout delay = Timeout(0));
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
   /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
   /// from now. Sends the request immediately.
-  void extend(OffsetRange range, Timeout time) {
-    parts_->link.extend(range, milliseconds(time));
-    parts_->link.transmit(now(), true);
-  }
+  void extend(OffsetRange range, Timeout time);
   void extend(Offset offset, Timeout time) { extend(OffsetRange{offset, offset + 1}, time); }
 
   // --- Position.
@@ -177,124 +172,73 @@ class Consumer {
   /// offset. The broker forgets all messages in flight to the group's members; they can no longer be
   /// acknowledged. Errors: timeout, the broker's errors, closed (the connection ended before the reply: the
   /// broker may or may not have moved the position), the error that ended the consumer.
-  Result<Offset> seek(const session::Place& to, Timeout timeout) {
-    const SessionTime deadline = session_deadline(now(), timeout);
-    const auto may_ask = [this] { return state() == SessionState::open && !parts_->link.is_seeking(); };
-    if (const Result<void> ready = wait_until(may_ask, deadline, "not open"); !ready) return ready.error();
-    rest_.reset();
-    parts_->link.seek(to);
-    const auto is_answered = [this] { return !parts_->link.is_seeking(); };
-    if (const Result<void> done = wait_until(is_answered, deadline, "no answer to seek"); !done)
-      return done.error();
-    if (auto sought = parts_->link.take_sought()) return *std::move(sought);
-    return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
-                                             last_error().text())};
-  }
+  Result<Offset> seek(const session::Place& to, Timeout timeout);
   /// Asks the broker for no more messages until `resume`. Messages that the broker has already sent still
   /// arrive.
-  void pause() { parts_->link.pause(true); }
-  void resume() {
-    parts_->link.pause(false);
-    parts_->link.transmit(now(), true);
-  }
+  void pause();
+  void resume();
   /// Returns the offset before which everything was acknowledged when this consumer last opened the topic, or
   /// nothing if it has not opened the topic yet. The topic's statistics show the present position of a group.
-  [[nodiscard]] std::optional<Offset> committed() const {
-    if (!opened()) return std::nullopt;
-    return Offset{opened()->committed};
-  }
+  [[nodiscard]] std::optional<Offset> committed() const;
 
   // --- Input and output.
 
   /// Connects, reads and sends as far as possible without waiting. Errors: closed, and the error that ended
   /// the consumer.
-  Result<void> poll() {
-    drive();
-    return usable();
-  }
+  Result<void> poll();
   /// Returns true if the next receive returns a message without waiting.
   [[nodiscard]] bool is_ready() const { return rest_ && !rest_->empty(); }
   /// Waits until the topic is open. Errors: timeout (last_error tells the reason), the error that ended the
   /// consumer.
-  Result<void> wait_open(Timeout timeout) {
-    return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
-  }
+  Result<void> wait_open(Timeout timeout);
   /// Sends all acknowledgements so far, and waits until the operating system has taken them. Only close()
   /// ensures that the broker has received them. Errors: timeout, closed (there is no connection), the error
   /// that ended the consumer.
-  Result<void> flush(Timeout timeout) {
-    if (const Result<void> able = usable(); !able) return able;
-    const std::uint64_t opens = stats().opens;
-    const auto is_over = [&] { return !connected() || stats().opens != opens || parts_->link.is_all_said(); };
-    if (const Result<void> done = wait_until(is_over, session_deadline(now(), timeout), "not sent"); !done)
-      return done;
-    if (connected() && stats().opens == opens) return {};
-    return lost_error();
-  }
+  Result<void> flush(Timeout timeout);
   /// Sends all acknowledgements, waits for the broker's reply, and ends the session. The broker redelivers
   /// unacknowledged messages to other members of the group. Errors: timeout (also if messages were
   /// acknowledged too late, see take_late), closed (the connection was lost before the reply). The consumer
   /// is closed even after an error. A second call does nothing.
-  Result<void> close(Timeout timeout) {
-    if (state() == SessionState::closed) return {};
-    rest_.reset();
-    Result<void> done;
-    if (connected()) {
-      parts_->link.begin_close();
-      const auto is_over = [this] { return !connected() || !parts_->link.is_closing(); };
-      done = wait_until(is_over, session_deadline(now(), timeout), "the broker has not answered");
-      if (done && !connected()) done = lost_error();
-    }
-    parts_->link.close();
-    if (done && stats().late > 0) return late_error();
-    return done;
-  }
+  Result<void> close(Timeout timeout);
   /// Returns true after close().
-  [[nodiscard]] bool finished() const { return state() == SessionState::closed; }
+  [[nodiscard]] bool finished() const;
 
-  [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
-  [[nodiscard]] SessionState state() const { return parts_->link.state(); }
-  [[nodiscard]] bool connected() const { return state() == SessionState::open; }
+  [[nodiscard]] const std::string& topic() const;
+  [[nodiscard]] SessionState state() const;
+  [[nodiscard]] bool connected() const;
   /// Returns the reason why the last connection or attempt to connect ended.
-  [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
+  [[nodiscard]] const Error& last_error() const;
   /// Returns the number of messages that this consumer received over the present connection and has neither
   /// acknowledged nor rejected.
-  [[nodiscard]] std::uint64_t unacknowledged() const { return parts_->link.unacknowledged(); }
-  [[nodiscard]] ConsumerStats stats() const { return parts_->link.stats(); }
+  [[nodiscard]] std::uint64_t unacknowledged() const;
+  [[nodiscard]] ConsumerStats stats() const;
   /// Returns the broker's reply when this consumer last opened the topic: offsets, and the incarnation of the
   /// log to which they belong. Returns nothing if the consumer has not opened the topic yet.
-  [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return parts_->link.opened(); }
+  [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const;
 
   /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it; do not read or write.
   /// Every call may change it.
-  [[nodiscard]] int fd() const { return parts_->link.fd(); }
+  [[nodiscard]] int fd() const;
   /// Returns true if poll has something to send when the descriptor becomes writable.
-  [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
+  [[nodiscard]] bool wants_write() const;
   /// Returns the time at which to call poll even if the descriptor reports nothing, or session_never.
-  [[nodiscard]] SessionTime next_timer() const { return parts_->link.next_timer(now()); }
+  [[nodiscard]] SessionTime next_timer() const;
 
  private:
-  struct Parts {
-    Parts(std::string topic, SessionJoin join, const ConsumerOptions& options)
-        : clock(options.clock), link(std::move(topic), std::move(join), options) {}
-    SessionClock clock;
-    SessionConsumeLink link;
-  };
   // While calls follow each other quickly, only every 16th reads the clock and checks for something to send.
   static constexpr std::uint32_t look_after_max = 16;
   static constexpr Timeout quick{5};
   static constexpr Timeout slow{100};
 
-  Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
-      : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), options)) {}
+  Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options);
 
-  [[nodiscard]] SessionTime now() const { return parts_->clock.now(); }
-  static std::uint32_t milliseconds(Timeout time) {
-    return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
-  }
+  [[nodiscard]] SessionTime now() const;
+  static std::uint32_t milliseconds(Timeout time);
 
   /// Returns true if the program has not called for 100 ms.
-  [[nodiscard]] bool was_away() const { return parts_->clock.coarse_now() >= look_by_; }
+  [[nodiscard]] bool was_away() const { return clock_.coarse_now() >= look_by_; }
+  /// Checks for the end of the connection while the program has a batch.
+  void look_for_end();
   void look() { look(was_away()); }
   void look(bool at_once) {
     if (--look_after_ == 0 || at_once) [[unlikely]]
@@ -302,97 +246,28 @@ class Consumer {
   }
   /// Sends everything that is due. If the program has not called for 100 ms, also sends acknowledgements that
   /// are not due yet: the next call may be far away.
-  [[gnu::noinline]] void send_what_is_due() {
-    const SessionTime time = now();
-    keep_what_waits(time);
-    parts_->link.transmit(time, time >= look_by_);
-    look_after_ = time - looked_ < quick ? look_after_max : 1;
-    looked_ = time;
-    look_by_ = time + slow;
-  }
+  void send_what_is_due();
 
   /// Connects, reads up to the next batch, and sends everything.
-  void drive() {
-    const SessionTime time = now();
-    receive_from(time);
-    keep_what_waits(time);
-    parts_->link.transmit(time, true);
-  }
-  void receive_from(SessionTime time) {
-    SessionConsumeLink& link = parts_->link;
-    const bool had_one = link.batch().has_value();
-    link.receive(time);
-    if (!had_one && link.batch()) rest_ = link.batch();
-  }
+  void drive();
+  void receive_from(SessionTime time);
   /// Extends the time of messages that the program has not begun to process. These are the rest of the
   /// present batch or, in a batch that receive_batch returned, the messages after the last acknowledgement.
-  void keep_what_waits(SessionTime time) {
-    if (is_ready()) return parts_->link.keep(rest_->range(), time);
-    if (goes_on_) parts_->link.keep(in_hand_, time);
-    goes_on_ = false;
-  }
+  void keep_what_waits(SessionTime time);
 
   /// Releases the present batch and waits for the next one. Returns false if none arrived in time.
-  [[gnu::noinline]] Result<bool> next_batch(Timeout timeout) {
-    rest_.reset();
-    in_hand_ = {};
-    parts_->link.release();
-    SessionTime time = now();
-    const SessionTime deadline = session_deadline(time, timeout);
-    while (true) {
-      receive_from(time);
-      keep_what_waits(time);
-      const bool is_last = timeout.count() <= 0 || time >= deadline;
-      parts_->link.transmit(time, !rest_ && (is_last || time >= parts_->link.gathers_until(time)));
-      if (rest_) {
-        look_by_ = time + slow;
-        return true;
-      }
-      if (const Result<void> able = usable(); !able) return able.error();
-      if (is_last) return false;
-      wait_for_io(parts_->link.has_news() ? std::min(deadline, parts_->link.gathers_until(time)) : deadline);
-      time = now();
-    }
-  }
+  Result<bool> next_batch(Timeout timeout);
 
   template <typename Done>
-  Result<void> wait_until(Done done, SessionTime deadline, const char* otherwise) {
-    while (true) {
-      drive();
-      if (done()) return {};
-      if (const Result<void> able = usable(); !able) return able;
-      if (now() >= deadline) {
-        return Error{ErrorCode::timeout,
-                     of_topic(std::string(otherwise) + " in time; last error: " + last_error().text())};
-      }
-      wait_for_io(deadline);
-    }
-  }
+  Result<void> wait_until(Done done, SessionTime deadline, const char* otherwise);
   /// Waits for the descriptor and timers. Waits for input only while the connection reads.
-  void wait_for_io(SessionTime until) const {
-    parts_->clock.wait(fd(), parts_->link.wait_events(), std::min(until, next_timer()));
-  }
+  void wait_for_io(SessionTime until) const;
 
-  [[nodiscard]] std::string of_topic(const std::string& what) const {
-    return "topic '" + topic() + "': " + what;
-  }
-  [[nodiscard]] Error late_error() const {
-    return {ErrorCode::timeout,
-            of_topic(std::to_string(stats().late) + " messages were acknowledged after their " +
-                     std::to_string(opened()->ack_timeout_ms) +
-                     " ms to acknowledge were over, and others have got them again")};
-  }
-  [[nodiscard]] Error lost_error() const {
-    return {ErrorCode::closed, of_topic("the connection was lost before the broker knew all that was "
-                                        "acknowledged, which comes again; last error: " +
-                                        last_error().text())};
-  }
+  [[nodiscard]] std::string of_topic(const std::string& what) const;
+  [[nodiscard]] Error late_error() const;
+  [[nodiscard]] Error lost_error() const;
   /// Returns an error if the consumer was closed or has failed.
-  [[nodiscard]] Result<void> usable() const {
-    if (state() == SessionState::failed) return last_error();
-    if (state() == SessionState::closed) return Error{ErrorCode::closed, of_topic("the consumer is closed")};
-    return {};
-  }
+  [[nodiscard]] Result<void> usable() const;
 
   std::optional<DeliveredBatch> rest_;  // messages of the link's batch that receive has not returned yet
   OffsetRange in_hand_;           // messages after the last acknowledgement of a batch from receive_batch
@@ -401,7 +276,13 @@ class Consumer {
   SessionTime looked_;
   // The first call after this time looks, even if look_after_ is not 0 yet.
   SessionTime look_by_ = session_never;
-  std::unique_ptr<Parts> parts_;
+  SessionClock clock_;
+  SessionSettling* settling_ = nullptr;  // that of `link_`
+  std::unique_ptr<SessionConsumeLink> link_;
 };
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/consumer.hpp>  // IWYU pragma: export
+#endif

@@ -7,11 +7,11 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/session_clock.hpp>
-#include <lightq/session_patience.hpp>
 
 namespace lightq::inline v1 {
 
@@ -93,23 +93,11 @@ struct ConsumerOptions {
   SessionClock::Source clock = {};
 
   /// Returns an error if a value is out of its range. Error: invalid_argument.
-  [[nodiscard]] Result<void> check() const {
-    const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
-    if (mode != ConsumeMode::group && mode != ConsumeMode::own) return bad("mode must be group or own");
-    if (!group.empty() && !TopicName::parse(group))
-      return Error{ErrorCode::invalid_argument, "'" + group + "' is no group name"};
-    if (from.value != 0 && from.from != session::From::offset && from.from != session::From::time)
-      return bad("from: only an offset or a time has a value");
-    if (prefetch_messages < 1 || prefetch_messages > 1'000'000'000)
-      return bad("prefetch_messages must be 1 to 1,000,000,000");
-    if (prefetch_bytes < 1 || prefetch_bytes > 1024 * limits::GiB)
-      return bad("prefetch_bytes must be 1 to 1 TiB");
-    if (ack_timeout.count() < 0 || ack_timeout.count() > UINT32_MAX)
-      return bad("ack_timeout must be 0 to 49 days");
-    if (frame_bytes_max < session::frame_bytes_least || frame_bytes_max > session::frame_bytes_greatest)
-      return bad("frame_bytes_max must be 64 KiB to 2 GiB");
-    return check_session_patience(*this);
-  }
+  [[nodiscard]] Result<void> check() const;
 };
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/consumer_options.hpp>  // IWYU pragma: export
+#endif

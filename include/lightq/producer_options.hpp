@@ -6,14 +6,13 @@
 #include <optional>
 #include <string>
 
-#include <lightq/base/batch_layout.hpp>
 #include <lightq/base/codec.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_producing.hpp>
 #include <lightq/session_clock.hpp>
-#include <lightq/session_patience.hpp>
 
 namespace lightq::inline v1 {
 
@@ -96,17 +95,11 @@ struct ProducerOptions {
   }
 
   /// Checks that every value is in its range. Errors: invalid_argument.
-  [[nodiscard]] Result<void> check() const {
-    constexpr std::size_t batch_bytes_least = 4 * limits::KiB;
-    constexpr std::size_t batch_bytes_greatest = 256 * limits::MiB;
-    const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
-    if (batch_bytes < batch_bytes_least || batch_bytes > batch_bytes_greatest)
-      return bad("batch_bytes must be 4 KiB to 256 MiB");
-    if (memory_bytes_max < batch_bytes) return bad("memory_bytes_max must be at least batch_bytes");
-    if (linger.count() < 0 || send_timeout.count() < 0)
-      return bad("linger and send_timeout must not be negative");
-    return check_session_patience(*this);
-  }
+  [[nodiscard]] Result<void> check() const;
 };
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/producer_options.hpp>  // IWYU pragma: export
+#endif

@@ -1,11 +1,12 @@
 /// Decides when a busy producer reads confirms, and when it yields the processor. Layer: client.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/session_clock.hpp>
@@ -38,7 +39,7 @@ class ProducerPace {
   void give_way(SessionTime now) {
     if (run_bytes_ == 0) run_begins_ = now;
     if (run_bytes_ < run_bytes_max || now < run_begins_ + run_time_max) return;
-    std::this_thread::yield();
+    (void)::sched_yield();
     run_bytes_ = 0;
   }
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_link.hpp>
 #include <lightq/session_clock.hpp>
-#include <lightq/session_patience.hpp>
 
 namespace lightq::inline v1 {
 
@@ -35,11 +35,11 @@ struct ReaderOptions {
   SessionClock::Source clock = {};
 
   /// Checks that every value is in its range. Errors: invalid_argument.
-  [[nodiscard]] Result<void> check() const {
-    if (frame_bytes_max < session::frame_bytes_least || frame_bytes_max > session::frame_bytes_greatest)
-      return Error{ErrorCode::invalid_argument, "frame_bytes_max must be 64 KiB to 2 GiB"};
-    return check_session_patience(*this);
-  }
+  [[nodiscard]] Result<void> check() const;
 };
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/reader_options.hpp>  // IWYU pragma: export
+#endif

@@ -1,13 +1,14 @@
 /// The source of time in sessions, and waiting with deadlines. Layer: client.
 #pragma once
 
-#include <poll.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <utility>
 
+#include <lightq/base/separate.hpp>
 #include <lightq/options.hpp>
 
 namespace lightq::inline v1 {
@@ -42,17 +43,14 @@ class SessionClock {
 
   /// Waits until `fd` has one of `events` (of poll(2)) or `until` has passed, at most a minute. May return
   /// earlier. With `fd` -1 it only waits.
-  void wait(int fd, short events, SessionTime until) const {
-    constexpr Timeout longest = std::chrono::minutes(1);
-    const SessionTime begin = now();
-    Timeout left(0);
-    if (until > begin) left = until - begin >= longest ? longest : std::chrono::ceil<Timeout>(until - begin);
-    pollfd entry{fd, events, 0};
-    (void)::poll(&entry, 1, static_cast<int>(left.count()));
-  }
+  void wait(int fd, short events, SessionTime until) const;
 
  private:
   Source source_;
 };
 
 }  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/session_clock.hpp>  // IWYU pragma: export
+#endif

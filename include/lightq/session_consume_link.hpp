@@ -13,31 +13,16 @@
 #include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/consumer_options.hpp>
+#include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
 #include <lightq/offset_ranges.hpp>
+#include <lightq/session_patience.hpp>
 #include <lightq/session_route.hpp>
+#include <lightq/session_settling.hpp>
 #include <lightq/session_state.hpp>
 #include <lightq/session_unsettled.hpp>
 
 namespace lightq::inline v1 {
-
-/// Counters of a consumer on a session, since it was made. They count messages if not stated otherwise.
-struct ConsumerStats {
-  std::uint64_t received = 0;      ///< received by the application
-  std::uint64_t again = 0;         ///< of these, redeliveries
-  std::uint64_t acknowledged = 0;  ///< while they were in flight to this consumer
-  std::uint64_t rejected = 0;      ///< while they were in flight to this consumer
-  std::uint64_t late = 0;          ///< acknowledged too late: the broker had already redelivered them
-  std::uint64_t lost = 0;          ///< dropped or damaged before they could be delivered
-  std::uint64_t opens = 0;         ///< how often the channel was opened
-  /// How often the topic was opened with another log than before, or with a log that had lost its end. In
-  /// both cases the broker assigns the same offsets to other messages. A consumer without a name then
-  /// continues where the two logs begin to differ, or at the first message. With a name, or in a group, this
-  /// also counts a broker that was killed and lost nothing.
-  std::uint64_t new_logs = 0;
-  std::uint64_t violations =
-      0;  ///< how often the consumer ended a connection because of a protocol violation
-};
 
 /// The channel of a consumer, opened again on each new connection. Calls do not wait, except that the join
 /// may. Not movable. One thread.
@@ -71,7 +56,7 @@ class SessionConsumeLink {
   void release() {
     if (!batch_) return;
     batch_.reset();
-    back_ += std::exchange(of_batch_, {});
+    settling_.back += std::exchange(of_batch_, {});
     connection().release();
   }
 
@@ -90,24 +75,19 @@ class SessionConsumeLink {
 
   // --- Acknowledging. Messages that are no longer in flight to this consumer are skipped.
 
-  /// Acknowledges messages. Returns how many of them were in flight to this consumer.
-  std::uint64_t acknowledge(OffsetRange range) {
-    const SessionAmount settled =
-        unsettled_.settle(range, [this](const OffsetRange& piece) { acknowledged_.add(piece); });
-    counts_.acknowledged += settled.messages;
-    back_ += settled;
-    return settled.messages;
-  }
+  /// Returns what acknowledgements change. Valid as long as this object.
+  [[nodiscard]] SessionSettling& settling() { return settling_; }
   void reject(OffsetRange range, std::uint32_t delay_ms) {
     OffsetRanges pieces;  // merges ranges of neighbouring frames into one
     const SessionAmount settled =
-        unsettled_.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
+        settling_.unsettled.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
     counts_.rejected += settled.messages;
-    back_ += settled;
+    settling_.back += settled;
     put_ranges(session::Reject{delay_ms, pieces.all()});
   }
   void extend(OffsetRange range, std::uint32_t ms) {
-    if (range.begin < range.end && unsettled_.messages() != 0) put_ranges(session::Extend{ms, {range}});
+    if (range.begin < range.end && settling_.unsettled.messages() != 0)
+      put_ranges(session::Extend{ms, {range}});
   }
   /// Keeps the broker from redelivering messages that the program has not received yet because it works on
   /// earlier ones. Restarts `ack_timeout` for all messages in flight except those that the program has
@@ -117,7 +97,7 @@ class SessionConsumeLink {
     if (now < keeps_at_ || state_ != SessionState::open || opened_->ack_timeout_ms == 0) return;
     if (waiting.begin >= waiting.end || is_automatic()) return;
     plan_to_keep(now);
-    put_ranges(session::Extend{opened_->ack_timeout_ms, unsettled_.gaps(waiting)});
+    put_ranges(session::Extend{opened_->ack_timeout_ms, settling_.unsettled.gaps(waiting)});
   }
   /// Asks the broker to move the position of the group or cursor. Forgets all unacknowledged messages.
   void seek(const session::Place& to) {
@@ -158,14 +138,16 @@ class SessionConsumeLink {
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return opened_; }
   [[nodiscard]] ConsumerStats stats() const {
     ConsumerStats stats = counts_;
+    stats.acknowledged = settling_.acknowledged_messages;
     stats.violations = route_.violations();
     return stats;
   }
   /// Returns the number of messages that the application has received and not acknowledged.
-  [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
+  [[nodiscard]] std::uint64_t unacknowledged() const { return settling_.unsettled.messages(); }
   /// Returns true if there are acknowledgements to send, or credit while the consumer is not paused.
   [[nodiscard]] bool has_news() const {
-    return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
+    return !settling_.acknowledged.empty() ||
+           (!paused_ && (settling_.back.messages != 0 || settling_.back.bytes != 0));
   }
   /// Returns until when acknowledgements and credit may wait for more before the application waits for input.
   /// So messages that arrive one by one are acknowledged several at a time.
@@ -225,14 +207,14 @@ class SessionConsumeLink {
     if (consequence == Consequence::doubt) consequence = Consequence::again;
     state_ = consequence == Consequence::fail ? SessionState::failed : SessionState::connecting;
     seeking_ = closing_ = 0;
-    acknowledged_.clear();
-    unsettled_.clear();
-    of_batch_ = back_ = {};
+    settling_.acknowledged.clear();
+    settling_.unsettled.clear();
+    of_batch_ = settling_.back = {};
     news_since_ = session_never;
   }
   void forget() {
-    acknowledged_.clear();
-    back_ += unsettled_.clear();
+    settling_.acknowledged.clear();
+    settling_.back += settling_.unsettled.clear();
     release();
   }
   void say_goodbye() {
@@ -263,7 +245,8 @@ class SessionConsumeLink {
     open.ack_timeout_ms = static_cast<std::uint32_t>(options_.ack_timeout.count());
     open.topic = route_.topic();
     open.group = options_.group;
-    back_ = {options_.prefetch_messages - open.credit_messages, options_.prefetch_bytes - open.credit_bytes};
+    settling_.back = {options_.prefetch_messages - open.credit_messages,
+                      options_.prefetch_bytes - open.credit_bytes};
     left_messages_ = open.credit_messages;
     left_bytes_ = static_cast<std::int64_t>(open.credit_bytes);
     open_request_ = connection().next_request();
@@ -386,7 +369,7 @@ class SessionConsumeLink {
     const SessionAmount amount{messages, batch.message_bytes()};
     if (!use_credit(amount)) return violation("delivered more than it had credit for");
     if (seeking_ != 0 || closing_ != 0) {  // sent before the broker knew
-      back_ += amount;
+      settling_.back += amount;
       return {};
     }
     const std::optional<BatchView> plain = unpacker_.unpack(batch);
@@ -411,7 +394,7 @@ class SessionConsumeLink {
     if (is_automatic()) {
       of_batch_ = amount;
     } else {
-      back_ += unsettled_.add(range, amount.bytes);
+      settling_.back += settling_.unsettled.add(range, amount.bytes);
     }
     newest_ = std::max(newest_, range.end);
     if (goes_on_at_) goes_on_at_ = std::max(*goes_on_at_, range.end);
@@ -428,18 +411,19 @@ class SessionConsumeLink {
 
   /// Returns true if there is so much to send that waiting for more would slow the broker down.
   [[nodiscard]] bool has_much_news() const {
-    if (acknowledged_.size() >= many_ranges) return true;
-    return !paused_ && (back_.messages >= std::max(options_.prefetch_messages / 4, 1U) ||
-                        back_.bytes >= std::max<std::uint64_t>(options_.prefetch_bytes / 4, 1));
+    if (settling_.acknowledged.size() >= many_ranges) return true;
+    return !paused_ && (settling_.back.messages >= std::max(options_.prefetch_messages / 4, 1U) ||
+                        settling_.back.bytes >= std::max<std::uint64_t>(options_.prefetch_bytes / 4, 1));
   }
   void tell() {
     news_since_ = session_never;
-    if (!acknowledged_.empty()) route_.worked();
-    while (!acknowledged_.empty()) {
-      connection().put(session::Acknowledge{std::nullopt, acknowledged_.take_first(ranges_max)}, channel_, 0);
+    if (!settling_.acknowledged.empty()) route_.worked();
+    while (!settling_.acknowledged.empty()) {
+      connection().put(session::Acknowledge{std::nullopt, settling_.acknowledged.take_first(ranges_max)},
+                       channel_, 0);
     }
-    if (paused_ || (back_.messages == 0 && back_.bytes == 0)) return;
-    const SessionAmount credit = std::exchange(back_, {});
+    if (paused_ || (settling_.back.messages == 0 && settling_.back.bytes == 0)) return;
+    const SessionAmount credit = std::exchange(settling_.back, {});
     left_messages_ += credit.messages;
     left_bytes_ += static_cast<std::int64_t>(credit.bytes);
     connection().put(session::Credit{static_cast<std::uint32_t>(credit.messages), credit.bytes}, channel_, 0);
@@ -466,11 +450,9 @@ class SessionConsumeLink {
   BatchUnpacker unpacker_;
   std::optional<DeliveredBatch> batch_;  // its bytes are in the connection's buffer or the unpacker's
   SessionAmount of_batch_;               // credit to give when it is released
-  SessionUnsettled unsettled_;
-  OffsetRanges acknowledged_;               // acknowledgements to send
+  SessionSettling settling_;
   OffsetRanges late_;                       // for take_late
   SessionTime keeps_at_;                    // when `keep` extends the messages that wait
-  SessionAmount back_;                      // credit to give
   std::uint64_t left_messages_ = 0;         // credit in messages that the broker has
   std::int64_t left_bytes_ = 0;             // credit in bytes that the broker has
   SessionTime news_since_ = session_never;  // how long acknowledgements and credit have waited

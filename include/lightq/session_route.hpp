@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,11 +17,6 @@
 #include <lightq/session_failure.hpp>
 
 namespace lightq::inline v1 {
-
-/// Joins the topic and returns the address to connect to. It may wait, and blocks the call of the producer or
-/// consumer that needs the connection; so it should not take long. An error that `is_final` ends the producer
-/// or consumer.
-using SessionJoin = std::function<Result<SessionAddress>()>;
 
 /// A series of connections, one at a time. Calls do not wait, except that the join may. Not movable. For one
 /// thread.

@@ -19,7 +19,7 @@
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/socket_wake.hpp>
-#include <lightq/session_address.hpp>
+#include <lightq/session_sock_address.hpp>
 #include <lightq/session_wire.hpp>
 
 namespace lightq::inline v1 {

@@ -1,0 +1,258 @@
+/// The definitions of <lightq/consumer.hpp>. Layer: client.
+#pragma once
+
+#include <lightq/consumer.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <lightq/session_consume_link.hpp>
+
+namespace lightq::inline v1 {
+
+LIGHTQ_INLINE Result<Consumer> Consumer::open(std::string topic, SessionJoin join, ConsumerOptions options) {
+  if (const Result<void> valid = options.check(); !valid) return valid.error();
+  if (!TopicName::parse(topic)) return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
+  if (!join) return Error{ErrorCode::invalid_argument, "a consumer needs a way to join its topic"};
+  Consumer made(std::move(topic), std::move(join), options);
+  return made;
+}
+
+LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
+  return link_->take_late();
+}
+
+LIGHTQ_INLINE void Consumer::reject(OffsetRange range, Timeout delay) {
+  link_->reject(range, milliseconds(delay));
+  look();
+}
+
+LIGHTQ_INLINE void Consumer::extend(OffsetRange range, Timeout time) {
+  link_->extend(range, milliseconds(time));
+  link_->transmit(now(), true);
+}
+
+LIGHTQ_INLINE Result<Offset> Consumer::seek(const session::Place& to, Timeout timeout) {
+  const SessionTime deadline = session_deadline(now(), timeout);
+  const auto may_ask = [this] { return state() == SessionState::open && !link_->is_seeking(); };
+  if (const Result<void> ready = wait_until(may_ask, deadline, "not open"); !ready) return ready.error();
+  rest_.reset();
+  link_->seek(to);
+  const auto is_answered = [this] { return !link_->is_seeking(); };
+  if (const Result<void> done = wait_until(is_answered, deadline, "no answer to seek"); !done)
+    return done.error();
+  if (auto sought = link_->take_sought()) return *std::move(sought);
+  return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
+                                           last_error().text())};
+}
+
+LIGHTQ_INLINE void Consumer::pause() {
+  link_->pause(true);
+}
+
+LIGHTQ_INLINE void Consumer::resume() {
+  link_->pause(false);
+  link_->transmit(now(), true);
+}
+
+LIGHTQ_INLINE std::optional<Offset> Consumer::committed() const {
+  if (!opened()) return std::nullopt;
+  return Offset{opened()->committed};
+}
+
+LIGHTQ_INLINE Result<void> Consumer::poll() {
+  drive();
+  return usable();
+}
+
+LIGHTQ_INLINE Result<void> Consumer::wait_open(Timeout timeout) {
+  return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
+}
+
+LIGHTQ_INLINE Result<void> Consumer::flush(Timeout timeout) {
+  if (const Result<void> able = usable(); !able) return able;
+  const std::uint64_t opens = stats().opens;
+  const auto is_over = [&] { return !connected() || stats().opens != opens || link_->is_all_said(); };
+  if (const Result<void> done = wait_until(is_over, session_deadline(now(), timeout), "not sent"); !done)
+    return done;
+  if (connected() && stats().opens == opens) return {};
+  return lost_error();
+}
+
+LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
+  if (state() == SessionState::closed) return {};
+  rest_.reset();
+  Result<void> done;
+  if (connected()) {
+    link_->begin_close();
+    const auto is_over = [this] { return !connected() || !link_->is_closing(); };
+    done = wait_until(is_over, session_deadline(now(), timeout), "the broker has not answered");
+    if (done && !connected()) done = lost_error();
+  }
+  link_->close();
+  if (done && stats().late > 0) return late_error();
+  return done;
+}
+
+LIGHTQ_INLINE bool Consumer::finished() const {
+  return state() == SessionState::closed;
+}
+
+LIGHTQ_INLINE const std::string& Consumer::topic() const {
+  return link_->topic();
+}
+
+LIGHTQ_INLINE SessionState Consumer::state() const {
+  return link_->state();
+}
+
+LIGHTQ_INLINE bool Consumer::connected() const {
+  return state() == SessionState::open;
+}
+
+LIGHTQ_INLINE const Error& Consumer::last_error() const {
+  return link_->last_error();
+}
+
+LIGHTQ_INLINE std::uint64_t Consumer::unacknowledged() const {
+  return link_->unacknowledged();
+}
+
+LIGHTQ_INLINE ConsumerStats Consumer::stats() const {
+  return link_->stats();
+}
+
+LIGHTQ_INLINE const std::optional<session::ConsumeOpened>& Consumer::opened() const {
+  return link_->opened();
+}
+
+LIGHTQ_INLINE int Consumer::fd() const {
+  return link_->fd();
+}
+
+LIGHTQ_INLINE bool Consumer::wants_write() const {
+  return link_->wants_write();
+}
+
+LIGHTQ_INLINE SessionTime Consumer::next_timer() const {
+  return link_->next_timer(now());
+}
+
+LIGHTQ_INLINE Consumer::Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
+    : clock_(options.clock),
+      link_(std::make_unique<SessionConsumeLink>(std::move(topic), std::move(join), options)) {
+  settling_ = &link_->settling();
+}
+LIGHTQ_INLINE Consumer::Consumer(Consumer&&) noexcept = default;
+LIGHTQ_INLINE Consumer& Consumer::operator=(Consumer&&) noexcept = default;
+LIGHTQ_INLINE Consumer::~Consumer() = default;
+
+LIGHTQ_INLINE void Consumer::look_for_end() {
+  link_->look_for_end(now());
+}
+
+LIGHTQ_INLINE SessionTime Consumer::now() const {
+  return clock_.now();
+}
+
+LIGHTQ_INLINE std::uint32_t Consumer::milliseconds(Timeout time) {
+  return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
+}
+
+LIGHTQ_INLINE void Consumer::send_what_is_due() {
+  const SessionTime time = now();
+  keep_what_waits(time);
+  link_->transmit(time, time >= look_by_);
+  look_after_ = time - looked_ < quick ? look_after_max : 1;
+  looked_ = time;
+  look_by_ = time + slow;
+}
+
+LIGHTQ_INLINE void Consumer::drive() {
+  const SessionTime time = now();
+  receive_from(time);
+  keep_what_waits(time);
+  link_->transmit(time, true);
+}
+
+LIGHTQ_INLINE void Consumer::receive_from(SessionTime time) {
+  SessionConsumeLink& link = *link_;
+  const bool had_one = link.batch().has_value();
+  link.receive(time);
+  if (!had_one && link.batch()) rest_ = link.batch();
+}
+
+LIGHTQ_INLINE void Consumer::keep_what_waits(SessionTime time) {
+  if (is_ready()) return link_->keep(rest_->range(), time);
+  if (goes_on_) link_->keep(in_hand_, time);
+  goes_on_ = false;
+}
+
+LIGHTQ_INLINE Result<bool> Consumer::next_batch(Timeout timeout) {
+  rest_.reset();
+  in_hand_ = {};
+  link_->release();
+  SessionTime time = now();
+  const SessionTime deadline = session_deadline(time, timeout);
+  while (true) {
+    receive_from(time);
+    keep_what_waits(time);
+    const bool is_last = timeout.count() <= 0 || time >= deadline;
+    link_->transmit(time, !rest_ && (is_last || time >= link_->gathers_until(time)));
+    if (rest_) {
+      look_by_ = time + slow;
+      return true;
+    }
+    if (const Result<void> able = usable(); !able) return able.error();
+    if (is_last) return false;
+    wait_for_io(link_->has_news() ? std::min(deadline, link_->gathers_until(time)) : deadline);
+    time = now();
+  }
+}
+
+template <typename Done>
+Result<void> Consumer::wait_until(Done done, SessionTime deadline, const char* otherwise) {
+  while (true) {
+    drive();
+    if (done()) return {};
+    if (const Result<void> able = usable(); !able) return able;
+    if (now() >= deadline) {
+      return Error{ErrorCode::timeout,
+                   of_topic(std::string(otherwise) + " in time; last error: " + last_error().text())};
+    }
+    wait_for_io(deadline);
+  }
+}
+
+LIGHTQ_INLINE void Consumer::wait_for_io(SessionTime until) const {
+  clock_.wait(fd(), link_->wait_events(), std::min(until, next_timer()));
+}
+
+LIGHTQ_INLINE std::string Consumer::of_topic(const std::string& what) const {
+  return "topic '" + topic() + "': " + what;
+}
+
+LIGHTQ_INLINE Error Consumer::late_error() const {
+  return {ErrorCode::timeout,
+          of_topic(std::to_string(stats().late) + " messages were acknowledged after their " +
+                   std::to_string(opened()->ack_timeout_ms) +
+                   " ms to acknowledge were over, and others have got them again")};
+}
+
+LIGHTQ_INLINE Error Consumer::lost_error() const {
+  return {ErrorCode::closed, of_topic("the connection was lost before the broker knew all that was "
+                                      "acknowledged, which comes again; last error: " +
+                                      last_error().text())};
+}
+
+LIGHTQ_INLINE Result<void> Consumer::usable() const {
+  if (state() == SessionState::failed) return last_error();
+  if (state() == SessionState::closed) return Error{ErrorCode::closed, of_topic("the consumer is closed")};
+  return {};
+}
+
+}  // namespace lightq::inline v1
