@@ -1,5 +1,5 @@
 /// Includes everything that a program needs to use LightQ. Layer: client.
-/// Needs cppzmq and nlohmann/json; link lightq::client, or -lzmq.
+/// Needs cppzmq and nlohmann/json; link lightq::client, or lightq::separate (base/separate.hpp).
 ///
 /// A source file that gets a Client or its objects from elsewhere may include producer.hpp, consumer.hpp,
 /// plain_producer.hpp or plain_consumer.hpp alone. None of these includes JSON; the former two do not include

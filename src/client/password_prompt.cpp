@@ -15,6 +15,8 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/private_file.hpp>
+#include <lightq/base/shown_path.hpp>
+#include <lightq/base/wipe.hpp>
 
 #include "client/terminal.hpp"
 

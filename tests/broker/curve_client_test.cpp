@@ -9,6 +9,8 @@
 #include <string>
 
 #include <lightq/client.hpp>
+#include <lightq/client_key_file.hpp>
+#include <lightq/protocol/json.hpp>
 
 #include "broker/embedded_broker.hpp"
 #include "support/temp_dir.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <lightq/client.hpp>
+#include <lightq/discovery.hpp>
 
 #include "broker/broker.hpp"
 #include "support/planted.hpp"

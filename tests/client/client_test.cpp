@@ -1,5 +1,6 @@
 /// Tests of Client: requests, deadlines, credentials, threads.
 #include <lightq/client.hpp>
+#include <lightq/impl/request_credentials.hpp>
 
 #include <atomic>
 #include <chrono>

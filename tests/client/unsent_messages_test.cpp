@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <zmq.hpp>
 
 namespace lightq {
 namespace {

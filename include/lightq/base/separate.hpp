@@ -6,7 +6,7 @@
 ///
 ///     #include <lightq/source.hpp>
 ///
-/// Thread: the macros have no state. A program must not mix both ways.
+/// The CMake target lightq::separate does both. A program must not mix both ways.
 #pragma once
 
 #if defined(LIGHTQ_SEPARATE_COMPILATION)
