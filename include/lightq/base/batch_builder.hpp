@@ -161,10 +161,12 @@ class BatchBuilder {
     assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
     const std::size_t end = size_ + record_bytes(message_bytes);
     assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
-    if (end > capacity_) grow(end);
+    if (end > capacity_) [[unlikely]]
+      grow(end);
     // Sums while the latest records are still in the cache. Leaves out the record that is being added,
     // because its bytes are not written yet.
-    if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
+    if (size_ - summed_ >= sum_bytes_min) [[unlikely]]
+      sum_up_to(size_);
     std::byte* const record = buffer_.get() + size_;
     store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
     return record + sizeof(std::uint32_t);
@@ -176,7 +178,8 @@ class BatchBuilder {
   }
 
   static constexpr std::size_t sum_bytes_min = 3072;  // four steps of crc32c with three lanes of 256 bytes
-  void sum_up_to(std::size_t end) {
+  // Not inlined, so that `place` is small enough to be.
+  [[gnu::noinline]] void sum_up_to(std::size_t end) {
     records_crc_ = crc32c({buffer_.get() + summed_, end - summed_}, records_crc_);
     summed_ = end;
   }
