@@ -19,6 +19,7 @@
 #include <lightq/base/home_process.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/session_link.hpp>
+#include <lightq/session_address.hpp>
 #include <lightq/session_clock.hpp>
 #include <lightq/session_inbox.hpp>
 #include <lightq/session_memory_socket.hpp>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <lightq/session_consume_link.hpp>
+#include <lightq/impl/session_consume_link.hpp>
 
 namespace lightq::inline v1 {
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include <lightq/base/result.hpp>
+#include <lightq/impl/session_batches.hpp>
+#include <lightq/impl/session_patience.hpp>
 #include <lightq/producer_options.hpp>
-#include <lightq/session_batches.hpp>
 #include <lightq/session_failure.hpp>
-#include <lightq/session_patience.hpp>
 #include <lightq/session_reports.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_state.hpp>
