@@ -2,6 +2,7 @@
 #include "client/session.hpp"
 
 #include <lightq/base/shown_uri.hpp>
+#include <lightq/discovery.hpp>
 
 #include "client/password_prompt.hpp"
 #include "client/terminal.hpp"

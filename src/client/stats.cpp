@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <lightq/protocol/json.hpp>
+
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"

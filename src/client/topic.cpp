@@ -1,5 +1,6 @@
 /// `lightq topic create|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
 #include <lightq/base/shown_uri.hpp>
+#include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
 #include "client/session.hpp"

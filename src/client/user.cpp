@@ -3,6 +3,7 @@
 
 #include <lightq/base/shown_text.hpp>
 #include <lightq/base/shown_uri.hpp>
+#include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <lightq/client.hpp>
+#include <lightq/impl/control_connection.hpp>
 
 #include "broker/each_way.hpp"
 #include "broker/embedded_broker.hpp"

@@ -20,10 +20,13 @@
 
 #include <lightq/base/home_process.hpp>
 #include <lightq/base/random.hpp>
+#include <lightq/base/result.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/data_socket.hpp>
+#include <lightq/deadline.hpp>
+#include <lightq/options.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/reachability.hpp>
@@ -31,6 +34,7 @@
 #include <lightq/session_backoff.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
+#include <lightq/zmq_error.hpp>
 #include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {

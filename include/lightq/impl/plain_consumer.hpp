@@ -1,6 +1,7 @@
 /// The definitions of <lightq/plain_consumer.hpp>. Layer: client.
 #pragma once
 
+#include <lightq/deadline.hpp>
 #include <lightq/plain_consumer.hpp>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <lightq/message_range.hpp>
 #include <lightq/options.hpp>
 #include <lightq/ticket_renewal.hpp>
+#include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {
 

@@ -1,6 +1,7 @@
 /// The definitions of <lightq/plain_producer.hpp>. Layer: client.
 #pragma once
 
+#include <lightq/deadline.hpp>
 #include <lightq/plain_producer.hpp>
 
 #include <time.h>
@@ -27,6 +28,7 @@
 #include <lightq/options.hpp>
 #include <lightq/ticket_renewal.hpp>
 #include <lightq/unsent_messages.hpp>
+#include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {
 
