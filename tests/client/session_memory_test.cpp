@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <lightq/protocol/session_memory.hpp>
+#include <lightq/session_patience.hpp>
 
 #include "session_fixture.hpp"
 

@@ -14,9 +14,9 @@
 #include <lightq/base/batch.hpp>
 #include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/limits.hpp>
-#include <lightq/impl/session_patience.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/session_clock.hpp>
+#include <lightq/session_patience.hpp>
 #include <lightq/session_route.hpp>
 
 namespace lightq::inline v1 {

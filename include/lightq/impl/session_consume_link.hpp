@@ -15,8 +15,8 @@
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
-#include <lightq/impl/session_patience.hpp>
 #include <lightq/offset_ranges.hpp>
+#include <lightq/session_patience.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_settling.hpp>
 #include <lightq/session_state.hpp>

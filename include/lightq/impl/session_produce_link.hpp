@@ -11,9 +11,9 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/impl/session_batches.hpp>
-#include <lightq/impl/session_patience.hpp>
 #include <lightq/producer_options.hpp>
 #include <lightq/session_failure.hpp>
+#include <lightq/session_patience.hpp>
 #include <lightq/session_reports.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_state.hpp>
