@@ -85,7 +85,7 @@ class Consumer {
       if (!come) return come.error();
       if (!*come) return std::optional<Delivered>();
     }
-    return std::optional(rest_->take());
+    return Result<std::optional<Delivered>>(std::in_place, rest_->take());
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
   /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
