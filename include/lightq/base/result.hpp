@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cassert>
+#include <new>
+#include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <lightq/base/error.hpp>
 
@@ -25,26 +27,55 @@ class Exception : public std::runtime_error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)), ok_(true) {}       // NOLINT(google-explicit-constructor)
+  Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT(google-explicit-constructor)
   /// Constructs the value in place from `parts`.
   template <typename... Parts>
-  explicit Result(std::in_place_t, Parts&&... parts)
-      : state_(std::in_place_index<0>, std::forward<Parts>(parts)...) {}
+  explicit Result(std::in_place_t, Parts&&... parts) : value_(std::forward<Parts>(parts)...), ok_(true) {}
 
-  [[nodiscard]] bool ok() const { return state_.index() == 0; }
+  Result(const Result& other)
+    requires std::is_copy_constructible_v<T>
+      : ok_(other.ok_) {
+    begin(other);
+  }
+  Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : ok_(other.ok_) {
+    begin(std::move(other));
+  }
+  Result& operator=(const Result& other)
+    requires std::is_copy_constructible_v<T>
+  {
+    return *this = Result(other);
+  }
+  Result& operator=(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    if (this == &other) return *this;
+    end();
+    ok_ = other.ok_;
+    if constexpr (std::is_nothrow_move_constructible_v<T>) {
+      begin(std::move(other));
+    } else {
+      try {
+        begin(std::move(other));
+      } catch (...) {  // the result is then an error without a sentence
+        ok_ = false;
+        ::new (static_cast<void*>(&error_)) Error();
+        throw;
+      }
+    }
+    return *this;
+  }
+  ~Result() { end(); }
+
+  [[nodiscard]] bool ok() const { return ok_; }
   explicit operator bool() const { return ok(); }
 
-  [[nodiscard]] T& value() & { return assert(ok()), *std::get_if<0>(&state_); }
-  [[nodiscard]] const T& value() const& { return assert(ok()), *std::get_if<0>(&state_); }
-  [[nodiscard]] T&& value() && { return assert(ok()), std::move(*std::get_if<0>(&state_)); }
+  [[nodiscard]] T& value() & { return assert(ok()), value_; }
+  [[nodiscard]] const T& value() const& { return assert(ok()), value_; }
+  [[nodiscard]] T&& value() && { return assert(ok()), std::move(value_); }
   [[nodiscard]] T& operator*() & { return value(); }
   [[nodiscard]] const T& operator*() const& { return value(); }
   [[nodiscard]] T* operator->() { return &value(); }
   [[nodiscard]] const T* operator->() const { return &value(); }
-  [[nodiscard]] const Error& error() const { return assert(!ok()), *std::get_if<1>(&state_); }
+  [[nodiscard]] const Error& error() const { return assert(!ok()), error_; }
 
   T value_or_throw() && {
     if (!ok()) throw Exception(error());
@@ -52,7 +83,30 @@ class [[nodiscard]] Result {
   }
 
  private:
-  std::variant<T, Error> state_;
+  /// Constructs the member that `ok_` names from that of `other`.
+  template <typename Other>
+  void begin(Other&& other) {
+    if (ok_) {
+      ::new (static_cast<void*>(&value_)) T(std::forward<Other>(other).value_);
+    } else {
+      ::new (static_cast<void*>(&error_)) Error(std::forward<Other>(other).error_);
+    }
+  }
+  /// Destroys the member that `ok_` names.
+  void end() {
+    if (ok_) {
+      value_.~T();
+    } else {
+      error_.~Error();
+    }
+  }
+
+  // Not a std::variant: it takes several times as long to compile, for each T.
+  union {
+    T value_;
+    Error error_;
+  };
+  bool ok_;
 };
 
 /// The outcome of an operation without a value: success or an `Error`.
