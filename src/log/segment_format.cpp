@@ -9,6 +9,7 @@
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
+#include <lightq/base/limits.hpp>
 
 #include "log/newer_format.hpp"
 #include "log/seeded_bug.hpp"
@@ -72,7 +73,8 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
   const bool sound =
       load_little_endian<std::uint32_t>(slot) == checkpoint_magic &&
       load_little_endian<std::uint32_t>(slot + checkpoint_at_crc) == checkpoint_crc(slot, header) &&
-      load_little_endian<std::uint32_t>(slot + checkpoint_at_epoch) == header.epoch;
+      load_little_endian<std::uint32_t>(slot + checkpoint_at_epoch) == header.epoch &&
+      load_little_endian<std::uint64_t>(slot + checkpoint_at_end_offset) <= limits::offset_max;
   if (!sound) return std::nullopt;
   SegmentCheckpoint checkpoint;
   checkpoint.sequence = load_little_endian<std::uint64_t>(slot + checkpoint_at_sequence);
@@ -116,7 +118,9 @@ std::optional<SegmentHeader> decode_known(const SegmentPage& page, std::uint32_t
   const bool sound =
       mask_sound &&
       load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
-      header.epoch != 0 && header.file_bytes >= segment_header_bytes;
+      header.epoch != 0 && header.file_bytes >= segment_header_bytes &&
+      (header.first_offset.value <= limits::offset_max || header.first_offset == offset_not_yet_known) &&
+      header.gap_begin.value <= limits::offset_max;
   return sound ? std::optional(header) : std::nullopt;
 }
 
@@ -242,7 +246,8 @@ std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const Segmen
   const bool sound = load_little_endian<std::uint32_t>(seal) == seal_magic &&
                      load_little_endian<std::uint32_t>(seal + seal_at_crc) == crc32c({seal, seal_at_crc}) &&
                      load_little_endian<std::uint32_t>(seal + seal_at_epoch) == header.epoch &&
-                     load_little_endian<std::uint64_t>(seal + seal_at_incarnation) == header.incarnation;
+                     load_little_endian<std::uint64_t>(seal + seal_at_incarnation) == header.incarnation &&
+                     load_little_endian<std::uint64_t>(seal + seal_at_end_offset) <= limits::offset_max;
   if (!sound) return std::nullopt;
   return SegmentSeal{load_little_endian<std::uint64_t>(seal + seal_at_end_position),
                      {load_little_endian<std::uint64_t>(seal + seal_at_end_offset)},
@@ -303,7 +308,7 @@ std::optional<Offset> segment_name_offset(std::string_view name) {
   Offset offset;
   const char* end = name.data() + name_digits;
   const auto parsed = std::from_chars(name.data(), end, offset.value);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  if (parsed.ec != std::errc() || parsed.ptr != end || offset.value > limits::offset_max) return std::nullopt;
   return offset;
 }
 

@@ -8,7 +8,10 @@
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
+
+#include <lightq/base/limits.hpp>
 
 #include "log/failed_sync.hpp"
 #include "log/seeded_bug.hpp"
@@ -150,6 +153,11 @@ void SegmentLog::append_in_place(std::span<std::byte> batch) {
 
 // Makes the active segment ready for a batch of this size, beginning a new segment if it does not fit.
 Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages) {
+  // A batch that is written in place may still grow to the most records.
+  if (next_.value > limits::offset_max - limits::batch_records_max) {
+    return Error{ErrorCode::limit_reached, options_.directory + " has used up its offsets, which end at " +
+                                               std::to_string(limits::offset_max)};
+  }
   if (!active_takes(bytes, messages)) {
     if (auto rolled = roll(bytes); !rolled) return rolled;
   }

@@ -105,6 +105,22 @@ TEST(Batch, NamesTheFaultThatItFinds) {
   EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_body_crc);
 }
 
+// The checksums are valid. An offset above the highest one would overflow where messages are counted from it.
+TEST(Batch, RefusesOffsetsAboveTheHighest) {
+  for (const std::uint64_t records : {1, 3}) {
+    auto bytes = test::make_batch(std::vector<std::string>(records, "payload"));
+    for (const std::uint64_t base : {std::uint64_t{limits::offset_max - records}, std::uint64_t{0}}) {
+      stamp_batch(bytes, Offset{base}, Timestamp{0}, 1);
+      EXPECT_EQ(BatchView::check(bytes), std::nullopt) << base;
+    }
+    for (const std::uint64_t base :
+         {limits::offset_max - records + 1, limits::offset_max, UINT64_MAX - 3, UINT64_MAX - 1, UINT64_MAX}) {
+      stamp_batch(bytes, Offset{base}, Timestamp{0}, 1);
+      EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_records) << base;
+    }
+  }
+}
+
 TEST(Batch, SaysWhoMadeIt) {
   auto bytes = test::make_batch_of_producer(0x0123456789ABCDEF, 0xFEDC, 77, {"one", "two"});
   stamp_batch(bytes, Offset{5}, Timestamp{6}, 7);

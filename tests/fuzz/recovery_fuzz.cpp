@@ -63,6 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(opened.ok() && (*opened)->next_offset() == next && read_all_messages(**opened) == messages);
   auto batch = test::make_batch({"one more"});
   const auto appended = (*opened)->append(batch, Timestamp{2});
+  if (next.value > limits::offset_max - limits::batch_records_max) {  // the file has used up its offsets
+    require(appended.outcome == log::AppendOutcome::failed && read_all_messages(**opened) == messages);
+    return 0;
+  }
   require(appended.outcome == log::AppendOutcome::appended && appended.base == next);
   require(read_all_messages(**opened) == messages + 1);
   return 0;

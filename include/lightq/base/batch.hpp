@@ -23,8 +23,8 @@ enum class BatchFault {
   bad_version,  ///< a version, codec, required flag or reserved byte is unknown here: perhaps sound
   bad_length,   ///< total_bytes is out of its range, or more than there are
   bad_body_crc,
-  bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many; attributes
-                ///< that are missing, or beyond their limits
+  bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many; offsets above
+                ///< limits::offset_max; attributes that are missing, or beyond their limits
   bad_stamp,    ///< in a producer's batch: a field that the log stamps is set already
 };
 
@@ -228,6 +228,7 @@ inline std::optional<BatchFault> BatchView::check_header(ByteView available, std
   if (view.record_count() == 0 || view.record_count() > limits::batch_records_max) {
     return BatchFault::bad_records;
   }
+  if (view.base_offset().value > limits::offset_max - view.record_count()) return BatchFault::bad_records;
   return std::nullopt;
 }
 
