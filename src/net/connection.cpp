@@ -39,6 +39,7 @@ Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::
     : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch), silence_(loop) {}
 
 Connection::~Connection() {
+  if (woken_by_ >= 0) loop_.unwatch_arrivals(woken_by_);
   if (watched_) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
@@ -105,7 +106,9 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
     // Wake-ups are received before the memory is read: later input wakes this side again.
-    if (readiness.readable && shared_->descriptor() < 0 && !receive_wakes(descriptor_)) shared_->end();
+    if (readiness.readable && shared_->descriptor() < 0 && shared_->should_read_wakes() &&
+        !receive_wakes(descriptor_))
+      shared_->end();
     if (readiness.hung_up) shared_->end();
     readiness.readable = true;  // the end of the input comes after the bytes that are still unread
   }
@@ -187,7 +190,7 @@ void Connection::close(const std::string& why) {
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  if (is_shared() && shared_->descriptor() >= 0) loop_.unwatch(shared_->descriptor(), *this);
+  if (woken_by_ >= 0) loop_.unwatch_arrivals(std::exchange(woken_by_, -1));
   if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);

@@ -95,6 +95,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void on_event(EventLoop::Readiness readiness) override;
   /// Ends the connection.
   bool out_of_memory() override;
+  bool take_woken() override { return is_shared() && shared_->take_woken(); }
 
  protected:
   /// Makes the handshake of the two sides. Nothing: there is none, and the connection is open from its start.
@@ -272,6 +273,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   std::vector<std::byte> leftover_;
   std::unique_ptr<WireCipher> cipher_;      // null: not encrypted
   std::vector<std::byte> sealed_leftover_;  // encrypted bytes that are no whole unit yet
+  int woken_by_ = -1;                       // the descriptor that wakes this side once shared_ is set
   std::unique_ptr<SharedWire> shared_;      // null: input and output go through the descriptor
   OutputBuffer output_;                     // refers to cipher_ and shared_
 };

@@ -43,12 +43,12 @@ void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake w
   const bool by_socket = wake.by_socket();
   shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(wake), std::move(place));
   output_.send_through(*shared_);
-  using Interest = EventLoop::Interest;
-  loop_.set_interest(descriptor_.get(), by_socket ? Interest::arrivals : Interest::hang_up);
-  if (by_socket) return loop_.call_soon(*this);
-  if (Result<void> watched = loop_.watch(shared_->descriptor(), *this, EventLoop::Interest::arrivals);
-      !watched)
+  loop_.set_interest(descriptor_.get(), EventLoop::Interest::hang_up);
+  woken_by_ = by_socket ? descriptor_.get() : shared_->descriptor();
+  if (Result<void> watched = loop_.watch_arrivals(woken_by_, *this); !watched) {
+    woken_by_ = -1;
     return fail(watched.error().text());
+  }
   loop_.call_soon(*this);
 }
 

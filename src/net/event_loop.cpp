@@ -28,7 +28,6 @@ std::uint32_t epoll_events(EventLoop::Interest interest) {
     case EventLoop::Interest::readable: return EPOLLIN;
     case EventLoop::Interest::readable_and_writable: return EPOLLIN | EPOLLOUT;
     case EventLoop::Interest::writable: return EPOLLOUT;
-    case EventLoop::Interest::arrivals: return EPOLLIN | EPOLLRDHUP | EPOLLET;
     case EventLoop::Interest::hang_up: break;
   }
   return EPOLLRDHUP | EPOLLET;
@@ -44,10 +43,13 @@ EventLoop::EventLoop()
   }
   epoll_event event{};
   event.events = EPOLLIN;
-  for (const int own : {wake_, arrivals_}) {
-    event.data.fd = own;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, own, &event);
-  }
+  event.data.fd = wake_;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+  // Edge-triggered, so that arrivals_ need not be asked: it reports each arrival once, whatever it was asked
+  // before.
+  event.events = EPOLLIN | EPOLLET;
+  event.data.fd = arrivals_;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, arrivals_, &event);
 }
 
 EventLoop::~EventLoop() {
@@ -61,7 +63,7 @@ Result<void> EventLoop::watch(int descriptor, Source& source, Interest interest)
   epoll_event event{};
   event.events = epoll_events(interest);
   event.data.fd = descriptor;
-  if (epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event) != 0) {
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
     return Error{ErrorCode::io_error, "event loop: cannot watch descriptor " + std::to_string(descriptor),
                  errno};
   }
@@ -73,19 +75,31 @@ void EventLoop::set_interest(int descriptor, Interest interest) {
   epoll_event event{};
   event.events = epoll_events(interest);
   event.data.fd = descriptor;
-  if (epoll_ctl(epoll_for(interest), EPOLL_CTL_MOD, descriptor, &event) == 0) return;
-  const int other = epoll_for(interest) == epoll_ ? arrivals_ : epoll_;
-  // Added first: if the system has no memory or no watches left, the descriptor stays watched in its present
-  // instance.
-  const bool moved = epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event) == 0;
-  epoll_ctl(other, moved ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, descriptor, &event);
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void EventLoop::unwatch(int descriptor, Source& source) {
-  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr) != 0)
-    epoll_ctl(arrivals_, EPOLL_CTL_DEL, descriptor, nullptr);
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
   sources_.erase(descriptor);
   cancel_soon(source);
+}
+
+Result<void> EventLoop::watch_arrivals(int descriptor, Source& source) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.fd = descriptor;
+  if (epoll_ctl(arrivals_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    return Error{ErrorCode::io_error,
+                 "event loop: cannot watch descriptor " + std::to_string(descriptor) + " for arrivals",
+                 errno};
+  }
+  arrival_sources_[descriptor] = &source;
+  return {};
+}
+
+void EventLoop::unwatch_arrivals(int descriptor) {
+  epoll_ctl(arrivals_, EPOLL_CTL_DEL, descriptor, nullptr);
+  arrival_sources_.erase(descriptor);
 }
 
 void EventLoop::call_soon(Source& source) {
@@ -166,6 +180,7 @@ void EventLoop::run(const std::stop_token& stop) {
     ++turn_;
     TurnWork::begin_turn();
     bool has_mail = !taken_.empty();
+    if (arrivals_left_) run_arrivals();
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.fd == wake_) {
@@ -204,11 +219,34 @@ void EventLoop::call(Source& source, Work&& work) {
   MemoryReserve::refill();
 }
 
+/// Calls the sources for which bytes have arrived. Asks the system for them only if the sources do not know
+/// it themselves.
 void EventLoop::run_arrivals() {
+  if (run_woken()) return;
   std::array<epoll_event, events_per_wait> events{};
   const int count = epoll_wait(arrivals_, events.data(), events_per_wait, 0);
-  for (int i = 0; i < count; ++i)
-    dispatch(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
+  arrivals_left_ = count == events_per_wait;
+  for (int i = 0; i < count; ++i) dispatch_arrival(events[static_cast<std::size_t>(i)].data.fd);
+}
+
+/// Calls the sources that know that they are woken, if there are few sources. Returns true if there was one.
+/// What arrivals_ has to report then stays there. That loses nothing: a source that is woken knows it before
+/// its bytes arrive, so each arrival finds all woken sources.
+bool EventLoop::run_woken() {
+  if (arrivals_left_ || arrival_sources_.size() > sources_asked_max) return false;
+  std::array<int, sources_asked_max> woken{};
+  std::size_t count = 0;
+  for (const auto& [descriptor, source] : arrival_sources_)
+    if (source->take_woken()) woken[count++] = descriptor;
+  for (std::size_t i = 0; i < count; ++i) dispatch_arrival(woken[i]);
+  return count > 0;
+}
+
+void EventLoop::dispatch_arrival(int descriptor) {
+  const auto found = arrival_sources_.find(descriptor);
+  if (found == arrival_sources_.end()) return;  // an earlier event of this turn has closed it
+  Source& source = *found->second;
+  call(source, [&source] { source.on_event({.readable = true}); });
 }
 
 void EventLoop::dispatch(int descriptor, std::uint32_t what) {
@@ -296,7 +334,7 @@ void EventLoop::run_last() {
 }
 
 int EventLoop::wait_ms() const {
-  if (!soon_.empty() || !last_.empty() || !by_turns_.empty() || !taken_.empty()) return 0;
+  if (!soon_.empty() || !last_.empty() || !by_turns_.empty() || !taken_.empty() || arrivals_left_) return 0;
   if (timers_.empty()) return -1;
   const auto left = timers_.begin()->first.first - Clock::now();
   if (left <= Clock::duration::zero()) return 0;

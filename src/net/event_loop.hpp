@@ -27,9 +27,7 @@ class EventLoop {
   using Task = std::function<void()>;
 
   /// The events that a descriptor is watched for. `hang_up` reports only, and once, that the peer has closed.
-  /// `arrivals` reports that as well, and also each arrival of bytes, whether or not earlier bytes were read:
-  /// for an eventfd that is never read.
-  enum class Interest { readable, writable, readable_and_writable, hang_up, arrivals };
+  enum class Interest { readable, writable, readable_and_writable, hang_up };
 
   /// The events that have happened to a descriptor.
   struct Readiness {
@@ -57,6 +55,10 @@ class EventLoop {
     /// Called after a call that found no memory: it used the reserve, or was cut short by std::bad_alloc.
     /// Returns false if the source cannot continue after a call that was cut short.
     virtual bool out_of_memory() { return false; }
+    /// Called when bytes have arrived at a descriptor of watch_arrivals, perhaps another source's. Returns
+    /// true if this source knows, without a system call, that its peer wants to wake it; it is then called as
+    /// readable.
+    virtual bool take_woken() { return false; }
 
    private:
     friend class EventLoop;
@@ -73,10 +75,15 @@ class EventLoop {
   /// Calls source.on_event() whenever `descriptor` is ready, until unwatch. Lifetime: the source exists until
   /// then. Errors: io_error.
   Result<void> watch(int descriptor, Source& source, Interest interest = Interest::readable);
-  /// Changes the events that a watched descriptor is watched for. Cannot fail: a descriptor that cannot move
-  /// between the two epoll instances is watched by its present one.
+  /// Changes the events that a watched descriptor is watched for.
   void set_interest(int descriptor, Interest interest);
   void unwatch(int descriptor, Source& source);
+
+  /// Calls source.on_event() as readable for each arrival of bytes at `descriptor`, whether or not earlier
+  /// bytes were read, until unwatch_arrivals. `watch` may watch the same descriptor too. Lifetime: as for
+  /// `watch`. Errors: io_error.
+  Result<void> watch_arrivals(int descriptor, Source& source);
+  void unwatch_arrivals(int descriptor);
 
   /// Returns the time, read once in each call of a source, timer or posted task. It is precise enough for
   /// work on many topics in one call, because a call's work is bounded.
@@ -123,14 +130,16 @@ class EventLoop {
   void run(const std::stop_token& stop);
 
  private:
-  [[nodiscard]] int epoll_for(Interest interest) const {
-    return interest == Interest::arrivals ? arrivals_ : epoll_;
-  }
+  // With more sources than this, the system is asked which of them bytes have arrived for.
+  static constexpr std::size_t sources_asked_max = 8;
+
   template <typename Work>
   void call(Source& source, Work&& work);
   void wake();
   void run_arrivals();
+  bool run_woken();
   void dispatch(int descriptor, std::uint32_t what);
+  void dispatch_arrival(int descriptor);
   void run_mail();
   void run_timers();
   void run_soon();
@@ -143,14 +152,16 @@ class EventLoop {
   // system that its sender is about to sleep. While both processors are busy, this delays the thread that is
   // woken. An epoll instance in between does not pass that on.
   int arrivals_ = -1;
+  bool arrivals_left_ = false;  // arrivals_ may have more events
   int wake_ = -1;
   std::uint64_t turn_ = 1;
-  std::unordered_map<int, Source*> sources_;  // by descriptor; looked up for each event of epoll
-  std::vector<Source*> soon_;                 // to call in the next run_soon; null: cancelled
-  std::vector<Source*> called_;               // to call in the present run_soon
-  std::deque<Source*> by_turns_;              // waiting for their turn; null: cancelled
-  std::vector<Source*> last_;                 // to call at the turn's end; null: cancelled
-  std::vector<Source*> ending_;               // to call in the present run_last
+  std::unordered_map<int, Source*> sources_;          // by descriptor; looked up for each event of epoll
+  std::unordered_map<int, Source*> arrival_sources_;  // by descriptor of watch_arrivals
+  std::vector<Source*> soon_;                         // to call in the next run_soon; null: cancelled
+  std::vector<Source*> called_;                       // to call in the present run_soon
+  std::deque<Source*> by_turns_;                      // waiting for their turn; null: cancelled
+  std::vector<Source*> last_;                         // to call at the turn's end; null: cancelled
+  std::vector<Source*> ending_;                       // to call in the present run_last
   std::vector<std::shared_ptr<void>> dying_;
   std::optional<Clock::time_point> call_time_;  // of the present call
   std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;

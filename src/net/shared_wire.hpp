@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/session_memory.hpp>
@@ -54,6 +55,23 @@ class SharedWire {
   /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
   /// has arrived meanwhile.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
+  /// Returns true once after the client has seen that this side waits, and has cleared that. The client does
+  /// so before it sends the wake. Costs no system call.
+  [[nodiscard]] bool take_woken() {
+    const bool for_input = rings_->reader().take_woken();
+    const bool woken = rings_->writer().take_woken() || for_input;
+    asked_for_ |= woken;
+    return woken;
+  }
+  /// Called for each wake that may have arrived over the socket. Returns true if wakes should be read from
+  /// the socket now: after a few, so that the socket never fills up, and after each that this side did not
+  /// ask for.
+  [[nodiscard]] bool should_read_wakes() {
+    static_cast<void>(take_woken());
+    if (std::exchange(asked_for_, false) && ++wakes_unread_ < wakes_unread_max) return false;
+    wakes_unread_ = 0;
+    return true;
+  }
 
   /// Copies as much of `first` and then of `second` as there is space for, and wakes the client if it waits
   /// for input. Returns how many bytes were copied.
@@ -69,12 +87,16 @@ class SharedWire {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // The smallest buffer that a socket can have takes six wakes on x86-64.
+  static constexpr unsigned wakes_unread_max = 4;
 
   std::unique_ptr<session::SharedRings> rings_;
   SharedWake wake_;
   std::shared_ptr<void> place_;
   Clock::time_point woken_;       // when the client was woken last
   std::uint64_t sent_bytes_ = 0;  // sent since woken_
+  bool asked_for_ = false;        // the next wake is an answer to this side's request
+  unsigned wakes_unread_ = 0;     // asked for, and not read from the socket yet
   bool ended_ = false;
 };
 

@@ -304,5 +304,119 @@ TEST(EventLoop, WatchesADescriptorUntilToldNotTo) {
   close(ends[1]);
 }
 
+/// Is told of arrivals at one end of a pipe, and reads nothing. Knows that it is woken if `woken` is set.
+class ArrivalSource final : public EventLoop::Source {
+ public:
+  explicit ArrivalSource(EventLoop& on) : loop(on) {
+    EXPECT_EQ(pipe(ends), 0);
+    EXPECT_TRUE(loop.watch_arrivals(ends[0], *this).ok());
+  }
+  ~ArrivalSource() override {
+    if (ends[0] >= 0) loop.unwatch_arrivals(ends[0]);
+    for (const int end : ends) close(end);
+  }
+  void on_ready() override {
+    ++calls;
+    if (called) called();
+  }
+  bool take_woken() override {
+    ++asked;
+    return std::exchange(woken, false);
+  }
+  void arrive(bool knows) {
+    woken = knows;
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+  }
+
+  EventLoop& loop;
+  int ends[2] = {-1, -1};
+  bool woken = false;
+  int calls = 0;
+  int asked = 0;
+  std::function<void()> called;
+};
+
+/// Runs the loop until nothing more happens: the last timer comes after everything that is ready.
+void run_until_quiet(EventLoop& loop) {
+  std::stop_source stop;
+  loop.at(EventLoop::Clock::now() + 5ms, [&] { stop.request_stop(); });
+  loop.run(stop.get_token());
+}
+
+TEST(EventLoop, TellsEachArrivalOnceAlthoughNothingIsRead) {
+  for (const bool knows : {true, false}) {
+    EventLoop loop;
+    ArrivalSource source(loop);
+    ArrivalSource other(loop);
+    for (int arrivals = 1; arrivals <= 3; ++arrivals) {
+      source.arrive(knows);
+      run_until_quiet(loop);
+      EXPECT_EQ(source.calls, arrivals) << (knows ? "the source knows" : "the system tells");
+      EXPECT_EQ(other.calls, 0);
+    }
+  }
+}
+
+// One arrival may stand for several. The sources know it before their bytes arrive.
+TEST(EventLoop, CallsEverySourceThatKnowsThatItIsWoken) {
+  EventLoop loop;
+  ArrivalSource first(loop);
+  ArrivalSource second(loop);
+  second.woken = true;  // its bytes have not arrived yet
+  first.arrive(true);
+  run_until_quiet(loop);
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(second.calls, 1);
+  second.arrive(false);  // now they have: it is called once more, for nothing
+  run_until_quiet(loop);
+  EXPECT_EQ(second.calls, 2);
+}
+
+// An arrival that a source knows leaves the system's list of arrivals unread. Later ones are told
+// nevertheless.
+TEST(EventLoop, TellsAnArrivalBehindOneThatWasNotAskedFor) {
+  EventLoop loop;
+  ArrivalSource knowing(loop);
+  ArrivalSource other(loop);
+  knowing.arrive(true);
+  run_until_quiet(loop);
+  other.arrive(false);
+  run_until_quiet(loop);
+  EXPECT_EQ(other.calls, 1);
+  knowing.arrive(true);
+  run_until_quiet(loop);
+  EXPECT_GE(knowing.calls, 2);
+}
+
+TEST(EventLoop, AsksTheSystemForArrivalsOfManySources) {
+  EventLoop loop;
+  std::vector<std::unique_ptr<ArrivalSource>> sources;
+  constexpr int count = 200;  // more than one wait returns
+  for (int i = 0; i < count; ++i) sources.push_back(std::make_unique<ArrivalSource>(loop));
+  for (const auto& source : sources) source->arrive(true);
+  run_until_quiet(loop);
+  for (const auto& source : sources) {
+    EXPECT_EQ(source->calls, 1);
+    EXPECT_EQ(source->asked, 0) << "the system has told which ones";
+  }
+}
+
+TEST(EventLoop, DoesNotCallASourceThatAnotherWokenOneHasRemoved) {
+  EventLoop loop;
+  auto doomed = std::make_unique<ArrivalSource>(loop);
+  auto killer = std::make_unique<ArrivalSource>(loop);
+  int calls = 0;
+  const auto removes = [&](std::unique_ptr<ArrivalSource>& target) {
+    ++calls;
+    if (target) loop.unwatch_arrivals(std::exchange(target->ends[0], -1));
+  };
+  killer->called = [&] { removes(doomed); };
+  doomed->called = [&] { removes(killer); };
+  doomed->woken = true;
+  killer->arrive(true);
+  run_until_quiet(loop);
+  EXPECT_EQ(calls, 1) << "whichever is called first removes the other";
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -78,6 +78,43 @@ TEST_F(SharedWireTest, DoesNotGiveWayToWhoIsSlow) {
   EXPECT_FALSE(gives_way()) << "it is less than 0.5 GB/s";
 }
 
+TEST_F(SharedWireTest, KnowsWithoutACallThatTheClientHasWokenIt) {
+  const std::vector<std::byte> some(100);
+  EXPECT_FALSE(wire.take_woken()) << "it does not wait";
+  ASSERT_TRUE(wire.wait_for_input());
+  EXPECT_FALSE(wire.take_woken());
+  client->writer().write(some);
+  ASSERT_TRUE(client->writer().publish()) << "the client is to wake it";
+  EXPECT_TRUE(wire.take_woken());
+  EXPECT_FALSE(wire.take_woken()) << "once";
+
+  const std::vector<std::byte> much(sizes.to_client);
+  EXPECT_EQ(wire.send(much, {}), much.size());
+  ASSERT_TRUE(wire.wait_for_room());
+  EXPECT_FALSE(wire.take_woken());
+  ASSERT_TRUE(client->reader().release(much.size()));
+  EXPECT_TRUE(wire.take_woken()) << "there is space";
+}
+
+TEST_F(SharedWireTest, ReadsWakesBeforeTheSocketIsFullAndThoseThatNobodyAskedFor) {
+  EXPECT_TRUE(wire.should_read_wakes()) << "it has not asked";
+  int unread = 0;
+  for (int wakes = 0; wakes < 20; ++wakes) {
+    ASSERT_TRUE(wire.wait_for_input());
+    const std::byte one{};
+    client->writer().write({&one, 1});
+    ASSERT_TRUE(client->writer().publish());
+    // With more or fewer sources the event loop asks first, or does not.
+    if (wakes % 2 == 0) {
+      EXPECT_TRUE(wire.take_woken());
+    }
+    unread = wire.should_read_wakes() ? 0 : unread + 1;
+    EXPECT_LT(unread, 4);
+    wire.release(1, false);
+  }
+  EXPECT_TRUE(wire.should_read_wakes());
+}
+
 /// Returns true if `descriptor` is readable.
 bool is_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};

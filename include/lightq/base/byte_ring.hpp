@@ -59,9 +59,16 @@ class ByteRingWriter {
   /// the ring is free or the ring is broken.
   [[nodiscard]] bool wait() {
     words_->writer_waits.store(1, std::memory_order_seq_cst);
-    if (room(bytes_.size()) < bytes_.size() / 2 && !broken_) return true;
-    words_->writer_waits.store(0, std::memory_order_relaxed);
-    return false;
+    waits_ = room(bytes_.size()) < bytes_.size() / 2 && !broken_;
+    if (!waits_) words_->writer_waits.store(0, std::memory_order_relaxed);
+    return waits_;
+  }
+  /// Returns true once after the reader has answered a `wait` that returned true: it clears this end's word
+  /// before it wakes this end.
+  [[nodiscard]] bool take_woken() {
+    if (!waits_ || words_->writer_waits.load(std::memory_order_acquire) != 0) return false;
+    waits_ = false;
+    return true;
   }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
   /// Returns the part of the ring that contains no unread bytes.
@@ -91,6 +98,7 @@ class ByteRingWriter {
   std::uint64_t written_ = 0;
   std::uint64_t taken_ = 0;  // the reader's word, as read last
   bool broken_ = false;
+  bool waits_ = false;  // the last `wait` returned true, and take_woken has not since
 };
 
 /// The reading end. Another process has the other end and may write anything into the words. So this end
@@ -137,9 +145,16 @@ class ByteRingReader {
   /// read or the ring is broken.
   [[nodiscard]] bool wait() {
     words_->reader_waits.store(1, std::memory_order_seq_cst);
-    if (available() == 0 && !broken_) return true;
-    words_->reader_waits.store(0, std::memory_order_relaxed);
-    return false;
+    waits_ = available() == 0 && !broken_;
+    if (!waits_) words_->reader_waits.store(0, std::memory_order_relaxed);
+    return waits_;
+  }
+  /// Returns true once after the writer has answered a `wait` that returned true: it clears this end's word
+  /// before it wakes this end.
+  [[nodiscard]] bool take_woken() {
+    if (!waits_ || words_->reader_waits.load(std::memory_order_acquire) != 0) return false;
+    waits_ = false;
+    return true;
   }
   /// Returns the whole ring.
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
@@ -151,6 +166,7 @@ class ByteRingReader {
   std::span<std::byte> bytes_;
   std::uint64_t taken_ = 0;
   bool broken_ = false;
+  bool waits_ = false;  // the last `wait` returned true, and take_woken has not since
 };
 
 }  // namespace lightq::inline v1
