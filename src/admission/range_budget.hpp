@@ -85,15 +85,15 @@ class RangeCharge {
   /// work while others use up the budget.
   [[nodiscard]] bool has_room() const {
     constexpr std::size_t ranges_free = 16;
-    return budget_ == nullptr || ranges_ < ranges_free ||
+    return ranges_ < ranges_free || budget_ == nullptr ||
            budget_->share_.ask(budget_->ranges_, user_, own_->ranges) == FairShare::Verdict::room;
   }
 
  private:
+  std::size_t ranges_ = 0;  // first, because mostly it alone is read
   RangeBudget* const budget_;
-  const std::uint64_t user_;
   RangeBudget::User* own_ = nullptr;
-  std::size_t ranges_ = 0;
+  const std::uint64_t user_;
   std::size_t members_ = 0;  // 1 if the owner is a member
 };
 

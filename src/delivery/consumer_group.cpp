@@ -19,10 +19,6 @@ constexpr std::size_t outlets_turn_bytes = 16 * limits::KiB;  // while there are
 constexpr std::size_t undone_ranges_walked_per_range = 4;
 constexpr auto held_back_retry = std::chrono::seconds(1);
 constexpr Offset no_end{std::numeric_limits<std::uint64_t>::max()};
-
-std::uint64_t total(const WalkLoss& loss) {
-  return loss.trimmed + loss.damaged;
-}
 }  // namespace
 
 // --- Consumers ---
@@ -51,8 +47,8 @@ void ConsumerGroup::detach(GroupMember& member) {
 }
 
 std::size_t ConsumerGroup::members_of(std::uint64_t user) const {
-  const auto counted = standing_.members_of.find(user);
-  return counted == standing_.members_of.end() ? 0 : counted->second;
+  const auto counted = roll_.members_of.find(user);
+  return counted == roll_.members_of.end() ? 0 : counted->second;
 }
 
 SessionConsumer* ConsumerGroup::a_consumer() const {
@@ -161,8 +157,8 @@ void ConsumerGroup::seek(Offset offset) {
     TurnWork::add(TurnWork::member_visited);
     member.clear();
   };
-  while (!standing_.fronts.empty()) clear(*standing_.fronts.begin()->second);
-  while (!standing_.overdue.empty()) clear(**standing_.overdue.begin());
+  while (!standing_.fronts.empty()) clear(*standing_.fronts.first().member);
+  while (!roll_.overdue.empty()) clear(**roll_.overdue.begin());
   for (RecordSink* const outlet : outlets_) outlet->forget_unsent();
 }
 
@@ -266,7 +262,7 @@ bool ConsumerGroup::turn_of_outlets(log::Log& log, Handed& handed) {
 /// Delivers one slice to each member that takes one. Returns false if no member took one.
 bool ConsumerGroup::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   bool any = false;
-  MemberTurns& turns = standing_.turns;
+  auto& turns = standing_.turns;
   for (std::size_t asked = turns.waiting(); asked > 0 && handed.cost() < bytes_max; --asked) {
     GroupMember& member = turns.front();
     ++standing_.members_asked;
@@ -283,14 +279,17 @@ bool ConsumerGroup::turn_of_members(log::Log& log, std::size_t bytes_max, Steady
 
 /// Delivers one slice to the member. Returns false if there is nothing to deliver.
 bool ConsumerGroup::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed) {
-  const auto returned =
-      returned_.next_slice(log, member.messages_left(), member.bytes_left(), member.codecs());
-  if (returned) {
-    returned_.taken(returned->slice.range());
-    const auto taken = deliver(member, {returned->slice, returned->deliveries + 1, take_untold_loss()}, now);
-    (returned->deliveries == 0 ? handed.messages : handed.redelivered) += taken;
-    handed.bytes += returned->slice.message_bytes();
-    return true;
+  if (returned_.ready()) {
+    const auto returned =
+        returned_.next_slice(log, member.messages_left(), member.bytes_left(), member.codecs());
+    if (returned) {
+      returned_.taken(returned->slice.range());
+      const auto taken =
+          deliver(member, {returned->slice, returned->deliveries + 1, take_untold_loss()}, now);
+      (returned->deliveries == 0 ? handed.messages : handed.redelivered) += taken;
+      handed.bytes += returned->slice.message_bytes();
+      return true;
+    }
   }
   if (!may_go_on()) return false;
   const auto slice =
@@ -314,7 +313,7 @@ std::uint32_t ConsumerGroup::deliver(GroupMember& member, const DeliveredSlice& 
 /// Returns how many lost messages were not reported to a member yet. The next delivered slice reports them,
 /// so each loss is reported once.
 std::uint64_t ConsumerGroup::take_untold_loss() {
-  const std::uint64_t lost = total(loss());
+  const std::uint64_t lost = this->lost();
   const std::uint64_t untold = lost - loss_told_;
   loss_told_ = lost;
   return untold;
@@ -323,7 +322,7 @@ std::uint64_t ConsumerGroup::take_untold_loss() {
 void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
   if (members_.empty()) return;
   if (step == 0) return fetch_ahead(members_.data(), sizeof members_.front());
-  if (step == 1) return fetch_ahead(members_.front().get());
+  if (step == 1) return members_.front()->fetch_ahead_hot();
   members_.front()->fetch_ahead_for_input();
 }
 
@@ -384,6 +383,8 @@ WalkLoss ConsumerGroup::loss() const {
 }
 
 std::vector<OffsetRange> ConsumerGroup::take_damage() {
+  // Damage is part of the loss. A group mostly has none that is new.
+  if (lost() == std::exchange(damage_taken_, lost())) return {};
   auto damage = walk_.take_damage();
   const auto returned = returned_.take_damage();
   damage.insert(damage.end(), returned.begin(), returned.end());

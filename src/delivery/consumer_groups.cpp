@@ -66,11 +66,11 @@ ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset st
   const bool was_stored = birth == 0;
   groups_.push_back(
       {std::make_unique<ConsumerGroup>(std::move(name), terms, start, drops_, limits_, budget_, user),
+       {},
        birth,
        false,
        user,
-       was_stored ? std::nullopt : std::optional(user),
-       {}});
+       was_stored ? std::nullopt : std::optional(user)});
   ConsumerGroup& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
   return group;
@@ -178,8 +178,8 @@ void ConsumerGroups::pass_over_all() {
 
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
   if (groups_.empty()) return;
-  if (step == 0) return fetch_ahead(&groups_.front());
-  if (step == 1) return fetch_ahead(groups_.front().group.get());
+  if (step == 0) return fetch_ahead_up_to(&groups_.front(), &groups_.front().birth);
+  if (step == 1) return groups_.front().group->fetch_ahead_hot();
   groups_.front().group->fetch_ahead_for_input(step - 2);
 }
 

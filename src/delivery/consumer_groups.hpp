@@ -34,7 +34,7 @@ class ConsumerGroups {
   /// that all groups of the reactor keep; null means no bound.
   /// Lifetime: the log and the budget outlive the set.
   ConsumerGroups(log::Log& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
-      : log_(log), direct_(direct), limits_(group_limits), budget_(budget) {}
+      : log_(log), direct_(direct), budget_(budget), limits_(group_limits) {}
   ConsumerGroups(const ConsumerGroups&) = delete;
   ConsumerGroups& operator=(const ConsumerGroups&) = delete;
 
@@ -86,6 +86,9 @@ class ConsumerGroups {
   /// Prefetches memory that a delivery will use; see TopicRuntime. Covers only the first group, because a
   /// topic with many groups has enough other work.
   void fetch_ahead_for_input(unsigned step) const;
+  /// Returns the end of the part that a publish, a delivery or an acknowledgement uses. The part starts with
+  /// the object.
+  [[nodiscard]] const void* hot_end() const { return &drops_; }
 
   // Connected consumers.
 
@@ -158,13 +161,13 @@ class ConsumerGroups {
  private:
   struct Entry {
     std::unique_ptr<ConsumerGroup> group;
-    std::uint64_t birth = 0;  ///< 0: restored from disk
+    Offset committed_known{};  ///< at the last pump
+    std::uint64_t birth = 0;   ///< 0: restored from disk
     bool joined_plainly = false;
     std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
     /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
     /// opened yet.
     std::optional<std::uint64_t> owner;
-    Offset committed_known{};  ///< at the last pump
   };
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
@@ -181,16 +184,18 @@ class ConsumerGroups {
   void restore_cursor(const log::NamedCursor& stored);
   [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
 
+  // A publish, a delivery and an acknowledgement use these, up to drops_. See hot_end().
   log::Log& log_;
   const bool direct_;
-  const GroupLimits limits_;
-  RangeBudget* const budget_;
+  bool paused_ = false;
   std::vector<Entry> groups_;  // in the order of their creation
   std::size_t first_to_pump_ = 0;
   ConsumerGroup* plain_ = nullptr;  // one of groups_
   std::size_t members_ = 0;
+
   Drops drops_;
-  bool paused_ = false;
+  RangeBudget* const budget_;
+  const GroupLimits limits_;
   std::uint64_t births_ = 0;
   std::uint64_t births_saving_ = 0;
   std::uint64_t births_saved_ = 0;

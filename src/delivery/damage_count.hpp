@@ -17,6 +17,7 @@ class DamageCount {
  public:
   /// Counts the damaged ranges that one cursor or read has skipped.
   void note(const std::vector<OffsetRange>& damage) {
+    if (damage.empty()) return;
     for (const OffsetRange range : damage) {
       messages_ += distance(range.begin, range.end) - known_.messages_in(range);
       known_.assign(range, true);

@@ -8,33 +8,34 @@ namespace lightq::broker {
 
 GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked,
                          const GroupLimits& group_limits, GroupStanding& standing, std::uint64_t user)
-    : consumer_(&consumer),
-      automatic_(asked.acknowledgement == session::Acknowledgement::automatic),
+    : automatic_(asked.acknowledgement == session::Acknowledgement::automatic),
       ack_timeout_ms_(asked.ack_timeout_ms != 0 ? asked.ack_timeout_ms : limits::ack_timeout_ms_default),
-      limits_(group_limits),
+      consumer_(&consumer),
+      standing_(standing),
       messages_left_(asked.credit_messages),
       bytes_left_(static_cast<std::int64_t>(asked.credit_bytes)),
-      standing_(standing),
-      user_(user),
-      charge_(standing.budget, user),
-      place_(standing.turns.add(*this)) {
-  ++standing.members_of[user];
+      in_flight_messages_max_(group_limits.in_flight_messages_max),
+      outstanding_ranges_max_(group_limits.outstanding_ranges_max),
+      charge_(standing.roll.budget, user),
+      user_(user) {
+  ++standing.roll.members_of[user];
   charge_.count_member();
 }
 
 GroupMember::~GroupMember() {
   clear();
-  standing_.turns.remove(place_, resting_);
-  const auto counted = standing_.members_of.find(user_);
-  if (--counted->second == 0) standing_.members_of.erase(counted);
+  rest();
+  auto& members_of = standing_.roll.members_of;
+  const auto counted = members_of.find(user_);
+  if (--counted->second == 0) members_of.erase(counted);
 }
 
 void GroupMember::wake() {
-  if (std::exchange(resting_, false)) standing_.turns.wake(place_);
+  standing_.turns.wake(*this);
 }
 
 void GroupMember::rest() {
-  if (!std::exchange(resting_, true)) standing_.turns.rest(place_);
+  standing_.turns.rest(*this);
 }
 
 /// Updates the group's sums after a change. Wakes the member if it has fewer messages in flight than before.
@@ -43,34 +44,29 @@ void GroupMember::settle() {
   if (messages < counted_messages_) wake();
   standing_.messages += messages - counted_messages_;
   counted_messages_ = messages;
-  charge_.set(outstanding_.ranges() + overdue_.ranges());
-  if (overdue_.empty() == std::exchange(counted_overdue_, !overdue_.empty())) {
-    if (overdue_.empty()) {
-      standing_.overdue.erase(this);
-    } else {
-      standing_.overdue.insert(this);
-    }
-  }
-  std::optional<Offset> front;
-  if (!outstanding_.empty()) front = outstanding_.front().range.begin;
-  if (front == counted_front_) return;
-  if (counted_front_ && front) {
-    auto node = standing_.fronts.extract({*counted_front_, this});
-    node.value().first = *front;
-    standing_.fronts.insert(std::move(node));
-  } else if (front) {
-    standing_.fronts.emplace(*front, this);
+  charge_.set(outstanding_.ranges() + overdue_ranges_);
+  if (outstanding_.empty()) {
+    standing_.fronts.remove(*this);
   } else {
-    standing_.fronts.erase({*counted_front_, this});
+    standing_.fronts.set(*this, outstanding_.front().range.begin);
   }
-  counted_front_ = front;
+}
+
+/// Counts the overdue messages after a change. Requires: settle() is called next.
+void GroupMember::settle_overdue() {
+  const bool had = std::exchange(overdue_ranges_, overdue_.ranges()) != 0;
+  if (had == has_overdue()) return;
+  if (had) {
+    standing_.roll.overdue.erase(this);
+  } else {
+    standing_.roll.overdue.insert(this);
+  }
 }
 
 bool GroupMember::can_take() const {
   if (!begun_ || consumer_ == nullptr || messages_left() == 0 || bytes_left_ <= 0) return false;
   // The other half of the limit stays free: acknowledgements can split ranges into more.
-  return outstanding_.ranges() < limits_.outstanding_ranges_max / 2 && charge_.has_room() &&
-         consumer_->writable();
+  return outstanding_.ranges() < outstanding_ranges_max_ / 2 && charge_.has_room() && consumer_->writable();
 }
 
 bool GroupMember::add_credit(const session::Credit& credit) {
@@ -96,7 +92,10 @@ std::uint32_t GroupMember::deliver(const DeliveredSlice& handed, SteadyTime now)
     const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);
     const Offset begin = slice.range().begin;
     outstanding_.assign({begin, begin + taken}, {handed.delivery, deadline});
-    overdue_.cut({begin, begin + taken});
+    if (has_overdue()) {
+      overdue_.cut({begin, begin + taken});
+      settle_overdue();
+    }
     expect(deadline);
     settle();
   }

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/protocol/session_consuming.hpp>
@@ -30,7 +29,7 @@ struct Handing {
 /// The group owns it and calls it. Thread: the reactor's.
 /// A message that was delivered is in `outstanding` until it is acknowledged, rejected or taken back after
 /// its deadline. In automatic mode nothing becomes outstanding.
-class GroupMember {
+class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<GroupMember>::Place {
  public:
   /// Creates a member that belongs to `user`. It takes no messages before `begin`.
   /// Lifetime: the consumer outlives the member or is dropped by `abandon`. `standing` outlives the member.
@@ -60,7 +59,7 @@ class GroupMember {
   [[nodiscard]] bool can_take() const;
   /// Returns how many messages it may take now. Not 0 while can_take() is true.
   [[nodiscard]] std::uint64_t messages_left() const {
-    return std::min(messages_left_, limits_.in_flight_messages_max - outstanding_.messages());
+    return std::min(messages_left_, in_flight_messages_max_ - outstanding_.messages());
   }
   [[nodiscard]] std::uint64_t bytes_left() const {
     return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
@@ -76,8 +75,13 @@ class GroupMember {
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices are complete, if there were any.
   void flush();
-  /// Prefetches memory that a delivery will use; see TopicRuntime.
-  void fetch_ahead_for_input() const { fetch_ahead(consumer_, 128); }
+  /// Prefetches the part of this object that a delivery and an acknowledgement use.
+  void fetch_ahead_hot() const { fetch_ahead_up_to(this, &user_); }
+  /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: fetch_ahead_hot().
+  void fetch_ahead_for_input() const {
+    fetch_ahead(consumer_, 128);
+    outstanding_.fetch_ahead_front();
+  }
 
   /// Returns the messages that were delivered and not acknowledged, rejected or taken back.
   [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }
@@ -94,15 +98,17 @@ class GroupMember {
   void clear() {
     outstanding_.clear();
     overdue_.clear();
+    settle_overdue();
     settle();
   }
   /// Returns true if messages were taken back from it after their deadline and are not acknowledged since.
-  [[nodiscard]] bool has_overdue() const { return !overdue_.empty(); }
+  [[nodiscard]] bool has_overdue() const { return overdue_ranges_ != 0; }
   /// Removes `range` from the overdue messages, and calls `removed(part)` for each part removed, in ascending
   /// order.
   template <typename Removed>
   void take_overdue(OffsetRange range, Removed&& removed) {
     overdue_.cut(range, [&](OffsetRange part, bool) { removed(part); });
+    settle_overdue();
     settle();
   }
   /// Sets the deadline of the outstanding messages in `range`.
@@ -112,7 +118,7 @@ class GroupMember {
   template <typename Removed>
   void expire(SteadyTime now, Removed&& removed) {
     if (now < next_deadline_) return;
-    standing_.ranges_walked += outstanding_.ranges();
+    standing_.roll.ranges_walked += outstanding_.ranges();
     const SteadyTime again = walk_again_after(now, outstanding_.ranges());
     outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; },
                         [&](OffsetRange range, const Handing& handing) {
@@ -125,22 +131,24 @@ class GroupMember {
     });
     not_before_ = again;
     next_deadline_ = std::max(next_deadline_, not_before_);
+    settle_overdue();
     settle();
   }
   /// Returns when to call `expire` next. The call may find nothing to do.
   [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
 
   /// Returns true if the outstanding messages are in more ranges than the member's limit.
-  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits_.outstanding_ranges_max; }
+  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > outstanding_ranges_max_; }
   /// Returns true if is_in_pieces(), or if the reactor's range budget has nothing left for the member's user.
   [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
-  [[nodiscard]] std::size_t pieces_max() const { return limits_.outstanding_ranges_max; }
+  [[nodiscard]] std::size_t pieces_max() const { return outstanding_ranges_max_; }
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
 
  private:
   static constexpr std::size_t overdue_ranges_max = 64;
 
   void settle();
+  void settle_overdue();
   // Remembers messages that were taken back, to tell the consumer if it acknowledges them too late. If there
   // are more than overdue_ranges_max such ranges, all are forgotten and the consumer gets no notice of them.
   void note_overdue(OffsetRange range) {
@@ -152,26 +160,27 @@ class GroupMember {
     next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
   }
 
-  SessionConsumer* consumer_;
-  const bool automatic_;
-  const std::uint32_t ack_timeout_ms_;
-  const GroupLimits limits_;
+  // A delivery and an acknowledgement in time use these, up to charge_. They are contiguous, because with
+  // many members each cache line costs an access to memory. fetch_ahead_hot() prefetches them.
   bool begun_ = false;
   bool unflushed_ = false;
+  const bool automatic_;
+  const std::uint32_t ack_timeout_ms_;
+  SessionConsumer* consumer_;
+  GroupStanding& standing_;
   std::uint64_t messages_left_;
   std::int64_t bytes_left_;  // can fall below 0 by less than one message
-  RangeMap<Handing> outstanding_;
-  RangeMap<bool> overdue_;  // taken back; neither acknowledged nor delivered to it again since
+  const std::uint64_t in_flight_messages_max_;
+  const std::size_t outstanding_ranges_max_;
+  std::uint64_t counted_messages_ = 0;  // its part of standing_.messages
+  std::size_t overdue_ranges_ = 0;      // of overdue_, at the last settle_overdue()
   SteadyTime next_deadline_ = never;
   SteadyTime not_before_{};  // deadlines are not checked again before this time
-  GroupStanding& standing_;
-  const std::uint64_t user_;
+  RangeMap<Handing> outstanding_;
   RangeCharge charge_;
-  std::uint64_t counted_messages_ = 0;  // its part of standing_.messages
-  std::optional<Offset> counted_front_;
-  bool counted_overdue_ = false;
-  MemberTurns::Place place_;
-  bool resting_ = true;
+
+  const std::uint64_t user_;
+  RangeMap<bool> overdue_;  // taken back; neither acknowledged nor delivered to it again since
 };
 
 }  // namespace lightq::broker

@@ -4,36 +4,43 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include <lightq/base/types.hpp>
 
 #include "admission/range_budget.hpp"
+#include "delivery/member_fronts.hpp"
 #include "delivery/member_turns.hpp"
 
 namespace lightq::broker {
 
-/// The members update it at each change, so that reading a sum never walks over the members. Thread: the
-/// reactor's.
-struct GroupStanding {
-  using Front = std::pair<Offset, GroupMember*>;
+class GroupMember;
 
-  RangeBudget* budget = nullptr;             ///< null: not bounded
-  std::uint64_t messages = 0;                ///< messages in flight on all members
-  std::set<Front> fronts;                    ///< the lowest offset in flight of each member that has any
-  std::unordered_set<GroupMember*> overdue;  ///< members with overdue messages
+/// The part of GroupStanding that no delivery and no acknowledgement in time uses. It is apart, so that what
+/// they use is contiguous in memory.
+struct GroupRoll {
+  RangeBudget* budget = nullptr;                              ///< null: not bounded
+  std::unordered_set<GroupMember*> overdue;                   ///< members with overdue messages
   std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
-  MemberTurns turns;
-  std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages
-  std::uint64_t ranges_walked = 0;  ///< since the start: in search of due messages
+  std::uint64_t ranges_walked = 0;                            ///< since the start: in search of due messages
+};
+
+/// The members update it at each change, so that reading a sum never walks over the members. Lifetime: the
+/// roll outlives it. Thread: the reactor's.
+struct GroupStanding {
+  explicit GroupStanding(GroupRoll& of_group) : roll(of_group) {}
+
+  MemberTurns<GroupMember> turns;
+  std::uint64_t members_asked = 0;   ///< since the start: asked whether they can take messages
+  std::uint64_t messages = 0;        ///< messages in flight on all members
+  MemberFronts<GroupMember> fronts;  ///< the lowest offset in flight of each member that has any
+  GroupRoll& roll;
 
   /// Returns the lowest offset in flight on any member, or nothing if there is none.
   [[nodiscard]] std::optional<Offset> first() const {
     if (fronts.empty()) return std::nullopt;
-    return fronts.begin()->first;
+    return fronts.first().offset;
   }
 };
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/types.hpp>
 
 #include "admission/turn_work.hpp"
@@ -144,6 +145,11 @@ class RangeMap {
       messages += distance(std::max(at->first, range.begin), std::min(at->second.end, range.end));
     }
     return messages;
+  }
+
+  /// Prefetches the lowest range.
+  void fetch_ahead_front() const {
+    if (!held_.empty()) fetch_ahead(&*held_.begin());
   }
 
   void clear() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,10 +31,12 @@ class RecordReader {
   [[nodiscard]] Offset offset() const { return place_.offset; }
   /// Returns how many messages were skipped since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
+  /// Returns the sum of loss().
+  [[nodiscard]] std::uint64_t lost() const { return loss_.trimmed + loss_.damaged; }
   /// Returns why the next message could not be read at the last attempt, for example for lack of memory to
   /// decompress it. It is not skipped, and can be read later.
   /// Returns null if that attempt succeeded, or none was made since a seek.
-  [[nodiscard]] const Error* unavailable() const { return unavailable_ ? &*unavailable_ : nullptr; }
+  [[nodiscard]] const Error* unavailable() const { return unavailable_.get(); }
   /// Returns the damaged ranges that were skipped since the last call.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
   void seek(Offset offset) {
@@ -57,14 +60,14 @@ class RecordReader {
     std::size_t bytes = 0;
     while (bytes < bytes_max) {
       const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || unavailable_) return false;
+      if (result.outcome == log::ReadOutcome::end || unavailable_ != nullptr) return false;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, result.next);
         continue;
       }
       const auto plain = unpacked(result.batch);
       if (!plain) {
-        unavailable_ = plain.error();
+        unavailable_ = std::make_unique<Error>(plain.error());
         return false;
       }
       if (!*plain) {
@@ -87,7 +90,7 @@ class RecordReader {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
     while (place_.offset < end) {
       const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || unavailable_) return std::nullopt;
+      if (result.outcome == log::ReadOutcome::end || unavailable_ != nullptr) return std::nullopt;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, std::min(result.next, end));
         continue;
@@ -97,7 +100,7 @@ class RecordReader {
         return whole_slice(result.batch);
       const auto plain = unpacked(result.batch);
       if (!plain) {
-        unavailable_ = plain.error();
+        unavailable_ = std::make_unique<Error>(plain.error());
         return std::nullopt;
       }
       if (*plain)
@@ -111,8 +114,8 @@ class RecordReader {
   log::ReadResult read(log::Log& log) {
     const log::ReadResult result = log.read(place_);
     if (result.outcome == log::ReadOutcome::unavailable) {
-      unavailable_ = log.last_error();
-    } else if (unavailable_) {
+      unavailable_ = std::make_unique<Error>(log.last_error());
+    } else if (unavailable_ != nullptr) {
       unavailable_.reset();
     }
     return result;
@@ -218,9 +221,9 @@ class RecordReader {
   Offset batch_base_;
   std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: not known
   Offset in_batch_offset_;
+  std::unique_ptr<const Error> unavailable_;
   WalkLoss loss_;
   std::vector<OffsetRange> damage_;
-  std::optional<Error> unavailable_;
 };
 
 }  // namespace lightq::broker

@@ -13,22 +13,25 @@ SteadyTime RedeliveryQueue::release(SteadyTime now) {
   next_due_ = never;
   delayed_.for_each(
       [&](OffsetRange, const Delayed& delayed) { next_due_ = std::min(next_due_, delayed.due); });
+  count();
   return next_due_ == never ? never : std::max(next_due_, not_before_);
 }
 
 void RedeliveryQueue::give_up_before(Offset first) {
+  if (ranges_ == 0) return;
   const auto given_up = [&](OffsetRange range, const auto&) {
     given_up_ += distance(range.begin, range.end);
   };
   ready_.cut({Offset{0}, first}, given_up);
   delayed_.cut({Offset{0}, first}, given_up);
+  count();
 }
 
 std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log, std::uint64_t records_max,
                                                                   std::uint64_t message_bytes_max,
                                                                   CodecSet codecs) {
   if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
-  while (!ready_.empty()) {
+  while (ready()) {
     const auto front = ready_.front();
     walk_.move_to(front.range.begin);
     const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
@@ -36,6 +39,7 @@ std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log,
     const bool waits = !slice && walk_.unavailable() != nullptr;
     const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
     ready_.cut({front.range.begin, passed});
+    count();
     if (slice) return Slice{*slice, front.value};
     if (waits) return std::nullopt;
   }
@@ -43,7 +47,7 @@ std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log,
 }
 
 std::optional<Offset> RedeliveryQueue::first() const {
-  if (ready_.empty() && delayed_.empty()) return std::nullopt;
+  if (ranges_ == 0) return std::nullopt;
   if (delayed_.empty()) return ready_.front().range.begin;
   if (ready_.empty()) return delayed_.front().range.begin;
   return std::min(ready_.front().range.begin, delayed_.front().range.begin);

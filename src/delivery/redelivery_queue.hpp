@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,18 +19,22 @@ namespace lightq::broker {
 class RedeliveryQueue {
  public:
   /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
-  void add(OffsetRange range, std::uint32_t deliveries) { ready_.assign(range, deliveries); }
+  void add(OffsetRange range, std::uint32_t deliveries) {
+    ready_.assign(range, deliveries);
+    count();
+  }
   /// Adds messages that are not delivered again before `due`.
   void add_delayed(OffsetRange range, std::uint32_t deliveries, SteadyTime due) {
     delayed_.assign(range, {deliveries, due});
     next_due_ = std::min(next_due_, due);
+    count();
   }
   /// Makes the messages ready that are due. Returns when to call it again: when the next message is due, or
   /// later if there are many ranges (walk_again_after).
   SteadyTime release(SteadyTime now);
 
   /// Returns true if there are ready messages.
-  [[nodiscard]] bool ready() const { return !ready_.empty(); }
+  [[nodiscard]] bool ready() const { return ranges_ != 0 && !ready_.empty(); }
   /// Returns the lowest ready offset. Requires: ready().
   [[nodiscard]] Offset first_ready() const { return ready_.front().range.begin; }
   struct Slice {
@@ -42,18 +47,22 @@ class RedeliveryQueue {
   /// log is unavailable().
   std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max,
                                   CodecSet codecs);
-  void taken(OffsetRange range) { ready_.cut(range); }
+  void taken(OffsetRange range) {
+    ready_.cut(range);
+    count();
+  }
   /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
   [[nodiscard]] const Error* unavailable() const { return ready() ? walk_.unavailable() : nullptr; }
   /// Removes the ready messages of `range`, and calls `removed(part)` for each part, in ascending order.
   template <typename Removed>
   void take_ready(OffsetRange range, Removed&& removed) {
     ready_.cut(range, [&](OffsetRange part, std::uint32_t /*deliveries*/) { removed(part); });
+    count();
   }
 
   /// Returns the lowest offset, ready or delayed.
   [[nodiscard]] std::optional<Offset> first() const;
-  [[nodiscard]] std::size_t ranges() const { return ready_.ranges() + delayed_.ranges(); }
+  [[nodiscard]] std::size_t ranges() const { return ranges_; }
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
     return ready_.messages_in(range) + delayed_.messages_in(range);
   }
@@ -70,13 +79,18 @@ class RedeliveryQueue {
     loss.trimmed += given_up_;
     return loss;
   }
+  /// Returns the sum of loss().
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
   /// Returns how many ranges release() has walked over since the start.
   [[nodiscard]] std::uint64_t ranges_walked() const { return ranges_walked_; }
+  /// Returns the end of the part that a group uses while the queue is empty. The part starts with the object.
+  [[nodiscard]] const void* hot_end() const { return &ready_; }
   void clear() {
     ready_.clear();
     delayed_.clear();
     next_due_ = never;
+    count();
   }
 
  private:
@@ -85,6 +99,16 @@ class RedeliveryQueue {
     SteadyTime due;
     friend bool operator==(const Delayed&, const Delayed&) = default;
   };
+
+  /// Updates the sums. Called after each change.
+  void count() {
+    ranges_ = ready_.ranges() + delayed_.ranges();
+    lost_ = walk_.lost() + given_up_;
+  }
+
+  // Sums over the fields below. A group mostly reads only these, because its queue is mostly empty.
+  std::size_t ranges_ = 0;
+  std::uint64_t lost_ = 0;
 
   RangeMap<std::uint32_t> ready_;  // the number of deliveries so far
   RangeMap<Delayed> delayed_;

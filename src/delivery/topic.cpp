@@ -24,16 +24,17 @@ constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most t
 
 Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
              const GroupLimits& group_limits, RangeBudget* budget)
-    : definition_(std::move(definition)),
-      owned_log_(std::move(log)),
-      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits, budget),
+    : owned_log_(std::move(log)),
+      direct_(definition.settings.broker_type == BrokerType::direct),
       furthest_(log_->next_offset()),
+      groups_(*log_, direct_, group_limits, budget),
+      definition_(std::move(definition)),
       since_(since) {
   groups_.set_paused(definition_.paused);
 }
 
 bool Topic::accepting() const {
-  return definition_.settings.broker_type != BrokerType::direct || consumers() > 0;
+  return !direct_ || consumers() > 0;
 }
 
 std::size_t Topic::batch_bytes_target() const {
@@ -111,8 +112,7 @@ bool Topic::drop_for(std::size_t bytes) {
   const Offset before = log_->first_offset();
   const bool fits = log_->make_room(bytes, holder != nullptr ? holder->committed() : log_->next_offset());
   const Offset after = log_->first_offset();
-  if (!groups_.count_dropped({before, after}) && definition_.settings.broker_type != BrokerType::direct)
-    unclaimed_dropped_ += distance(before, after);
+  if (!groups_.count_dropped({before, after}) && !direct_) unclaimed_dropped_ += distance(before, after);
   return fits;
 }
 
@@ -147,7 +147,7 @@ void Topic::remove_subscriber(Subscriber& subscriber) {
 
 void Topic::attach_subscriber(Subscriber& subscriber, RecordSink& outlet) {
   if (!subscriber.attached()) ++attached_subscribers_;
-  if (definition_.settings.broker_type == BrokerType::direct) subscriber.skip_to(log_->next_offset());
+  if (direct_) subscriber.skip_to(log_->next_offset());
   subscriber.attach(outlet);
 }
 
@@ -235,7 +235,7 @@ void Topic::trim() {
   if (!passed_by_groups) return;
   Offset passed = *passed_by_groups;
   for (const auto& subscriber : subscribers_) {
-    if (definition_.settings.broker_type == BrokerType::direct && !subscriber->attached()) continue;
+    if (direct_ && !subscriber->attached()) continue;
     passed = std::min(passed, subscriber->committed());
   }
   log_->trim(passed);

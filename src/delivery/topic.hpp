@@ -70,6 +70,9 @@ class Topic {
 
   /// Prefetches memory that a publish will use; see TopicRuntime.
   void fetch_ahead_for_input(unsigned step) const;
+  /// Returns the end of the part that a publish, a delivery or an acknowledgement uses. The part starts with
+  /// the object.
+  [[nodiscard]] const void* hot_end() const { return groups_.hot_end(); }
 
   // Consumers.
 
@@ -141,26 +144,28 @@ class Topic {
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
 
-  TopicDefinition definition_;
+  // A publish, a delivery and an acknowledgement use these, up to the first part of groups_. See hot_end().
   std::unique_ptr<log::Log> owned_log_;
   log::Log* const log_ = owned_log_.get();
-  ConsumerGroups groups_;
+  const bool direct_;
+  bool producers_held_ = false;
+  bool held_by_disk_ = false;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
   std::size_t first_subscriber_ = 0;  // the one that the next pump begins with
   SteadyTime subscribers_timer_ = never;
   Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
-  bool producers_held_ = false;
-  bool held_by_disk_ = false;
-  Timestamp disk_failed_;  // the last failure, while held_by_disk_
-
-  Timestamp since_;
   std::uint64_t received_ = 0;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t sent_to_group_ = 0;
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_ = 0;
   std::uint64_t delivered_bytes_ = 0;
+  ConsumerGroups groups_;
+
+  TopicDefinition definition_;
+  Timestamp since_;
+  Timestamp disk_failed_;  // the last failure, while held_by_disk_
   std::uint64_t rejected_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t unclaimed_dropped_ = 0;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <queue>
-#include <set>
 #include <vector>
 
 #include "delivery/group_member.hpp"
@@ -23,7 +22,7 @@ class UndoneRanges {
  public:
   UndoneRanges(const RedeliveryQueue& returned, const GroupStanding& standing,
                const std::vector<RecordSink*>& outlets)
-      : returned_(returned), next_front_(standing.fronts.begin()), fronts_end_(standing.fronts.end()) {
+      : returned_(returned), fronts_(standing.fronts) {
     for (const RecordSink* const outlet : outlets) {
       for (const Offset offset : outlet->unsent()) unsent_.push_back(offset);
     }
@@ -34,10 +33,11 @@ class UndoneRanges {
 
   /// Returns the next range, ordered by its begin, or nothing at the end.
   std::optional<OffsetRange> next() {
-    while (next_front_ != fronts_end_ && (heads_.empty() || next_front_->first <= heads_.top().range.begin)) {
-      const GroupMember* const member = next_front_->second;
-      ++next_front_;
-      push_outstanding(*member, Offset{0});
+    for (const auto* front = fronts_.front();
+         front != nullptr && (heads_.empty() || front->offset <= heads_.top().range.begin);
+         front = fronts_.front()) {
+      push_outstanding(*front->member, Offset{0});
+      fronts_.next();
     }
     if (heads_.empty()) return std::nullopt;
     const Head head = heads_.top();
@@ -74,8 +74,7 @@ class UndoneRanges {
   }
 
   const RedeliveryQueue& returned_;
-  std::set<GroupStanding::Front>::const_iterator next_front_;
-  std::set<GroupStanding::Front>::const_iterator fronts_end_;
+  MemberFronts<GroupMember>::Ascending fronts_;  // of the members whose ranges are not in heads_ yet
   std::vector<Offset> unsent_;
   std::size_t unsent_at_ = 0;
   std::priority_queue<Head> heads_;  // the lowest begin on top

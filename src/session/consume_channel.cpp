@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <lightq/base/fetch_ahead.hpp>
-
 #include "session/slice_frames.hpp"
 
 namespace lightq::broker {
@@ -22,7 +20,7 @@ void ConsumeChannel::leave() {
 
 void ConsumeChannel::fetch_ahead_for_input(unsigned step) const {
   if (topic_ == nullptr) return;
-  if (step == 0) return fetch_ahead(topic_);
+  if (step == 0) return topic_->fetch_ahead_hot();
   topic_->fetch_ahead_for_input(step - 1);
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <lightq/base/batch.hpp>
-#include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/random.hpp>
 
 #include "admission/memory_reserve.hpp"
@@ -41,7 +40,7 @@ void ProduceChannel::leave() {
 
 void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
   if (topic_ == nullptr) return;
-  if (step == 0) return fetch_ahead(topic_);
+  if (step == 0) return topic_->fetch_ahead_hot();
   topic_->fetch_ahead_for_input(step - 1);
 }
 

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 #include "admission/limit_counts.hpp"
 #include "delivery/session_consumer.hpp"
 #include "delivery/topic.hpp"
@@ -53,6 +55,10 @@ class TopicConsumers {
   /// ConsumerGroups::seek.
   Result<Offset> seek(SessionConsumer& consumer, const session::Place& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
+  /// Prefetches where one of the consumers is found. Most topics have one.
+  void fetch_ahead_first() const {
+    if (!attached_.empty()) fetch_ahead(&*attached_.begin());
+  }
 
   /// Calls `end` of consumers that have to end, admits consumers that need not wait any longer, and
   /// dispatches messages.

@@ -60,6 +60,8 @@ class TopicProducers {
   /// Calls `admitted` of the producers with ids that have become durable. Requires: not called from within
   /// `open`.
   void admit_settled();
+  /// Returns the end of the part that a publish uses. The part starts with the object.
+  [[nodiscard]] const void* hot_end() const { return &attached_; }
 
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
   /// Called when the log has no space for the producer's batch. `resume` will call the producer. Requires: it
@@ -94,9 +96,9 @@ class TopicProducers {
 
   DurableProducers& known_;
   const WallClock& clock_;
+  std::vector<Waiting> waiting_;                                  // wait to begin
   std::unordered_map<SessionProducer*, std::uint64_t> attached_;  // the connected producers' ids
   std::unordered_map<std::uint64_t, SessionProducer*> by_id_;     // the connected producers by id
-  std::vector<Waiting> waiting_;                                  // wait to begin
   std::unordered_set<SessionProducer*> awaiting_;                 // wait until more is durable
   std::map<Turn, SessionProducer*> held_;                         // wait for space, in the order of resuming
   std::unordered_map<SessionProducer*, Turn> turns_;              // the turns of the producers in held_

@@ -166,8 +166,18 @@ PublishOutcome TopicRuntime::store(const OfferedBatch& batch, const Sequences& s
   return report(outcome, batch.bytes.size());
 }
 
+void TopicRuntime::fetch_ahead_hot() const {
+  fetch_ahead_up_to(this, topic_.hot_end());
+  fetch_ahead_up_to(&producers_, producers_.hot_end());
+  fetch_ahead(&consumers_);
+  fetch_ahead_up_to(&stopping_, &purged_);
+}
+
 void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
-  if (step == 0) fetch_ahead(storage_.producers.get());
+  if (step == 0) {
+    fetch_ahead(storage_.producers.get());
+    consumers_.fetch_ahead_first();
+  }
   if (step == 1) storage_.producers->fetch_ahead_newest();
   topic_.fetch_ahead_for_input(step);
 }

@@ -118,8 +118,10 @@ class TopicRuntime final : public EventLoop::Source,
   std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
+  /// Prefetches the parts of this object that a publish, a delivery or an acknowledgement uses.
+  void fetch_ahead_hot() const;
   /// Prefetches the memory that storing and dispatching a batch needs, in steps (see base/fetch_ahead.hpp).
-  /// Requires: before step 0 this object itself was fetched.
+  /// Requires: fetch_ahead_hot(), before step 0.
   void fetch_ahead_for_input(unsigned step) const;
   /// Returns memory of the log in which the batch that is stored next can be assembled before it is checked:
   /// see Log::place_for_next.
