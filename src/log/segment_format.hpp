@@ -192,7 +192,8 @@ std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const Segment
 
 /// Returns the file name of a segment, for example `00000000000000000042.seg`.
 std::string segment_name(Offset first_offset);
-/// Returns the offset in a segment's file name, or nothing for another name or an offset above limits::offset_max.
+/// Returns the offset in a segment's file name, or nothing for another name or an offset above
+/// limits::offset_max.
 std::optional<Offset> segment_name_offset(std::string_view name);
 
 }  // namespace lightq::log

@@ -230,8 +230,8 @@ void EventLoop::run_arrivals() {
 }
 
 /// Calls the sources that know that they are woken, if there are few sources. Returns true if there was one.
-/// What arrivals_ has to report then stays there. That loses nothing: a source that is woken knows it before
-/// its bytes arrive, so each arrival finds all woken sources.
+/// The events of arrivals_ then stay unread. This loses nothing: a source knows that it is woken before its
+/// bytes arrive, so each arrival finds all woken sources.
 bool EventLoop::run_woken() {
   if (arrivals_left_ || arrival_sources_.size() > sources_asked_max) return false;
   std::array<int, sources_asked_max> woken{};

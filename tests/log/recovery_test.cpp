@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "log/segment_index_file.hpp"
-#include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
 
@@ -134,62 +133,6 @@ TEST_F(RecoveryTest, KeepsEveryWholeBatchWhereverTheFileWasCut) {
       ASSERT_TRUE(storage.open(segment_path(0), OpenMode::create).ok());
     }
   }
-}
-
-// A sound file cannot have such an offset, even if all checksums fit. Taken for sound, the log's end would
-// overflow at the next message, which would then be lost.
-TEST_F(RecoveryTest, TakesABatchAboveTheHighestOffsetForDamage) {
-  make_small_segment();
-  log.reset();
-  const auto mask = test::batch_mask_in(segment());
-  for (const std::uint64_t base : {limits::offset_max, UINT64_MAX - 1}) {
-    const BatchView last = BatchView::trusted(segment().data() + position_of_batch(4));
-    auto in_place = test::make_batch(batches[4]);
-    stamp_batch(in_place, Offset{base}, now, last.segment_epoch(), mask);
-    std::copy(in_place.begin(), in_place.end(),
-              segment().begin() + static_cast<std::ptrdiff_t>(position_of_batch(4)));
-    open();
-    EXPECT_LE(log->next_offset().value, 8U);
-    expect_nothing_wrong("offset " + std::to_string(base));
-    log.reset();
-  }
-}
-
-TEST_F(RecoveryTest, RefusesToAppendToALogThatHasUsedUpItsOffsets) {
-  open();
-  ASSERT_EQ(append({"first"}), AppendOutcome::appended);
-  const auto page = segment();
-  log.reset();
-  ASSERT_TRUE(storage.unlink(segment_path(0)).ok());
-  const std::uint64_t highest_start = limits::offset_max - limits::batch_records_max;
-  for (const bool used_up : {false, true}) {
-    const Offset first{highest_start + (used_up ? 1 : 0)};
-    ASSERT_TRUE(storage.open(segment_path(first.value), OpenMode::create).ok());
-    auto& file = storage.bytes_of(segment_path(first.value));
-    file.assign(page.size(), std::byte{0});
-    const auto header = encode_segment_header({7, first, 1, page.size()});
-    std::copy(header.begin(), header.end(), file.begin());
-    open();
-    EXPECT_EQ(log->next_offset(), first);
-    EXPECT_EQ(append({"message"}), used_up ? AppendOutcome::failed : AppendOutcome::appended);
-    if (used_up) {
-      EXPECT_NE(log->last_error().message.find("has used up its offsets"), std::string::npos);
-      EXPECT_EQ(log->next_offset(), first);
-    }
-    EXPECT_EQ(read_everything(*log, first).size(), used_up ? 0U : 1U);
-    log.reset();
-    for (const auto& path : storage.paths()) {
-      if (path.starts_with(directory)) {
-        ASSERT_TRUE(storage.unlink(path).ok());
-      }
-    }
-  }
-}
-
-TEST_F(RecoveryTest, NamesNoSegmentAboveTheHighestOffset) {
-  EXPECT_EQ(segment_name_offset("09223372036854775807.seg"), Offset{limits::offset_max});
-  EXPECT_EQ(segment_name_offset("09223372036854775808.seg"), std::nullopt);
-  EXPECT_EQ(segment_name_offset("18446744073709551615.seg"), std::nullopt);
 }
 
 // The segment's name will be used again by another segment, which may never get an index.
