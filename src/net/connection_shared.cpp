@@ -43,7 +43,9 @@ void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake w
   const bool by_socket = wake.by_socket();
   shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(wake), std::move(place));
   output_.send_through(*shared_);
-  loop_.set_interest(descriptor_.get(), EventLoop::Interest::hang_up);
+  interest_ =
+      EventLoop::Interest::hang_up;  // for `start`, too: a client may ask before the descriptor is watched
+  if (watched_) loop_.set_interest(descriptor_.get(), interest_);
   woken_by_ = by_socket ? descriptor_.get() : shared_->descriptor();
   if (Result<void> watched = loop_.watch_arrivals(woken_by_, *this); !watched) {
     woken_by_ = -1;

@@ -230,15 +230,20 @@ void EventLoop::run_arrivals() {
 }
 
 /// Calls the sources that know that they are woken, if there are few sources. Returns true if there was one.
-/// The events of arrivals_ then stay unread. This loses nothing: a source knows that it is woken before its
-/// bytes arrive, so each arrival finds all woken sources.
+/// The events of arrivals_ then stay unread for a while. A source knows of its wake before the byte arrives.
+/// So the call for any byte finds every source that was woken before.
 bool EventLoop::run_woken() {
   if (arrivals_left_ || arrival_sources_.size() > sources_asked_max) return false;
+  if (known_in_a_row_++ == known_in_a_row_max) {
+    known_in_a_row_ = 0;
+    return false;
+  }
   std::array<int, sources_asked_max> woken{};
   std::size_t count = 0;
   for (const auto& [descriptor, source] : arrival_sources_)
     if (source->take_woken()) woken[count++] = descriptor;
   for (std::size_t i = 0; i < count; ++i) dispatch_arrival(woken[i]);
+  if (count == 0) known_in_a_row_ = 0;
   return count > 0;
 }
 

@@ -132,6 +132,9 @@ class EventLoop {
  private:
   // With more sources than this, the system is asked which of them bytes have arrived for.
   static constexpr std::size_t sources_asked_max = 8;
+  // After this many arrivals in a row that sources knew of, the system is asked. So no source that claims to
+  // be woken each time keeps the arrivals of others from being told.
+  static constexpr unsigned known_in_a_row_max = 8;
 
   template <typename Work>
   void call(Source& source, Work&& work);
@@ -153,6 +156,7 @@ class EventLoop {
   // woken. An epoll instance in between does not pass that on.
   int arrivals_ = -1;
   bool arrivals_left_ = false;  // arrivals_ may have more events
+  unsigned known_in_a_row_ = 0;
   int wake_ = -1;
   std::uint64_t turn_ = 1;
   std::unordered_map<int, Source*> sources_;          // by descriptor; looked up for each event of epoll

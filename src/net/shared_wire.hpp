@@ -55,20 +55,21 @@ class SharedWire {
   /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
   /// has arrived meanwhile.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
-  /// Returns true once after the client has seen that this side waits, and has cleared that. The client does
-  /// so before it sends the wake. Costs no system call.
+  /// Returns true once after the client has cleared a word that says that this side waits, for input or for
+  /// space. The client does so before it sends the wake. Costs no system call.
   [[nodiscard]] bool take_woken() {
-    const bool for_input = rings_->reader().take_woken();
-    const bool woken = rings_->writer().take_woken() || for_input;
-    asked_for_ |= woken;
-    return woken;
+    const unsigned for_input = rings_->reader().take_woken() ? 1 : 0;
+    const unsigned wakes = for_input + (rings_->writer().take_woken() ? 1 : 0);
+    asked_for_ += wakes;
+    return wakes > 0;
   }
-  /// Called for each wake that may have arrived over the socket. Returns true if wakes should be read from
-  /// the socket now: after a few, so that the socket never fills up, and after each that this side did not
-  /// ask for.
+  /// Called when wakes may have arrived over the socket. Returns true if they should be read now: after a
+  /// few, so that the socket never fills up, and if this side did not ask for any.
   [[nodiscard]] bool should_read_wakes() {
     static_cast<void>(take_woken());
-    if (std::exchange(asked_for_, false) && ++wakes_unread_ < wakes_unread_max) return false;
+    const unsigned asked_for = std::exchange(asked_for_, 0);
+    wakes_unread_ += asked_for;
+    if (asked_for > 0 && wakes_unread_ < wakes_unread_max) return false;
     wakes_unread_ = 0;
     return true;
   }

@@ -316,6 +316,12 @@ class Broker:
             lines = dict(line.split(":", 1) for line in status)
         return sum(int(lines[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
 
+    def is_at_rest(self):
+        """Returns whether all threads sleep at this moment."""
+        states = [bytes_of(pathlib.Path(f"/proc/{self.process.pid}/task/{thread}/stat")).rsplit(b")", 1)[1].split()[0]
+                  for thread in os.listdir(f"/proc/{self.process.pid}/task")]
+        return all(state == b"S" for state in states)
+
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()

@@ -14,7 +14,7 @@ import pytest
 
 import session_frames
 from memory_support import places_in_memory
-from session_client import Session, join, open_values
+from session_client import Session, hello_values, join, open_values
 from session_wire import MemoryWire
 from shared_sessions import KIB, MIB, lives_on, plain_session, shared_session
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, SANITIZED, numbered, until
@@ -236,6 +236,31 @@ def test_waking_says_nothing(topic, wakes_by_socket):
             session.wire.socket.send(b"anything")
         producer.produce([b"x"])
         producer.wait_confirmed()
+
+
+# The broker then reads both before it watches the socket.
+@pytest.mark.parametrize("wakes_by_socket", [False, True])
+def test_a_client_that_asks_before_it_is_accepted_keeps_no_thread_busy(broker, topic, wakes_by_socket):
+    where = join(topic, "t", transport="ipc", carrier="socket")
+    broker.process.send_signal(signal.SIGSTOP)
+    with Session(where, hello=False) as session:
+        hello = session_frames.encode("hello", hello_values(ticket=where.text), request=1)
+        share = session_frames.encode("share", {"to_broker": 4096, "to_client": 65536}, request=2,
+                                      flags=1 if wakes_by_socket else 0)
+        session.send_raw(hello + share)
+        broker.process.send_signal(signal.SIGCONT)
+        wire = MemoryWire(session.wire.socket, 4096, 65536, wakes_by_socket)
+        while wire.out is None:
+            session.come += wire.take_answer()
+        session.wire = wire
+        assert session.take(lambda frame: frame.request == 1, "welcome").op == "welcome"
+        assert session.take(lambda frame: frame.request == 2, "shared").op == "shared"
+        session.wire.socket.send(b"unread")
+        producer = session.producer("t")
+        producer.produce([b"x"])
+        producer.wait_confirmed()
+        until(lambda: all(broker.is_at_rest() for _ in range(100)), "its threads are at rest")
+    lives_on(topic)
 
 
 def make_waking_wait(session):

@@ -115,6 +115,23 @@ TEST_F(SharedWireTest, ReadsWakesBeforeTheSocketIsFullAndThoseThatNobodyAskedFor
   EXPECT_TRUE(wire.should_read_wakes());
 }
 
+TEST_F(SharedWireTest, CountsAWakeForInputAndOneForSpaceSeparately) {
+  const std::vector<std::byte> much(sizes.to_client);
+  const std::byte one{};
+  int dispatches = 0;
+  for (; dispatches < 2; ++dispatches) {
+    ASSERT_EQ(wire.send(much, {}), much.size());
+    ASSERT_TRUE(wire.wait_for_room());
+    ASSERT_TRUE(wire.wait_for_input());
+    client->writer().write({&one, 1});
+    ASSERT_TRUE(client->writer().publish());
+    ASSERT_TRUE(client->reader().release(much.size()));
+    const bool read = wire.should_read_wakes();
+    EXPECT_EQ(read, dispatches == 1) << "the fourth byte came with the second dispatch";
+    wire.release(1, false);
+  }
+}
+
 /// Returns true if `descriptor` is readable.
 bool is_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};

@@ -21,6 +21,7 @@ run(${WORK_DIR}/found/example)
 run(${WORK_DIR}/found/light)
 run(${WORK_DIR}/found/headers_only)
 run(${WORK_DIR}/found/separate)
+run(${WORK_DIR}/found/precompiled)
 
 # An incompatible version is refused.
 execute_process(COMMAND ${configure} -S ${example} -B ${WORK_DIR}/refused -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix

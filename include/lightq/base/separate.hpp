@@ -15,10 +15,8 @@
 #define LIGHTQ_INLINE inline
 #endif
 
-/// Defined where a header with declarations must include its definitions: everywhere if the library is
-/// header-only, otherwise only in the source file that includes <lightq/source.hpp>.
-#if !defined(LIGHTQ_SEPARATE_COMPILATION) || defined(LIGHTQ_SOURCE)
+/// Defined if a header with declarations must include its definitions: if the library is header-only.
+/// Otherwise <lightq/source.hpp> includes them all.
+#if !defined(LIGHTQ_SEPARATE_COMPILATION)
 #define LIGHTQ_WITH_DEFINITIONS
-#else
-#define LIGHTQ_WITHOUT_DEFINITIONS
 #endif
