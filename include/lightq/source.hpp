@@ -1,6 +1,6 @@
-/// Defines everything that the other headers declare, for programs with LIGHTQ_SEPARATE_COMPILATION: one
-/// source file of the program includes this header, before any other header of the library (see
-/// base/separate.hpp). Without that macro it includes the library like any other header. Layer: client.
+/// Defines what the client's headers declare, for programs with LIGHTQ_SEPARATE_COMPILATION: one source file
+/// of the program includes this header, before any other header of the library (see base/separate.hpp).
+/// Without that macro it includes the library like any other header. Layer: client.
 #pragma once
 
 #if defined(LIGHTQ_SEPARATE_COMPILATION) && defined(LIGHTQ_WITHOUT_DEFINITIONS)
