@@ -219,8 +219,8 @@ void EventLoop::call(Source& source, Work&& work) {
   MemoryReserve::refill();
 }
 
-/// Calls the sources for which bytes have arrived. Asks the system for them only if the sources do not know
-/// it themselves.
+/// Calls the sources for which bytes have arrived. Asks the system for them only if no source knows of its
+/// arrival by itself (take_woken).
 void EventLoop::run_arrivals() {
   if (run_woken()) return;
   std::array<epoll_event, events_per_wait> events{};
@@ -229,9 +229,10 @@ void EventLoop::run_arrivals() {
   for (int i = 0; i < count; ++i) dispatch_arrival(events[static_cast<std::size_t>(i)].data.fd);
 }
 
-/// Calls the sources that know that they are woken, if there are few sources. Returns true if there was one.
-/// The events of arrivals_ then stay unread. This loses nothing: a source knows that it is woken before its
-/// bytes arrive, so each arrival finds all woken sources.
+/// Calls the sources whose take_woken() returns true. Returns true if there was one. Then the events of
+/// arrivals_ stay unread. That loses nothing: a source knows that its peer has woken it before the bytes
+/// arrive, so each arrival finds all woken sources. Returns false, and asks no source, if there are more than
+/// sources_asked_max, or if arrivals_ has events left from an earlier call.
 bool EventLoop::run_woken() {
   if (arrivals_left_ || arrival_sources_.size() > sources_asked_max) return false;
   std::array<int, sources_asked_max> woken{};

@@ -55,8 +55,8 @@ class SharedWire {
   /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
   /// has arrived meanwhile.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
-  /// Returns true once after the client has seen that this side waits, and has cleared that. The client does
-  /// so before it sends the wake. Costs no system call.
+  /// Returns true once after the client has cleared the word that says that this side waits. The client
+  /// clears it before it sends the wake. Costs no system call.
   [[nodiscard]] bool take_woken() {
     const bool for_input = rings_->reader().take_woken();
     const bool woken = rings_->writer().take_woken() || for_input;
@@ -64,8 +64,8 @@ class SharedWire {
     return woken;
   }
   /// Called for each wake that may have arrived over the socket. Returns true if wakes should be read from
-  /// the socket now: after a few, so that the socket never fills up, and after each that this side did not
-  /// ask for.
+  /// the socket now: at every fourth wake that this side asked for, so that the socket never fills up, and at
+  /// each other wake.
   [[nodiscard]] bool should_read_wakes() {
     static_cast<void>(take_woken());
     if (std::exchange(asked_for_, false) && ++wakes_unread_ < wakes_unread_max) return false;
@@ -96,7 +96,7 @@ class SharedWire {
   Clock::time_point woken_;       // when the client was woken last
   std::uint64_t sent_bytes_ = 0;  // sent since woken_
   bool asked_for_ = false;        // the next wake is an answer to this side's request
-  unsigned wakes_unread_ = 0;     // asked for, and not read from the socket yet
+  unsigned wakes_unread_ = 0;     // wakes that this side asked for and that are still in the socket
   bool ended_ = false;
 };
 
