@@ -54,7 +54,9 @@ class Client {
   /// - invalid_argument: there is no such host or port; the URI contains a user or password (the error does
   ///   not repeat it); a password would be sent to another machine unencrypted; other users may read
   ///   admin.json or the client's key; or the file that names the broker belongs to another user.
-  /// - unauthorized_access: see ControlConnection::ask.
+  /// - unauthorized_access: the broker encrypts, and this client has no server key; the broker does not
+  ///   encrypt, and this client has one; the broker has another key; or the client's own key is not on the
+  ///   broker's list.
   /// - limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {});
   /// Connects to the broker that discover_control_uri finds. Errors: those of the overload with a URI.

@@ -1,9 +1,10 @@
 /// Includes everything that a program needs to use LightQ. Layer: client.
-/// Needs cppzmq and nlohmann/json; link lightq::client, or lightq::separate (base/separate.hpp).
+/// Needs cppzmq, nlohmann/json, OpenSSL, LZ4 and Zstandard. Link lightq::client, or lightq::separate
+/// (base/separate.hpp).
 ///
 /// A source file that gets a Client or its objects from elsewhere may include producer.hpp, consumer.hpp,
-/// plain_producer.hpp or plain_consumer.hpp alone. None of these includes JSON; the former two do not include
-/// ZeroMQ.
+/// reader.hpp, plain_producer.hpp or plain_consumer.hpp alone. None of these includes JSON. With
+/// LIGHTQ_SEPARATE_COMPILATION the former three include neither ZeroMQ nor OpenSSL.
 #pragma once
 
 #include <lightq/base/error.hpp>

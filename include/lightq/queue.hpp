@@ -239,10 +239,10 @@ class Queue {
   /// are destroyed. Only the destructor may be called afterwards. Errors: those of flush.
   Result<void> close();
 
-  /// Appends one message and returns its offset. Errors: `limit_reached` (capacity, Overflow::reject),
-  /// `timeout` (Overflow::block), `no_space`, `too_large`, `io_error`; then nothing was appended. Exception:
-  /// under FlushPolicy::every_append an `io_error` of the first failed sync means that the message was
-  /// appended and may or may not survive; later appends are refused.
+  /// Appends one message and returns its offset. Errors: `limit_reached` (capacity with Overflow::reject, or
+  /// the queue has used up its offsets), `timeout` (Overflow::block), `no_space`, `too_large`, `io_error`;
+  /// then nothing was appended. Exception: under FlushPolicy::every_append an `io_error` of the first failed
+  /// sync means that the message was appended and may or may not survive; later appends are refused.
   Result<Offset> enqueue(ByteView payload);
   Result<Offset> enqueue(std::string_view payload) { return enqueue(as_byte_view(payload)); }
   Result<Offset> enqueue(const char* payload) { return enqueue(std::string_view(payload)); }

@@ -183,6 +183,8 @@ class ConsumerGroup {
   bool hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed);
   std::uint32_t deliver(GroupMember& member, const DeliveredSlice& handed, SteadyTime now);
   [[nodiscard]] bool may_go_on() const;
+  /// Returns true if the redelivery queue has as many ranges as a group may have, or if the range budget has
+  /// nothing left. While the queue is empty, it does not read limits_, which is cold.
   [[nodiscard]] bool is_in_pieces() const {
     const std::size_t ranges = returned_.ranges();
     return (ranges != 0 && ranges >= limits_.returned_ranges_max) || !charge_.has_room();
@@ -199,7 +201,7 @@ class ConsumerGroup {
 
   // A delivery, an acknowledgement and committed() use these, up to the first bytes of returned_. They are
   // contiguous, because with many groups each cache line costs an access to memory. fetch_ahead_hot()
-  // prefetches them.
+  // prefetches them, and depends on this order.
   GroupTerms terms_;
   bool paused_ = false;
   bool held_back_ = false;  // is_in_pieces() at the last pump

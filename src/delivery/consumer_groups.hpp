@@ -160,9 +160,11 @@ class ConsumerGroups {
 
  private:
   struct Entry {
+    // A delivery uses these, up to `birth`: fetch_ahead_for_input prefetches them.
     std::unique_ptr<ConsumerGroup> group;
     Offset committed_known{};  ///< at the last pump
-    std::uint64_t birth = 0;   ///< 0: restored from disk
+
+    std::uint64_t birth = 0;  ///< 0: restored from disk
     bool joined_plainly = false;
     std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
     /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
@@ -184,7 +186,7 @@ class ConsumerGroups {
   void restore_cursor(const log::NamedCursor& stored);
   [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
 
-  // A publish, a delivery and an acknowledgement use these, up to drops_. See hot_end().
+  // A publish, a delivery and an acknowledgement use these, up to drops_: hot_end() depends on this order.
   log::Log& log_;
   const bool direct_;
   bool paused_ = false;

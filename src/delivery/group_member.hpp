@@ -161,7 +161,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   }
 
   // A delivery and an acknowledgement in time use these, up to charge_. They are contiguous, because with
-  // many members each cache line costs an access to memory. fetch_ahead_hot() prefetches them.
+  // many members each cache line costs an access to memory. fetch_ahead_hot() prefetches them, and depends on
+  // this order.
   bool begun_ = false;
   bool unflushed_ = false;
   const bool automatic_;

@@ -17,8 +17,8 @@ namespace lightq::broker {
 
 class GroupMember;
 
-/// The part of GroupStanding that no delivery and no acknowledgement in time uses. It is apart, so that what
-/// they use is contiguous in memory.
+/// The sums and other fields that deliveries and timely acknowledgements do not use. They are apart, so that
+/// the fields of GroupStanding are contiguous.
 struct GroupRoll {
   RangeBudget* budget = nullptr;                              ///< null: not bounded
   std::unordered_set<GroupMember*> overdue;                   ///< members with overdue messages
@@ -26,8 +26,8 @@ struct GroupRoll {
   std::uint64_t ranges_walked = 0;                            ///< since the start: in search of due messages
 };
 
-/// The members update it at each change, so that reading a sum never walks over the members. Lifetime: the
-/// roll outlives it. Thread: the reactor's.
+/// The sums that deliveries and acknowledgements use. The members update them at each change, so that reading
+/// a sum never walks over the members. Lifetime: the roll outlives it. Thread: the reactor's.
 struct GroupStanding {
   explicit GroupStanding(GroupRoll& of_group) : roll(of_group) {}
 

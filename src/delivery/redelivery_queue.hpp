@@ -106,7 +106,8 @@ class RedeliveryQueue {
     lost_ = walk_.lost() + given_up_;
   }
 
-  // Sums over the fields below. A group mostly reads only these, because its queue is mostly empty.
+  // Sums over the fields below, right only after count(). A group mostly reads only these, because its queue
+  // is mostly empty. hot_end() depends on this order.
   std::size_t ranges_ = 0;
   std::uint64_t lost_ = 0;
 

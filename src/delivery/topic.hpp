@@ -144,7 +144,8 @@ class Topic {
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
 
-  // A publish, a delivery and an acknowledgement use these, up to the first part of groups_. See hot_end().
+  // A publish, a delivery and an acknowledgement use these, up to the first part of groups_: hot_end()
+  // depends on this order.
   std::unique_ptr<log::Log> owned_log_;
   log::Log* const log_ = owned_log_.get();
   const bool direct_;

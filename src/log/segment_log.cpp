@@ -153,7 +153,7 @@ void SegmentLog::append_in_place(std::span<std::byte> batch) {
 
 // Makes the active segment ready for a batch of this size, beginning a new segment if it does not fit.
 Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages) {
-  // A batch that is written in place may still grow to the most records.
+  // A batch that is written in place may still grow to batch_records_max records.
   if (next_.value > limits::offset_max - limits::batch_records_max) {
     return Error{ErrorCode::limit_reached, options_.directory + " has used up its offsets, which end at " +
                                                std::to_string(limits::offset_max)};

@@ -105,7 +105,8 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
-    // Wake-ups are received before the memory is read: later input wakes this side again.
+    // Wakes are read from the socket, if at all, before the memory is read: later input wakes this side
+    // again.
     if (readiness.readable && shared_->descriptor() < 0 && shared_->should_read_wakes() &&
         !receive_wakes(descriptor_))
       shared_->end();

@@ -219,8 +219,8 @@ void EventLoop::call(Source& source, Work&& work) {
   MemoryReserve::refill();
 }
 
-/// Calls the sources for which bytes have arrived. Asks the system for them only if the sources do not know
-/// it themselves.
+/// Calls the sources for which bytes have arrived. Asks the system for them only if no source knows of its
+/// arrival by itself (take_woken).
 void EventLoop::run_arrivals() {
   if (run_woken()) return;
   std::array<epoll_event, events_per_wait> events{};

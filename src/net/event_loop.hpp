@@ -55,9 +55,9 @@ class EventLoop {
     /// Called after a call that found no memory: it used the reserve, or was cut short by std::bad_alloc.
     /// Returns false if the source cannot continue after a call that was cut short.
     virtual bool out_of_memory() { return false; }
-    /// Called when bytes have arrived at a descriptor of watch_arrivals, perhaps another source's. Returns
-    /// true if this source knows, without a system call, that its peer wants to wake it; it is then called as
-    /// readable.
+    /// Returns true if the peer has woken this source; costs no system call. The loop asks every source of
+    /// watch_arrivals when bytes arrive for one of them, and calls those that return true as readable. With
+    /// many sources it asks the system instead.
     virtual bool take_woken() { return false; }
 
    private:
@@ -130,7 +130,7 @@ class EventLoop {
   void run(const std::stop_token& stop);
 
  private:
-  // With more sources than this, the system is asked which of them bytes have arrived for.
+  // The loop calls take_woken of up to this many sources. With more, it asks the system for the arrivals.
   static constexpr std::size_t sources_asked_max = 8;
   // After this many arrivals in a row that sources knew of, the system is asked. So no source that claims to
   // be woken each time keeps the arrivals of others from being told.

@@ -96,8 +96,8 @@ class SharedWire {
   std::shared_ptr<void> place_;
   Clock::time_point woken_;       // when the client was woken last
   std::uint64_t sent_bytes_ = 0;  // sent since woken_
-  bool asked_for_ = false;        // the next wake is an answer to this side's request
-  unsigned wakes_unread_ = 0;     // asked for, and not read from the socket yet
+  unsigned asked_for_ = 0;  // wakes that the client has been asked for and answers, until should_read_wakes
+  unsigned wakes_unread_ = 0;     // wakes that this side asked for and that are still in the socket
   bool ended_ = false;
 };
 

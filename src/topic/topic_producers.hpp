@@ -94,9 +94,11 @@ class TopicProducers {
   void fence(std::uint64_t id);
   void end_these(const std::vector<SessionProducer*>& producers, session::Code code, const std::string& why);
 
+  // A publish uses these, up to attached_: hot_end() depends on this order.
   DurableProducers& known_;
   const WallClock& clock_;
-  std::vector<Waiting> waiting_;                                  // wait to begin
+  std::vector<Waiting> waiting_;  // wait to begin
+
   std::unordered_map<SessionProducer*, std::uint64_t> attached_;  // the connected producers' ids
   std::unordered_map<std::uint64_t, SessionProducer*> by_id_;     // the connected producers by id
   std::unordered_set<SessionProducer*> awaiting_;                 // wait until more is durable

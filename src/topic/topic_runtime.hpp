@@ -239,6 +239,8 @@ class TopicRuntime final : public EventLoop::Source,
     return consumers_.waits_for_save() || cursor_waiters_.want_save();
   }
 
+  // A publish, a delivery and an acknowledgement use these up to the first part of topic_, parts of the
+  // members behind it, and the fields from stopping_ up to purged_. fetch_ahead_hot() depends on this order.
   ReactorContext& context_;
   Ticker& ticker_;
   StorageHolder held_storage_;
@@ -279,6 +281,7 @@ class TopicRuntime final : public EventLoop::Source,
   std::vector<log::NamedCursor> saved_cursors_;  // by name: as last written or loaded
   bool cursors_kept_ = false;                    // saved_cursors_ are durable on disk
   SaveWaiters cursor_waiters_;
+
   std::optional<Offset> purged_;  // the end of the last purge; saved in the cursors' file
   std::vector<PendingPurge> purges_;
   std::vector<PendingPurge> purges_again_;  // retried at the next tick: the disk was full

@@ -68,7 +68,7 @@ TEST(MemberFronts, AMemberThatWasRemovedCanReturn) {
   EXPECT_EQ(fronts.size(), 0U);
 }
 
-TEST(MemberFronts, IsWhatAnOrderedSetIs) {
+TEST(MemberFronts, HasTheOrderOfASet) {
   constexpr std::uint64_t steps = 5000;
   int series = 0;
   for (const std::uint64_t items : {1, 2, 3, 10, 100}) {

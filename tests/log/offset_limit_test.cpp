@@ -31,8 +31,8 @@ class OffsetLimitTest : public test::LogFixture {
   }
 };
 
-// A sound file cannot have such an offset, even if all checksums fit. Taken for sound, the log's end would
-// overflow at the next message, which would then be lost.
+// No broker writes such an offset, so a file with one is damaged, even if all checksums are valid. If the log
+// accepted it, the log's end would overflow at the next message, and that message would be lost.
 TEST_F(OffsetLimitTest, ABatchAboveTheHighestOffsetIsDamage) {
   for (const std::uint64_t base : {limits::offset_max, UINT64_MAX - 1, UINT64_MAX}) {
     open();

@@ -1,5 +1,6 @@
-# Installs the client into a new prefix and builds the example project against it in three ways, each header-only
-# and with separate compilation. Run with cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
+# Installs the client into a new prefix, and builds the example project in three ways: with find_package, with
+# add_subdirectory and with pkg-config. The programs that it runs use separate compilation in all three ways, and the
+# headers alone with find_package and pkg-config. Run with cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)

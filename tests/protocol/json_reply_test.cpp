@@ -1,4 +1,4 @@
-/// Tests of control replies as JSON: protocol/json_reply.hpp.
+/// Tests of control replies as JSON: impl/protocol/json_reply.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Tests of control requests as JSON: protocol/json_request.hpp.
+/// Tests of control requests as JSON: impl/protocol/json_request.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

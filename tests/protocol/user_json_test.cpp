@@ -1,5 +1,5 @@
-/// Tests of requests and replies about users as JSON: protocol/json_request.hpp, json_reply.hpp,
-/// json_rights.hpp.
+/// Tests of requests and replies about users as JSON: impl/protocol/json_request.hpp,
+/// impl/protocol/json_reply.hpp and protocol/json_rights.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -63,8 +63,8 @@ class ByteRingWriter {
     if (!waits_) words_->writer_waits.store(0, std::memory_order_relaxed);
     return waits_;
   }
-  /// Returns true once after the reader has answered a `wait` that returned true: it clears this end's word
-  /// before it wakes this end.
+  /// Returns true once after a `wait` that returned true, when the reader has cleared `writer_waits`. The
+  /// reader clears the word before it wakes this end. Costs no system call.
   [[nodiscard]] bool take_woken() {
     if (!waits_ || words_->writer_waits.load(std::memory_order_acquire) != 0) return false;
     waits_ = false;
@@ -149,8 +149,8 @@ class ByteRingReader {
     if (!waits_) words_->reader_waits.store(0, std::memory_order_relaxed);
     return waits_;
   }
-  /// Returns true once after the writer has answered a `wait` that returned true: it clears this end's word
-  /// before it wakes this end.
+  /// Returns true once after a `wait` that returned true, when the writer has cleared `reader_waits`. The
+  /// writer clears the word before it wakes this end. Costs no system call.
   [[nodiscard]] bool take_woken() {
     if (!waits_ || words_->reader_waits.load(std::memory_order_acquire) != 0) return false;
     waits_ = false;

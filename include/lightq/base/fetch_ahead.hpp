@@ -27,6 +27,10 @@ void fetch_ahead(const Object* object) {
 }
 
 /// Prefetches an object from its first byte up to its part `end`, which is not prefetched.
+///
+/// An object on the heap has fetch_ahead_hot(), which prefetches its first fields: those that each message
+/// uses. A member by value has hot_end(), which returns the end of these fields as `end`. Both depend on the
+/// order of fields: a field that each message uses belongs before that end, every other field behind it.
 inline void fetch_ahead_up_to(const void* object, const void* end) {
   fetch_ahead(object, reinterpret_cast<std::uintptr_t>(end) - reinterpret_cast<std::uintptr_t>(object));
 }

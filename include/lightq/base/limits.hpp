@@ -84,8 +84,8 @@ inline constexpr std::uint64_t unfinished_bytes_total_default =
 /// Plain messages are packed into batches of up to this size.
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;
 inline constexpr std::size_t batch_records_max = 65536;
-/// The highest offset, and the highest end of a batch or log. Stored offsets above it count as damage, so
-/// that no sum of an offset and a number of messages overflows.
+/// The highest end of a batch or log, so messages have lower offsets. Stored offsets above it count as
+/// damage, so that no sum of an offset and a number of messages overflows.
 inline constexpr std::uint64_t offset_max = 9'223'372'036'854'775'807;
 inline constexpr std::size_t compressed_batch_bytes_max = 4 * MiB;  ///< length of the uncompressed records
 /// Uncompressed records may be longer than unpacked_bytes_free by at most unpacked_ratio_max times the length

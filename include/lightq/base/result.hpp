@@ -101,7 +101,7 @@ class [[nodiscard]] Result {
     }
   }
 
-  // Not a std::variant: it takes several times as long to compile, for each T.
+  // A union, because a std::variant takes several times as long to compile for each T.
   union {
     T value_;
     Error error_;
