@@ -97,7 +97,7 @@ class SharedWire {
   Clock::time_point woken_;       // when the client was woken last
   std::uint64_t sent_bytes_ = 0;  // sent since woken_
   unsigned asked_for_ = 0;  // wakes that the client has been asked for and answers, until should_read_wakes
-  unsigned wakes_unread_ = 0;     // wakes that this side asked for and that are still in the socket
+  unsigned wakes_unread_ = 0;  // wakes that this side asked for and that are still in the socket
   bool ended_ = false;
 };
 

@@ -245,8 +245,7 @@ def test_a_client_that_asks_before_it_is_accepted_keeps_no_thread_busy(broker, t
     broker.process.send_signal(signal.SIGSTOP)
     with Session(where, hello=False) as session:
         hello = session_frames.encode("hello", hello_values(ticket=where.text), request=1)
-        share = session_frames.encode("share", {"to_broker": 4096, "to_client": 65536}, request=2,
-                                      flags=1 if wakes_by_socket else 0)
+        share = session_frames.encode("share", {"to_broker": 4096, "to_client": 65536}, request=2, flags=wakes_by_socket)
         session.send_raw(hello + share)
         broker.process.send_signal(signal.SIGCONT)
         wire = MemoryWire(session.wire.socket, 4096, 65536, wakes_by_socket)

@@ -276,9 +276,9 @@ SOURCE = "include/lightq/source.hpp"
 
 def stray_definitions(tree):
     """Includes of definitions that a header makes without asking whether this file must have them. Exempt are other
-    definitions, and tests of private code."""
+    definitions, the header that includes them all, and tests of private code."""
     for path, text in sources(tree).items():
-        if path.startswith(("include/lightq/impl/", "tests/")):
+        if path == SOURCE or path.startswith(("include/lightq/impl/", "tests/")):
             continue
         for part in re.split(re.escape(DEFINITIONS_GUARD) + r"(?:#include [^\n]*\n)+#endif", text):
             for _, name in INCLUDE.findall(part):
