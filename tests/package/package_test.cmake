@@ -22,7 +22,6 @@ run(${WORK_DIR}/found/example)
 run(${WORK_DIR}/found/light)
 run(${WORK_DIR}/found/headers_only)
 run(${WORK_DIR}/found/separate)
-run(${WORK_DIR}/found/precompiled)
 
 # An incompatible version is refused.
 execute_process(COMMAND ${configure} -S ${example} -B ${WORK_DIR}/refused -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
@@ -34,8 +33,8 @@ endif()
 
 # 2. add_subdirectory.
 run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR})
-run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target separate)
-run(${WORK_DIR}/inside/separate)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target precompiled)
+run(${WORK_DIR}/inside/precompiled)
 
 # 3. pkg-config and the compiler alone.
 find_program(pkg_config pkg-config REQUIRED)
