@@ -39,7 +39,7 @@ Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::
     : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch), silence_(loop) {}
 
 Connection::~Connection() {
-  if (woken_by_ >= 0) loop_.unwatch_arrivals(woken_by_);
+  stop_waking();
   if (watched_) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
@@ -191,7 +191,7 @@ void Connection::close(const std::string& why) {
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  if (woken_by_ >= 0) loop_.unwatch_arrivals(std::exchange(woken_by_, -1));
+  stop_waking();
   if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
@@ -199,6 +199,15 @@ void Connection::end(const std::string& why) {
   descriptor_.reset();
   forget_buffers();
   owner_.connection_closed(*this, why);
+}
+
+/// Called before the descriptor is closed. Reads the wakes that have arrived over it: the system resets a
+/// Unix socket that is closed with unread bytes, instead of showing its peer the end.
+void Connection::stop_waking() {
+  if (woken_by_ < 0) return;
+  const bool by_socket = woken_by_ == descriptor_.get();
+  loop_.unwatch_arrivals(std::exchange(woken_by_, -1));
+  if (by_socket) static_cast<void>(receive_wakes(descriptor_));
 }
 
 void Connection::read_once() {

@@ -220,6 +220,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void read_once();
   void read_sealed();
   void read_shared();
+  void stop_waking();
   void take(std::span<std::byte> large, std::size_t bytes);
   void received_sealed(std::span<std::byte> wire);
   void deliver(std::span<std::byte> bytes);
