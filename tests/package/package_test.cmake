@@ -1,6 +1,6 @@
 # Installs the client into a new prefix, and builds the example project in three ways: with find_package, with
-# add_subdirectory and with pkg-config. The programs that it runs use separate compilation in all three ways, and the
-# headers alone with find_package and pkg-config. Run with cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
+# add_subdirectory and with pkg-config. In each way it runs programs that are header-only and programs with separate
+# compilation. Run with cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -33,7 +33,8 @@ endif()
 
 # 2. add_subdirectory.
 run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR})
-run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target precompiled)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target example precompiled)
+run(${WORK_DIR}/inside/example)
 run(${WORK_DIR}/inside/precompiled)
 
 # 3. pkg-config and the compiler alone.
