@@ -306,14 +306,15 @@ class Queue {
 /// on other threads.
 class QueueView {
  public:
-  /// Opens the queue in `directory`. Errors: `foreign_format`, `corrupt`, `io_error`, each with the file's
-  /// name.
+  /// Opens the queue in `directory`. If it does not exist yet, the view is empty. Errors: `foreign_format`,
+  /// `corrupt`, `io_error`, each with the file's name.
   static Result<QueueView> open(const std::string& directory);
   QueueView(QueueView&& other) noexcept;
   QueueView& operator=(QueueView&& other) noexcept;
   ~QueueView();
 
-  /// Makes appends and removals since the last refresh visible. Errors: as open.
+  /// Makes appends and removals since the last refresh visible. Errors: as open; `io_error` also if the
+  /// directory has disappeared.
   Result<void> refresh();
   Result<QueueReader> reader(const Start& start = Start::first());
   [[nodiscard]] QueueStats stats() const;

@@ -24,6 +24,7 @@
 #include "broker/exposure.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
+#include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
 #include "broker/topic_space.hpp"
 #include "broker/wall_clock.hpp"
@@ -174,6 +175,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   wipe_stack();
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
+  if (auto prepared = prepare_restored_data(directory_->path(), sink_); !prepared) return prepared;
   auto key = open_ticket_key(directory_->ticket_key_file(), config_.ticket_lifetime);
   if (!key) return key.error();
   tickets_ = std::move(*key);

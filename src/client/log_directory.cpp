@@ -15,6 +15,7 @@
 #include "log/failed_sync.hpp"
 #include "log/producer_slots.hpp"
 #include "log/repair.hpp"
+#include "log/segment_copy.hpp"
 #include "log/segment_format.hpp"
 #include "log/segment_index_file.hpp"
 
@@ -31,7 +32,7 @@ bool is_of_a_log(const std::string& name) {
   return log::segment_name_offset(name) || name.starts_with("cursors") ||
          name.starts_with(log::producer_slots_name) || log::segment_index_name_offset(name) ||
          name.starts_with(log::damaged_prefix) || name.ends_with(".prepared") || name == "lock" ||
-         name == "pool" || name == log::failed_sync_name;
+         name == "pool" || name == log::failed_sync_name || name == log::restored_name;
 }
 
 std::string without_slash(const std::string& given) {

@@ -48,6 +48,7 @@ std::string table(const TopicStats& stats) {
                          format_count(group.consumers) + ", next_offset " + format_count(group.next_offset) +
                          ", committed_offset " + format_count(group.committed_offset);
     if (group.in_flight > 0) values += ", in_flight " + format_count(group.in_flight);
+    if (group.unacknowledged > 0) values += ", unacknowledged " + format_count(group.unacknowledged);
     if (group.retrying > 0) values += ", retrying " + format_count(group.retrying);
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)

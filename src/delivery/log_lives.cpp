@@ -43,16 +43,25 @@ std::optional<Offset> LogLives::same_up_to(std::uint64_t incarnation) const {
   if (incarnation == shown_) return same;
   // Walks from the newest life to the oldest. Below its beginning, each life has the messages of the life
   // before it.
-  for (auto life = lives_.rbegin(); life != lives_.rend(); ++life) {
-    same = std::min(same, life->begin);
-    if (incarnation == incarnation_of(life->number - 1)) return same;
+  for (std::size_t life = lives_.size(); life-- > 0;) {
+    same = std::min(same, lives_[life].begin);
+    if (incarnation == incarnation_of(number_before(life))) return same;
   }
   return std::nullopt;
 }
 
-void LogLives::begin(Offset end) {
+/// Returns the number of the life before `lives_[life]`. If the oldest lives are no longer kept, the one
+/// before the first is known only if earlier versions have counted it: they numbered lives one by one.
+std::uint64_t LogLives::number_before(std::size_t life) const {
+  if (life > 0) return lives_[life - 1].number;
+  return lives_.size() < kept_max ? 0 : lives_[life].number - 1;
+}
+
+void LogLives::begin(Offset end, std::uint32_t random) {
+  std::uint64_t number = (lives_.empty() ? 0 : lives_.back().number) + 1 + random / 2;
+  while (same_up_to(incarnation_of(number))) ++number;
   for (Life& life : lives_) life.begin = std::min(life.begin, end);
-  lives_.push_back({lives_.empty() ? 1 : lives_.back().number + 1, end});
+  lives_.push_back({number, end});
   if (lives_.size() > kept_max) lives_.erase(lives_.begin());
   shown_ = incarnation_of(lives_.back().number);
 }

@@ -15,7 +15,8 @@ namespace lightq::broker {
 /// The lives of a log. A log that was not closed may have lost messages at its end that clients had seen; the
 /// broker then assigns their offsets to other messages. So the log begins another life, with another
 /// incarnation. Below the offset where a life begins, its messages are those of the life before. The last 16
-/// lives are kept among the topic's cursors.
+/// lives are kept among the topic's cursors. Life 0 is the log's first. Each later life has a random number
+/// above the last one's, so that a log and its restored copy never begin lives with the same incarnation.
 /// Example: a log ends at 120, and a consumer has received messages up to 150. Life 1 begins at 120. The
 /// consumer opens the topic with the incarnation of life 0, and continues at 120.
 class LogLives {
@@ -36,8 +37,9 @@ class LogLives {
   /// log, or to a life no longer kept.
   [[nodiscard]] std::optional<Offset> same_up_to(std::uint64_t incarnation) const;
 
-  /// Begins another life at the log's end. It counts once its cursors are on the disk.
-  void begin(Offset end);
+  /// Begins another life at the log's end. It counts once its cursors are on the disk. `random` makes its
+  /// number.
+  void begin(Offset end, std::uint32_t random);
   /// Called instead of `begin` when the cursors cannot be written. Until the next start clients see a random
   /// incarnation, which the broker will not know later.
   void hide(std::uint32_t random);
@@ -50,6 +52,7 @@ class LogLives {
     Offset begin;
   };
   [[nodiscard]] std::uint64_t incarnation_of(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t number_before(std::size_t life) const;
 
   std::uint64_t log_;
   std::uint64_t shown_;

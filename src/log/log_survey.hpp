@@ -65,8 +65,8 @@ struct LogSurvey {
 
 /// Surveys every segment file in `directory`; without any, the survey is empty. Files that disappear
 /// meanwhile are left out. If the last file disappears, the survey starts again, up to 16 times. Errors:
-/// io_error if the directory cannot be listed or a file cannot be opened; busy if the last file disappeared
-/// each time.
+/// io_error if the directory does not exist or cannot be listed, or a file cannot be opened; busy if the
+/// last file disappeared each time.
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage);
 
 /// Opens the file of `segment`, also if it received its name after the survey. Errors: io_error.

@@ -322,10 +322,7 @@ std::unique_ptr<Directory> PosixStorage::directory_of(int descriptor, std::strin
 Result<std::vector<std::string>> PosixStorage::list(const std::string& path) {
   std::vector<std::string> names;
   DIR* directory = ::opendir(path.c_str());
-  if (directory == nullptr) {
-    if (errno == ENOENT) return names;
-    return system_error("cannot list the directory " + path);
-  }
+  if (directory == nullptr) return system_error("cannot list the directory " + path);
   errno = 0;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;

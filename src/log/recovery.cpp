@@ -95,9 +95,9 @@ Result<RecoveredSegments> Recovery::run() {
 // Called before anything is changed.
 Result<void> Recovery::look_whose_it_is() {
   if (expected_.id == 0) return {};
-  const auto names = list_named_segments(directory_, storage_);
-  if (!names) return names.error();
-  const auto first = first_with_its_header(*names);
+  const auto files = list_if_there(directory_, storage_);
+  if (!files) return files.error();
+  const auto first = first_with_its_header(named_segments(*files));
   return first ? check_owner(*first) : Result<void>{};
 }
 
@@ -121,15 +121,14 @@ Result<void> Recovery::check_owner(const FoundFile& file) const {
 // Lists the segments, including one without a name. Schedules the newest one's rename, and the removal of
 // other prepared files of the earlier process.
 Result<std::vector<Offset>> Recovery::list_all_segments() {
-  auto names = list_named_segments(directory_, storage_);
-  if (!names) return names;
-  const auto unnamed = unnamed_segment(directory_, *names, storage_);
-  if (!unnamed) return unnamed.error();
-  const auto files = storage_.list(directory_);
+  const auto files = list_if_there(directory_, storage_);
   if (!files) return files.error();
+  std::vector<Offset> names = named_segments(*files);
+  const auto unnamed = unnamed_segment(directory_, names, storage_);
+  if (!unnamed) return unnamed.error();
   unnamed_ = *unnamed;
   if (unnamed_) {
-    names->push_back(*unnamed_);
+    names.push_back(*unnamed_);
     changes_.emplace_back([this, to = directory_ + "/" + segment_name(*unnamed_)] {
       return storage_.rename(directory_ + "/" + next_prepared_name, to);
     });

@@ -247,7 +247,7 @@ Result<void> Repair::fill(const std::string& to) {
   if (found_table_.exists) {
     if (auto written = write_table(to + "/" + std::string(CursorTable::file_name)); !written) return written;
   }
-  return storage_.sync_directory(to);
+  return mark_restored(to, storage_);
 }
 
 Result<RepairReport> Repair::write_to(const std::string& output, const RepairOptions& options) {
@@ -292,6 +292,7 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
   }
   if (done && !has_end) done = write_end(directory_, prepared_suffix);
   if (done) done = give_second_names();
+  if (done) done = mark_restored(directory_, storage_);  // the log may have lost its end
   if (!done) {
     drop_new_files();
     return done.error();
@@ -304,7 +305,7 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
 Result<std::string> Repair::make_room_for_old_files() {
   for (int number = 1;; ++number) {
     std::string path = directory_ + "/" + damaged_prefix + std::to_string(number);
-    const auto there = storage_.list(path);
+    const auto there = list_if_there(path, storage_);
     if (!there) return there.error();
     if (!there->empty()) continue;
     if (auto made = storage_.make_directory(path); !made) return made.error();

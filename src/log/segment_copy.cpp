@@ -127,4 +127,18 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Result<void> mark_restored(const std::string& directory, Storage& storage) {
+  const auto file = storage.open(directory + "/" + restored_name, OpenMode::create);
+  if (!file) return file.error();
+  return storage.sync_directory(directory);
+}
+
+bool is_marked_restored(const std::string& directory, Storage& storage) {
+  return may_exist(directory + "/" + restored_name, storage);
+}
+
+void clear_restored(const std::string& directory, Storage& storage) {
+  static_cast<void>(storage.unlink(directory + "/" + restored_name));
+}
+
 }  // namespace lightq::log

@@ -1,4 +1,5 @@
-/// Copies a range of a segment file into a new sealed one, for repairs and snapshots. Layer: log.
+/// Copies a range of a segment file into a new sealed one, for repairs and snapshots, and marks logs that are
+/// copies. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +41,16 @@ void remove_files(const std::string& directory, Storage& storage);
 
 /// Returns the directory that contains `path`.
 std::string directory_of(const std::string& path);
+
+/// The name of the mark: an empty file in the directory of a topic's log that is a copy, or has been
+/// repaired. The original may have more messages, which clients have seen. So a broker that opens the log
+/// begins another life, then removes the mark. In a data directory, a file of this name marks all its topics.
+inline constexpr const char* restored_name = "restored";
+
+/// Creates the mark and makes it survive a power cut. Errors: no_space, io_error.
+Result<void> mark_restored(const std::string& directory, Storage& storage);
+[[nodiscard]] bool is_marked_restored(const std::string& directory, Storage& storage);
+/// Removes the mark. If it returns after a power cut, a start only begins another life.
+void clear_restored(const std::string& directory, Storage& storage);
 
 }  // namespace lightq::log

@@ -14,15 +14,19 @@ constexpr int listings_max = 16;  // each retry means that the log dropped all s
 
 }  // namespace
 
-Result<std::vector<Offset>> list_named_segments(const std::string& directory, Storage& storage) {
-  const auto listed = storage.list(directory);
-  if (!listed) return listed.error();
+std::vector<Offset> named_segments(const std::vector<std::string>& names) {
   std::vector<Offset> offsets;
-  for (const std::string& name : *listed) {
+  for (const std::string& name : names) {
     if (const auto offset = segment_name_offset(name)) offsets.push_back(*offset);
   }
   std::sort(offsets.begin(), offsets.end());
   return offsets;
+}
+
+Result<std::vector<Offset>> list_named_segments(const std::string& directory, Storage& storage) {
+  const auto listed = storage.list(directory);
+  if (!listed) return listed.error();
+  return named_segments(*listed);
 }
 
 // A directory listing may miss a name that is created meanwhile, and include a later one. A segment that

@@ -18,10 +18,14 @@ struct ListedSegments {
 };
 
 /// Lists the segments of a log, also while another process writes it. The list has no gap, but may lack
-/// segments that were begun during the call. Errors: io_error.
+/// segments that were begun during the call. Errors: io_error, also if the directory does not exist.
 Result<ListedSegments> list_segments(const std::string& directory, Storage& storage);
 
-/// Returns the first offsets of the segments that have a name, ascending. Errors: io_error.
+/// Returns the first offsets of the segment files among `names`, ascending.
+std::vector<Offset> named_segments(const std::vector<std::string>& names);
+
+/// Returns the first offsets of the segments that have a name, ascending. Errors: io_error, also if the
+/// directory does not exist.
 Result<std::vector<Offset>> list_named_segments(const std::string& directory, Storage& storage);
 
 }  // namespace lightq::log

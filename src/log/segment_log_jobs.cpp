@@ -100,7 +100,8 @@ SegmentWork SegmentLog::work_to_sync() {
 }
 
 bool SegmentLog::wants_disk_work() const {
-  const bool asked = options_.flush_interval_ms != 0 || durable_ < flush_requested_;
+  const bool by_size = options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes;
+  const bool asked = options_.flush_interval_ms != 0 || durable_ < flush_requested_ || by_size;
   const bool to_sync = !poisoned_ && asked && anything_unsynced();
   return to_sync || !ready_to_retire().empty();
 }

@@ -193,7 +193,7 @@ Result<void> SegmentLog::destroy() {
     if (auto removed = pool_.remove(segment.path, segment.bytes); !removed) return removed;
   }
   retired_.clear();
-  const auto left = storage_.list(options_.directory);
+  const auto left = list_if_there(options_.directory, storage_);
   if (!left) return left.error();
   if (left->empty() && !directory_made_) return {};
   for (const std::string& name : *left) {

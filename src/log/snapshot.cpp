@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "log/cursor_file.hpp"
+#include "log/cursor_table.hpp"
 #include "log/log_survey.hpp"
 #include "log/segment_copy.hpp"
 #include "log/segment_walk.hpp"
@@ -31,6 +32,7 @@ class Snapshot {
 
  private:
   enum class Taken { yes, dropped };
+  Result<void> begin_again();
   Result<void> take_cursors();
   Result<bool> take_segments();
   Result<Taken> take(const SurveyedSegment& segment);
@@ -46,18 +48,23 @@ class Snapshot {
 };
 
 Result<SnapshotReport> Snapshot::run() {
-  if (auto made = storage_.make_directory(to_); !made) return made.error();
   for (int left = tries_max; left > 0; --left) {
-    report_ = {};
+    if (auto begun = begin_again(); !begun) return begun.error();
     // Cursors are copied before messages, so that no cursor is ahead of them.
     if (auto taken = take_cursors(); !taken) return taken.error();
     const auto taken = take_segments();
     if (!taken) return taken.error();
     if (!*taken) continue;
-    if (auto synced = storage_.sync_directory(to_); !synced) return synced.error();
+    if (auto marked = mark_restored(to_, storage_); !marked) return marked.error();
     return report_;
   }
   return Error{ErrorCode::busy, directory_ + " drops its segments faster than they can be copied", 0};
+}
+
+Result<void> Snapshot::begin_again() {
+  report_ = {};
+  remove_files(to_, storage_);
+  return storage_.make_directory(to_);
 }
 
 Result<void> Snapshot::take_cursors() {
@@ -65,6 +72,7 @@ Result<void> Snapshot::take_cursors() {
   auto loaded = file.load();
   for (int look = 1; look < cursor_looks && !loaded; ++look) loaded = file.load();
   if (!loaded) return loaded.error();
+  if (auto known = CursorTable::check_known(storage_, directory_); !known) return known;
   if (auto copied = copy_cursor_table(directory_, to_, storage_); !copied) return copied;
   if (loaded->empty()) return {};
   CursorFile copy(storage_, to_);
@@ -72,15 +80,21 @@ Result<void> Snapshot::take_cursors() {
 }
 
 // Takes the newest segments first. A log drops its oldest segments, so any that disappear meanwhile are
-// missing at the front.
+// missing at the front. Returns false if the newest one is gone, too: then the log has dropped them all, or
+// is being deleted. The survey of the next try fails if the directory no longer exists.
 Result<bool> Snapshot::take_segments() {
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
   const auto& segments = survey->segments;
+  // The directory of a log that is being deleted is empty first, and then gone.
+  if (segments.empty()) {
+    if (auto there = storage_.list(directory_); !there) return there.error();
+  }
   for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
     const auto taken = take(*segment);
     if (!taken) return taken.error();
-    if (*taken == Taken::dropped) return segment != segments.rbegin();
+    if (*taken == Taken::dropped)
+      return segment != segments.rbegin() && !is_dropped(segments.back(), storage_);
     ++report_.segments;
     report_.first_offset = segment->first_offset();
     if (segment == segments.rbegin()) report_.next_offset = end_;
@@ -89,6 +103,8 @@ Result<bool> Snapshot::take_segments() {
 }
 
 Result<Snapshot::Taken> Snapshot::take(const SurveyedSegment& segment) {
+  if (segment.state == PageState::foreign && !is_dropped(segment, storage_))
+    return Error{ErrorCode::foreign_format, segment.unknown, 0};
   const bool unnamed = segment.path != segment.named_path();  // that name may now belong to another file
   if (!segment.seal || segment.state != PageState::sound || unnamed) return copy(segment);
   return link(segment);
@@ -142,6 +158,7 @@ Result<Snapshot::Taken> Snapshot::copy_sound(const SurveyedSegment& segment) {
       continue;
     }
     if (is_dropped(segment, storage_)) return Taken::dropped;
+    if (const auto newer = walk.newer_in_damage()) return newer->error(segment.path);
     copy.must_be_sound = false;
     ++report_.damages;
   }

@@ -21,9 +21,11 @@ struct SnapshotReport {
 
 /// Makes a snapshot of the log in `directory` at `output`. Sealed segments get a second name, or are copied
 /// if the file system cannot link; others are copied up to the last complete batch. The newest cursors are
-/// copied, too. Everything is synced under a temporary name, then renamed to `output`. Writes nothing in
-/// `directory`; its writer may continue. Requires: `output` does not exist. Errors: no_space, io_error,
-/// busy (the log dropped its segments faster than they could be copied); no new file stays then.
+/// copied, too. The copy is marked as restored (mark_restored). Everything is synced under a temporary
+/// name, then renamed to `output`. Writes nothing in `directory`; its writer may continue. Requires: `output`
+/// does not exist. Errors: no_space; io_error, also if `directory` does not exist or disappears meanwhile;
+/// foreign_format (a newer version wrote the log); busy (the log dropped its segments faster than they could
+/// be copied). After an error no new file stays.
 Result<SnapshotReport> snapshot_log(const std::string& directory, const std::string& output,
                                     Storage& storage);
 

@@ -57,6 +57,12 @@ bool may_exist(const std::string& path, Storage& storage) {
   return file.ok() || !is_missing(file.error());
 }
 
+Result<std::vector<std::string>> list_if_there(const std::string& path, Storage& storage) {
+  auto names = storage.list(path);
+  if (!names && is_missing(names.error())) return std::vector<std::string>{};
+  return names;
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');  // the parent of `a/b/` is `a`, too
   const std::size_t slash = end == std::string::npos ? 0 : path.find_last_of('/', end);

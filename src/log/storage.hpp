@@ -129,7 +129,8 @@ class Storage {
   /// Opens a directory to be synced later. An error here is not a failed sync: no data can be lost. The
   /// default implementation opens nothing, and its sync calls sync_directory.
   virtual Result<std::unique_ptr<Directory>> open_directory(const std::string& path);
-  /// Returns the names in a directory, unsorted; none if the directory does not exist.
+  /// Returns the names in a directory, unsorted. Errors: io_error, for which is_missing is true if the
+  /// directory does not exist; list_if_there is for callers that need no distinction.
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   /// Returns the bytes that an ordinary user may still write to the disk of this directory, or of its nearest
   /// existing parent.
@@ -140,7 +141,7 @@ class Storage {
   virtual std::uint64_t boot_id() { return 0; }
 };
 
-/// Returns true if `error` says that the file does not exist.
+/// Returns true if `error` says that the file or directory does not exist.
 [[nodiscard]] bool is_missing(const Error& error);
 
 /// Returns true if the failed call says nothing about the stored bytes, so the same call may succeed later.
@@ -155,6 +156,9 @@ class Storage {
 
 /// Returns false only if it is certain that the file does not exist.
 [[nodiscard]] bool may_exist(const std::string& path, Storage& storage);
+
+/// Returns the names in a directory, unsorted; none if it does not exist. Errors: io_error.
+Result<std::vector<std::string>> list_if_there(const std::string& path, Storage& storage);
 
 /// Returns the parent directory of `path`.
 [[nodiscard]] std::string parent_of(const std::string& path);

@@ -26,10 +26,13 @@ Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& director
 
 // Updates the list of segments. Files are dropped at the front and begun at the end. If a file is gone when
 // it is opened, the next listing lacks it and all that were dropped before it. A reader in the last of those,
-// which then has no successor, searches for its position again.
+// which then has no successor, searches for its position again. A view may be opened before its queue exists,
+// but a directory that disappears later is an error: the queue has not dropped its messages.
 Result<void> ViewEngine::refresh() {
   for (int listing = 1;; ++listing) {
-    const auto listed = log::list_segments(directory_, storage());
+    auto listed = log::list_segments(directory_, storage());
+    const bool not_yet = !listed && log::is_missing(listed.error()) && incarnation_ == 0;
+    if (not_yet) listed = log::ListedSegments{};
     if (!listed) return listed.error();
     const std::vector<Offset>& there = listed->offsets;
     const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "log/ring_log.hpp"
+#include "log/segment_copy.hpp"
 
 namespace lightq::broker {
 
@@ -203,8 +204,9 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
               ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
   }
   for (log::NamedCursor& cursor : older) any |= cursor.cut_at(end);
-  const bool begun = begin_life(opened);
-  if (!any && !begun) return {};
+  const bool is_restored = log::is_marked_restored(opened.directory.string(), storage_);
+  const bool begun = begin_life(opened, is_restored);
+  if (!any && !begun) return {};  // a mark that no life needs stays; the log may get segments
   auto current = opened.stored;
   std::erase_if(current, [](const auto& cursor) { return cursor.name.starts_with(LogLives::cursor_prefix); });
   std::ranges::move(opened.lives.cursors(), std::back_inserter(current));
@@ -212,6 +214,7 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   const auto written = opened.cursor_file->write(log::CursorFile::encode(current));
   if (written) {
     opened.stored = std::move(current);
+    if (is_restored) log::clear_restored(opened.directory.string(), storage_);
     return {};
   }
   if (!any) {  // the cursors on disk are correct; only the life is not recorded, so the topic can open
@@ -224,12 +227,14 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   return error;
 }
 
-/// Loads the log's lives. Begins a new life, and returns true, if the log was not closed. Such a log may have
-/// lost messages that clients had received, and then assigns their offsets to other messages (LogLives).
-bool StorageRoom::begin_life(TopicStorage& opened) {
+/// Loads the log's lives. Begins a new life, and returns true, if the log was not closed or has been
+/// restored. Such a log may lack messages that clients had received, and then assigns their offsets to other
+/// messages (LogLives). A log without segments has a new incarnation anyway.
+bool StorageRoom::begin_life(TopicStorage& opened, bool is_restored) {
   opened.lives = LogLives(opened.segments->incarnation(), opened.stored);
-  if (opened.was_closed()) return false;
-  opened.lives.begin(opened.log->next_offset());
+  const bool is_a_copy = is_restored && opened.segments->recovery().segments != 0;
+  if (opened.was_closed() && !is_a_copy) return false;
+  opened.lives.begin(opened.log->next_offset(), random_number<std::uint32_t>());
   return true;
 }
 

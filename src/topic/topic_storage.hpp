@@ -178,9 +178,9 @@ class StorageRoom {
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
                             const TopicDefinition& definition, LogSink& sink);
-  static bool begin_life(TopicStorage& opened);
-  static Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
-                                  const TopicDefinition& definition, LogSink& sink);
+  static bool begin_life(TopicStorage& opened, bool is_restored);
+  Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+                           const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   /// `found`: the contents of the producer file, or the error of loading it.
   Result<void> open_producers(TopicStorage& opened, const Result<std::optional<ProducerSnapshot>>& found,

@@ -239,7 +239,7 @@ TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
 TEST_F(GroupSetTest, AStartInAnEarlierLifeIsWhereTheMessagesAreTheSame) {
   publish_numbers(0, 30);
   LogLives lives(incarnation);
-  lives.begin({20});
+  lives.begin({20}, 7);
   int made = 0;
   const auto begin = [&](session::Place start) {
     auto open = asked("g" + std::to_string(made++));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <random>
 #include <set>
 
 namespace lightq::broker {
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
 constexpr Offset beyond_all{~std::uint64_t{0}};
+
+std::uint32_t any_number() {
+  static std::mt19937 source(42);
+  return static_cast<std::uint32_t>(source());
+}
 
 TEST(LogLives, BeginWithTheLogsOwn) {
   const LogLives lives(incarnation);
@@ -22,9 +28,9 @@ TEST(LogLives, BeginWithTheLogsOwn) {
 
 TEST(LogLives, HaveTheSameMessagesUpToWhereTheNextOneBegan) {
   LogLives lives(incarnation);
-  lives.begin({120});
+  lives.begin({120}, any_number());
   const std::uint64_t second = lives.incarnation();
-  lives.begin({300});
+  lives.begin({300}, any_number());
   EXPECT_NE(second, incarnation);
   EXPECT_EQ(lives.same_up_to(incarnation), Offset{120});
   EXPECT_EQ(lives.same_up_to(second), Offset{300});
@@ -34,16 +40,16 @@ TEST(LogLives, HaveTheSameMessagesUpToWhereTheNextOneBegan) {
 
 TEST(LogLives, AnEndThatIsLostLaterIsLostForTheEarlierOnesToo) {
   LogLives lives(incarnation);
-  lives.begin({120});
+  lives.begin({120}, any_number());
   const std::uint64_t second = lives.incarnation();
-  lives.begin({50});
+  lives.begin({50}, any_number());
   EXPECT_EQ(lives.same_up_to(incarnation), Offset{50});
   EXPECT_EQ(lives.same_up_to(second), Offset{50});
 }
 
 TEST(LogLives, AreFoundAmongTheCursorsAgain) {
   LogLives lives(incarnation);
-  for (const std::uint64_t end : {5, 7, 7, 12, 40, 41, 50, 60, 70, 80, 90}) lives.begin({end});
+  for (const std::uint64_t end : {5, 7, 7, 12, 40, 41, 50, 60, 70, 80, 90}) lives.begin({end}, any_number());
   auto stored = lives.cursors();
   stored.push_back({"group:life:3", {1}, {}});
   stored.push_back({"life:", {1}, {}});
@@ -58,19 +64,56 @@ TEST(LogLives, AFewAreKeptAndNoTwoAreAlike) {
   LogLives lives(incarnation);
   std::vector<std::uint64_t> shown = {incarnation};
   for (std::uint64_t end = 1; end <= 100; ++end) {
-    lives.begin({end});
+    lives.begin({end}, any_number());
     shown.push_back(lives.incarnation());
   }
   EXPECT_EQ(std::set(shown.begin(), shown.end()).size(), shown.size());
   EXPECT_EQ(lives.cursors().size(), LogLives::kept_max);
   const std::size_t oldest = 100 - LogLives::kept_max;
-  EXPECT_EQ(lives.same_up_to(shown[oldest]), Offset{oldest + 1});
-  EXPECT_EQ(lives.same_up_to(shown[oldest - 1]), std::nullopt) << "too long ago";
+  EXPECT_EQ(lives.same_up_to(shown[oldest + 1]), Offset{oldest + 2});
+  EXPECT_EQ(lives.same_up_to(shown[oldest]), std::nullopt) << "too long ago";
+}
+
+// Both begin lives at the same offset and then assign it to different messages.
+TEST(LogLives, OfALogAndOfItsCopyAreNeverTheSame) {
+  LogLives log(incarnation);
+  log.begin({10}, any_number());
+  LogLives copy(incarnation, log.cursors());
+  const std::uint64_t common = log.incarnation();
+  ASSERT_EQ(copy.incarnation(), common);
+  log.begin({20}, any_number());
+  copy.begin({20}, any_number());
+  EXPECT_EQ(copy.same_up_to(log.incarnation()), std::nullopt);
+  EXPECT_EQ(log.same_up_to(copy.incarnation()), std::nullopt);
+  EXPECT_EQ(copy.same_up_to(common), Offset{20});
+}
+
+TEST(LogLives, OfEarlierVersionsCountOneByOne) {
+  std::vector<log::NamedCursor> stored;
+  for (std::uint64_t number = 5; number < 5 + LogLives::kept_max; ++number)
+    stored.push_back({"life:" + std::to_string(number), {number * 10}, {}});
+  const LogLives lives(incarnation, stored);
+  const auto of_number = [](std::uint32_t number) {
+    return incarnation ^ std::uint32_t{number * 0x9E3779B9U};
+  };
+  EXPECT_EQ(lives.incarnation(), of_number(20));
+  EXPECT_EQ(lives.same_up_to(of_number(4)), Offset{50});
+  EXPECT_EQ(lives.same_up_to(of_number(7)), Offset{80});
+  EXPECT_EQ(lives.same_up_to(of_number(3)), std::nullopt);
+}
+
+TEST(LogLives, ThatWouldLookLikeAnEarlierOneGetAnotherNumber) {
+  LogLives lives(incarnation);
+  std::set<std::uint64_t> shown = {incarnation};
+  for (std::uint64_t end = 1; end <= 10; ++end) {
+    lives.begin({end}, 0xFFFFFFFF);  // every second number differs from one before by 2^32
+    EXPECT_TRUE(shown.insert(lives.incarnation()).second) << end;
+  }
 }
 
 TEST(LogLives, WhatCouldNotBeWrittenIsNotShown) {
   LogLives lives(incarnation);
-  lives.begin({9});
+  lives.begin({9}, any_number());
   const std::uint64_t written = lives.incarnation();
   lives.hide(17);
   EXPECT_EQ(lives.incarnation(), (incarnation & 0xFFFFFFFF00000000) | 17);

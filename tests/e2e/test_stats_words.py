@@ -36,4 +36,6 @@ def test_one_vocabulary_for_what_waits(broker, control, session):
     assert documented_members() == set(stats), "the document names what there is, and nothing else"
     shown = shown_values(lightq, "t")
     assert set(shown) - {"oldest"} <= set(stats), "words of its own"
-    assert {name: int(shown[name]) for name in ("pending", *STATES)} == {name: stats[name] for name in ("pending", *STATES)}
+    counts = ("pending", "unacknowledged", *STATES)
+    assert {name: int(shown[name]) for name in counts} == {name: stats[name] for name in counts}
+    assert stats["unacknowledged"] == 2, "the part of in_flight at a session"

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "log/segment_copy.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/golden_files.hpp"
@@ -376,6 +377,47 @@ TEST_F(TopicStorageTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {
   storage.on_read = nullptr;
   open();
   EXPECT_EQ(topic.producers->find(5)->expected, 3U);
+}
+
+// A copy ends before the original, whose later messages clients have seen.
+TEST_F(TopicStorageTest, ARestoredLogBeginsAnotherLifeAtItsEnd) {
+  fill();  // three messages
+  ASSERT_TRUE(topic.log->close().ok());
+  open();
+  const std::uint64_t before = topic.lives.incarnation();
+  ASSERT_TRUE(topic.log->close().ok());
+  topic = {};
+  ASSERT_TRUE(log::mark_restored("/topics/1", storage).ok());
+  storage.power_cut([] { return false; });
+  open();
+  const std::uint64_t restored = topic.lives.incarnation();
+  EXPECT_NE(restored, before);
+  EXPECT_EQ(topic.lives.same_up_to(before), Offset{3});
+  EXPECT_FALSE(log::is_marked_restored("/topics/1", storage));
+  send(3);
+  ASSERT_TRUE(topic.log->close().ok());
+  open();
+  EXPECT_EQ(topic.lives.incarnation(), restored);
+  EXPECT_EQ(topic.lives.same_up_to(before), Offset{3});
+}
+
+// Otherwise a start that failed to write would leave a copy that counts as the original.
+TEST_F(TopicStorageTest, AMarkOfARestoreStaysUntilItsLifeIsOnTheDisk) {
+  fill();
+  ASSERT_TRUE(topic.log->close().ok());
+  topic = {};
+  ASSERT_TRUE(log::mark_restored("/topics/1", storage).ok());
+  storage.on_call = [](FaultyStorage::Call call, const std::string& path) -> FaultyStorage::Fault {
+    const bool fails = call == FaultyStorage::Call::write && path.find("cursors") != std::string::npos;
+    return {fails ? ENOSPC : 0, 0};
+  };
+  open();
+  EXPECT_TRUE(warned_of("begin anew"));
+  storage.on_call = nullptr;
+  EXPECT_TRUE(log::is_marked_restored("/topics/1", storage));
+  ASSERT_TRUE(topic.log->close().ok());
+  open();
+  EXPECT_FALSE(log::is_marked_restored("/topics/1", storage));
 }
 
 }  // namespace

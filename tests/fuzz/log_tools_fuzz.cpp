@@ -125,6 +125,7 @@ void require_repaired(const std::string& where, test::FaultyStorage& storage, co
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 100'000) return 0;
   test::FaultyStorage storage;
+  require(storage.make_directory("/log").ok());
   lay_out(data, size, storage);
   const Messages found = inspect("/log", storage, false);
   if (const auto copied = log::snapshot_log("/log", "/copy", storage)) inspect("/copy", storage, false);

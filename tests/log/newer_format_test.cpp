@@ -6,6 +6,7 @@
 #include "log/cursor_file.hpp"
 #include "log/cursor_table.hpp"
 #include "log/repair.hpp"
+#include "log/snapshot.hpp"
 #include "support/golden_files.hpp"
 #include "support/segment_bytes.hpp"
 #include "support/tool_fixture.hpp"
@@ -77,6 +78,9 @@ TEST_P(NewerSegment, IsToldByTheToolsInTheSameWords) {
   const auto replaced = repair_in_place(directory, {}, storage);
   ASSERT_FALSE(replaced.ok());
   EXPECT_EQ(replaced.error().text(), error.text());
+  const auto taken = snapshot_log(directory, "/backup", storage);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_EQ(taken.error().text(), error.text());
   EXPECT_EQ(all_below(""), before);
 }
 
@@ -240,6 +244,7 @@ TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
     inspect(keeper);
     EXPECT_NE(keeper.text().find(loaded.error().message), std::string::npos) << keeper.text();
     EXPECT_EQ(repair_in_place(directory, {}, storage).error().code, ErrorCode::foreign_format);
+    EXPECT_EQ(snapshot_log(directory, "/backup", storage).error().code, ErrorCode::foreign_format);
     EXPECT_EQ(all_below(""), before);
   }
 }
@@ -270,6 +275,21 @@ TEST_F(NewerFormatTest, ProducersAreRefusedAndStay) {
     // A sound file, beside which a newer version of the other file must still be refused.
     put(directory + name, test::golden_file("producers.v2"));
   }
+}
+
+// A snapshot that cannot link reads the sealed segment. A link has the same bytes, so nothing is left out.
+TEST_F(NewerFormatTest, ASealedSegmentIsLinkedByASnapshotOrRefused) {
+  put(segment_path(0), newer_file("segment-sealed-batch"));
+  const auto linked = snapshot_log(directory, "/linked", storage);
+  ASSERT_TRUE(linked.ok()) << linked.error().text();
+  EXPECT_EQ(linked->damages, 0U);
+  storage.on_call = [](auto call, const std::string&) -> test::FaultyStorage::Fault {
+    return {call == test::FaultyStorage::Call::link ? EXDEV : 0, 0};
+  };
+  const auto copied = snapshot_log(directory, "/copied", storage);
+  ASSERT_FALSE(copied.ok());
+  EXPECT_EQ(copied.error().code, ErrorCode::foreign_format) << copied.error().text();
+  EXPECT_TRUE(all_below("/copied").empty());
 }
 
 // A torn cursor file says nothing about a version.
@@ -304,6 +324,7 @@ TEST_F(NewerFormatTest, CursorTablesAreRefusedAndStay) {
     EXPECT_NE(keeper.text().find(known.error().message), std::string::npos) << keeper.text();
     EXPECT_EQ(repair_in_place(directory, {}, storage).error().text(), known.error().text());
     EXPECT_EQ(repair_to(directory, "/repaired", {}, storage).error().text(), known.error().text());
+    EXPECT_EQ(snapshot_log(directory, "/backup", storage).error().text(), known.error().text());
     EXPECT_EQ(all_below(""), before);
   }
   put(path, newer_file("cursor-table-optional"));

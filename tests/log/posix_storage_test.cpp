@@ -216,7 +216,10 @@ TEST(PosixStorage, SaysWhatIsMissing) {
   ASSERT_FALSE(file.ok());
   EXPECT_TRUE(is_missing(file.error()));
   EXPECT_NE(file.error().message.find("none"), std::string::npos);
-  EXPECT_TRUE(storage.list(dir / "none")->empty());
+  const auto names = storage.list(dir / "none");
+  ASSERT_FALSE(names.ok());
+  EXPECT_TRUE(is_missing(names.error()));
+  EXPECT_TRUE(list_if_there(dir / "none", storage)->empty());
   EXPECT_GT(*storage.free_bytes(dir / "none/below"), 0U);
   EXPECT_FALSE(storage.sync_directory(dir / "none").ok());
 }

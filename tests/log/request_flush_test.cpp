@@ -34,6 +34,21 @@ class RequestFlushTest : public test::LogFixture {
   }
 };
 
+// The owner stops asking for jobs once the log wants none. A sync that was due while another job was out
+// would then wait for the next append.
+TEST_F(RequestFlushTest, WantsTheSyncThatIsDueBySizeWithoutFurtherAppends) {
+  options.flush_bytes = 10'000;
+  open();
+  append({std::string(4000, 'x')});
+  EXPECT_FALSE(log->wants_disk_work());
+  EXPECT_FALSE(work());
+  append({std::string(8000, 'x')});
+  EXPECT_TRUE(log->wants_disk_work());
+  EXPECT_TRUE(work());
+  EXPECT_EQ(log->durable_offset(), Offset{2});
+  EXPECT_FALSE(log->wants_disk_work());
+}
+
 TEST_F(RequestFlushTest, WithoutARequestNothingIsSyncedBeforeItsTime) {
   open();
   append({"a"});

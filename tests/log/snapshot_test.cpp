@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "log/cursor_file.hpp"
+#include "log/segment_copy.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::test {
@@ -126,6 +127,14 @@ TEST_F(SnapshotTest, TakesTheCursorsWhichAreNotAheadOfIt) {
   EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{{"a", {42}, {{{50}, {60}}}}}));
 }
 
+TEST_F(SnapshotTest, IsMarkedAsRestored) {
+  fill(12);
+  snapshot();
+  storage.power_cut([] { return false; });
+  EXPECT_TRUE(log::is_marked_restored("/backup/1", storage));
+  EXPECT_FALSE(log::is_marked_restored(directory, storage));
+}
+
 TEST_F(SnapshotTest, IsAsDamagedAsTheLogAndSaysSo) {
   fill(98);
   flip(segment_path(segments().back()), log::segment_header_bytes + 70);
@@ -170,6 +179,49 @@ TEST_F(SnapshotTest, LeavesNothingBehindWhenAnyCallFails) {
     for (const auto& [path, bytes] : all_below("/backup")) ASSERT_TRUE(storage.unlink(path).ok());
   }
   EXPECT_GT(fail_at, 8);
+}
+
+// At each storage call somebody deletes the topic, as its broker does: its files from the oldest, then its
+// directory.
+TEST_F(SnapshotTest, OfALogThatIsDeletedMeanwhileFailsOrIsWhole) {
+  int failed = 0;
+  bool reached_the_end = false;
+  for (int delete_at = 1; !reached_the_end; ++delete_at) {
+    fill(75);
+    int calls = 0;
+    storage.on_call = [&](Call, const std::string&) -> FaultyStorage::Fault {
+      if (log && ++calls == delete_at) {
+        const auto deleted = std::exchange(log, nullptr);
+        EXPECT_TRUE(deleted->destroy().ok());
+      }
+      return {};
+    };
+    const auto report = log::snapshot_log(directory, "/backup/1", storage);
+    storage.on_call = nullptr;
+    reached_the_end = log != nullptr;
+    if (report) {
+      EXPECT_EQ(report->next_offset.value - report->first_offset.value, 75U) << delete_at;
+      check(*report);
+    } else {
+      ++failed;
+      EXPECT_TRUE(log::is_missing(report.error())) << report.error().text();
+      EXPECT_NE(report.error().message.find(directory), std::string::npos) << report.error().text();
+      EXPECT_TRUE(all_below("/backup").empty()) << delete_at;
+    }
+    for (const auto& [path, bytes] : all_below("/backup")) ASSERT_TRUE(storage.unlink(path).ok());
+    EXPECT_TRUE(!log || log->destroy().ok());
+    log.reset();
+    written.clear();
+  }
+  EXPECT_GT(failed, 5);
+}
+
+TEST_F(SnapshotTest, OfADirectoryThatIsNotThereFails) {
+  const auto report = log::snapshot_log("/topics/none", "/backup/1", storage);
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(log::is_missing(report.error())) << report.error().text();
+  EXPECT_NE(report.error().message.find("/topics/none"), std::string::npos) << report.error().text();
+  EXPECT_TRUE(all_below("/backup").empty());
 }
 
 }  // namespace

@@ -118,7 +118,9 @@ TEST_F(QueueViewTest, AQueueThatTookThePlaceOfTheOneThatWasShownIsNotShown) {
   }
   QueueView view = QueueView::open(directory).value_or_throw();
   std::filesystem::remove_all(directory);
-  ASSERT_TRUE(view.refresh().ok());
+  const auto gone = view.refresh();
+  ASSERT_FALSE(gone.ok());
+  EXPECT_TRUE(log::is_missing(gone.error())) << gone.error().text();
   {
     Queue queue = open(written);
     test::enqueue_numbers(queue, 0, 3000);

@@ -305,6 +305,7 @@ Result<void> ExplorerStorage::sync_directory(const std::string& path) {
 
 Result<std::vector<std::string>> ExplorerStorage::list(const std::string& path) {
   const std::int32_t id = world_.id_of(path);
+  if (path != "/" && find_now(id) == nullptr) return fault(ENOENT, "no such directory: " + path);
   std::vector<std::string> found;
   for (const Name& name : names_) {
     if (world_.path(name.path).parent == id) found.push_back(world_.path(name.path).name);

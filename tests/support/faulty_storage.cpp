@@ -193,7 +193,9 @@ Result<void> FaultyStorage::make_directory(const std::string& path) {
   made_directories_.insert(path);
   return {};
 }
-Result<void> FaultyStorage::remove_directory(const std::string& /*path*/) {
+Result<void> FaultyStorage::remove_directory(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  made_directories_.erase(path);
   return {};
 }
 
@@ -231,6 +233,7 @@ bool move_below(auto& names, const std::string& from, const std::string& to) {
 Result<void> FaultyStorage::rename_directory(const std::string& from, const std::string& to) {
   if (!move_below(names_, from, to) && !made_directories_.contains(from))
     return fault(ENOENT, "no such file: " + from);
+  if (made_directories_.erase(from) != 0) made_directories_.insert(to);
   renamed_directories_.emplace_back(from, to);
   return {};
 }
@@ -298,9 +301,12 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
 Result<std::vector<std::string>> FaultyStorage::list(const std::string& path) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
+  bool is_there = made_directories_.contains(path);
   for (const auto& [name, node] : names_) {
     if (directory_of(name) == path) found.push_back(name.substr(path.size() + 1));
+    is_there = is_there || name.starts_with(path + "/");
   }
+  if (!is_there) return fault(ENOENT, "no such directory: " + path);
   return found;
 }
 

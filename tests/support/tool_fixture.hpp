@@ -78,7 +78,7 @@ class ToolFixture : public LogFixture {
   /// Returns the first offsets of the existing segment files.
   std::vector<std::uint64_t> segments(const std::string& where = "/topics/1") {
     std::vector<std::uint64_t> found;
-    const auto names = storage.list(where);
+    const auto names = log::list_if_there(where, storage);
     for (const auto& name : *names) {
       if (const auto offset = log::segment_name_offset(name)) found.push_back(offset->value);
     }
