@@ -39,6 +39,8 @@ struct ClientState;
 /// program.
 class Client {
  public:
+  /// After a move, requests of the client that was moved from return `closed`. It may be assigned to and
+  /// destroyed.
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) noexcept = default;
   ~Client() = default;
@@ -185,6 +187,8 @@ class Client {
   class Member;
 
   explicit Client(std::shared_ptr<ClientState> state);
+  /// Returns the state; after a move, one without a context, whose requests fail.
+  [[nodiscard]] const std::shared_ptr<ClientState>& state() const;
 
   /// Makes a client of the broker at `uri`, and waits up to `patience` for its first reply. Without `waits`,
   /// returns an error immediately if nothing listens there.
@@ -213,7 +217,7 @@ class Client {
   Result<Handle> open_session(std::string_view topic, protocol::JoinType type, Options options,
                               std::optional<Transport> transport);
 
-  std::shared_ptr<ClientState> state_;
+  std::shared_ptr<ClientState> state_;  // null after a move: use state()
 };
 
 }  // namespace lightq::inline v1

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
@@ -67,6 +68,8 @@ class Consumer {
   /// Makes a consumer, which connects in its first calls (see wait_open). Any of its calls may call `join` to
   /// get an address. Error: invalid_argument.
   static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {});
+  /// After a move, the consumer that was moved from is closed: its calls return `closed`, calls without a
+  /// Result do nothing, and its numbers are 0. It may be assigned to and destroyed.
   Consumer(Consumer&&) noexcept;
   Consumer& operator=(Consumer&&) noexcept;
   /// Does not wait. The last acknowledgements may not reach the broker, which then redelivers those messages.
@@ -78,27 +81,15 @@ class Consumer {
   /// Returns the next message, or nothing if none arrived within `timeout` (0 does not wait). Errors: closed,
   /// and the error that ended the consumer.
   Result<std::optional<Delivered>> receive(Timeout timeout) {
-    if (is_ready()) {
-      look();
-    } else {
-      const Result<bool> come = next_batch(timeout);
-      if (!come) return come.error();
-      if (!*come) return std::optional<Delivered>();
-    }
-    return Result<std::optional<Delivered>>(std::in_place, rest_->take());
+    return receive_by<Delivered>(timeout, [this] { return rest_->take(); });
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
   /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
-    if (is_ready()) {
-      look();
-    } else {
-      const Result<bool> come = next_batch(timeout);
-      if (!come) return come.error();
-      if (!*come) return std::optional<DeliveredBatch>();
-    }
-    in_hand_ = rest_->range();
-    return std::exchange(rest_, std::nullopt);
+    return receive_by<DeliveredBatch>(timeout, [this] {
+      in_hand_ = rest_->range();
+      return std::exchange(rest_.get(), std::nullopt);
+    });
   }
   /// Returns a range for loops; see the class's example. The range ends after `idle_timeout` without a
   /// message, when `stop` is requested (noticed within 100 ms), or at an error. Its result() then returns
@@ -133,6 +124,8 @@ class Consumer {
     const bool is_slow = was_away();
     if (is_slow) [[unlikely]]
       look_for_end();
+    if (settling_ == nullptr) [[unlikely]]
+      return 0;  // after a move
     const std::uint64_t done = settling_->acknowledge(range);
     if (in_hand_.begin < range.end && range.begin < in_hand_.end) {
       in_hand_.begin = std::min(range.end, in_hand_.end);
@@ -187,7 +180,7 @@ class Consumer {
   /// the consumer.
   Result<void> poll();
   /// Returns true if the next receive returns a message without waiting.
-  [[nodiscard]] bool is_ready() const { return rest_ && !rest_->empty(); }
+  [[nodiscard]] bool is_ready() const { return rest_.get() && !rest_->empty(); }
   /// Waits until the topic is open. Errors: timeout (last_error tells the reason), the error that ended the
   /// consumer.
   Result<void> wait_open(Timeout timeout);
@@ -232,6 +225,8 @@ class Consumer {
 
   Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options);
 
+  /// Returns the link; after a move, a closed one.
+  [[nodiscard]] SessionConsumeLink& link() const;
   [[nodiscard]] SessionTime now() const;
   static std::uint32_t milliseconds(Timeout time);
 
@@ -255,6 +250,20 @@ class Consumer {
   /// present batch or, in a batch that receive_batch returned, the messages after the last acknowledgement.
   void keep_what_waits(SessionTime time);
 
+  /// Waits until `rest_` has messages, and returns what `take()` takes of them. Returns nothing if none
+  /// arrived within `timeout`.
+  template <typename Value, typename Take>
+  Result<std::optional<Value>> receive_by(Timeout timeout, Take&& take) {
+    if (is_ready()) {
+      look();
+    } else {
+      const Result<bool> come = next_batch(timeout);
+      if (!come) return come.error();
+      if (!*come) return std::optional<Value>();
+    }
+    return Result<std::optional<Value>>(std::in_place, take());
+  }
+
   /// Releases the present batch and waits for the next one. Returns false if none arrived in time.
   Result<bool> next_batch(Timeout timeout);
 
@@ -269,7 +278,8 @@ class Consumer {
   /// Returns an error if the consumer was closed or has failed.
   [[nodiscard]] Result<void> usable() const;
 
-  std::optional<DeliveredBatch> rest_;  // messages of the link's batch that receive has not returned yet
+  // Messages of the link's batch that receive has not returned yet.
+  ResetByMove<std::optional<DeliveredBatch>> rest_;
   OffsetRange in_hand_;           // messages after the last acknowledgement of a batch from receive_batch
   bool goes_on_ = false;          // a message of in_hand_ was acknowledged since the last look
   std::uint32_t look_after_ = 1;  // calls until the next look
@@ -277,8 +287,8 @@ class Consumer {
   // The first call after this time looks, even if look_after_ is not 0 yet.
   SessionTime look_by_ = session_never;
   SessionClock clock_;
-  SessionSettling* settling_ = nullptr;  // that of `link_`
-  std::unique_ptr<SessionConsumeLink> link_;
+  ResetByMove<SessionSettling*> settling_;    // that of `link_`
+  std::unique_ptr<SessionConsumeLink> link_;  // null after a move: use link()
 };
 
 }  // namespace lightq::inline v1

@@ -8,6 +8,7 @@
 
 #include <zmq.hpp>
 
+#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/membership.hpp>
@@ -28,6 +29,7 @@ LIGHTQ_INLINE bool is_high_water_mark(int messages);
 /// again. Move-only. One thread at a time.
 class DataSocket {
  public:
+  /// A socket that was moved from is not open.
   DataSocket(DataSocket&&) noexcept = default;
   /// Replaces the members in an order in which no socket outlives its context.
   DataSocket& operator=(DataSocket&& other) noexcept;
@@ -95,8 +97,8 @@ class DataSocket {
   SocketMonitor monitor_;
   ZmqSocket socket_;
   std::string uri_;
-  bool connected_ = false;
-  bool refused_ = false;
+  ResetByMove<bool> connected_;
+  ResetByMove<bool> refused_;
   std::uint64_t connections_ = 0;
 };
 

@@ -38,6 +38,8 @@ class PlainConsumer {
  public:
   using Messages = MessageRange<PlainConsumer, Message>;
 
+  /// After a move, the consumer that was moved from is closed: its calls return `closed`. It may be assigned
+  /// to and destroyed.
   PlainConsumer(PlainConsumer&&) noexcept = default;
   PlainConsumer& operator=(PlainConsumer&&) noexcept = default;
   /// Disconnects immediately, without telling the broker. Messages that were sent to this consumer and not

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
@@ -49,6 +50,8 @@ enum class SendOutcome {
 /// before any other. If the new connection is refused too, the call returns unauthorized_access.
 class PlainProducer {
  public:
+  /// After a move, the producer that was moved from is closed: its calls return `closed`. It may be assigned
+  /// to and destroyed.
   PlainProducer(PlainProducer&&) noexcept = default;
   /// Closes the producer that is assigned to, as the destructor does.
   PlainProducer& operator=(PlainProducer&&) noexcept = default;
@@ -164,7 +167,7 @@ class PlainProducer {
   PlainProducerOptions options_;
   UnsentMessages unsent_;                     // of the present connection
   std::deque<std::vector<std::byte>> again_;  // messages that had not left when an earlier connection ended
-  bool was_connected_ = false;                // at the last look
+  ResetByMove<bool> was_connected_;           // at the last look
   std::uint64_t connections_ = 0;             // number of connections at the last look
   TicketRenewal renewal_;
   std::optional<Error> refusal_;  // why the broker does not admit this producer

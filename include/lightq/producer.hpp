@@ -14,6 +14,7 @@
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
 #include <lightq/base/flag_while.hpp>
+#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
@@ -57,6 +58,8 @@ class Producer {
   /// Makes a producer, which connects in its first calls (see wait_open). Its calls may call `join` for an
   /// address. Error: invalid_argument.
   static Result<Producer> open(std::string topic, SessionJoin join, ProducerOptions options = {});
+  /// After a move, the producer that was moved from is closed: its calls return `closed`, and its numbers
+  /// are 0. It may be assigned to and destroyed.
   Producer(Producer&&) noexcept;
   Producer& operator=(Producer&&) noexcept;
   /// Does not wait and calls no callbacks. Unconfirmed messages may be lost: call close() first.
@@ -70,7 +73,7 @@ class Producer {
     if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]]
       return send(payload, Attributes());
     open_->add(payload);
-    room_ -= bytes;
+    room_ = room_ - bytes;
     return added();
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
@@ -94,7 +97,7 @@ class Producer {
     const std::size_t whole = record_bytes(bytes);
     if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
-    const std::size_t left = std::exchange(room_, 0) - whole;  // 0: make_room refuses a send in `write`
+    const std::size_t left = std::exchange(room_.get(), 0) - whole;  // 0: make_room refuses a send in `write`
     this->write([&] { open_->add_in_place(bytes, std::forward<Write>(write)); });
     room_ = left;
     return added();
@@ -107,7 +110,7 @@ class Producer {
     if (const Result<void> made = make_room(bytes, attributes); !made) return made.error();
     BatchBuilder& open = *open_;
     const std::size_t before = open.size_bytes();
-    const std::size_t room = std::exchange(room_, 0);
+    const std::size_t room = std::exchange(room_.get(), 0);
     const bool watched = static_cast<bool>(callback);
     if (watched) watch(std::move(callback));
     try {
@@ -180,6 +183,8 @@ class Producer {
 
   Producer(std::string topic, SessionJoin join, ProducerOptions options);
 
+  /// Returns the parts; after a move, those of a closed producer.
+  [[nodiscard]] Parts& parts() const;
   [[nodiscard]] SessionBatches& batches();
   [[nodiscard]] const SessionBatches& batches() const;
   [[nodiscard]] SessionTime now() const;
@@ -263,10 +268,12 @@ class Producer {
   [[nodiscard]] std::string of_topic(const std::string& what) const;
   [[nodiscard]] Error inside_error() const;
   [[nodiscard]] Error no_room(ErrorCode code) const;
+  [[nodiscard]] Error closed_error() const;
   /// Returns an error if the producer can send nothing more: it was closed, has failed, or is in doubt.
   [[nodiscard]] Result<void> usable() const;
 
-  std::size_t room_ = 0;  // bytes of records that fit into the open batch without a call of make_room
+  // Bytes of records that fit into the open batch without a call of make_room.
+  ResetByMove<std::size_t> room_;
   std::size_t record_bytes_max_ = 0;
   // A batch begins with the last one's attribute kinds, so alternating kinds do not end each other's batch.
   AttributeKinds kinds_used_;     // of the messages since the last roll
@@ -277,8 +284,8 @@ class Producer {
   bool inside_ = false;   // in drive or a callback: calls that wait are refused
   bool writing_ = false;  // in send_in_place, while its message is being written
   SessionTime linger_ends_ = session_never;
-  BatchBuilder* open_ = nullptr;  // the batch of `parts_` that messages are packed into
-  std::unique_ptr<Parts> parts_;
+  ResetByMove<BatchBuilder*> open_;  // the batch of `parts_` that messages are packed into
+  std::unique_ptr<Parts> parts_;     // null after a move: use parts()
 };
 
 }  // namespace lightq::inline v1

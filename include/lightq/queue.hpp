@@ -222,6 +222,10 @@ class QueueCursor {
 /// return `closed` there; calls without a Result do nothing, and statistics are empty. The child may destroy
 /// them, which changes nothing on disk; until it does, it keeps the lock of the directory.
 ///
+/// The same holds after a move for a queue, reader, cursor or QueueView that was moved from. All its calls
+/// return `closed`; calls without a Result do nothing, and return empty or 0. It may be assigned to and
+/// destroyed.
+///
 /// Thread: appends, flush, wait_durable and close from one thread at a time (with QueueOptions::many_writers
 /// from any); dequeue, peek and is_empty from one thread at a time; everything else from any.
 class Queue {

@@ -34,6 +34,8 @@ class Reader {
   /// Makes a reader that connects in its first calls. The reader calls `join` within its calls whenever it
   /// needs an address. Errors: invalid_argument.
   static Result<Reader> open(std::string topic, SessionJoin join, ReaderOptions options = {});
+  /// After a move, calls of the reader that was moved from return `closed`. It may be assigned to and
+  /// destroyed.
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();
@@ -61,7 +63,7 @@ class Reader {
 
   Reader(std::string topic, SessionJoin join, const ReaderOptions& options);
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Parts> parts_;  // null after a move
 };
 
 }  // namespace lightq::inline v1

@@ -310,7 +310,7 @@ void ReactorPool::topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> 
 
 void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
   struct Sum {
-    protocol::BrokerStats totals;
+    protocol::BrokerStats stats;
     std::size_t missing = 0;
   };
   if (stopped_) return answer<protocol::BrokerStats>(done, stopping());
@@ -319,21 +319,10 @@ void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
   for (auto& owned : reactors_) {
     Reactor& reactor = *owned;
     reactor.loop().post_answer([this, &reactor, sum, done] {
-      protocol::BrokerStats part;
-      reactor.add_totals(part);
+      const protocol::BrokerTotals part = reactor.totals();
       control_.post_answer([part, sum, done] {  // only the control thread adds up
-        auto& totals = sum->totals;
-        totals.topics += part.topics;
-        totals.connections += part.connections;
-        totals.messages_received += part.messages_received;
-        totals.messages_sent += part.messages_sent;
-        totals.deliveries += part.deliveries;
-        totals.total_bytes_written += part.total_bytes_written;
-        totals.total_bytes_read += part.total_bytes_read;
-        totals.log_bytes += part.log_bytes;
-        totals.refused_connections += part.refused_connections;
-        totals.displaced_connections += part.displaced_connections;
-        if (--sum->missing == 0) done(totals);
+        sum->stats += part;
+        if (--sum->missing == 0) done(sum->stats);
       });
     });
   }

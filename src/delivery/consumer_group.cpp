@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -319,10 +320,25 @@ std::uint64_t ConsumerGroup::take_untold_loss() {
   return untold;
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
+struct ConsumerGroup::HotFields {
+  static_assert(
+      hot_fields_precede(offsetof(ConsumerGroup, returned_),
+                         {offsetof(ConsumerGroup, terms_), offsetof(ConsumerGroup, paused_),
+                          offsetof(ConsumerGroup, held_back_), offsetof(ConsumerGroup, next_timer_),
+                          offsetof(ConsumerGroup, read_again_), offsetof(ConsumerGroup, redelivered_),
+                          offsetof(ConsumerGroup, loss_told_), offsetof(ConsumerGroup, damage_taken_),
+                          offsetof(ConsumerGroup, outlets_), offsetof(ConsumerGroup, members_),
+                          offsetof(ConsumerGroup, unflushed_), offsetof(ConsumerGroup, standing_),
+                          offsetof(ConsumerGroup, charge_), offsetof(ConsumerGroup, walk_)}));
+};
+#pragma GCC diagnostic pop
+
 void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
   if (members_.empty()) return;
   if (step == 0) return fetch_ahead(members_.data(), sizeof members_.front());
-  if (step == 1) return members_.front()->fetch_ahead_hot();
+  if (step == 1) return fetch_ahead_hot(*members_.front());
   members_.front()->fetch_ahead_for_input();
 }
 
@@ -376,9 +392,7 @@ void ConsumerGroup::restore(Offset committed, const std::vector<OffsetRange>& ac
 
 WalkLoss ConsumerGroup::loss() const {
   WalkLoss loss = walk_.loss();
-  const WalkLoss returned = returned_.loss();
-  loss.trimmed += returned.trimmed;
-  loss.damaged += returned.damaged;
+  loss += returned_.loss();
   return loss;
 }
 

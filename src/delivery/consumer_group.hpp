@@ -120,9 +120,9 @@ class ConsumerGroup {
   /// nothing to do.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
-  /// Prefetches the part of this object that a delivery and an acknowledgement use.
-  void fetch_ahead_hot() const { fetch_ahead_up_to(this, returned_.hot_end()); }
-  /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: fetch_ahead_hot().
+  /// Returns the end of the part that a delivery and an acknowledgement use. The part starts with the object.
+  [[nodiscard]] const void* hot_end() const { return returned_.hot_end(); }
+  /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: the hot part was prefetched.
   void fetch_ahead_for_input(unsigned step) const;
 
   // State.
@@ -200,8 +200,9 @@ class ConsumerGroup {
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   // A delivery, an acknowledgement and committed() use these, up to the first bytes of returned_. They are
-  // contiguous, because with many groups each cache line costs an access to memory. fetch_ahead_hot()
-  // prefetches them, and depends on this order.
+  // contiguous, because with many groups each cache line costs an access to memory. hot_end() depends on
+  // this order, which HotFields checks.
+  struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
   bool held_back_ = false;  // is_in_pieces() at the last pump

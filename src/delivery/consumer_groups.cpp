@@ -179,7 +179,7 @@ void ConsumerGroups::pass_over_all() {
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
   if (groups_.empty()) return;
   if (step == 0) return fetch_ahead_up_to(&groups_.front(), &groups_.front().birth);
-  if (step == 1) return groups_.front().group->fetch_ahead_hot();
+  if (step == 1) return fetch_ahead_hot(*groups_.front().group);
   groups_.front().group->fetch_ahead_for_input(step - 2);
 }
 

@@ -2,9 +2,29 @@
 #include "delivery/group_member.hpp"
 
 #include <cassert>
+#include <cstddef>
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::broker {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
+struct GroupMember::HotFields {
+  static_assert(hot_fields_precede(offsetof(GroupMember, user_),
+                                   {offsetof(GroupMember, begun_), offsetof(GroupMember, unflushed_),
+                                    offsetof(GroupMember, automatic_), offsetof(GroupMember, ack_timeout_ms_),
+                                    offsetof(GroupMember, consumer_), offsetof(GroupMember, standing_),
+                                    offsetof(GroupMember, messages_left_), offsetof(GroupMember, bytes_left_),
+                                    offsetof(GroupMember, in_flight_messages_max_),
+                                    offsetof(GroupMember, outstanding_ranges_max_),
+                                    offsetof(GroupMember, counted_messages_),
+                                    offsetof(GroupMember, overdue_ranges_),
+                                    offsetof(GroupMember, next_deadline_), offsetof(GroupMember, not_before_),
+                                    offsetof(GroupMember, outstanding_), offsetof(GroupMember, charge_)}));
+};
+#pragma GCC diagnostic pop
 
 GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked,
                          const GroupLimits& group_limits, GroupStanding& standing, std::uint64_t user)

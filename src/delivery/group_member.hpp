@@ -75,9 +75,9 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices are complete, if there were any.
   void flush();
-  /// Prefetches the part of this object that a delivery and an acknowledgement use.
-  void fetch_ahead_hot() const { fetch_ahead_up_to(this, &user_); }
-  /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: fetch_ahead_hot().
+  /// Returns the end of the part that a delivery and an acknowledgement use. The part starts with the object.
+  [[nodiscard]] const void* hot_end() const { return &user_; }
+  /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: the hot part was prefetched.
   void fetch_ahead_for_input() const {
     fetch_ahead(consumer_, 128);
     outstanding_.fetch_ahead_front();
@@ -161,8 +161,9 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   }
 
   // A delivery and an acknowledgement in time use these, up to charge_. They are contiguous, because with
-  // many members each cache line costs an access to memory. fetch_ahead_hot() prefetches them, and depends on
-  // this order.
+  // many members each cache line costs an access to memory. hot_end() depends on this order, which HotFields
+  // checks.
+  struct HotFields;
   bool begun_ = false;
   bool unflushed_ = false;
   const bool automatic_;

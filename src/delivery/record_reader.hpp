@@ -19,6 +19,13 @@ namespace lightq::broker {
 struct WalkLoss {
   std::uint64_t trimmed = 0;  ///< the log no longer had them
   std::uint64_t damaged = 0;  ///< they failed their checks
+
+  WalkLoss& operator+=(const WalkLoss& other) {
+    auto& [own_trimmed, own_damaged] = *this;  // all fields: with another one this does not compile
+    own_trimmed += other.trimmed;
+    own_damaged += other.damaged;
+    return *this;
+  }
 };
 
 /// A position in a log, from which records are read one after the other. Skips unreadable messages and counts

@@ -1,7 +1,19 @@
 /// Releases delayed messages, and reads messages that are delivered again. Layer: delivery.
 #include "delivery/redelivery_queue.hpp"
 
+#include <cstddef>
+
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::broker {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
+struct RedeliveryQueue::HotFields {
+  static_assert(hot_fields_precede(offsetof(RedeliveryQueue, ready_),
+                                   {offsetof(RedeliveryQueue, ranges_), offsetof(RedeliveryQueue, lost_)}));
+};
+#pragma GCC diagnostic pop
 
 SteadyTime RedeliveryQueue::release(SteadyTime now) {
   const SteadyTime when = std::max(next_due_, not_before_);

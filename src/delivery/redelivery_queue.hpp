@@ -107,7 +107,8 @@ class RedeliveryQueue {
   }
 
   // Sums over the fields below, right only after count(). A group mostly reads only these, because its queue
-  // is mostly empty. hot_end() depends on this order.
+  // is mostly empty. hot_end() depends on this order, which HotFields checks.
+  struct HotFields;
   std::size_t ranges_ = 0;
   std::uint64_t lost_ = 0;
 

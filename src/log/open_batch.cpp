@@ -98,6 +98,10 @@ std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const Seg
                              static_cast<std::uint32_t>(extent),
                              static_cast<std::uint32_t>(extent >> 32),
                              load_little_endian<std::uint64_t>(slot + open_mark_layout::sum)};
+    const bool has_offsets = mark.count <= limits::batch_records_max &&
+                             mark.base.value <= limits::offset_max &&
+                             mark.count <= limits::offset_max - mark.base.value;
+    if (!has_offsets) continue;  // no process writes such a mark
     const bool later = !newest || newest->position < mark.position ||
                        (newest->position == mark.position && newest->count < mark.count);
     if (later) newest = mark;

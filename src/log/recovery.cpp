@@ -363,7 +363,7 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
       end = batch->end;
     }
     if (auto readable = check_readable(found.path, scanner, 0, found.size_bytes); !readable) return readable;
-    if (end == found.name_offset) end = end + 1;  // so that the next segment gets another name
+    end = std::max(end, end_of_reserved(found.name_offset));  // so that the next segment gets another name
   }
   SegmentHeader header;
   header.first_offset = found.name_offset;

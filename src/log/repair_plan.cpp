@@ -173,7 +173,7 @@ Offset Planner::reserved_end(File& file, const SurveyedSegment& source) {
   if (!batch || batch->base < source.name_offset)
     batch = scanner.resume_after(segment_header_bytes, source.name_offset);
   if (!batch && source.state == PageState::blank) return source.name_offset;  // never begun
-  Offset end = source.name_offset + 1;
+  Offset end = end_of_reserved(source.name_offset);
   for (; batch; batch = scanner.resume_after(batch->position, batch->end)) end = std::max(end, batch->end);
   return end;
 }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -32,6 +33,11 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   assert(batch.size() >= batch_layout::header_bytes &&
          BatchView::trusted(batch.data()).total_bytes() == batch.size());
   if (batch.size() > capacity_) return {AppendOutcome::too_large, {}};
+  if (!has_offsets()) {
+    last_error_ = {ErrorCode::limit_reached, "the log in memory has used up its offsets, which end at " +
+                                                 std::to_string(limits::offset_max)};
+    return {AppendOutcome::failed, {}};
+  }
   if (!accepts(batch.size())) return {AppendOutcome::full, {}};
   if (!map()) return {AppendOutcome::failed, {}};
   if (empty()) index_.clear();
@@ -52,7 +58,7 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
 }
 
 std::span<std::byte> RingLog::place_for_next(std::size_t bytes) {
-  if (bytes > capacity_ || !accepts(bytes) || !map()) return {};
+  if (bytes > capacity_ || !has_offsets() || !accepts(bytes) || !map()) return {};
   touched_ = true;
   return {memory_.data() + space_.next_physical(bytes), bytes};
 }

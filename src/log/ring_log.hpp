@@ -59,6 +59,11 @@ class RingLog final : public Log {
  private:
   [[nodiscard]] bool empty() const { return first_ == next_; }
   [[nodiscard]] bool accepts(std::size_t bytes) const;
+  /// Returns true if there are offsets for any batch, however many records it has. A SegmentLog has the same
+  /// rule.
+  [[nodiscard]] bool has_offsets() const {
+    return next_.value <= limits::offset_max - limits::batch_records_max;
+  }
   bool map();
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const;
   [[nodiscard]] std::uint64_t locate(const Place& place) const;

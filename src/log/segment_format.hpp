@@ -195,5 +195,11 @@ std::string segment_name(Offset first_offset);
 /// Returns the offset in a segment's file name, or nothing for another name or an offset above
 /// limits::offset_max.
 std::optional<Offset> segment_name_offset(std::string_view name);
+/// Returns the end of the offsets that a last file without a readable header reserves, at least: one, so that
+/// the next segment gets another name. There is none above limits::offset_max; a log that ends there begins
+/// no segment any more.
+constexpr Offset end_of_reserved(Offset name) {
+  return name.value < limits::offset_max ? name + 1 : name;
+}
 
 }  // namespace lightq::log

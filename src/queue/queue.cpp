@@ -34,17 +34,31 @@ Result<std::string> absolute_path(const std::string& directory) {
   return path.string();
 }
 
-[[gnu::cold, gnu::noinline]] Error opened_elsewhere() {
+/// Returns true if the calls of an object with this part may use it: neither after a move nor in a child
+/// process.
+template <typename Pointer>
+bool is_usable(const Pointer& part) {
+  return part != nullptr && part->home().is_here();
+}
+
+[[gnu::cold, gnu::noinline]] Error unusable(bool was_moved_from) {
+  if (was_moved_from) return {ErrorCode::closed, "the queue, reader or cursor was moved from", 0};
   return {ErrorCode::closed,
           "the queue was opened before this process was forked: a child has to open it by itself", 0};
+}
+/// Returns the error for a call that `is_usable` does not permit.
+template <typename Pointer>
+Error unusable(const Pointer& part) {
+  return unusable(part == nullptr);
 }
 
 /// Returns the next message, and calls `done` with the offset behind it. Compiled into each caller: a message
 /// costs a few loads and stores, and the search for the next batch is elsewhere.
 template <typename Done>
-Result<std::optional<QueuedMessage>> next_of(queue::ReaderState& reader, Done&& done) {
-  if (!reader.home().is_here()) [[unlikely]]
-    return opened_elsewhere();
+Result<std::optional<QueuedMessage>> next_of(queue::ReaderState* state, Done&& done) {
+  if (!is_usable(state)) [[unlikely]]
+    return unusable(state);
+  queue::ReaderState& reader = *state;
   if (!reader.has_message()) [[unlikely]] {
     const auto found = reader.find_message();
     if (!found) return found.error();
@@ -67,11 +81,11 @@ QueueReader& QueueReader::operator=(QueueReader&& other) noexcept = default;
 QueueReader::~QueueReader() = default;
 
 Result<std::optional<QueuedMessage>> QueueReader::next() {
-  return next_of(*state_, [](Offset) {});
+  return next_of(state_.get(), [](Offset) {});
 }
 
 Result<std::optional<QueuedMessage>> QueueReader::peek() {
-  if (!state_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(state_)) return unusable(state_);
   const auto found = state_->find_message();
   if (!found) return found.error();
   if (!*found) return std::optional<QueuedMessage>();
@@ -79,25 +93,25 @@ Result<std::optional<QueuedMessage>> QueueReader::peek() {
 }
 
 Result<QueuedMessages> QueueReader::next_batch(std::size_t max) {
-  if (!state_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(state_)) return unusable(state_);
   return state_->take(max);
 }
 
 Result<std::span<const QueuedMessage>> QueueReader::range(Offset first, Offset last) {
-  if (!state_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(state_)) return unusable(state_);
   return state_->range(first, last);
 }
 
 bool QueueReader::wait(std::chrono::milliseconds timeout) {
-  return state_->home().is_here() && state_->source().wait(state_->position(), timeout);
+  return is_usable(state_) && state_->source().wait(state_->position(), timeout);
 }
 
 Offset QueueReader::position() const {
-  return state_->position();
+  return state_ != nullptr ? state_->position() : Offset();
 }
 
 Result<void> QueueReader::seek(const Start& start) {
-  if (!state_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(state_)) return unusable(state_);
   const auto offset = state_->source().resolve(start);
   if (!offset) return offset.error();
   state_->place(*offset);
@@ -105,7 +119,7 @@ Result<void> QueueReader::seek(const Start& start) {
 }
 
 Pin QueueReader::pin() const {
-  return Pin(state_->pinned());
+  return state_ != nullptr ? Pin(state_->pinned()) : Pin();
 }
 
 QueueCursor::QueueCursor(QueueReader reader, std::unique_ptr<queue::CursorHandle> handle)
@@ -115,7 +129,7 @@ QueueCursor& QueueCursor::operator=(QueueCursor&& other) noexcept = default;
 QueueCursor::~QueueCursor() = default;
 
 Result<std::optional<QueuedMessage>> QueueCursor::next() {
-  return next_of(*reader_.state_, [&](Offset behind) { handle_->note_delivered(behind); });
+  return next_of(reader_.state_.get(), [&](Offset behind) { handle_->note_delivered(behind); });
 }
 
 Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
@@ -125,8 +139,8 @@ Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
 }
 
 void QueueCursor::commit(Offset offset) {
+  if (!is_usable(reader_.state_)) return;
   const queue::SegmentSource& source = reader_.state_->source();
-  if (!source.home().is_here()) return;
   const Offset kept = source.clamped(offset);
   if (kept < handle_->committed()) {
     handle_->go_back(kept);
@@ -144,17 +158,18 @@ Result<void> QueueCursor::rewind(const Start& start) {
 }
 
 Result<std::optional<QueuedMessage>> QueueCursor::dequeue() {
-  return next_of(*reader_.state_, [&](Offset behind) { handle_->commit(behind); });
+  return next_of(reader_.state_.get(), [&](Offset behind) { handle_->commit(behind); });
 }
 
 const std::string& QueueCursor::name() const {
-  return handle_->name();
+  static const std::string none;
+  return handle_ != nullptr ? handle_->name() : none;
 }
 Offset QueueCursor::committed() const {
-  return handle_->committed();
+  return handle_ != nullptr ? handle_->committed() : Offset();
 }
 Offset QueueCursor::delivered() const {
-  return handle_->delivered();
+  return handle_ != nullptr ? handle_->delivered() : Offset();
 }
 
 /// The parts of a Queue. The default cursor is destroyed before the engine.
@@ -170,7 +185,7 @@ struct Queue::Parts {
       }
     }
   };
-  [[nodiscard]] bool is_here() const { return engine->home().is_here(); }
+  [[nodiscard]] const HomeProcess& home() const { return engine->home(); }
 
   std::unique_ptr<queue::Engine, EngineEnd> engine;
   std::optional<QueueCursor> cursor;
@@ -192,14 +207,14 @@ Result<Queue> Queue::open(const std::string& directory, const QueueOptions& opti
 }
 
 Result<void> Queue::close() {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   parts_->cursor.reset();
   return parts_->engine->close();
 }
 
 Result<Offset> Queue::enqueue(ByteView payload) {
-  if (!parts_->is_here()) [[unlikely]]
-    return opened_elsewhere();
+  if (!is_usable(parts_)) [[unlikely]]
+    return unusable(parts_);
 #ifdef LIGHTQ_RECORD_SUM_WIDE
   if (log::RecordSum::may_be_wide(payload.size())) [[likely]]
     return parts_->engine->enqueue_wide(payload);
@@ -211,7 +226,6 @@ namespace {
 
 template <typename Payload>
 Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> payloads) {
-  if (!engine.home().is_here()) return opened_elsewhere();
   std::uint64_t bytes = batch_layout::header_bytes;
   for (const Payload& payload : payloads) {
     bytes += record_bytes(payload.size());
@@ -241,15 +255,17 @@ std::size_t largest_message(BatchBuilder& builder) {
 }  // namespace
 
 Result<Offset> Queue::enqueue(std::span<const ByteView> payloads) {
+  if (!is_usable(parts_)) return unusable(parts_);
   return pack_and_append(*parts_->engine, payloads);
 }
 
 Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
+  if (!is_usable(parts_)) return unusable(parts_);
   return pack_and_append(*parts_->engine, payloads);
 }
 
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   if (!batch.is_sound())
     return Error{ErrorCode::invalid_argument, "a batch that a message could not be added to", 0};
   if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
@@ -263,7 +279,7 @@ Result<Offset> Queue::enqueue(BatchBuilder& batch) {
 }
 
 Result<QueueCursor*> Queue::default_cursor() {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   if (!parts_->cursor) {
     auto opened = cursor(lightq::default_cursor);
     if (!opened) return opened.error();
@@ -273,11 +289,11 @@ Result<QueueCursor*> Queue::default_cursor() {
 }
 
 Result<std::optional<QueuedMessage>> Queue::dequeue() {
-  if (!parts_->cursor) [[unlikely]] {
+  if (parts_ == nullptr || !parts_->cursor) [[unlikely]] {
     if (const auto opened = default_cursor(); !opened) return opened.error();
   }
   QueueCursor& cursor = *parts_->cursor;
-  return next_of(*cursor.reader_.state_, [&](Offset behind) { cursor.handle_->commit(behind); });
+  return next_of(cursor.reader_.state_.get(), [&](Offset behind) { cursor.handle_->commit(behind); });
 }
 
 Result<std::optional<QueuedMessage>> Queue::peek() {
@@ -294,14 +310,14 @@ Result<bool> Queue::is_empty() {
 }
 
 Result<QueueReader> Queue::reader(const Start& start) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
   if (auto found = reader.seek(start); !found) return found.error();
   return reader;
 }
 
 Result<QueueCursor> Queue::cursor(std::string_view name, const Start& start) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   const auto taken = parts_->engine->take_cursor(name, start);
   if (!taken) return taken.error();
   QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
@@ -310,27 +326,27 @@ Result<QueueCursor> Queue::cursor(std::string_view name, const Start& start) {
 }
 
 Result<void> Queue::remove_cursor(std::string_view name) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   if (parts_->cursor && name == lightq::default_cursor) parts_->cursor.reset();
   return parts_->engine->remove_cursor(name);
 }
 
 Result<void> Queue::flush() {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   return parts_->engine->flush();
 }
 Offset Queue::first_offset() const {
-  return parts_->engine->first_offset();
+  return parts_ != nullptr ? parts_->engine->first_offset() : Offset();
 }
 Offset Queue::next_offset() const {
-  return parts_->engine->next_offset();
+  return parts_ != nullptr ? parts_->engine->next_offset() : Offset();
 }
 Offset Queue::durable_offset() const {
-  return parts_->engine->durable_offset();
+  return parts_ != nullptr ? parts_->engine->durable_offset() : Offset();
 }
 
 Result<bool> Queue::wait_durable(Offset offset, std::chrono::milliseconds timeout) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   return parts_->engine->wait_durable(offset, timeout);
 }
 
@@ -342,28 +358,31 @@ std::future<Result<void>> Queue::durable(Offset offset) {
 }
 
 void Queue::on_durable(Offset offset, std::function<void(const Result<void>&)> done) {
-  if (!parts_->is_here()) return done(opened_elsewhere());
+  if (!is_usable(parts_)) return done(unusable(parts_));
   parts_->engine->on_durable(offset, std::move(done));
 }
 
 Result<void> Queue::trim(Offset before) {
-  if (!parts_->is_here()) return opened_elsewhere();
+  if (!is_usable(parts_)) return unusable(parts_);
   return parts_->engine->trim(before);
 }
 void Queue::maintain() {
-  if (parts_->is_here()) parts_->engine->maintain();
+  if (is_usable(parts_)) parts_->engine->maintain();
 }
 QueueStats Queue::stats() const {
-  return parts_->is_here() ? parts_->engine->stats() : QueueStats{};
+  return is_usable(parts_) ? parts_->engine->stats() : QueueStats{};
 }
 const QueueRecovery& Queue::recovery() const {
-  return parts_->engine->recovery();
+  static const QueueRecovery none;
+  return parts_ != nullptr ? parts_->engine->recovery() : none;
 }
 
 QueueView::QueueView(std::unique_ptr<queue::ViewEngine> engine) : engine_(std::move(engine)) {}
 QueueView::QueueView(QueueView&& other) noexcept = default;
 QueueView& QueueView::operator=(QueueView&& other) noexcept {
-  std::swap(engine_, other.engine_);
+  if (this == &other) return *this;
+  const QueueView ended(std::move(*this));
+  engine_ = std::move(other.engine_);
   return *this;
 }
 // In a child process the engine's memory is leaked, as for a Queue.
@@ -380,19 +399,19 @@ Result<QueueView> QueueView::open(const std::string& directory) {
 }
 
 Result<void> QueueView::refresh() {
-  if (!engine_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(engine_)) return unusable(engine_);
   return engine_->refresh();
 }
 
 Result<QueueReader> QueueView::reader(const Start& start) {
-  if (!engine_->home().is_here()) return opened_elsewhere();
+  if (!is_usable(engine_)) return unusable(engine_);
   QueueReader reader(std::make_unique<queue::ReaderState>(*engine_));
   if (auto found = reader.seek(start); !found) return found.error();
   return reader;
 }
 
 QueueStats QueueView::stats() const {
-  return engine_->home().is_here() ? engine_->stats() : QueueStats{};
+  return is_usable(engine_) ? engine_->stats() : QueueStats{};
 }
 
 }  // namespace lightq::inline v1

@@ -124,20 +124,21 @@ void Reactor::bury_when_idle(std::unique_ptr<TopicRuntime> topic, std::function<
   key->when_idle_on_disk(std::move(bury));
 }
 
-void Reactor::add_totals(protocol::BrokerStats& totals) {
+protocol::BrokerTotals Reactor::totals() {
+  protocol::BrokerTotals sum{.refused_connections = context_.refused_connections,
+                             .displaced_connections = context_.handshakes.displaced()};
   for (auto& [id, topic] : topics_) {
     const auto stats = topic->stats();
-    ++totals.topics;
-    totals.connections += stats.publishers_count + stats.subscribers_count;
-    totals.messages_received += stats.messages_received;
-    totals.messages_sent += stats.messages_sent;
-    totals.deliveries += stats.deliveries;
-    totals.total_bytes_written += stats.total_bytes_written;
-    totals.total_bytes_read += stats.total_bytes_read;
-    totals.log_bytes += stats.log_bytes;
+    sum += {.topics = 1,
+            .connections = stats.publishers_count + stats.subscribers_count,
+            .messages_received = stats.messages_received,
+            .messages_sent = stats.messages_sent,
+            .deliveries = stats.deliveries,
+            .total_bytes_written = stats.total_bytes_written,
+            .total_bytes_read = stats.total_bytes_read,
+            .log_bytes = stats.log_bytes};
   }
-  totals.refused_connections += context_.refused_connections;
-  totals.displaced_connections += context_.handshakes.displaced();
+  return sum;
 }
 
 void Reactor::tick_wanted(TopicRuntime& topic) {

@@ -51,8 +51,8 @@ class Reactor final : public TopicRuntime::Ticker {
   ReactorContext& context() { return context_; }
   /// Ends the plain connections of users that lost the right to be connected.
   void end_unpermitted();
-  /// Adds the statistics of this reactor's topics to `totals`.
-  void add_totals(protocol::BrokerStats& totals);
+  /// Returns the sums over this reactor's topics and connections.
+  protocol::BrokerTotals totals();
   /// Stops cleanly: sends the output of connections (at most until `deadline`), flushes logs and
   /// cursors, closes endpoints, then calls `done`.
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);

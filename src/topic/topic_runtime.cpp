@@ -168,7 +168,7 @@ PublishOutcome TopicRuntime::store(const OfferedBatch& batch, const Sequences& s
 
 void TopicRuntime::fetch_ahead_hot() const {
   fetch_ahead_up_to(this, topic_.hot_end());
-  fetch_ahead_up_to(&producers_, producers_.hot_end());
+  lightq::fetch_ahead_hot(producers_);
   fetch_ahead(&consumers_);
   fetch_ahead_up_to(&stopping_, &purged_);
 }

@@ -77,6 +77,25 @@ TEST(Result, ThrowsItsErrorOnRequest) {
   EXPECT_EQ(Result<int>(3).value_or_throw(), 3);
 }
 
+TEST(ResultDeathTest, EndsTheProcessInEveryBuildWhenTheWrongOneIsTaken) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  Result<std::string> value(long_text);
+  Result<std::string> error(some_error());
+  const auto& constant = error;
+  const std::string took_value =
+      "lightq: the program took the value of a Result that is an error: " + long_text;
+  const std::string took_error = "lightq: the program took error\\(\\) of a Result that is no error";
+  EXPECT_DEATH((void)error.value(), took_value);
+  EXPECT_DEATH((void)constant.value(), took_value);
+  EXPECT_DEATH((void)std::move(error).value(), took_value);
+  EXPECT_DEATH((void)*error, took_value);
+  EXPECT_DEATH((void)*constant, took_value);
+  EXPECT_DEATH((void)error->size(), took_value);
+  EXPECT_DEATH((void)constant->size(), took_value);
+  EXPECT_DEATH((void)value.error(), took_error);
+  EXPECT_DEATH((void)Result<void>().error(), took_error);
+}
+
 /// A value that cannot be moved while `throws` is true.
 struct Fragile {
   explicit Fragile(bool& flag) : throws(&flag) {}

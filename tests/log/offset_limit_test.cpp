@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 
+#include "log/open_batch.hpp"
+#include "log/repair.hpp"
+#include "log/ring_log.hpp"
+#include "log/write_behind_log.hpp"
 #include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"
 
@@ -19,7 +26,21 @@ using test::ReadMessage;
 
 class OffsetLimitTest : public test::LogFixture {
  protected:
+  static constexpr std::uint64_t highest_start = limits::offset_max - limits::batch_records_max;
+
   OffsetLimitTest() { options.segment_bytes = limits::segment_bytes_min; }
+
+  /// Makes an empty segment that begins at `first`, and returns the bytes of its file.
+  std::vector<std::byte>& make_segment(std::uint64_t first) {
+    EXPECT_TRUE(storage.open(segment_path(first), OpenMode::create).ok());
+    auto& file = storage.bytes_of(segment_path(first));
+    file.assign(file_bytes, std::byte{0});
+    const auto header = encode_segment_header(header_of(first));
+    std::copy(header.begin(), header.end(), file.begin());
+    return file;
+  }
+  static SegmentHeader header_of(std::uint64_t first) { return {7, {first}, 1, file_bytes}; }
+  static constexpr std::uint64_t file_bytes = limits::segment_bytes_min;
 
   void remove_log() {
     log.reset();
@@ -61,16 +82,10 @@ TEST_F(OffsetLimitTest, ABatchAboveTheHighestOffsetIsDamage) {
 TEST_F(OffsetLimitTest, ALogThatHasUsedUpItsOffsetsAppendsNothing) {
   open();
   ASSERT_EQ(append({"first"}), AppendOutcome::appended);
-  const std::uint64_t file_bytes = storage.bytes_of(segment_path(0)).size();
   remove_log();
-  const std::uint64_t highest_start = limits::offset_max - limits::batch_records_max;
   for (const bool used_up : {false, true}) {
     const Offset first{highest_start + (used_up ? 1 : 0)};
-    ASSERT_TRUE(storage.open(segment_path(first.value), OpenMode::create).ok());
-    auto& file = storage.bytes_of(segment_path(first.value));
-    file.assign(file_bytes, std::byte{0});
-    const auto header = encode_segment_header({7, first, 1, file_bytes});
-    std::copy(header.begin(), header.end(), file.begin());
+    make_segment(first.value);
     open();
     EXPECT_EQ(log->next_offset(), first);
     EXPECT_EQ(append({"message"}), used_up ? AppendOutcome::failed : AppendOutcome::appended);
@@ -81,6 +96,83 @@ TEST_F(OffsetLimitTest, ALogThatHasUsedUpItsOffsetsAppendsNothing) {
     EXPECT_EQ(read_everything(*log, first).size(), used_up ? 0U : 1U);
     remove_log();
   }
+}
+
+// The file's name reserves an offset, because the header that would tell its messages is lost.
+TEST_F(OffsetLimitTest, ALastFileWithoutAHeaderReservesNoHigherOffset) {
+  make_segment(highest_start);
+  make_segment(limits::offset_max)[20] ^= std::byte{1};  // damages the header
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{limits::offset_max});
+  EXPECT_EQ(append({"message"}), AppendOutcome::failed);
+  EXPECT_NE(log->last_error().message.find("has used up its offsets"), std::string::npos);
+  EXPECT_TRUE(log->end_segment().ok());
+  EXPECT_TRUE(log->flush().ok());
+  while (work()) {
+  }
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{limits::offset_max});
+  for (const std::string& path : storage.paths())
+    EXPECT_FALSE(path.ends_with(segment_name({limits::offset_max + 1}))) << path;
+
+  log.reset();
+  const auto report = repair_to(directory, "/new", {}, storage);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  EXPECT_LE(report->next_offset, Offset{limits::offset_max});
+  options.directory = "/new";
+  open();
+  EXPECT_EQ(log->next_offset(), report->next_offset);
+}
+
+// A process that ended while it packed a batch left a mark of the records. No process packs more records than
+// there are offsets, so a mark that states more is not valid, and the one before it counts.
+TEST_F(OffsetLimitTest, AnOpenBatchIsCompletedUpToTheHighestOffset) {
+  for (const bool fits : {true, false}) {
+    const std::uint64_t first = limits::offset_max - (fits ? 2 : 1);
+    auto& file = make_segment(first);
+    OpenBatch batch;
+    batch.begin(std::span(file).subspan(segment_header_bytes), file.data(), segment_header_bytes,
+                header_of(first), BootId{storage.boot_id()}, {first}, now, 10);
+    batch.add(as_byte_view("first"));
+    batch.add(as_byte_view("second"));
+    open();
+    EXPECT_EQ(log->next_offset(), Offset{limits::offset_max});
+    EXPECT_EQ(read_everything(*log, {first}).size(), fits ? 2U : 1U);
+    open();
+    EXPECT_EQ(log->next_offset(), Offset{limits::offset_max});
+    remove_log();
+  }
+}
+
+TEST_F(OffsetLimitTest, ALogInMemoryThatHasUsedUpItsOffsetsAppendsNothing) {
+  for (const bool used_up : {false, true}) {
+    const Offset first{highest_start + (used_up ? 1 : 0)};
+    RingLog ring({.first_offset = first});
+    auto batch = test::make_batch({"message"});
+    EXPECT_EQ(ring.place_for_next(batch.size()).empty(), used_up);
+    const AppendResult result = ring.append(batch, now);
+    EXPECT_EQ(result.outcome, used_up ? AppendOutcome::failed : AppendOutcome::appended);
+    if (used_up) {
+      EXPECT_NE(ring.last_error().message.find("has used up its offsets"), std::string::npos);
+    }
+    EXPECT_EQ(ring.next_offset(), used_up ? first : first + 1);
+    EXPECT_EQ(read_everything(ring, first).size(), used_up ? 0U : 1U);
+  }
+}
+
+// Their ring is in front of segments, which have the same limit: what the ring takes can be written.
+TEST_F(OffsetLimitTest, ALogThatIsWrittenBehindAppendsNothingEither) {
+  make_segment(highest_start);
+  auto segments = SegmentLog::open(options, storage, *pool, now);
+  ASSERT_TRUE(segments.ok()) << segments.error().text();
+  WriteBehindLog behind({}, std::move(*segments));
+  auto batch = test::make_batch({"message"});
+  EXPECT_EQ(behind.append(batch, now).outcome, AppendOutcome::appended);
+  batch = test::make_batch({"message"});
+  EXPECT_EQ(behind.append(batch, now).outcome, AppendOutcome::failed);
+  EXPECT_NE(behind.last_error().message.find("has used up its offsets"), std::string::npos);
+  EXPECT_TRUE(behind.flush().ok());
+  EXPECT_EQ(behind.next_offset(), Offset{highest_start + 1});
 }
 
 TEST_F(OffsetLimitTest, NoSegmentIsNamedAfterAHigherOffset) {

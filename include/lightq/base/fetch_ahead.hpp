@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace lightq::inline v1 {
 
@@ -28,11 +29,23 @@ void fetch_ahead(const Object* object) {
 
 /// Prefetches an object from its first byte up to its part `end`, which is not prefetched.
 ///
-/// An object on the heap has fetch_ahead_hot(), which prefetches its first fields: those that each message
-/// uses. A member by value has hot_end(), which returns the end of these fields as `end`. Both depend on the
-/// order of fields: a field that each message uses belongs before that end, every other field behind it.
 inline void fetch_ahead_up_to(const void* object, const void* end) {
   fetch_ahead(object, reinterpret_cast<std::uintptr_t>(end) - reinterpret_cast<std::uintptr_t>(object));
+}
+
+/// Prefetches the hot part of an object: its first fields, up to hot_end(). Each message uses these. The
+/// order of fields decides: a field that each message uses belongs before that end, every other field behind
+/// it. Classes check this with hot_fields_precede.
+template <typename Object>
+void fetch_ahead_hot(const Object& object) {
+  fetch_ahead_up_to(&object, object.hot_end());
+}
+
+/// Returns true if each of the fields at `fields` (offsetof) lies before the field at `end`.
+constexpr bool hot_fields_precede(std::size_t end, std::initializer_list<std::size_t> fields) {
+  for (const std::size_t field : fields)
+    if (field >= end) return false;
+  return true;
 }
 
 }  // namespace lightq::inline v1

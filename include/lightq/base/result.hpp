@@ -1,16 +1,31 @@
 /// A value or an error. Layer: base.
 #pragma once
 
-#include <cassert>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <lightq/base/error.hpp>
 
 namespace lightq::inline v1 {
+
+namespace detail {
+
+/// Ends the process with a sentence on standard error, because a Result was asked for what it does not have.
+/// `error`: the error that it has; null if it has a value.
+[[noreturn, gnu::cold, gnu::noinline]] inline void end_by_wrong_access(const Error* error) noexcept {
+  const std::string text = error == nullptr ? "error() of a Result that is no error"
+                                            : "the value of a Result that is an error: " + error->text();
+  (void)std::fprintf(stderr, "lightq: the program took %s\n", text.c_str());
+  std::abort();
+}
+
+}  // namespace detail
 
 /// The exception that `value_or_throw` throws.
 class Exception : public std::runtime_error {
@@ -22,8 +37,9 @@ class Exception : public std::runtime_error {
   Error error_;
 };
 
-/// The outcome of an operation that can fail: a `T` or an `Error`. Test it before taking the value; taking
-/// the wrong one is a bug and asserts. `value_or_throw()` is for callers that prefer exceptions.
+/// The outcome of an operation that can fail: a `T` or an `Error`. Test it before taking the value.
+/// Taking the wrong one is a bug: in every build it ends the process with a sentence on standard error.
+/// `value_or_throw()` is for callers that prefer exceptions.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -68,14 +84,18 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const { return ok_; }
   explicit operator bool() const { return ok(); }
 
-  [[nodiscard]] T& value() & { return assert(ok()), value_; }
-  [[nodiscard]] const T& value() const& { return assert(ok()), value_; }
-  [[nodiscard]] T&& value() && { return assert(ok()), std::move(value_); }
+  [[nodiscard]] T& value() & { return expect_value(), value_; }
+  [[nodiscard]] const T& value() const& { return expect_value(), value_; }
+  [[nodiscard]] T&& value() && { return expect_value(), std::move(value_); }
   [[nodiscard]] T& operator*() & { return value(); }
   [[nodiscard]] const T& operator*() const& { return value(); }
   [[nodiscard]] T* operator->() { return &value(); }
   [[nodiscard]] const T* operator->() const { return &value(); }
-  [[nodiscard]] const Error& error() const { return assert(!ok()), error_; }
+  [[nodiscard]] const Error& error() const {
+    if (ok()) [[unlikely]]
+      detail::end_by_wrong_access(nullptr);
+    return error_;
+  }
 
   T value_or_throw() && {
     if (!ok()) throw Exception(error());
@@ -83,6 +103,11 @@ class [[nodiscard]] Result {
   }
 
  private:
+  void expect_value() const {
+    if (!ok()) [[unlikely]]
+      detail::end_by_wrong_access(&error_);
+  }
+
   /// Constructs the member that `ok_` names from that of `other`.
   template <typename Other>
   void begin(Other&& other) {
@@ -118,7 +143,11 @@ class [[nodiscard]] Result<void> {
 
   [[nodiscard]] bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  [[nodiscard]] const Error& error() const { return assert(!ok()), *error_; }
+  [[nodiscard]] const Error& error() const {
+    if (ok()) [[unlikely]]
+      detail::end_by_wrong_access(nullptr);
+    return *error_;
+  }
   void value_or_throw() const {
     if (!ok()) throw Exception(error());
   }

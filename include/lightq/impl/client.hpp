@@ -54,16 +54,16 @@ class Client::Member final : public Membership {
 
 template <typename T>
 Result<T> Client::ask_for(const protocol::Request& request) {
-  return state_->ask_for<T>(request);
+  return state()->ask_for<T>(request);
 }
 
 template <typename Asked>
 Result<protocol::OkReply> Client::ask_of_group(std::string_view topic, std::string_view group) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  const bool as_admin = state_->asks_as_admin();
-  return state_->ask_for<protocol::OkReply>(
-      Asked{state_->asker(), std::move(*name), std::string(group), as_admin});
+  const bool as_admin = state()->asks_as_admin();
+  return state()->ask_for<protocol::OkReply>(
+      Asked{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
 template <typename Handle, typename Options>
@@ -71,12 +71,12 @@ Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, con
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
   if (Result<void> valid = Handle::check(options); !valid) return valid.error();
-  auto member = std::make_unique<Member>(state_, *name, type, options.transport);
+  auto member = std::make_unique<Member>(state(), *name, type, options.transport);
   Result<EndpointAddress> address = member->join();
   if (!address) return address.error();
-  Result<Handle> handle = Handle::open(state_->context, std::move(member), *address, options);
+  Result<Handle> handle = Handle::open(state()->context, std::move(member), *address, options);
   if (!handle) return handle;
-  const Timeout timeout = state_->options.connect_timeout;
+  const Timeout timeout = state()->options.connect_timeout;
   if (handle->wait_connected(timeout)) return handle;
   if (handle->refused())
     return Error{ErrorCode::unauthorized_access, "joined topic '" + name->text() + "', but its endpoint " +
@@ -96,10 +96,10 @@ Result<Handle> Client::open_session(std::string_view topic, protocol::JoinType t
   if (const Result<void> valid = options.check(); !valid) return valid.error();
   // The first join is made here, so that its error is returned at once.
   const ConnectionType over = options.connection;
-  TransportChoice choice = state_->choice(transport);
-  Result<SessionAddress> first = state_->join_session(*name, type, over, choice);
+  TransportChoice choice = state()->choice(transport);
+  Result<SessionAddress> first = state()->join_session(*name, type, over, choice);
   if (!first) return first.error();
-  auto join = [state = state_, name = *name, type, over, choice,
+  auto join = [state = state(), name = *name, type, over, choice,
                known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))]() mutable {
     if (*known) return Result<SessionAddress>(*std::exchange(*known, std::nullopt));
     return state->join_session(name, type, over, choice);
@@ -134,18 +134,18 @@ LIGHTQ_INLINE Result<void> Client::create_topic(std::string_view topic, const To
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
   const bool as_admin = !options().admin.user_id.empty();
-  return expect_ok(protocol::CreateTopic{state_->manager(), std::move(*name), settings,
+  return expect_ok(protocol::CreateTopic{state()->manager(), std::move(*name), settings,
                                          as_admin ? options().user : Credentials{}});
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_topic(std::string_view topic) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  return expect_ok(protocol::DeleteTopic{state_->manager(), std::move(*name)});
+  return expect_ok(protocol::DeleteTopic{state()->manager(), std::move(*name)});
 }
 
 LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics() {
-  auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state_->manager()});
+  auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state()->manager()});
   if (!reply) return reply.error();
   return std::move(reply->topics);
 }
@@ -154,38 +154,38 @@ LIGHTQ_INLINE Result<void> Client::create_user(std::string_view user_id, std::st
                                                std::vector<protocol::TopicRight> rights, bool is_admin,
                                                std::optional<std::uint32_t> uid) {
   return expect_ok(protocol::CreateUser{
-      state_->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
+      state()->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_user(std::string_view user_id) {
-  return expect_ok(protocol::DeleteUser{state_->manager(), std::string(user_id)});
+  return expect_ok(protocol::DeleteUser{state()->manager(), std::string(user_id)});
 }
 
 LIGHTQ_INLINE Result<void> Client::grant(std::string_view user_id, protocol::TopicRight right) {
-  return expect_ok(protocol::GrantRights{state_->manager(), std::string(user_id), std::move(right)});
+  return expect_ok(protocol::GrantRights{state()->manager(), std::string(user_id), std::move(right)});
 }
 
 LIGHTQ_INLINE Result<void> Client::revoke(std::string_view user_id, protocol::TopicRight right) {
-  return expect_ok(protocol::RevokeRights{state_->manager(), std::string(user_id), std::move(right)});
+  return expect_ok(protocol::RevokeRights{state()->manager(), std::string(user_id), std::move(right)});
 }
 
 LIGHTQ_INLINE Result<void> Client::set_password(std::string_view user_id, std::string_view password) {
   const bool own = options().user.user_id == user_id;
-  return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own, std::string(user_id),
-                                         std::nullopt, std::string(password)});
+  return expect_ok(protocol::SetPassword{own ? options().user : state()->manager(), !own,
+                                         std::string(user_id), std::nullopt, std::string(password)});
 }
 
 LIGHTQ_INLINE Result<void> Client::set_topic_password(std::string_view topic, std::string_view password) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  const bool as_admin = state_->asks_as_admin();
-  const Credentials& asker = state_->asker();
+  const bool as_admin = state()->asks_as_admin();
+  const Credentials& asker = state()->asker();
   return expect_ok(protocol::SetPassword{asker, as_admin, as_admin ? std::string() : asker.user_id,
                                          std::move(*name), std::string(password)});
 }
 
 LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
-  auto reply = ask_for<protocol::UserListReply>(protocol::ListUsers{state_->manager()});
+  auto reply = ask_for<protocol::UserListReply>(protocol::ListUsers{state()->manager()});
   if (!reply) return reply.error();
   return std::move(reply->users);
 }
@@ -193,8 +193,8 @@ LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
 LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::string_view group) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  const bool as_admin = state_->asks_as_admin();
-  return expect_ok(protocol::DeleteGroup{state_->asker(), std::move(*name), std::string(group), as_admin});
+  const bool as_admin = state()->asks_as_admin();
+  return expect_ok(protocol::DeleteGroup{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
 LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
@@ -214,12 +214,12 @@ LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::s
 LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  const bool as_admin = state_->asks_as_admin();
-  return ask_for<TopicStats>(protocol::Stats{state_->asker(), std::move(*name), as_admin});
+  const bool as_admin = state()->asks_as_admin();
+  return ask_for<TopicStats>(protocol::Stats{state()->asker(), std::move(*name), as_admin});
 }
 
 LIGHTQ_INLINE Result<BrokerStats> Client::stats() {
-  return ask_for<BrokerStats>(protocol::Stats{state_->manager(), std::nullopt, true});
+  return ask_for<BrokerStats>(protocol::Stats{state()->manager(), std::nullopt, true});
 }
 
 LIGHTQ_INLINE Result<void> Client::ping() {
@@ -264,28 +264,35 @@ LIGHTQ_INLINE Result<EndpointAddress> Client::join(std::string_view topic, proto
                                                    Transport transport) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  return state_->join(*name, type, transport);
+  return state()->join(*name, type, transport);
 }
 
 LIGHTQ_INLINE Result<std::uint64_t> Client::leave(std::string_view topic, const std::string& bind_uri) {
   Result<TopicName> name = topic_name(topic);
   if (!name) return name.error();
-  return state_->leave(*name, bind_uri);
+  return state()->leave(*name, bind_uri);
 }
 
 LIGHTQ_INLINE const std::string& Client::uri() const {
-  return state_->connection.uri();
+  return state()->connection.uri();
 }
 
 LIGHTQ_INLINE const ClientOptions& Client::options() const {
-  return state_->options;
+  return state()->options;
 }
 
 LIGHTQ_INLINE bool Client::exposed() const {
-  return state_->exposed;
+  return state()->exposed;
 }
 
 LIGHTQ_INLINE Client::Client(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+LIGHTQ_INLINE const std::shared_ptr<ClientState>& Client::state() const {
+  if (state_ != nullptr) return state_;
+  static const auto moved =
+      std::make_shared<ClientState>(nullptr, std::string(), ClientOptions(), ClientIdentities(), false);
+  return moved;
+}
 
 LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, ClientOptions options,
                                                     Timeout patience, bool waits) {
@@ -323,19 +330,19 @@ LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, Clie
   const auto absence = waits ? ControlConnection::Absence::waits : ControlConnection::Absence::fails;
   Client made(std::make_shared<ClientState>(std::move(context), uri, std::move(options),
                                             std::move(*identities), exposed));
-  if (socket) made.state_->connection.go_through(std::move(*socket));
-  auto answered = made.state_->connection.ask(protocol::Ping{}, patience, absence);
+  if (socket) made.state()->connection.go_through(std::move(*socket));
+  auto answered = made.state()->connection.ask(protocol::Ping{}, patience, absence);
   if (!answered) return answered.error();
   if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
   return made;
 }
 
 LIGHTQ_INLINE Result<void> Client::settle_credentials() {
-  ClientOptions& options = state_->options;
+  ClientOptions& options = state()->options;
   if (options.discover_credentials) {
     auto found = discover_credentials(uri(), options);
     if (!found) return found.error();
-    if (*found) state_->connection.go_through(std::move(**found));
+    if (*found) state()->connection.go_through(std::move(**found));
   }
   if (options.admin.password.empty()) options.admin = {};
   return {};
@@ -349,7 +356,7 @@ LIGHTQ_INLINE Result<TopicName> Client::topic_name(std::string_view text) {
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {
-  return expect_none(state_->ask_for<protocol::OkReply>(request));
+  return expect_none(state()->ask_for<protocol::OkReply>(request));
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_none(const Result<protocol::OkReply>& reply) {

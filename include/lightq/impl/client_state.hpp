@@ -136,6 +136,7 @@ struct ClientState {
   }
   template <typename T>
   Result<T> ask_for(const protocol::Request& request) {
+    if (context == nullptr) return Error{ErrorCode::closed, "the client was moved from"};
     const bool harmless =
         std::holds_alternative<protocol::Ping>(request) || std::holds_alternative<protocol::Version>(request);
     if (exposed && !harmless && !options.insecure) return exposed_error("the broker at " + connection.uri());
@@ -150,7 +151,7 @@ struct ClientState {
                                           std::string(protocol::command_of(request))};
   }
 
-  std::shared_ptr<zmq::context_t> context;
+  std::shared_ptr<zmq::context_t> context;  // null: the state of clients after a move
   ControlConnection connection;
   ClientOptions options;                                // final once the client is connected
   const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted

@@ -23,40 +23,40 @@ LIGHTQ_INLINE Result<Consumer> Consumer::open(std::string topic, SessionJoin joi
 }
 
 LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
-  return link_->take_late();
+  return link().take_late();
 }
 
 LIGHTQ_INLINE void Consumer::reject(OffsetRange range, Timeout delay) {
-  link_->reject(range, milliseconds(delay));
+  link().reject(range, milliseconds(delay));
   look();
 }
 
 LIGHTQ_INLINE void Consumer::extend(OffsetRange range, Timeout time) {
-  link_->extend(range, milliseconds(time));
-  link_->transmit(now(), true);
+  link().extend(range, milliseconds(time));
+  link().transmit(now(), true);
 }
 
 LIGHTQ_INLINE Result<Offset> Consumer::seek(const session::Place& to, Timeout timeout) {
   const SessionTime deadline = session_deadline(now(), timeout);
-  const auto may_ask = [this] { return state() == SessionState::open && !link_->is_seeking(); };
+  const auto may_ask = [this] { return state() == SessionState::open && !link().is_seeking(); };
   if (const Result<void> ready = wait_until(may_ask, deadline, "not open"); !ready) return ready.error();
-  rest_.reset();
-  link_->seek(to);
-  const auto is_answered = [this] { return !link_->is_seeking(); };
+  rest_.get().reset();
+  link().seek(to);
+  const auto is_answered = [this] { return !link().is_seeking(); };
   if (const Result<void> done = wait_until(is_answered, deadline, "no answer to seek"); !done)
     return done.error();
-  if (auto sought = link_->take_sought()) return *std::move(sought);
+  if (auto sought = link().take_sought()) return *std::move(sought);
   return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
                                            last_error().text())};
 }
 
 LIGHTQ_INLINE void Consumer::pause() {
-  link_->pause(true);
+  link().pause(true);
 }
 
 LIGHTQ_INLINE void Consumer::resume() {
-  link_->pause(false);
-  link_->transmit(now(), true);
+  link().pause(false);
+  link().transmit(now(), true);
 }
 
 LIGHTQ_INLINE std::optional<Offset> Consumer::committed() const {
@@ -76,7 +76,7 @@ LIGHTQ_INLINE Result<void> Consumer::wait_open(Timeout timeout) {
 LIGHTQ_INLINE Result<void> Consumer::flush(Timeout timeout) {
   if (const Result<void> able = usable(); !able) return able;
   const std::uint64_t opens = stats().opens;
-  const auto is_over = [&] { return !connected() || stats().opens != opens || link_->is_all_said(); };
+  const auto is_over = [&] { return !connected() || stats().opens != opens || link().is_all_said(); };
   if (const Result<void> done = wait_until(is_over, session_deadline(now(), timeout), "not sent"); !done)
     return done;
   if (connected() && stats().opens == opens) return {};
@@ -85,15 +85,15 @@ LIGHTQ_INLINE Result<void> Consumer::flush(Timeout timeout) {
 
 LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
   if (state() == SessionState::closed) return {};
-  rest_.reset();
+  rest_.get().reset();
   Result<void> done;
   if (connected()) {
-    link_->begin_close();
-    const auto is_over = [this] { return !connected() || !link_->is_closing(); };
+    link().begin_close();
+    const auto is_over = [this] { return !connected() || !link().is_closing(); };
     done = wait_until(is_over, session_deadline(now(), timeout), "the broker has not answered");
     if (done && !connected()) done = lost_error();
   }
-  link_->close();
+  link().close();
   if (done && stats().late > 0) return late_error();
   return done;
 }
@@ -103,11 +103,11 @@ LIGHTQ_INLINE bool Consumer::finished() const {
 }
 
 LIGHTQ_INLINE const std::string& Consumer::topic() const {
-  return link_->topic();
+  return link().topic();
 }
 
 LIGHTQ_INLINE SessionState Consumer::state() const {
-  return link_->state();
+  return link().state();
 }
 
 LIGHTQ_INLINE bool Consumer::connected() const {
@@ -115,31 +115,32 @@ LIGHTQ_INLINE bool Consumer::connected() const {
 }
 
 LIGHTQ_INLINE const Error& Consumer::last_error() const {
-  return link_->last_error();
+  static const Error moved{ErrorCode::closed, "the consumer was moved from"};
+  return link_ != nullptr ? link_->last_error() : moved;
 }
 
 LIGHTQ_INLINE std::uint64_t Consumer::unacknowledged() const {
-  return link_->unacknowledged();
+  return link().unacknowledged();
 }
 
 LIGHTQ_INLINE ConsumerStats Consumer::stats() const {
-  return link_->stats();
+  return link().stats();
 }
 
 LIGHTQ_INLINE const std::optional<session::ConsumeOpened>& Consumer::opened() const {
-  return link_->opened();
+  return link().opened();
 }
 
 LIGHTQ_INLINE int Consumer::fd() const {
-  return link_->fd();
+  return link().fd();
 }
 
 LIGHTQ_INLINE bool Consumer::wants_write() const {
-  return link_->wants_write();
+  return link().wants_write();
 }
 
 LIGHTQ_INLINE SessionTime Consumer::next_timer() const {
-  return link_->next_timer(now());
+  return link().next_timer(now());
 }
 
 LIGHTQ_INLINE Consumer::Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
@@ -151,8 +152,18 @@ LIGHTQ_INLINE Consumer::Consumer(Consumer&&) noexcept = default;
 LIGHTQ_INLINE Consumer& Consumer::operator=(Consumer&&) noexcept = default;
 LIGHTQ_INLINE Consumer::~Consumer() = default;
 
+LIGHTQ_INLINE SessionConsumeLink& Consumer::link() const {
+  struct Closed : SessionConsumeLink {
+    Closed() : SessionConsumeLink({}, {}, ConsumerOptions()) { close(); }
+  };
+  if (link_ != nullptr) [[likely]]
+    return *link_;
+  static thread_local Closed closed;
+  return closed;
+}
+
 LIGHTQ_INLINE void Consumer::look_for_end() {
-  link_->look_for_end(now());
+  link().look_for_end(now());
 }
 
 LIGHTQ_INLINE SessionTime Consumer::now() const {
@@ -166,7 +177,7 @@ LIGHTQ_INLINE std::uint32_t Consumer::milliseconds(Timeout time) {
 LIGHTQ_INLINE void Consumer::send_what_is_due() {
   const SessionTime time = now();
   keep_what_waits(time);
-  link_->transmit(time, time >= look_by_);
+  link().transmit(time, time >= look_by_);
   look_after_ = time - looked_ < quick ? look_after_max : 1;
   looked_ = time;
   look_by_ = time + slow;
@@ -176,40 +187,40 @@ LIGHTQ_INLINE void Consumer::drive() {
   const SessionTime time = now();
   receive_from(time);
   keep_what_waits(time);
-  link_->transmit(time, true);
+  link().transmit(time, true);
 }
 
 LIGHTQ_INLINE void Consumer::receive_from(SessionTime time) {
-  SessionConsumeLink& link = *link_;
+  SessionConsumeLink& link = this->link();
   const bool had_one = link.batch().has_value();
   link.receive(time);
-  if (!had_one && link.batch()) rest_ = link.batch();
+  if (!had_one && link.batch()) rest_.get() = link.batch();
 }
 
 LIGHTQ_INLINE void Consumer::keep_what_waits(SessionTime time) {
-  if (is_ready()) return link_->keep(rest_->range(), time);
-  if (goes_on_) link_->keep(in_hand_, time);
+  if (is_ready()) return link().keep(rest_->range(), time);
+  if (goes_on_) link().keep(in_hand_, time);
   goes_on_ = false;
 }
 
 LIGHTQ_INLINE Result<bool> Consumer::next_batch(Timeout timeout) {
-  rest_.reset();
+  rest_.get().reset();
   in_hand_ = {};
-  link_->release();
+  link().release();
   SessionTime time = now();
   const SessionTime deadline = session_deadline(time, timeout);
   while (true) {
     receive_from(time);
     keep_what_waits(time);
     const bool is_last = timeout.count() <= 0 || time >= deadline;
-    link_->transmit(time, !rest_ && (is_last || time >= link_->gathers_until(time)));
-    if (rest_) {
+    link().transmit(time, !rest_.get() && (is_last || time >= link().gathers_until(time)));
+    if (rest_.get()) {
       look_by_ = time + slow;
       return true;
     }
     if (const Result<void> able = usable(); !able) return able.error();
     if (is_last) return false;
-    wait_for_io(link_->has_news() ? std::min(deadline, link_->gathers_until(time)) : deadline);
+    wait_for_io(link().has_news() ? std::min(deadline, link().gathers_until(time)) : deadline);
     time = now();
   }
 }
@@ -229,7 +240,7 @@ Result<void> Consumer::wait_until(Done done, SessionTime deadline, const char* o
 }
 
 LIGHTQ_INLINE void Consumer::wait_for_io(SessionTime until) const {
-  clock_.wait(fd(), link_->wait_events(), std::min(until, next_timer()));
+  clock_.wait(fd(), link().wait_events(), std::min(until, next_timer()));
 }
 
 LIGHTQ_INLINE std::string Consumer::of_topic(const std::string& what) const {
@@ -251,8 +262,9 @@ LIGHTQ_INLINE Error Consumer::lost_error() const {
 
 LIGHTQ_INLINE Result<void> Consumer::usable() const {
   if (state() == SessionState::failed) return last_error();
-  if (state() == SessionState::closed) return Error{ErrorCode::closed, of_topic("the consumer is closed")};
-  return {};
+  if (state() != SessionState::closed) return {};
+  if (link_ == nullptr) return last_error();
+  return Error{ErrorCode::closed, of_topic("the consumer is closed")};
 }
 
 }  // namespace lightq::inline v1

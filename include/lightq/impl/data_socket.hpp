@@ -38,8 +38,8 @@ LIGHTQ_INLINE DataSocket& DataSocket::operator=(DataSocket&& other) noexcept {
   monitor_ = std::move(other.monitor_);
   context_ = std::move(other.context_);
   uri_ = std::move(other.uri_);
-  connected_ = other.connected_;
-  refused_ = other.refused_;
+  connected_ = std::move(other.connected_);
+  refused_ = std::move(other.refused_);
   connections_ = other.connections_;
   return *this;
 }
@@ -68,7 +68,8 @@ LIGHTQ_INLINE Result<void> DataSocket::connect(const EndpointAddress& address) {
   try {
     if (!uri_.empty()) drop_peer();
     look();  // takes the former peer's events off the monitor
-    connected_ = refused_ = false;
+    connected_ = false;
+    refused_ = false;
     uri_ = uri;
     show(address);
     socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri));
@@ -90,6 +91,7 @@ LIGHTQ_INLINE bool DataSocket::connected() {
 }
 
 LIGHTQ_INLINE bool DataSocket::wait_connected(Timeout timeout) {
+  if (!is_open()) return false;
   const auto deadline = deadline_after(timeout);
   while (!connected()) {
     if (refused_ || !wait(monitor_.socket(), ZMQ_POLLIN, deadline)) return connected();

@@ -26,7 +26,18 @@ struct Producer::Parts {
   SessionClock clock;
   SendReports reports;
   SessionProduceLink link;
+
+  /// Returns the parts that all producers of this thread use after a move: closed, without messages.
+  static Parts& after_move();
 };
+
+LIGHTQ_INLINE Producer::Parts& Producer::Parts::after_move() {
+  struct Closed : Parts {
+    Closed() : Parts({}, {}, {}) { link.close(reports); }
+  };
+  static thread_local Closed closed;
+  return closed;
+}
 
 LIGHTQ_INLINE Result<Producer> Producer::open(std::string topic, SessionJoin join, ProducerOptions options) {
   if (const Result<void> valid = options.check(); !valid) return valid.error();
@@ -57,7 +68,7 @@ LIGHTQ_INLINE Result<std::uint64_t> Producer::send(std::string_view payload, con
 LIGHTQ_INLINE Result<void> Producer::flush(Timeout timeout) {
   if (inside_) return inside_error();
   const Result<void> waited = wait_flushing([this] { return settled_all(); }, timeout);
-  if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
+  if (std::optional<Error> failure = parts().reports.take_failure()) return *std::move(failure);
   return waited;
 }
 
@@ -88,11 +99,11 @@ LIGHTQ_INLINE Result<void> Producer::close(Timeout timeout) {
   {
     const FlagWhile inside(inside_);
     if (!batches().open().empty()) roll();
-    parts_->link.close(parts_->reports);
-    (void)parts_->reports.take_failure();
+    parts().link.close(parts().reports);
+    (void)parts().reports.take_failure();
   }
   room_ = 0;
-  parts_->reports.rethrow();
+  parts().reports.rethrow();
   return flushed;
 }
 
@@ -100,10 +111,10 @@ LIGHTQ_INLINE void Producer::resolve(bool resend) {
   if (inside_) return;
   {
     const FlagWhile inside(inside_);
-    parts_->link.resolve(resend, parts_->reports);
+    parts().link.resolve(resend, parts().reports);
   }
   refresh_room();
-  parts_->reports.rethrow();
+  parts().reports.rethrow();
 }
 
 LIGHTQ_INLINE std::uint64_t Producer::in_doubt() const {
@@ -111,32 +122,34 @@ LIGHTQ_INLINE std::uint64_t Producer::in_doubt() const {
 }
 
 LIGHTQ_INLINE void Producer::on_report(ReportCallback callback) {
-  parts_->reports.on_report(std::move(callback));
+  if (parts_ != nullptr) parts_->reports.on_report(std::move(callback));
 }
 
 LIGHTQ_INLINE const std::string& Producer::topic() const {
-  return parts_->link.topic();
+  return parts().link.topic();
 }
 
 LIGHTQ_INLINE SessionState Producer::state() const {
-  return parts_->link.state();
+  return parts().link.state();
 }
 
 LIGHTQ_INLINE const Error& Producer::last_error() const {
-  return parts_->link.last_error();
+  static const Error moved{ErrorCode::closed, "the producer was moved from"};
+  return parts_ != nullptr ? parts_->link.last_error() : moved;
 }
 
 LIGHTQ_INLINE std::uint64_t Producer::confirmed() const {
-  return parts_->reports.count(Fate::confirmed);
+  return parts().reports.count(Fate::confirmed);
 }
 
 LIGHTQ_INLINE std::uint64_t Producer::unconfirmed() const {
-  return sent_ - parts_->reports.count();
+  return parts_ != nullptr ? sent_ - parts_->reports.count() : 0;
 }
 
 LIGHTQ_INLINE ProducerStats Producer::stats() const {
-  const SendReports& told = parts_->reports;
-  const SessionProduceLink& link = parts_->link;
+  if (parts_ == nullptr) return {};
+  const SendReports& told = parts().reports;
+  const SessionProduceLink& link = parts().link;
   return {sent_,
           told.count(Fate::confirmed),
           told.count(Fate::refused),
@@ -147,25 +160,25 @@ LIGHTQ_INLINE ProducerStats Producer::stats() const {
 }
 
 LIGHTQ_INLINE const ProducerIdentity& Producer::identity() const {
-  return parts_->link.identity();
+  return parts().link.identity();
 }
 
 LIGHTQ_INLINE const std::optional<session::ProduceOpened>& Producer::opened() const {
-  return parts_->link.opened();
+  return parts().link.opened();
 }
 
 LIGHTQ_INLINE int Producer::fd() const {
-  return parts_->link.fd();
+  return parts().link.fd();
 }
 
 LIGHTQ_INLINE bool Producer::wants_write() const {
-  return parts_->link.wants_write();
+  return parts().link.wants_write();
 }
 
 LIGHTQ_INLINE SessionTime Producer::next_timer() const {
   const SessionTime time = now();
-  const SessionTime of_link = parts_->link.next_timer(time);
-  const bool lingers = parts_->link.may_send(time) && batches().all_sent() && !batches().open().empty();
+  const SessionTime of_link = parts().link.next_timer(time);
+  const bool lingers = parts().link.may_send(time) && batches().all_sent() && !batches().open().empty();
   return lingers ? std::min(of_link, linger_ends_) : of_link;
 }
 
@@ -178,36 +191,40 @@ LIGHTQ_INLINE Producer& Producer::operator=(Producer&&) noexcept = default;
 LIGHTQ_INLINE Producer::~Producer() = default;
 
 LIGHTQ_INLINE void Producer::watch(MessageCallback callback) {
-  parts_->reports.watch(sent_, std::move(callback));
+  parts().reports.watch(sent_, std::move(callback));
 }
 
 LIGHTQ_INLINE void Producer::unwatch() {
-  parts_->reports.unwatch();
+  parts().reports.unwatch();
+}
+
+LIGHTQ_INLINE Producer::Parts& Producer::parts() const {
+  return parts_ != nullptr ? *parts_ : Parts::after_move();
 }
 
 LIGHTQ_INLINE SessionBatches& Producer::batches() {
-  return parts_->link.batches();
+  return parts().link.batches();
 }
 
 LIGHTQ_INLINE const SessionBatches& Producer::batches() const {
-  return parts_->link.batches();
+  return parts().link.batches();
 }
 
 LIGHTQ_INLINE SessionTime Producer::now() const {
-  return parts_->clock.now();
+  return parts().clock.now();
 }
 
 LIGHTQ_INLINE void Producer::exchange(SessionTime time, bool by_the_way) {
   const FlagWhile inside(inside_);
   if (!by_the_way || state() != SessionState::open || pace_.may_read(time)) {
     pace_.reads(time);
-    parts_->link.receive(time, parts_->reports);
+    parts().link.receive(time, parts().reports);
   }
   if (is_ripe(time)) roll();
-  parts_->link.transmit(time, parts_->reports);
+  parts().link.transmit(time, parts().reports);
   if (state() == SessionState::failed && !batches().open().empty()) {
     roll();
-    parts_->link.give_up_all(parts_->reports);
+    parts().link.give_up_all(parts().reports);
   }
 }
 
@@ -219,30 +236,30 @@ LIGHTQ_INLINE void Producer::drive(bool by_the_way) {
   pace_.give_way(time);
   const BatchBuilder& open = batches().open();
   pace_.look_again_behind(open.record_count());
-  if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
-    linger_ends_ = session_deadline(time, parts_->options.linger);
+  if (!open.empty() && linger_ends_ == session_never && parts().options.linger.count() > 0)
+    linger_ends_ = session_deadline(time, parts().options.linger);
   refresh_room();
-  parts_->reports.rethrow();
+  parts().reports.rethrow();
 }
 
 LIGHTQ_INLINE bool Producer::is_ripe(SessionTime time) const {
   const SessionBatches& all = batches();
-  if (all.open().empty() || !all.all_sent() || !parts_->link.may_send(time)) return false;
-  return flushing_ || all.in_flight() < parts_->options.eager_batches || time >= linger_ends_;
+  if (all.open().empty() || !all.all_sent() || !parts().link.may_send(time)) return false;
+  return flushing_ || all.in_flight() < parts().options.eager_batches || time >= linger_ends_;
 }
 
 LIGHTQ_INLINE void Producer::roll() {
-  const auto& opened = parts_->link.opened();
+  const auto& opened = parts().link.opened();
   const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
   pace_.closed(batches().open().size_bytes());
-  batches().roll(sent_, flushing_ && at_disk, parts_->options.compression);
+  batches().roll(sent_, flushing_ && at_disk, parts().options.compression);
   open_ = &batches().open();
   linger_ends_ = session_never;
   kinds_of_last_ = std::exchange(kinds_used_, {});
 }
 
 LIGHTQ_INLINE std::size_t Producer::batch_bytes() const {
-  return std::min(parts_->options.batch_bytes, parts_->link.batch_bytes_max());
+  return std::min(parts().options.batch_bytes, parts().link.batch_bytes_max());
 }
 
 LIGHTQ_INLINE bool Producer::takes_messages() const {
@@ -250,14 +267,14 @@ LIGHTQ_INLINE bool Producer::takes_messages() const {
 }
 
 LIGHTQ_INLINE bool Producer::waits_for_window() const {
-  return !inside_ && parts_->options.send_timeout.count() > 0 && state() == SessionState::open &&
+  return !inside_ && parts().options.send_timeout.count() > 0 && state() == SessionState::open &&
          !batches().all_sent();
 }
 
 LIGHTQ_INLINE bool Producer::has_room_for(std::size_t bytes) const {
   const SessionBatches& all = batches();
   if (waits_for_window()) return false;
-  return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
+  return all.count() == 0 || all.held_bytes() + bytes <= parts().options.memory_bytes_max;
 }
 
 LIGHTQ_INLINE std::size_t Producer::room_in_open() const {
@@ -295,7 +312,7 @@ LIGHTQ_INLINE std::optional<std::size_t> Producer::bytes_in_open(std::size_t pay
 }
 
 LIGHTQ_INLINE Result<void> Producer::make_room(std::size_t payload_bytes, const Attributes& attributes) {
-  const Timeout patience = parts_->options.send_timeout;
+  const Timeout patience = parts().options.send_timeout;
   const std::size_t own_bytes = attributes_bytes(AttributeKinds(attributes), attributes) + payload_bytes;
   SessionTime deadline = SessionTime::min();
   if (writing_) return inside_error();
@@ -328,7 +345,7 @@ LIGHTQ_INLINE std::size_t Producer::message_bytes_max() const {
 }
 
 LIGHTQ_INLINE MessageLimit Producer::size_limit() const {
-  return MessageLimit::of(parts_->options, parts_->link.opened(), parts_->link.batch_bytes_max());
+  return MessageLimit::of(parts().options, parts().link.opened(), parts().link.batch_bytes_max());
 }
 
 LIGHTQ_INLINE Error Producer::too_large(std::size_t message_bytes) const {
@@ -344,7 +361,7 @@ LIGHTQ_INLINE std::uint64_t Producer::first_unsettled() const {
 }
 
 LIGHTQ_INLINE std::uint64_t Producer::changes() const {
-  return sent_ - unconfirmed() + parts_->link.opens() + static_cast<std::uint64_t>(state());
+  return sent_ - unconfirmed() + parts().link.opens() + static_cast<std::uint64_t>(state());
 }
 
 template <typename Done>
@@ -355,6 +372,7 @@ Result<void> Producer::wait_flushing(Done&& done, Timeout timeout) {
 
 template <typename Done>
 Result<void> Producer::wait_until(Done done, Timeout timeout, const char* otherwise) {
+  if (parts_ == nullptr) return closed_error();
   if (inside_) return inside_error();
   const SessionTime deadline = session_deadline(now(), timeout);
   while (true) {
@@ -372,7 +390,7 @@ Result<void> Producer::wait_until(Done done, Timeout timeout, const char* otherw
 
 LIGHTQ_INLINE void Producer::wait_for_io(SessionTime until) {
   const auto events = static_cast<short>(wants_write() ? POLLIN | POLLOUT : POLLIN);
-  parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+  parts().clock.wait(fd(), events, std::min(until, next_timer()));
   pace_.waited();
 }
 
@@ -394,11 +412,16 @@ LIGHTQ_INLINE Error Producer::no_room(ErrorCode code) const {
                          " are not confirmed; last error: " + last_error().text())};
 }
 
+LIGHTQ_INLINE Error Producer::closed_error() const {
+  if (parts_ == nullptr) return last_error();
+  return {ErrorCode::closed, of_topic("the producer is closed")};
+}
+
 LIGHTQ_INLINE Result<void> Producer::usable() const {
   switch (state()) {
     case SessionState::connecting:
     case SessionState::open: return {};
-    case SessionState::closed: return Error{ErrorCode::closed, of_topic("the producer is closed")};
+    case SessionState::closed: return closed_error();
     case SessionState::failed: return last_error();
     case SessionState::in_doubt: break;
   }

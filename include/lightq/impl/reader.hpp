@@ -214,12 +214,22 @@ LIGHTQ_INLINE Reader::~Reader() {
   if (parts_ != nullptr) parts_->say_goodbye();
 }
 
+namespace detail {
+
+inline Error reader_was_moved() {
+  return {ErrorCode::closed, "the reader was moved from"};
+}
+
+}  // namespace detail
+
 LIGHTQ_INLINE Result<void> Reader::wait_open(Timeout timeout) {
+  if (parts_ == nullptr) return detail::reader_was_moved();
   return parts_->wait_open(timeout);
 }
 
 LIGHTQ_INLINE Result<Offset> Reader::read(OffsetRange range, std::uint64_t bytes_max, const Handle& handle,
                                           Timeout timeout) {
+  if (parts_ == nullptr) return detail::reader_was_moved();
   return parts_->read(range, bytes_max, handle, timeout);
 }
 
@@ -228,15 +238,17 @@ LIGHTQ_INLINE Result<Offset> Reader::read(OffsetRange range, const Handle& handl
 }
 
 LIGHTQ_INLINE const std::string& Reader::topic() const {
-  return parts_->topic();
+  static const std::string none;
+  return parts_ != nullptr ? parts_->topic() : none;
 }
 
 LIGHTQ_INLINE const Error& Reader::last_error() const {
-  return parts_->last_error();
+  static const Error moved = detail::reader_was_moved();
+  return parts_ != nullptr ? parts_->last_error() : moved;
 }
 
 LIGHTQ_INLINE bool Reader::connected() const {
-  return parts_->is_open();
+  return parts_ != nullptr && parts_->is_open();
 }
 
 }  // namespace lightq::inline v1

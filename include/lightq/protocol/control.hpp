@@ -372,11 +372,8 @@ struct TopicStats {
   std::vector<SubscriberStats> subscribers;
 };
 
-struct BrokerStats {
-  std::string version;
-  std::uint64_t pid = 0;
-  std::uint64_t since_ms = 0;
-  std::uint64_t uptime_ms = 0;
+/// The statistics that are sums over the broker's topics and threads.
+struct BrokerTotals {
   std::uint64_t topics = 0;
   std::uint64_t connections = 0;  ///< producers and consumers that completed the handshake
   std::uint64_t messages_received = 0;
@@ -385,10 +382,26 @@ struct BrokerStats {
   std::uint64_t total_bytes_written = 0;
   std::uint64_t total_bytes_read = 0;
   std::uint64_t log_bytes = 0;
-  std::uint64_t auth_failures = 0;
-  std::uint64_t throttled_requests = 0;     ///< refused because their source sent too many
   std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that admits them
   std::uint64_t displaced_connections = 0;  ///< unauthenticated connections closed to make room for others
+
+  BrokerTotals& operator+=(const BrokerTotals& other) {
+    // Names all fields: with another one this does not compile, so no sum can lack it.
+    auto& [a0, a1, a2, a3, a4, a5, a6, a7, a8, a9] = *this;
+    const auto& [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9] = other;
+    a0 += b0, a1 += b1, a2 += b2, a3 += b3, a4 += b4, a5 += b5, a6 += b6, a7 += b7, a8 += b8, a9 += b9;
+    return *this;
+  }
+};
+
+/// The statistics of a broker.
+struct BrokerStats : BrokerTotals {
+  std::string version;
+  std::uint64_t pid = 0;
+  std::uint64_t since_ms = 0;
+  std::uint64_t uptime_ms = 0;
+  std::uint64_t auth_failures = 0;
+  std::uint64_t throttled_requests = 0;                 ///< refused because their source sent too many
   std::map<std::string, std::uint64_t> limits_reached;  ///< refusals of each limit, by its name
   std::string data_dir;
   bool encrypted = false;  ///< refuses unencrypted connections
