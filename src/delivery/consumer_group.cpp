@@ -165,7 +165,7 @@ void ConsumerGroup::seek(Offset offset) {
 
 // --- Dispatch ---
 
-ConsumerGroup::Handed ConsumerGroup::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) {
+ConsumerGroup::Handed ConsumerGroup::pump(log::BatchLog& log, std::size_t bytes_max, SteadyTime now) {
   Handed handed;
   tend(now);
   if (paused_ || consumers() == 0) return handed;
@@ -180,15 +180,12 @@ ConsumerGroup::Handed ConsumerGroup::pump(log::Log& log, std::size_t bytes_max, 
   return handed;
 }
 
-void ConsumerGroup::hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+void ConsumerGroup::hand_out(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   if (members_.empty()) {
     pump_outlets(log, bytes_max, handed);
   } else {
     bool going = true;
-    while (going && handed.cost() < bytes_max) {
-      going = turn_of_members(log, bytes_max, now, handed);
-      if (!outlets_.empty()) going |= turn_of_outlets(log, handed);
-    }
+    while (going && handed.cost() < bytes_max) going = turn_of_both(log, bytes_max, now, handed);
     handed.more |= going;
     for (GroupMember* const member : unflushed_) member->flush();
     unflushed_.clear();
@@ -220,7 +217,7 @@ bool ConsumerGroup::hand_over(Offset offset, ByteView payload) {
 
 /// Delivers redeliveries to outlets. Returns false if some are left, so that nothing newer is delivered
 /// before them.
-bool ConsumerGroup::pump_returned_to_outlets(log::Log& log, Handed& handed) {
+bool ConsumerGroup::pump_returned_to_outlets(log::BatchLog& log, Handed& handed) {
   for (std::uint64_t left = redelivered_per_pump; left > 0;) {
     const auto returned = returned_.next_slice(log, left, limits::message_bytes_max_max, {});
     if (!returned) return may_go_on();
@@ -244,7 +241,7 @@ bool ConsumerGroup::pump_returned_to_outlets(log::Log& log, Handed& handed) {
   return false;
 }
 
-void ConsumerGroup::pump_outlets(log::Log& log, std::size_t bytes_max, Handed& handed) {
+void ConsumerGroup::pump_outlets(log::BatchLog& log, std::size_t bytes_max, Handed& handed) {
   if (!may_go_on() && !pump_returned_to_outlets(log, handed)) return;
   handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
     if (!hand_over(offset, payload)) return false;
@@ -254,14 +251,25 @@ void ConsumerGroup::pump_outlets(log::Log& log, std::size_t bytes_max, Handed& h
   });
 }
 
-bool ConsumerGroup::turn_of_outlets(log::Log& log, Handed& handed) {
+bool ConsumerGroup::turn_of_outlets(log::BatchLog& log, Handed& handed) {
   const std::uint64_t before = handed.messages + handed.redelivered;
   pump_outlets(log, outlets_turn_bytes, handed);
   return handed.messages + handed.redelivered > before;
 }
 
+/// Gives members and outlets a turn each. Returns false if none of them took a message. The kind that begins changes
+/// after it has received messages, so that neither is first in each pump of a log that has few messages at a time.
+bool ConsumerGroup::turn_of_both(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+  if (outlets_.empty()) return turn_of_members(log, bytes_max, now, handed);
+  const bool outlets_begin = outlets_begin_;
+  bool any = outlets_begin ? turn_of_outlets(log, handed) : turn_of_members(log, bytes_max, now, handed);
+  if (any) outlets_begin_ = !outlets_begin;
+  any |= outlets_begin ? turn_of_members(log, bytes_max, now, handed) : turn_of_outlets(log, handed);
+  return any;
+}
+
 /// Delivers one slice to each member that takes one. Returns false if no member took one.
-bool ConsumerGroup::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+bool ConsumerGroup::turn_of_members(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   bool any = false;
   auto& turns = standing_.turns;
   for (std::size_t asked = turns.waiting(); asked > 0 && handed.cost() < bytes_max; --asked) {
@@ -279,7 +287,7 @@ bool ConsumerGroup::turn_of_members(log::Log& log, std::size_t bytes_max, Steady
 }
 
 /// Delivers one slice to the member. Returns false if there is nothing to deliver.
-bool ConsumerGroup::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed) {
+bool ConsumerGroup::hand_slice(log::BatchLog& log, GroupMember& member, SteadyTime now, Handed& handed) {
   if (returned_.ready()) {
     const auto returned =
         returned_.next_slice(log, member.messages_left(), member.bytes_left(), member.codecs());

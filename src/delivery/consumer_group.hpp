@@ -105,7 +105,7 @@ class ConsumerGroup {
   };
   /// Takes back messages that were not acknowledged in time. Then delivers to the consumers in turn until
   /// none takes more, the log ends, or about `bytes_max` bytes of records were taken.
-  Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now);
+  Handed pump(log::BatchLog& log, std::size_t bytes_max, SteadyTime now);
   /// Returns the error because of which consumers wait: the messages for them are unavailable. `pump` tries
   /// to read them again twice a second (next_timer). Returns null if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
@@ -176,11 +176,12 @@ class ConsumerGroup {
 
  private:
   bool hand_over(Offset offset, ByteView payload);
-  bool pump_returned_to_outlets(log::Log& log, Handed& handed);
-  void pump_outlets(log::Log& log, std::size_t bytes_max, Handed& handed);
-  bool turn_of_outlets(log::Log& log, Handed& handed);
-  bool turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
-  bool hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed);
+  bool pump_returned_to_outlets(log::BatchLog& log, Handed& handed);
+  void pump_outlets(log::BatchLog& log, std::size_t bytes_max, Handed& handed);
+  bool turn_of_both(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
+  bool turn_of_outlets(log::BatchLog& log, Handed& handed);
+  bool turn_of_members(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
+  bool hand_slice(log::BatchLog& log, GroupMember& member, SteadyTime now, Handed& handed);
   std::uint32_t deliver(GroupMember& member, const DeliveredSlice& handed, SteadyTime now);
   [[nodiscard]] bool may_go_on() const;
   /// Returns true if the redelivery queue has as many ranges as a group may have, or if the range budget has
@@ -196,7 +197,7 @@ class ConsumerGroup {
   void come_back(OffsetRange range, std::uint32_t deliveries);
   void count_if_dropped(OffsetRange range);
   void expire(SteadyTime now);
-  void hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
+  void hand_out(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   // A delivery, an acknowledgement and committed() use these, up to the first bytes of returned_. They are
@@ -205,7 +206,8 @@ class ConsumerGroup {
   struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
-  bool held_back_ = false;  // is_in_pieces() at the last pump
+  bool held_back_ = false;      // is_in_pieces() at the last pump
+  bool outlets_begin_ = false;  // they have the next turn, before the members
   SteadyTime next_timer_ = never;
   SteadyTime read_again_{};  // while the log is unavailable: not before this time
   std::uint64_t redelivered_ = 0;

@@ -33,7 +33,7 @@ class ConsumerGroups {
   /// Creates an empty set. `direct`: a group without consumers keeps no messages. `budget` bounds the ranges
   /// that all groups of the reactor keep; null means no bound.
   /// Lifetime: the log and the budget outlive the set.
-  ConsumerGroups(log::Log& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
+  ConsumerGroups(log::BatchLog& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
       : log_(log), direct_(direct), budget_(budget), limits_(group_limits) {}
   ConsumerGroups(const ConsumerGroups&) = delete;
   ConsumerGroups& operator=(const ConsumerGroups&) = delete;
@@ -187,7 +187,7 @@ class ConsumerGroups {
   [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
 
   // A publish, a delivery and an acknowledgement use these, up to drops_: hot_end() depends on this order.
-  log::Log& log_;
+  log::BatchLog& log_;
   const bool direct_;
   bool paused_ = false;
   std::vector<Entry> groups_;  // in the order of their creation

@@ -18,7 +18,7 @@ constexpr std::uint64_t replay_bytes_target = 32 * limits::MiB;  // a start shou
 
 // A file that covers more than the log has must be removed. Otherwise a later start would believe it once the
 // log has grown to that offset again. Any other file leads to the same result at each start.
-Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found, log::Log& log) {
+Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found, log::BatchLog& log) {
   table_.restore(found.producers);
   in_use_ = true;
   ProducerReplay replay(table_, log);

@@ -18,7 +18,7 @@ struct LogEnds {
   Offset next;     ///< one past the newest message
   Offset durable;  ///< one past the last message that survives a power cut
 
-  static LogEnds of(const log::Log& log) { return {log.next_offset(), log.durable_offset()}; }
+  static LogEnds of(const log::BatchLog& log) { return {log.next_offset(), log.durable_offset()}; }
 };
 
 /// Owns the table of known producers and decides what is saved and when. The caller writes the file.
@@ -39,7 +39,7 @@ class DurableProducers {
   };
   /// Restores the table from the file's snapshot and brings it up to the log's end. Requires: nothing else
   /// was called before. Errors: io_error if the log cannot be read now.
-  Result<Recovery> recover(const ProducerSnapshot& found, log::Log& log);
+  Result<Recovery> recover(const ProducerSnapshot& found, log::BatchLog& log);
 
   // Calls that ProducerTable documents.
 

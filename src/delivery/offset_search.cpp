@@ -13,20 +13,20 @@ namespace {
 
 /// Returns the batch with the first existing message at or after `offset`. Reads only the batch's header,
 /// because any client may ask for this often. Errors: io_error if the batch cannot be read now.
-Result<std::optional<BatchView>> batch_at(Offset offset, log::Log& log) {
+Result<std::optional<BatchView>> batch_at(Offset offset, log::BatchLog& log) {
   log::Place place{offset};
   while (place.offset < log.next_offset()) {
     TurnWork::add(TurnWork::batch_looked_at);
     const log::ReadResult read = log.look(place);
     if (read.outcome == log::ReadOutcome::batch) return std::optional(read.batch);
     if (read.outcome == log::ReadOutcome::unavailable) return log.last_error();
-    if (read.outcome == log::ReadOutcome::end) break;
+    if (read.outcome == log::ReadOutcome::end || read.outcome == log::ReadOutcome::pending) break;
     place = log::Place{read.next};
   }
   return std::optional<BatchView>();
 }
 
-Result<Offset> first_since(Timestamp time, log::Log& log) {
+Result<Offset> first_since(Timestamp time, log::BatchLog& log) {
   const log::FoundByTime found = log.first_since(time);
   TurnWork::add(found.batches_passed * TurnWork::batch_passed +
                 found.segments_passed * TurnWork::segment_passed);
@@ -36,7 +36,7 @@ Result<Offset> first_since(Timestamp time, log::Log& log) {
 
 }  // namespace
 
-Result<Offset> offset_of(const session::Place& place, log::Log& log) {
+Result<Offset> offset_of(const session::Place& place, log::BatchLog& log) {
   const Offset first = log.first_offset();
   const Offset next = log.next_offset();
   switch (place.from) {
@@ -52,7 +52,7 @@ Result<Offset> offset_of(const session::Place& place, log::Log& log) {
   return next;
 }
 
-std::optional<Timestamp> append_time_at(Offset offset, log::Log& log) {
+std::optional<Timestamp> append_time_at(Offset offset, log::BatchLog& log) {
   const auto batch = batch_at(offset, log);
   if (!batch || !*batch) return std::nullopt;
   return (*batch)->append_time();

@@ -12,10 +12,10 @@ namespace lightq::broker {
 /// Returns the offset of `place`, between the log's first and next offset. For a time it is the first message
 /// that was appended then or later. Errors: io_error if the message lies among messages that cannot be read
 /// now.
-Result<Offset> offset_of(const session::Place& place, log::Log& log);
+Result<Offset> offset_of(const session::Place& place, log::BatchLog& log);
 
 /// Returns the append time of the first readable message at or after `offset`. Returns nothing if there is
 /// none, or if its batch cannot be read now.
-std::optional<Timestamp> append_time_at(Offset offset, log::Log& log);
+std::optional<Timestamp> append_time_at(Offset offset, log::BatchLog& log);
 
 }  // namespace lightq::broker

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/limits.hpp>
@@ -48,6 +49,8 @@ class ProducerFile {
   Result<void> write(EncodedProducers snapshot);
   /// Removes both files, so that they stay removed after a power cut.
   Result<void> remove() { return slots_.remove(); }
+  /// Returns the files themselves, to which encoded snapshots are written later.
+  [[nodiscard]] log::SlotFile take_slots() && { return std::move(slots_); }
 
  private:
   log::SlotFile slots_;

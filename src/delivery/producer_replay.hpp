@@ -18,7 +18,7 @@ namespace lightq::broker {
 class ProducerReplay {
  public:
   /// Lifetime: both outlive this object.
-  ProducerReplay(ProducerTable& table, log::Log& log) : table_(table), log_(log) {}
+  ProducerReplay(ProducerTable& table, log::BatchLog& log) : table_(table), log_(log) {}
 
   /// Reads from `from` to the log's end. Errors: io_error if messages cannot be read now; the table must not
   /// be used then.
@@ -37,7 +37,7 @@ class ProducerReplay {
   void forget_doubtful();
 
   ProducerTable& table_;
-  log::Log& log_;
+  log::BatchLog& log_;
   std::optional<std::string> doubt_;
   std::unordered_set<std::uint64_t> doubtful_;  // may have messages in an unreadable part
   std::unordered_set<std::uint64_t> lost_;      // certainly have messages in an unreadable part

@@ -44,6 +44,8 @@ class RecordReader {
   /// decompress it. It is not skipped, and can be read later.
   /// Returns null if that attempt succeeded, or none was made since a seek.
   [[nodiscard]] const Error* unavailable() const { return unavailable_.get(); }
+  /// Returns true if the next message was pending at the last attempt: the store reports when it can be read.
+  [[nodiscard]] bool pending() const { return pending_; }
   /// Returns the damaged ranges that were skipped since the last call.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
   void seek(Offset offset) {
@@ -51,6 +53,7 @@ class RecordReader {
     batch_base_ = in_batch_offset_ = {};
     in_batch_ = 0;
     unavailable_.reset();
+    pending_ = false;
   }
   /// Moves to `offset` as `seek` does. Within the current batch this needs no search from the batch's start.
   void move_to(Offset offset) {
@@ -59,15 +62,15 @@ class RecordReader {
   }
 
   /// Calls `take(offset, payload)` for one record after the other. Stops when `take` returns false, the log
-  /// ends or is unavailable(), or `bytes_max` bytes of records were taken. Returns true in the last case
-  /// only.
+  /// ends, is unavailable() or pending(), or `bytes_max` bytes of records were taken. Returns true in the last
+  /// case only.
   /// A refused record is read again next time. Requires: `take` calls no non-const method of the log.
   template <typename Take>
-  bool walk(log::Log& log, std::size_t bytes_max, Take&& take) {
+  bool walk(log::BatchLog& log, std::size_t bytes_max, Take&& take) {
     std::size_t bytes = 0;
     while (bytes < bytes_max) {
       const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || unavailable_ != nullptr) return false;
+      if (result.outcome == log::ReadOutcome::end || is_waiting()) return false;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, result.next);
         continue;
@@ -89,15 +92,15 @@ class RecordReader {
   /// Returns the next records of one batch, or nothing. It takes records before `end`, at most `records_max`,
   /// and stops once their messages have `message_bytes_max` bytes. A whole batch that fits costs nothing per
   /// record.
-  /// Returns nothing if `end` or the log's end is reached, the log is unavailable(), or a limit is 0. Skips
-  /// unreadable messages as `walk` does.
+  /// Returns nothing if `end` or the log's end is reached, the log is unavailable() or pending(), or a limit is
+  /// 0. Skips unreadable messages as `walk` does.
   /// A batch compressed by one of `codecs` stays compressed if all of it is taken.
-  std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
+  std::optional<BatchSlice> next_slice(log::BatchLog& log, Offset end, std::uint64_t records_max,
                                        std::uint64_t message_bytes_max, CodecSet codecs) {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
     while (place_.offset < end) {
       const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || unavailable_ != nullptr) return std::nullopt;
+      if (result.outcome == log::ReadOutcome::end || is_waiting()) return std::nullopt;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, std::min(result.next, end));
         continue;
@@ -118,8 +121,9 @@ class RecordReader {
   }
 
  private:
-  log::ReadResult read(log::Log& log) {
+  log::ReadResult read(log::BatchLog& log) {
     const log::ReadResult result = log.read(place_);
+    pending_ = result.outcome == log::ReadOutcome::pending;
     if (result.outcome == log::ReadOutcome::unavailable) {
       unavailable_ = std::make_unique<Error>(log.last_error());
     } else if (unavailable_ != nullptr) {
@@ -127,6 +131,8 @@ class RecordReader {
     }
     return result;
   }
+
+  [[nodiscard]] bool is_waiting() const { return pending_ || unavailable_ != nullptr; }
 
   void pass_over(log::ReadOutcome why, Offset to) {
     auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
@@ -229,6 +235,7 @@ class RecordReader {
   std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: not known
   Offset in_batch_offset_;
   std::unique_ptr<const Error> unavailable_;
+  bool pending_ = false;
   WalkLoss loss_;
   std::vector<OffsetRange> damage_;
 };

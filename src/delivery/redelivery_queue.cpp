@@ -39,7 +39,7 @@ void RedeliveryQueue::give_up_before(Offset first) {
   count();
 }
 
-std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log, std::uint64_t records_max,
+std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::BatchLog& log, std::uint64_t records_max,
                                                                   std::uint64_t message_bytes_max,
                                                                   CodecSet codecs) {
   if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::Log& log,
     walk_.move_to(front.range.begin);
     const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
     // Messages that the walk skipped no longer exist: they are removed from the queue.
-    const bool waits = !slice && walk_.unavailable() != nullptr;
+    const bool waits = !slice && (walk_.unavailable() != nullptr || walk_.pending());
     const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
     ready_.cut({front.range.begin, passed});
     count();

@@ -35,7 +35,7 @@ class Subscriber {
     std::uint64_t bytes = 0;
     bool more = false;
   };
-  Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now) {
+  Handed pump(log::BatchLog& log, std::size_t bytes_max, SteadyTime now) {
     Handed handed;
     if (outlet_ == nullptr) return handed;
     if (read_again_ <= now) hand_out(log, bytes_max, now, handed);
@@ -72,7 +72,7 @@ class Subscriber {
   }
 
  private:
-  void hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+  void hand_out(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
     handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
       if (!outlet_->offer(offset, payload)) return false;
       ++handed.messages;

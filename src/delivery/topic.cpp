@@ -22,9 +22,10 @@ constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
 
-Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since,
              const GroupLimits& group_limits, RangeBudget* budget)
-    : owned_log_(std::move(log)),
+    : log_(&log),
+      log_hot_part_(log_->hot_part()),
       direct_(definition.settings.broker_type == BrokerType::direct),
       furthest_(log_->next_offset()),
       groups_(*log_, direct_, group_limits, budget),
@@ -49,7 +50,8 @@ std::size_t Topic::batch_bytes_target() const {
 
 void Topic::fetch_ahead_for_input(unsigned step) const {
   if (step == 0) {
-    fetch_ahead(log_, 320);
+    fetch_ahead(log_);
+    fetch_ahead(log_hot_part_, 320);
   } else {
     log_->fetch_ahead_for_append(step - 1);
   }

@@ -36,20 +36,17 @@ struct OfferedBatch {
 
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
 /// log drop finished messages. docs/design.md, "Semantics", gives the rules.
-/// Owns the log, the groups and the subscribers. TopicRuntime owns it and calls it.
+/// Owns the groups and the subscribers. TopicRuntime owns it and calls it.
 /// Thread: the reactor's. Has no sockets and no clock, and starts no threads.
 class Topic {
  public:
-  /// `budget` is the one that ConsumerGroups documents.
-  Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+  /// `budget` is the one that ConsumerGroups documents. Lifetime: `log` and `budget` outlive the topic.
+  Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since,
         const GroupLimits& group_limits = {}, RangeBudget* budget = nullptr);
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
-  [[nodiscard]] log::Log& log() { return *log_; }
-  /// Returns the log, for a caller that keeps it longer than the topic. Requires: the topic is destroyed
-  /// next.
-  [[nodiscard]] std::unique_ptr<log::Log> release_log() { return std::move(owned_log_); }
-  [[nodiscard]] const log::Log& log() const { return *log_; }
+  [[nodiscard]] log::BatchLog& log() { return *log_; }
+  [[nodiscard]] const log::BatchLog& log() const { return *log_; }
 
   // Producers.
 
@@ -146,8 +143,8 @@ class Topic {
 
   // A publish, a delivery and an acknowledgement use these, up to the first part of groups_: hot_end()
   // depends on this order.
-  std::unique_ptr<log::Log> owned_log_;
-  log::Log* const log_ = owned_log_.get();
+  log::BatchLog* const log_;
+  const void* const log_hot_part_;
   const bool direct_;
   bool producers_held_ = false;
   bool held_by_disk_ = false;

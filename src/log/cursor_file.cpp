@@ -95,6 +95,12 @@ std::vector<NamedCursor> take_cursors(const SlotBytes& slot) {
 
 }  // namespace
 
+std::optional<Offset> offset_of_cursor(const std::vector<NamedCursor>& cursors, std::string_view name) {
+  const auto found = std::ranges::find(cursors, name, &NamedCursor::name);
+  if (found == cursors.end()) return std::nullopt;
+  return found->offset;
+}
+
 bool NamedCursor::cut_at(Offset end) {
   const NamedCursor before = *this;
   offset = std::min(offset, end);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "log/slot_file.hpp"
@@ -24,6 +25,10 @@ struct NamedCursor {
   bool cut_at(Offset end);
   friend bool operator==(const NamedCursor&, const NamedCursor&) = default;
 };
+
+/// Returns the offset of the cursor with this name, or nothing if there is none.
+[[nodiscard]] std::optional<Offset> offset_of_cursor(const std::vector<NamedCursor>& cursors,
+                                                     std::string_view name);
 
 /// Cursors in their stored form. One thread can encode them for another one that writes them.
 struct EncodedCursors {

@@ -1,5 +1,5 @@
-/// The interface of a log: a topic's ordered batches, in memory or in files. Layer: log. Implementations:
-/// RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
+/// The interfaces of a log: a topic's ordered batches, in memory or in files. Layer: log. Implementations of
+/// Log: RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,9 @@ enum class ReadOutcome {
   /// The bytes may be sound but cannot be read now: a file cannot be opened or mapped, or the disk reports an
   /// error. `last_error()` says why. The caller must not skip any message: it reads again later.
   unavailable,
+  /// The bytes are sound and on their way, for example from another machine. The log reports when they can be
+  /// read. The caller must not skip any message. No log of this folder returns this; a TopicStore may.
+  pending,
 };
 
 struct ReadResult {
@@ -74,14 +77,14 @@ class DiskJob {
   virtual void finish() = 0;
 };
 
-/// One topic's log. It stores whole batches: an append either succeeds entirely or leaves no trace. Thread:
-/// one at a time, except that DiskJob::run may run elsewhere.
-class Log {
+/// The batches of a log: appending, reading and dropping them. It stores whole batches: an append either
+/// succeeds entirely or leaves no trace. Thread: one at a time.
+class BatchLog {
  public:
-  Log() = default;
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-  virtual ~Log() = default;
+  BatchLog() = default;
+  BatchLog(const BatchLog&) = delete;
+  BatchLog& operator=(const BatchLog&) = delete;
+  virtual ~BatchLog() = default;
 
   /// Appends the batch as the next records. Stamps base offset, append time, segment epoch and the header
   /// checksum into it in place. After `appended` the batch can be read, and in a durable log it survives the
@@ -92,6 +95,9 @@ class Log {
   /// The content stays until an append or a call of `maintain`; after make_room the log may offer the same
   /// memory again. Returns an empty span if there is no such memory.
   virtual std::span<std::byte> place_for_next(std::size_t /*bytes*/) { return {}; }
+  /// Returns the object that an append uses first. A caller that knows it can prefetch it without reading this
+  /// object.
+  [[nodiscard]] virtual const void* hot_part() const { return this; }
   /// Prefetches memory that the next append needs into the processor's caches (group prefetching). Call it
   /// with step 0, 1, …: each step follows the addresses that the step before has loaded. Never waits.
   virtual void fetch_ahead_for_append(unsigned /*step*/) const {}
@@ -139,6 +145,14 @@ class Log {
   /// `limit`. Returns true if it fits now. first_offset() shows how much was dropped.
   virtual bool make_room(std::size_t bytes, Offset limit) = 0;
 
+  /// Returns the error behind the last `failed`, `no_space`, `damaged` or `unavailable`.
+  [[nodiscard]] virtual const Error& last_error() const = 0;
+};
+
+/// A log with its upkeep: retention, disk jobs and syncs, which its owner calls for. Thread: one at a time,
+/// except that DiskJob::run may run elsewhere.
+class Log : public BatchLog {
+ public:
   /// Applies retention and other time-dependent work (write-behind, freeing idle memory). Cheap if nothing is
   /// due. Called about every 100 ms while the topic is in use.
   virtual void maintain(Timestamp now) = 0;
@@ -164,9 +178,6 @@ class Log {
   /// Flushes for a clean stop: if nothing is appended afterwards, the next open need not search for the last
   /// batch. An append after `close` is possible and costs one additional sync.
   virtual Result<void> close() { return flush(); }
-
-  /// Returns the error behind the last `failed`, `no_space`, `damaged` or `unavailable`.
-  [[nodiscard]] virtual const Error& last_error() const = 0;
 };
 
 }  // namespace lightq::log

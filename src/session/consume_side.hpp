@@ -26,7 +26,7 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void on_channel_frame(const session::FrameHeader& header, ByteView body);
 
   /// Returns true if a channel or a read waits for space to send.
-  [[nodiscard]] bool wants_room() const { return room_wanted_ || !reads_.is_empty(); }
+  [[nodiscard]] bool wants_room() const { return room_wanted_ || reads_.wants_room(); }
   /// Continues the channels and reads that waited for space.
   void go_on();
   /// Stops delivery on a channel that is being closed.

@@ -37,7 +37,7 @@ void ReadQueue::add(const TopicRuntime& topic, const session::Read& asked, std::
 
 void ReadQueue::go_on() {
   std::uint64_t bytes = 0;
-  while (!jobs_.empty() && port_.has_room()) {
+  while (wants_room() && port_.has_room()) {
     if (bytes >= turn_bytes) return port_.work_soon();
     if (!port_.has_turn()) return;
     const std::uint64_t work_from = TurnWork::bytes();
@@ -47,6 +47,10 @@ void ReadQueue::go_on() {
 }
 
 void ReadQueue::end_unpermitted() {
+  if (waits_for_) {  // the first read may end; if not, it asks again
+    stop_waiting();
+    port_.work_soon();
+  }
   std::erase_if(jobs_, [this](const Job& job) {
     TopicRuntime* const topic = port_.find_topic(job.topic);
     if (topic == nullptr) return false;
@@ -65,6 +69,11 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   const Offset end = std::min(job.end, topic->next_offset());
   if (from >= end || (job.begun && job.bytes_left == 0)) return answer(job, from);
   const auto slice = topic->read_slice(job.walk, end, job.bytes_left, port_.client_codecs());
+  if (!slice && job.walk.pending()) {
+    topic->await_readable(*this);
+    waits_for_ = job.topic;
+    return false;
+  }
   if (!slice && !job.begun && job.walk.unavailable() != nullptr)
     return fail(job, session::Code::io_error, "the messages cannot be read now; ask again");
   if (!slice) return answer(job, job.walk.offset());
@@ -83,6 +92,17 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   job.bytes_left -= std::min(job.bytes_left, wanted.message_bytes());
   bytes += wanted.stored_bytes();
   return false;
+}
+
+void ReadQueue::readable() {
+  waits_for_.reset();
+  port_.work_soon();
+}
+
+void ReadQueue::stop_waiting() {
+  if (!waits_for_) return;
+  if (TopicRuntime* const topic = port_.find_topic(*waits_for_)) topic->forget_readable(*this);
+  waits_for_.reset();
 }
 
 bool ReadQueue::answer(const Job& job, Offset next) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/session_consuming.hpp>
@@ -23,21 +24,30 @@ struct ReadLimits {
 /// Answers reads one after the other, in the order of the requests, as fast as the client accepts messages.
 /// docs/session.md, "read".
 /// ConsumeSide owns it. Thread: the reactor's.
-class ReadQueue {
+class ReadQueue final : private ReadWaiter {
  public:
   /// Lifetime: `port` outlives it.
   explicit ReadQueue(SessionPort& port, const ReadLimits& read_limits = {})
       : port_(port), limits_(read_limits) {}
+  ReadQueue(const ReadQueue&) = delete;
+  ReadQueue& operator=(const ReadQueue&) = delete;
+  ~ReadQueue() override { stop_waiting(); }
 
   [[nodiscard]] bool is_full() const { return jobs_.size() >= limits_.waiting_max; }
   [[nodiscard]] bool is_empty() const { return jobs_.empty(); }
+  /// Returns true if space lets the queue send more. Otherwise it has nothing to send, or waits for messages that
+  /// the store does not have yet.
+  [[nodiscard]] bool wants_room() const { return !jobs_.empty() && !waits_for_; }
   /// Adds a read, which begins at the next `go_on`. Requires: the queue is not full.
   void add(const TopicRuntime& topic, const session::Read& asked, std::uint32_t request);
   /// Sends as much as there is space for, in bounded amounts. Call it again when there is space.
   void go_on();
   /// Answers and removes reads of topics that the session may no longer consume.
   void end_unpermitted();
-  void drop_all() { jobs_.clear(); }
+  void drop_all() {
+    stop_waiting();
+    jobs_.clear();
+  }
 
  private:
   struct Job {
@@ -49,6 +59,8 @@ class ReadQueue {
     std::uint64_t lost_told = 0;
     bool begun = false;  // a message has been sent
   };
+  void readable() override;
+  void stop_waiting();
   bool step(Job& job, std::uint64_t& bytes);
   bool answer(const Job& job, Offset next);
   bool fail(const Job& job, session::Code code, const char* why);
@@ -56,6 +68,7 @@ class ReadQueue {
   SessionPort& port_;
   const ReadLimits limits_;
   std::deque<Job> jobs_;
+  std::optional<TopicId> waits_for_;  // the topic whose messages for the first read are pending
 };
 
 }  // namespace lightq::broker

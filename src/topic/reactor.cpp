@@ -83,9 +83,9 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   topics_.erase(found);
   topic->begin_stop(session::Code::topic_deleted);
   topic->endpoints().close_all(true);
-  topic->bequeath([this, done = std::move(done)](std::unique_ptr<TopicStorage> storage) mutable {
+  topic->bequeath([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
     --removals_out_;
-    submit_removal(std::make_unique<TopicRemovalJob>(std::move(storage)), std::move(done));
+    submit_removal(std::make_unique<StoreRemovalJob>(std::move(store)), std::move(done));
   });
   bury_when_idle(std::move(topic), [this] { ++removals_out_; });
 }

@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint64_t ticks_per_second = 10;
 // The topic's own user as the owner of cursors, and in the producers' file.
 constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;
-constexpr std::int64_t write_again_interval_us = 1'000'000;
 // Long enough for a ring to notice that it is idle and to release its memory.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
@@ -28,34 +27,33 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinit
                            TopicStorage storage)
     : context_(context),
       ticker_(ticker),
-      held_storage_{std::make_unique<TopicStorage>(std::move(storage)), {}},
-      topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups,
-             &context.ranges),
+      held_store_(storage.take_store(context.disk, context.loop)),
+      known_producers_(std::move(storage.producers)),
+      topic_(std::move(definition), store(), context.now(), context.settings.groups, &context.ranges),
       endpoints_(context, topic_, *this, *this),
-      producers_(*storage_.producers, context.now),
-      consumers_(topic_, storage_.keeps_cursors(), context_.settings.limits_reached),
+      producers_(*known_producers_, context.now),
+      consumers_(topic_, store().is_durable(), context_.settings.limits_reached),
       batch_bytes_target_(topic_.batch_bytes_target()),
-      last_active_(context.now()) {
-  restore_groups();
+      last_active_(context.now()),
+      saved_cursors_(storage.stored),
+      cursors_kept_(storage.was_closed()),
+      purged_(storage.stored_cursor(purged_cursor_name)),
+      found_cursors_(std::move(storage.stored)),
+      lives_(std::move(storage.lives)) {
+  store().report_to(*this);
+  topic_.groups().restore(found_cursors_);
   hurry_producers();
-}
-
-void TopicRuntime::restore_groups() {
-  topic_.groups().restore(storage_.stored);
-  purged_ = storage_.stored_cursor(purged_cursor_name);
-  saved_cursors_ = storage_.stored;
-  cursors_kept_ = storage_.was_closed();
 }
 
 TopicRuntime::~TopicRuntime() {
   context_.loop.cancel_soon(*this);
   context_.loop.cancel(retention_timer_);
   context_.loop.cancel(group_timer_);
-  storage_.log = topic_.release_log();  // is destroyed last
 }
 
 Result<void> TopicRuntime::reopen(const EndpointRecord& record) {
-  return endpoints_.reopen(record, storage_.stored_cursor(EndpointSet::subscriber_cursor_name(record.id)));
+  return endpoints_.reopen(
+      record, log::offset_of_cursor(found_cursors_, EndpointSet::subscriber_cursor_name(record.id)));
 }
 
 protocol::TopicStats TopicRuntime::stats() {
@@ -100,7 +98,7 @@ TopicConsumers::Refusal TopicRuntime::open_consumer(const session::ConsumeOpen& 
   if (stopping_) return {session::Code::shutting_down};
   const auto former = topic_.groups().owner_of(asked.group);
   if (former && is_gone(*former)) topic_.groups().disown(asked.group);
-  const auto refusal = consumers_.open(asked, consumer, storage_.lives, user, owner_for(user));
+  const auto refusal = consumers_.open(asked, consumer, lives_, user, owner_for(user));
   if (refusal.code == session::Code::ok) session_consumers_changed();
   return refusal;
 }
@@ -162,7 +160,7 @@ std::optional<BatchSlice> TopicRuntime::read_slice(RecordReader& walk, Offset en
 PublishOutcome TopicRuntime::store(const OfferedBatch& batch, const Sequences& sequences) {
   last_active_ = context_.call_clock.now();
   const auto outcome = topic_.publish(batch, last_active_);
-  if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, last_active_);
+  if (outcome == PublishOutcome::accepted) known_producers_->stored(sequences, last_active_);
   return report(outcome, batch.bytes.size());
 }
 
@@ -175,10 +173,10 @@ void TopicRuntime::fetch_ahead_hot() const {
 
 void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
   if (step == 0) {
-    fetch_ahead(storage_.producers.get());
+    fetch_ahead(known_producers_.get());
     consumers_.fetch_ahead_first();
   }
-  if (step == 1) storage_.producers->fetch_ahead_newest();
+  if (step == 1) known_producers_->fetch_ahead_newest();
   topic_.fetch_ahead_for_input(step);
 }
 
@@ -195,10 +193,10 @@ std::uint64_t TopicRuntime::batch_bytes_max() const {
   return most;
 }
 
-/// Called after each append. Logs when writing begins to fail and when it works again. Counts the bytes that
+/// Called after each append. Logs when appends begin to fail and when they work again. Counts the bytes that
 /// a start has to read to know the producers.
 PublishOutcome TopicRuntime::report(PublishOutcome outcome, std::uint64_t bytes) {
-  if (outcome == PublishOutcome::accepted) storage_.producers->appended(bytes);
+  if (outcome == PublishOutcome::accepted) known_producers_->appended(bytes);
   if (outcome != PublishOutcome::accepted && topic_.held_by_disk() && !std::exchange(warned_of_disk_, true)) {
     const char* what = outcome == PublishOutcome::held ? "producers are held back" : "messages are rejected";
     context_.sink.error("topic " + definition().name.text() + ": " + what +
@@ -237,6 +235,7 @@ void TopicRuntime::begin_stop(session::Code why) {
                  why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
   consumers_.end(why,
                  why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
+  call_read_waiters();
   endpoints_.stop_accepting();
 }
 
@@ -251,10 +250,10 @@ void TopicRuntime::published() {
   const auto pumped = consumers_.pump(context_.loop.call_time());
   if (pumped.more) context_.loop.call_soon(*this);
   if (std::exchange(resume_soon_, false) || pumped.progress) resume_held();
-  if (storage_.write_behind != nullptr) maintain(last_active_);
+  if (store().write_behind(last_active_)) context_.loop.call_soon(*this);
   hurry_producers();
   save_producers(last_active_);
-  start_disk_job(last_active_);
+  start_work(last_active_);
   if (cursors_awaited()) save_cursors(last_active_);
   arm_group_timer();
   want_ticks();
@@ -281,63 +280,24 @@ void TopicRuntime::want_ticks() {
 bool TopicRuntime::tick() {
   if (stopping_) return ticking_ = false;
   const Timestamp now = context_.now();
-  maintain(now);
+  if (store().maintain(now)) context_.loop.call_soon(*this);
   resume_held();
   if (held_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
   hurry_producers();
   try_purges_again();
   save_producers(now);
-  start_disk_job(now);
+  start_work(now);
   save_cursors(now);
   report_losses(now);
   report_unavailable();
-  ticking_ = held_ || !purges_again_.empty() || storage_.producers->wants_save() || jobs_out_ > 0 ||
-             unsaved() || topic_.log().wants_disk_work() ||
+  ticking_ = held_ || !purges_again_.empty() || known_producers_->wants_save() || cursors_failed_ ||
+             store().wants_work() ||
              !log::has_passed(last_active_, ticks_after_activity_us, now);
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();
   }
   return ticking_;
-}
-
-void TopicRuntime::maintain(Timestamp now) {
-  if (storage_.write_behind == nullptr) return topic_.log().maintain(now);
-  if (writing_behind_fails_ && now < write_again_ && write_again_.us - now.us <= write_again_interval_us)
-    return;
-  const Offset written_before = storage_.write_behind->written_offset();
-  topic_.log().maintain(now);
-  look_after_writing_behind(written_before, now);
-  // Write-behind writes one piece a turn, so that other topics get their turns.
-  if (storage_.write_behind->more_to_write()) context_.loop.call_soon(*this);
-}
-
-/// Detects that write-behind has written nothing for a second although messages wait. Then it logs an error
-/// and lets the disk be tried only once a second, because an attempt that fails may be slow.
-void TopicRuntime::look_after_writing_behind(Offset written_before, Timestamp now) {
-  const Offset written = storage_.write_behind->written_offset();
-  const bool all_written = written == topic_.log().next_offset();
-  const std::string where = "topic " + definition().name.text() + ": ";
-  if (all_written || written != written_before) {
-    behind_since_ = all_written ? Timestamp{} : now;
-    if (std::exchange(writing_behind_fails_, false))
-      context_.sink.info(where + "it is written to the disk again");
-    return;
-  }
-  if (behind_since_ == Timestamp{} || now < behind_since_) behind_since_ = now;
-  if (now.us - behind_since_.us < write_again_interval_us) return;
-  write_again_ = {now.us + write_again_interval_us};
-  if (std::exchange(writing_behind_fails_, true)) return;
-  context_.sink.error(
-      where + "its messages stay in memory, the disk cannot be written: " + topic_.log().last_error().text());
-}
-
-/// Returns true if something waits to be written: a queue_file topic's messages in memory, or cursors that
-/// could not be saved.
-bool TopicRuntime::unsaved() const {
-  const bool behind = storage_.write_behind != nullptr &&
-                      storage_.write_behind->written_offset() < topic_.log().next_offset();
-  return behind || cursors_failed_;
 }
 
 /// Sets a timer for a tick, so that old messages are removed even if nothing else happens.
@@ -349,81 +309,72 @@ void TopicRuntime::arm_retention() {
   retention_timer_ = context_.loop.at(EventLoop::Clock::now() + wait, [this] { want_ticks(); });
 }
 
-void TopicRuntime::durable_moved() {
+void TopicRuntime::start_work(Timestamp now) {
+  const bool for_producers = known_producers_->wants_flush(LogEnds::of(store()));
+  if (std::exchange(flush_wanted_, false) || for_producers) store().request_flush();
+  store().start_work(now);
+}
+
+void TopicRuntime::on_durable() {
+  if (stopping_) return;
   const Offset durable = durable_offset();
-  if (durable == durable_known_ || stopping_) return;
-  durable_known_ = durable;
-  producers_.durable_moved();
+  if (std::exchange(durable_known_, durable) != durable) producers_.durable_moved();
+  const Timestamp now = context_.now();
+  save_producers(now);  // a snapshot may have waited until the log was durable
+  start_work(now);      // for a flush that was requested meanwhile
 }
 
-void TopicRuntime::start_disk_job(Timestamp now) {
-  if (log_job_out_) return;
-  const bool for_producers = storage_.producers->wants_flush(LogEnds::of(topic_.log()));
-  if (std::exchange(flush_wanted_, false) || for_producers) topic_.log().request_flush();
-  auto job = topic_.log().take_disk_job(now);
-  if (job == nullptr) return;
-  log_job_out_ = true;
-  submit(std::move(job));
+void TopicRuntime::on_saved(StoredState what, const Result<void>& result) {
+  what == StoredState::consumers ? cursors_saved(result) : producers_saved(result);
+  if (stopping_) return;
+  const Timestamp now = context_.now();
+  save_producers(now);
+  start_work(now);
 }
 
-void TopicRuntime::submit(std::unique_ptr<log::DiskJob> job) {
-  ++jobs_out_;
-  context_.disk.submit(std::move(job), [this, &loop = context_.loop](std::unique_ptr<log::DiskJob> ran) {
-    // A shared_ptr only because a std::function must be copyable.
-    std::shared_ptr<log::DiskJob> shared = std::move(ran);
-    loop.post_answer([this, shared] { job_done(*shared); });
-  });
+void TopicRuntime::on_readable() {
+  call_read_waiters();
+  want_pump();
 }
 
-void TopicRuntime::job_done(log::DiskJob& job) {
-  job.finish();
-  --jobs_out_;
-  if (const auto* const cursors = dynamic_cast<CursorSaveJob*>(&job); cursors != nullptr) {
-    cursors_saved(cursors->result());
-  } else if (const auto* const producers = dynamic_cast<ProducerSaveJob*>(&job); producers != nullptr) {
-    producers_saved(producers->result());
-  } else {
-    log_job_out_ = false;
-    durable_moved();
-  }
-  if (!stopping_) {
-    const Timestamp now = context_.now();
-    save_producers(now);  // a snapshot may have waited until the log was durable
-    start_disk_job(now);  // for a flush that was requested meanwhile
-  }
-  if (jobs_out_ > 0) return;
-  if (when_idle_) when_idle_();
+void TopicRuntime::call_read_waiters() {
+  for (ReadWaiter* const waiter : std::exchange(read_waiters_, {})) waiter->readable();
 }
 
-/// On a full disk, deletes files that are only kept for recycling, so that the next save finds space.
-void TopicRuntime::make_way(const Result<void>& saved) {
-  const bool lacks_space = !saved && saved.error().code == ErrorCode::no_space;
-  if (lacks_space && storage_.segments != nullptr) storage_.segments->free_disk();
+/// Logs when writing begins to fail and when it works again.
+void TopicRuntime::on_health() {
+  const std::string where = "topic " + definition().name.text() + ": ";
+  const Error* const fault = store().write_fault();
+  if (fault == nullptr) return context_.sink.info(where + "it is written to the disk again");
+  context_.sink.error(where + "its messages stay in memory, the disk cannot be written: " + fault->text());
+}
+
+void TopicRuntime::await_readable(ReadWaiter& waiter) {
+  if (std::ranges::find(read_waiters_, &waiter) == read_waiters_.end()) read_waiters_.push_back(&waiter);
 }
 
 void TopicRuntime::save_producers(Timestamp now) {
   admit_producers();
-  auto snapshot = storage_.producers->take_save(LogEnds::of(topic_.log()), now);
-  if (snapshot) submit(storage_.save_producers(std::move(*snapshot)));
+  auto snapshot = known_producers_->take_save(LogEnds::of(store()), now);
+  if (snapshot) store().save_producers(std::move(snapshot->slot));
 }
 
 /// Admits producers after their ids are saved. If the disk fails, ends the producers that wait to be
 /// admitted, or for their batches to become durable.
 void TopicRuntime::admit_producers() {
-  const bool sync_failed = storage_.segments != nullptr && storage_.segments->poisoned();
-  if (sync_failed) {
+  const Error* const sync_fault = store().sync_fault();
+  if (sync_fault != nullptr) {
     if (!std::exchange(told_of_failed_sync_, true))
-      context_.sink.error("topic " + definition().name.text() + ": " +
-                          storage_.segments->sync_error().text());
+      context_.sink.error("topic " + definition().name.text() + ": " + sync_fault->text());
     producers_.end_needing_durable(session::Code::io_error,
                                    "the disk has failed: nothing more becomes durable");
   }
   producers_.admit_settled();
-  if (sync_failed) {
+  if (sync_fault != nullptr) {
     producers_.end_waiting(session::Code::io_error, "the disk has failed: nothing more becomes durable");
-    end_purges(storage_.segments->sync_error());
-  } else if (writing_behind_fails_) {
-    end_waiting_producers(topic_.log().last_error());
+    end_purges(*sync_fault);
+  } else if (const Error* const write_fault = store().write_fault()) {
+    end_waiting_producers(*write_fault);
   }
 }
 
@@ -435,8 +386,7 @@ void TopicRuntime::end_waiting_producers(const Error& error) {
 }
 
 void TopicRuntime::producers_saved(const Result<void>& result) {
-  make_way(result);
-  storage_.producers->saved(result.ok());
+  known_producers_->saved(result.ok());
   producers_lack_space_ = !result && result.error().code == ErrorCode::no_space;
   hurry_producers();  // files that waited for the save may be deleted
   if (!stopping_) want_ticks();
@@ -451,21 +401,15 @@ void TopicRuntime::producers_saved(const Result<void>& result) {
 /// disk.
 void TopicRuntime::flush_for_stop() {
   const std::string where = "topic " + definition().name.text() + ": ";
-  auto flushed = topic_.log().flush();
-  if (auto last = storage_.producers->take_last_save(LogEnds::of(topic_.log()))) {
-    const auto job = storage_.save_producers(std::move(*last));
-    job->run();
-    producers_saved(job->result());
-  }
+  auto flushed = store().flush();
+  if (auto last = known_producers_->take_last_save(LogEnds::of(store())))
+    producers_saved(store().save_producers_now(std::move(last->slot)));
   auto current = cursors(std::numeric_limits<std::size_t>::max());
   Result<void> kept;
-  if (storage_.keeps_cursors() && (!cursors_kept_ || current != saved_cursors_)) {
-    const auto job = storage_.save_cursors(current);
-    job->run();
-    kept = job->result();
-  }
+  if (store().is_durable() && (!cursors_kept_ || current != saved_cursors_))
+    kept = store().save_consumers_now(current);
   if (!kept) context_.sink.error(where + "its cursors: " + kept.error().text());
-  if (flushed && kept) flushed = topic_.log().close();
+  if (flushed && kept) flushed = store().close();
   if (!flushed) context_.sink.error(where + "flush: " + flushed.error().text());
 }
 

@@ -14,6 +14,7 @@
 #include "delivery/session_consumer.hpp"
 #include "delivery/topic.hpp"
 #include "plain/endpoint_set.hpp"
+#include "store/removal_job.hpp"
 #include "topic/save_waiters.hpp"
 #include "topic/topic_consumers.hpp"
 #include "topic/topic_producers.hpp"
@@ -21,12 +22,20 @@
 
 namespace lightq::broker {
 
-/// Runs a topic: owns its storage, delivery state and endpoints, and connects them. A message's path: inlet
+/// Waits until messages that a read has reported as pending can be read. Thread: the reactor's.
+class ReadWaiter {
+ public:
+  virtual ~ReadWaiter() = default;
+  virtual void readable() = 0;
+};
+
+/// Runs a topic: owns its store, delivery state and endpoints, and connects them. A message's path: inlet
 /// (PlainProducerConnection) → publish → log → pump → outlet (PlainConsumerConnection). Thread: the
 /// reactor's.
 class TopicRuntime final : public EventLoop::Source,
                            private PlainProducerHost,
-                           private EndpointSet::Listener {
+                           private EndpointSet::Listener,
+                           private StoreEvents {
  public:
   /// Calls `tick` about every 100 ms for each topic that asked for it.
   class Ticker {
@@ -117,6 +126,10 @@ class TopicRuntime final : public EventLoop::Source,
   /// range or of the log, or if walk.unavailable(). walk.loss() counts the records that were skipped.
   std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
+  /// Calls `waiter` once when messages that were pending can be read. Lifetime: `waiter` calls forget_readable
+  /// before it ends.
+  void await_readable(ReadWaiter& waiter);
+  void forget_readable(ReadWaiter& waiter) { std::erase(read_waiters_, &waiter); }
 
   /// Prefetches the parts of this object that a publish, a delivery or an acknowledgement uses.
   void fetch_ahead_hot() const;
@@ -143,11 +156,11 @@ class TopicRuntime final : public EventLoop::Source,
   void await_durable(SessionProducer& producer) { producers_.await_durable(producer); }
   [[nodiscard]] bool held_by_disk() const { return topic_.held_by_disk(); }
   /// Returns true if messages in the log survive the broker's end.
-  [[nodiscard]] bool is_durable() const { return storage_.segments != nullptr; }
+  [[nodiscard]] bool is_durable() const { return store().is_durable(); }
   [[nodiscard]] Offset next_offset() const { return topic_.log().next_offset(); }
   [[nodiscard]] Offset durable_offset() const { return topic_.log().durable_offset(); }
   /// Returns the log's incarnation. Offsets of another incarnation have no meaning here.
-  [[nodiscard]] std::uint64_t incarnation() const { return storage_.lives.incarnation(); }
+  [[nodiscard]] std::uint64_t incarnation() const { return lives_.incarnation(); }
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
   }
@@ -168,12 +181,12 @@ class TopicRuntime final : public EventLoop::Source,
   void flush_for_stop();
 
   /// Returns true if no disk job is running or waiting: the topic may be destroyed.
-  [[nodiscard]] bool idle_on_disk() const { return jobs_out_ == 0; }
+  [[nodiscard]] bool idle_on_disk() const { return store().is_idle(); }
   /// Sets a function that is called when idle_on_disk becomes true: for a topic that only waits to be
   /// destroyed.
-  void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
-  /// Sets `heir`, which receives the topic's storage at the end of the destructor, to delete the files.
-  void bequeath(StorageHolder::Heir heir) { held_storage_.heir = std::move(heir); }
+  void when_idle_on_disk(std::function<void()> call) { store().when_idle(std::move(call)); }
+  /// Sets `heir`, which receives the topic's store at the end of the destructor, to delete the files.
+  void bequeath(StoreHolder::Heir heir) { held_store_.heir = std::move(heir); }
 
  private:
   /// A purge that drops its messages once the saved producers do not depend on them.
@@ -197,21 +210,25 @@ class TopicRuntime final : public EventLoop::Source,
   // EndpointSet::Listener
   void consumers_changed() override;
   void consumers_writable() override { pump(); }
+  // StoreEvents
+  void on_durable() override;
+  void on_readable() override;
+  void on_saved(StoredState what, const Result<void>& result) override;
+  void on_health() override;
+
+  [[nodiscard]] TopicStore& store() { return *held_store_.store; }
+  [[nodiscard]] const TopicStore& store() const { return *held_store_.store; }
 
   PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
-  void restore_groups();
   void session_consumers_changed();
   void want_pump();
   void pump();
   void arm_group_timer();
   void resume_held();
-  void maintain(Timestamp now);
-  void look_after_writing_behind(Offset written_before, Timestamp now);
+  void call_read_waiters();
   void want_ticks();
-  [[nodiscard]] bool unsaved() const;
   void arm_retention();
-  void start_disk_job(Timestamp now);
-  void durable_moved();
+  void start_work(Timestamp now);
   void save_cursors(Timestamp now);
   void save_producers(Timestamp now);
   void admit_producers();
@@ -228,10 +245,7 @@ class TopicRuntime final : public EventLoop::Source,
   void try_purges_again();
   void end_commands(session::Code why);
   void cursors_saved(const Result<void>& result);
-  void make_way(const Result<void>& saved);
   void producers_saved(const Result<void>& result);
-  void submit(std::unique_ptr<log::DiskJob> job);
-  void job_done(log::DiskJob& job);
   void report_losses(Timestamp now);
   void report_unavailable();
   [[nodiscard]] std::vector<log::NamedCursor> cursors(std::size_t ranges_max) const;
@@ -243,8 +257,8 @@ class TopicRuntime final : public EventLoop::Source,
   // members behind it, and the fields from stopping_ up to purged_. fetch_ahead_hot() depends on this order.
   ReactorContext& context_;
   Ticker& ticker_;
-  StorageHolder held_storage_;
-  TopicStorage& storage_ = *held_storage_.storage;
+  StoreHolder held_store_;
+  std::unique_ptr<DurableProducers> known_producers_;
   Topic topic_;
   EndpointSet endpoints_;
   TopicProducers producers_;
@@ -255,11 +269,7 @@ class TopicRuntime final : public EventLoop::Source,
   bool resume_soon_ = false;  // the next pump resumes producers that wait for space
   bool warned_of_disk_ = false;
   bool warned_of_unavailable_ = false;
-  bool writing_behind_fails_ = false;
-  Timestamp behind_since_;  // of a queue_file topic: since when nothing was written; 0: nothing waits
-  Timestamp write_again_;   // while writing_behind_fails_: the next attempt is not before
   bool ticking_ = false;
-  bool log_job_out_ = false;
   bool cursor_job_out_ = false;
   bool producers_failed_ = false;
   bool producers_lack_space_ = false;  // the last save of the producers found no space
@@ -273,8 +283,6 @@ class TopicRuntime final : public EventLoop::Source,
   EventLoop::TimerId retention_timer_ = 0;
   EventLoop::TimerId group_timer_ = 0;
   SteadyTime group_timer_at_ = never;
-  int jobs_out_ = 0;
-  std::function<void()> when_idle_;
   Timestamp last_active_;
   Timestamp cursors_saved_;
   std::int64_t saved_ranges_ = 0;                // the number of ranges in saved_cursors_
@@ -285,6 +293,9 @@ class TopicRuntime final : public EventLoop::Source,
   std::optional<Offset> purged_;  // the end of the last purge; saved in the cursors' file
   std::vector<PendingPurge> purges_;
   std::vector<PendingPurge> purges_again_;  // retried at the next tick: the disk was full
+  std::vector<log::NamedCursor> found_cursors_;  // by name, at the start
+  LogLives lives_;
+  std::vector<ReadWaiter*> read_waiters_;
   Timestamp losses_reported_;
   std::uint64_t damaged_reported_ = 0;
   std::uint64_t refused_reported_ = 0;

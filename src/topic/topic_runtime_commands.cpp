@@ -57,7 +57,7 @@ void TopicRuntime::purge_group(const std::string& group, const Answered& answere
 
 void TopicRuntime::answer_when_saved(std::uint64_t answer, const Answered& answered) {
   want_pump();
-  if (!storage_.keeps_cursors()) return answered(answer);
+  if (!store().is_durable()) return answered(answer);
   if (stopping_) return answered(stopping());
   cursor_waiters_.add([answer, answered](const Result<void>& saved) {
     if (!saved) return answered(saved.error());
@@ -70,12 +70,9 @@ void TopicRuntime::answer_when_saved(std::uint64_t answer, const Answered& answe
 /// the broker is killed before the files are gone.
 void TopicRuntime::purge(const Answered& answered) {
   if (stopping_) return answered(stopping());
-  log::Log& log = topic_.log();
-  if (const auto ended = log.end_segment(); !ended) return answered(ended.error());
-  if (storage_.write_behind != nullptr)  // end_segment has written all messages
-    look_after_writing_behind(storage_.write_behind->written_offset(), context_.now());
+  if (const auto ended = store().end_segment(); !ended) return answered(ended.error());
   const std::uint64_t messages = topic_.pass_over_all();
-  purges_.push_back({log.next_offset(), messages, storage_.producers->ask_for_save(), answered});
+  purges_.push_back({store().next_offset(), messages, known_producers_->ask_for_save(), answered});
   settle_purges();
   session_consumers_changed();
   want_ticks();
@@ -85,7 +82,7 @@ void TopicRuntime::purge(const Answered& answered) {
 void TopicRuntime::settle_purges() {
   std::vector<PendingPurge> settled;
   std::erase_if(purges_, [&](PendingPurge& purge) {
-    if (!storage_.producers->is_settled(purge.change)) return false;
+    if (!known_producers_->is_settled(purge.change)) return false;
     settled.push_back(std::move(purge));
     return true;
   });
@@ -100,7 +97,7 @@ void TopicRuntime::settle_purges() {
 }
 
 void TopicRuntime::drop_purged(Offset before) {
-  topic_.log().drop_before(before);
+  store().drop_before(before);
   session_consumers_changed();  // waiting producers have space now
   want_ticks();
 }
@@ -109,19 +106,18 @@ void TopicRuntime::drop_purged(Offset before) {
 /// depend on them. Otherwise the producers would be unknown after a kill. If many bytes wait, the producers
 /// are saved immediately. If they cannot be saved for lack of space, the files are deleted to free it.
 void TopicRuntime::hurry_producers() {
-  if (storage_.segments == nullptr) return;
-  log::SegmentLog& log = *storage_.segments;
-  DurableProducers& producers = *storage_.producers;
+  if (!store().is_durable()) return;
   constexpr Offset nothing{~std::uint64_t{0}};
-  log.keep_dropped_from(producers_lack_space_ ? nothing : producers.needed_from());
-  if (log.dropped_end() <= producers.needed_from()) {
+  store().keep_dropped_from(producers_lack_space_ ? nothing : known_producers_->needed_from());
+  const DroppedMessages dropped = store().dropped();
+  if (dropped.end <= known_producers_->needed_from()) {
     told_of_dropped_ = false;
     return;
   }
-  producers.want_past(log.dropped_end());
-  if (log.dropped_bytes() < hurry_from_bytes) return;
-  if (producers.is_settled(hurried_change_)) hurried_change_ = producers.ask_for_save();
-  if (log.dropped_bytes() <= log.dropped_bytes_max() || std::exchange(told_of_dropped_, true)) return;
+  known_producers_->want_past(dropped.end);
+  if (dropped.bytes < hurry_from_bytes) return;
+  if (known_producers_->is_settled(hurried_change_)) hurried_change_ = known_producers_->ask_for_save();
+  if (dropped.bytes <= dropped.bytes_max || std::exchange(told_of_dropped_, true)) return;
   context_.sink.error(
       "topic " + definition().name.text() +
       ": messages are dropped faster than its producers can be saved; after a crash of the broker "
@@ -149,7 +145,7 @@ void TopicRuntime::purge_again(PendingPurge purge, const Error& why) {
 void TopicRuntime::try_purges_again() {
   if (purges_again_.empty()) return;
   for (PendingPurge& purge : std::exchange(purges_again_, {})) {
-    purge.change = storage_.producers->ask_for_save();
+    purge.change = known_producers_->ask_for_save();
     purges_.push_back(std::move(purge));
   }
   settle_purges();

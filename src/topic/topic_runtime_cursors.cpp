@@ -21,7 +21,7 @@ std::vector<log::NamedCursor> TopicRuntime::cursors(std::size_t ranges_max) cons
   cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
                  std::make_move_iterator(of_groups.end()));
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
-  auto lives = storage_.lives.cursors();
+  auto lives = lives_.cursors();
   cursors.insert(cursors.end(), std::make_move_iterator(lives.begin()), std::make_move_iterator(lives.end()));
   std::ranges::sort(cursors, {}, &log::NamedCursor::name);
   return cursors;
@@ -30,7 +30,7 @@ std::vector<log::NamedCursor> TopicRuntime::cursors(std::size_t ranges_max) cons
 /// Saves the cursors at most once a second, or immediately if a command or consumer waits for it. After a
 /// save of many ranges it waits longer, so that saving takes a small part of this thread's time.
 void TopicRuntime::save_cursors(Timestamp now) {
-  if (!storage_.keeps_cursors() || cursor_job_out_) return;
+  if (!store().is_durable() || cursor_job_out_) return;
   const bool awaited = cursors_awaited();
   const bool saved_lately = cursors_saved_ <= now && now.us - cursors_saved_.us < cursor_save_interval_us;
   if (!awaited && saved_lately) return;
@@ -45,11 +45,10 @@ void TopicRuntime::save_cursors(Timestamp now) {
   cursor_job_out_ = true;
   topic_.groups().save_begun();
   cursor_waiters_.save_begun();
-  submit(storage_.save_cursors(saved_cursors_));
+  store().save_consumers(saved_cursors_);
 }
 
 void TopicRuntime::cursors_saved(const Result<void>& result) {
-  make_way(result);
   cursor_job_out_ = false;
   cursors_failed_ = !result.ok();
   cursors_kept_ = result.ok();

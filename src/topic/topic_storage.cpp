@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "log/ring_log.hpp"
 #include "log/segment_copy.hpp"
+#include "store/durable_store.hpp"
+#include "store/memory_store.hpp"
+#include "store/tiered_store.hpp"
 
 namespace lightq::broker {
 
@@ -58,20 +60,10 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   return options;
 }
 
-Result<void> remove_directory(const std::filesystem::path& directory) {
-  std::error_code failed;
-  std::filesystem::remove_all(directory, failed);
-  if (failed) return Error{ErrorCode::io_error, "cannot remove " + directory.string(), failed.value()};
-  return {};
-}
-
 }  // namespace
 
 std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
-  const auto found =
-      std::find_if(stored.begin(), stored.end(), [&](const auto& cursor) { return cursor.name == name; });
-  if (found == stored.end()) return std::nullopt;
-  return found->offset;
+  return log::offset_of_cursor(stored, name);
 }
 
 bool TopicStorage::was_closed() const {
@@ -79,27 +71,15 @@ bool TopicStorage::was_closed() const {
   return segments->recovery().closed_for_good || segments->recovery().segments == 0;
 }
 
-std::unique_ptr<CursorSaveJob> TopicStorage::save_cursors(const std::vector<log::NamedCursor>& cursors) {
-  return std::make_unique<CursorSaveJob>(*cursor_file, log::CursorFile::encode(cursors));
-}
-
-std::unique_ptr<ProducerSaveJob> TopicStorage::save_producers(EncodedProducers snapshot) {
-  return std::make_unique<ProducerSaveJob>(*producer_file, std::move(snapshot));
-}
-
-Result<void> TopicStorage::delete_files() {
-  if (segments == nullptr) return {};
-  if (auto destroyed = segments->destroy(); !destroyed) return destroyed;
-  return remove_directory(directory);
-}
-
-void DirectoryRemovalJob::run() {
-  result_ = remove_directory(directory_);
-}
-
-void TopicRemovalJob::run() {
-  result_ = storage_->delete_files();
-  storage_.reset();  // closes its files here
+std::unique_ptr<TopicStore> TopicStorage::take_store(DiskThread& disk, EventLoop& loop) {
+  const auto as = [this]<typename LogType>(LogType* /*type*/) {
+    return std::unique_ptr<LogType>(static_cast<LogType*>(log.release()));
+  };
+  if (segments == nullptr) return std::make_unique<MemoryStore>(as(static_cast<log::RingLog*>(nullptr)));
+  StateFiles files{directory.string(), std::move(cursor_file), std::move(*producer_file).take_slots()};
+  if (write_behind == nullptr)
+    return std::make_unique<FileStore>(as(segments), std::move(files), disk, loop);
+  return std::make_unique<TieredStore>(as(write_behind), std::move(files), disk, loop);
 }
 
 Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,

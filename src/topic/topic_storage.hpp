@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +20,12 @@
 #include "log/cursor_file.hpp"
 #include "log/segment_log.hpp"
 #include "log/write_behind_log.hpp"
+#include "store/topic_store.hpp"
 
 namespace lightq::broker {
+
+class DiskThread;
+class EventLoop;
 
 /// The settings of storage, the same for all topics.
 struct StorageSettings {
@@ -41,60 +44,7 @@ inline std::filesystem::path topic_directory(const StorageSettings& settings, To
   return settings.topics_directory / std::to_string(topic.value);
 }
 
-/// Writes a topic's cursors on the disk's thread. Lifetime: `file` outlives the job.
-class CursorSaveJob final : public log::DiskJob {
- public:
-  CursorSaveJob(log::CursorFile& file, log::EncodedCursors cursors)
-      : file_(file), cursors_(std::move(cursors)) {}
-  void run() override { result_ = file_.write(std::move(cursors_)); }
-  void finish() override {}
-  /// Returns the result of the write. Requires: `run` has returned.
-  [[nodiscard]] const Result<void>& result() const { return result_; }
-
- private:
-  log::CursorFile& file_;
-  log::EncodedCursors cursors_;
-  Result<void> result_;
-};
-
-/// Writes a topic's known producers on the disk's thread. Lifetime: `file` outlives the job.
-class ProducerSaveJob final : public log::DiskJob {
- public:
-  ProducerSaveJob(ProducerFile& file, EncodedProducers producers)
-      : file_(file), producers_(std::move(producers)) {}
-  void run() override { result_ = file_.write(std::move(producers_)); }
-  void finish() override {}
-  /// Returns the result of the write. Requires: `run` has returned.
-  [[nodiscard]] const Result<void>& result() const { return result_; }
-
- private:
-  ProducerFile& file_;
-  EncodedProducers producers_;
-  Result<void> result_;
-};
-
-/// Removes a topic's files on the disk's thread.
-class RemovalJob : public log::DiskJob {
- public:
-  void finish() override {}
-  /// Returns the result of the removal: success also if there were no files. Requires: `run` has returned.
-  [[nodiscard]] const Result<void>& result() const { return result_; }
-
- protected:
-  Result<void> result_;
-};
-
-/// Removes the directory of a topic that could not be opened, with everything in it.
-class DirectoryRemovalJob final : public RemovalJob {
- public:
-  explicit DirectoryRemovalJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
-  void run() override;
-
- private:
-  std::filesystem::path directory_;
-};
-
-/// A topic's log, cursors and known producers. Those of a durable topic are on disk. Owned by the topic.
+/// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on disk.
 /// Move-only. Thread: the reactor's.
 struct TopicStorage {
   std::unique_ptr<log::Log> log;
@@ -108,46 +58,12 @@ struct TopicStorage {
   LogLives lives{random_number<std::uint64_t>()};
   std::filesystem::path directory;  ///< empty: a transient topic
 
-  /// Returns true if cursors are stored on disk.
-  [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
   /// Returns true if the start found the log closed or empty. Then its cursors on disk are durable, too.
   [[nodiscard]] bool was_closed() const;
   /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
-  /// Returns a job that writes the cursors. Requires: an earlier such job has finished.
-  [[nodiscard]] std::unique_ptr<CursorSaveJob> save_cursors(const std::vector<log::NamedCursor>& cursors);
-  /// Returns a job that writes a snapshot of DurableProducers. The caller passes the result to
-  /// DurableProducers::saved. Requires: an earlier such job has finished.
-  [[nodiscard]] std::unique_ptr<ProducerSaveJob> save_producers(EncodedProducers snapshot);
-  /// Removes the topic's files. Requires: the log still exists. No other function of the log may be called
-  /// afterwards.
-  Result<void> delete_files();
-};
-
-/// Owns a topic's storage. When it is destroyed, it passes the storage to the heir, if there is one.
-struct StorageHolder {
-  using Heir = std::function<void(std::unique_ptr<TopicStorage>)>;
-
-  StorageHolder(std::unique_ptr<TopicStorage> held, Heir to)
-      : storage(std::move(held)), heir(std::move(to)) {}
-  StorageHolder(const StorageHolder&) = delete;
-  StorageHolder& operator=(const StorageHolder&) = delete;
-  ~StorageHolder() {
-    if (heir) heir(std::move(storage));
-  }
-
-  std::unique_ptr<TopicStorage> storage;
-  Heir heir;
-};
-
-/// Removes the files of a topic that is already destroyed.
-class TopicRemovalJob final : public RemovalJob {
- public:
-  explicit TopicRemovalJob(std::unique_ptr<TopicStorage> storage) : storage_(std::move(storage)) {}
-  void run() override;
-
- private:
-  std::unique_ptr<TopicStorage> storage_;
+  /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the store.
+  [[nodiscard]] std::unique_ptr<TopicStore> take_store(DiskThread& disk, EventLoop& loop);
 };
 
 /// Opens the storage of topics, and owns the cache of decrypted batches that they share. Lifetime: outlives

@@ -12,8 +12,7 @@
 #include "delivery/fake_consumer.hpp"
 #include "delivery/fake_record_sink.hpp"
 #include "delivery/log_lives.hpp"
-#include "delivery/topic.hpp"
-#include "log/ring_log.hpp"
+#include "delivery/topic_on_log.hpp"
 
 namespace lightq::test {
 
@@ -52,14 +51,13 @@ class GroupWorld {
       : topic({TopicId{1},
                *TopicName::parse("t"),
                {.broker_type = type, .ring_bytes = ring_bytes, .overflow = overflow}},
-              std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), wall) {}
+              ring_bytes, wall) {}
 
   /// Makes a topic of a reactor. Its groups together keep at most `ranges_max` ranges.
   explicit GroupWorld(std::size_t ranges_max)
       : budget(ranges_max),
         topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
-              std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
-              &budget) {}
+              limits::MiB, wall, {}, &budget) {}
 
   /// Publishes one batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
@@ -114,7 +112,7 @@ class GroupWorld {
   Timestamp wall{1'000'000};
   broker::SteadyTime now{std::chrono::hours(1)};
   broker::RangeBudget budget;
-  broker::Topic topic;
+  TopicOnLog topic;
   std::uint64_t held_back = 0;  ///< groups that reached returned_ranges_max
 };
 

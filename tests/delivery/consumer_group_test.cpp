@@ -81,6 +81,7 @@ TEST_F(GroupTest, CreditHasALimit) {
 }
 
 TEST_F(GroupTest, WholeBatchesComeWholeAndTheOthersInParts) {
+  topic.answer_at_once();
   Member member;
   auto open = asked();
   open.credit_messages = 5;

@@ -74,9 +74,8 @@ TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
   constexpr std::uint64_t mallory = 7;
   const LogLives lives(incarnation);
   RangeBudget small(limits::group_ranges_total, 16);
-  Topic crowded({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
-                std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
-                &small);
+  test::TopicOnLog crowded({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
+                           limits::MiB, wall, {}, &small);
   test::FakeConsumer consumer;
   std::vector<std::pair<ConsumerGroup*, GroupMember*>> members;
   for (int i = 0;; ++i) {

@@ -305,8 +305,10 @@ class GroupModel {
       message.holder = nullptr;
       ++timeouts;
     }
-    while (set_->pump(1000, now_, damage_).more) {
-    }
+    do {
+      while (set_->pump(1000, now_, damage_).more) {
+      }
+    } while (log_of_topic_.arrive());
     for (const auto& worker : workers_) look_at(*worker);
     for (const auto& puller : pullers_) look_at(*puller);
     if (const auto passed = set_->passed(); passed && random_.one_in(4)) log_.trim(*passed);
@@ -349,7 +351,9 @@ class GroupModel {
   }
 
   Random& random_;
-  log::RingLog log_{log::RingLogOptions{.capacity_bytes = 16 * limits::MiB}};
+  test::LogOfTopic log_of_topic_{
+      std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = 16 * limits::MiB})};
+  log::BatchLog& log_ = log_of_topic_.log_to_use();
   std::unique_ptr<ConsumerGroups> set_;
   ConsumerGroup* group_ = nullptr;
   DamageCount damage_;

@@ -94,6 +94,7 @@ TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsI
   constexpr int groups = 12;
   constexpr std::size_t each = 100'000;
   GroupWorld world(protocol::BrokerType::queue, protocol::Overflow::block, 16 * limits::MiB);
+  world.topic.answer_at_once();
   world.codec = Codec::lz4;
   std::vector<std::unique_ptr<Member>> members;
   for (int i = 0; i < groups; ++i) {

@@ -127,8 +127,7 @@ TEST_F(PauseTest, APausedTopicHandsNobodyAnything) {
 }
 
 TEST_F(PauseTest, ATopicThatWasPausedBeginsSo) {
-  Topic paused({TopicId{2}, *TopicName::parse("t"), {}, true},
-               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall);
+  test::TopicOnLog paused({TopicId{2}, *TopicName::parse("t"), {}, true}, limits::MiB, wall);
   FakeRecordSink puller;
   paused.attach_puller(puller);
   BatchBuilder batch;

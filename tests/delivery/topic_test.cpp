@@ -1,6 +1,6 @@
 /// Tests of a topic's rules: which consumers keep the log, which messages are dropped, and which events are
 /// counted.
-#include "delivery/topic.hpp"
+#include "delivery/topic_on_log.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,19 +16,19 @@ namespace {
 using protocol::BrokerType;
 using protocol::Overflow;
 using test::FakeRecordSink;
+using test::TopicOnLog;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr Timestamp now{1'000'000};
 
-Topic make_topic(BrokerType type = BrokerType::queue, Overflow overflow = Overflow::block,
+TopicOnLog make_topic(BrokerType type = BrokerType::queue, Overflow overflow = Overflow::block,
                  std::uint64_t ring_bytes = 64 * limits::KiB) {
   protocol::TopicSettings settings;
   settings.broker_type = type;
   settings.overflow = overflow;
   settings.ring_bytes = ring_bytes;
-  return Topic({TopicId{1}, *TopicName::parse("t"), settings},
-               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), now);
+  return TopicOnLog({TopicId{1}, *TopicName::parse("t"), settings}, ring_bytes, now);
 }
 
 PublishOutcome publish(Topic& topic, const std::vector<std::string>& payloads) {
@@ -47,7 +47,7 @@ PublishOutcome fill(Topic& topic, char letter = 'x') {
 }
 
 TEST(Topic, MessagesWaitForTheFirstPuller) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   publish(topic, {"a", "", "c"});
   topic.pump();
   FakeRecordSink puller;
@@ -58,7 +58,7 @@ TEST(Topic, MessagesWaitForTheFirstPuller) {
 }
 
 /// A log without space on its disk. Counts the attempts to append.
-class FailingLog final : public log::Log {
+class FailingLog final : public log::BatchLog {
  public:
   explicit FailingLog(int& tries) : tries_(tries) {}
   log::AppendResult append(std::span<std::byte> batch, Timestamp at) override {
@@ -74,10 +74,6 @@ class FailingLog final : public log::Log {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   void trim(Offset) override {}
   bool make_room(std::size_t, Offset) override { return false; }
-  void maintain(Timestamp) override {}
-  std::unique_ptr<log::DiskJob> take_disk_job(Timestamp) override { return nullptr; }
-  [[nodiscard]] bool wants_disk_work() const override { return false; }
-  Result<void> flush() override { return {}; }
   [[nodiscard]] const Error& last_error() const override { return error_; }
 
   bool mended = false;
@@ -97,7 +93,7 @@ TEST_P(TopicOnAFailingDisk, TriesItNowAndThenOnly) {
   protocol::TopicSettings settings;
   settings.broker_type = BrokerType::file;
   settings.overflow = GetParam();
-  Topic topic({TopicId{1}, *TopicName::parse("t"), settings}, std::move(owned), now);
+  TopicOnLog topic({TopicId{1}, *TopicName::parse("t"), settings}, std::move(owned), now);
   BatchBuilder batch;
   batch.add(as_byte_view("x"));
   const bool rejects = GetParam() == Overflow::reject;
@@ -118,7 +114,7 @@ TEST_P(TopicOnAFailingDisk, TriesItNowAndThenOnly) {
 
 TEST_P(TopicOnAFailingDisk, TriesItAtOnceWhenTheClockIsSetBack) {
   int tries = 0;
-  Topic topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
+  TopicOnLog topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
               std::make_unique<FailingLog>(tries), now);
   BatchBuilder batch;
   batch.add(as_byte_view("x"));
@@ -131,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, TopicOnAFailingDisk,
                          testing::Values(Overflow::block, Overflow::reject, Overflow::drop_oldest));
 
 TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink first;
   FakeRecordSink second;
   FakeRecordSink subscriber_outlet;
@@ -153,7 +149,7 @@ TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
 }
 
 TEST(Topic, AStalledPullerIsPassedByTheOthers) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink stalled(1);
   FakeRecordSink quick;
   topic.attach_puller(stalled);
@@ -165,7 +161,7 @@ TEST(Topic, AStalledPullerIsPassedByTheOthers) {
 }
 
 TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   publish(topic, {"1", "2", "3", "4"});
@@ -183,7 +179,7 @@ TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
 }
 
 TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink slow(1'000'000, false);
   topic.attach_puller(slow);
   EXPECT_EQ(fill(topic), PublishOutcome::held);
@@ -195,7 +191,7 @@ TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
 }
 
 TEST(Topic, BlockHoldsProducersWhileTheGroupHasNotPassed) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink puller(0);
   topic.attach_puller(puller);
   EXPECT_EQ(fill(topic), PublishOutcome::held);
@@ -208,7 +204,7 @@ TEST(Topic, BlockHoldsProducersWhileTheGroupHasNotPassed) {
 }
 
 TEST(Topic, RejectTurnsAwayAndCounts) {
-  Topic topic = make_topic(BrokerType::queue, Overflow::reject);
+  TopicOnLog topic = make_topic(BrokerType::queue, Overflow::reject);
   topic.open_group();
   EXPECT_EQ(fill(topic), PublishOutcome::rejected);
   EXPECT_EQ(publish(topic, {"a", "b"}), PublishOutcome::accepted) << "there is room for something small";
@@ -217,7 +213,7 @@ TEST(Topic, RejectTurnsAwayAndCounts) {
 }
 
 TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
-  Topic topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
+  TopicOnLog topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
   topic.open_group();
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
@@ -236,7 +232,7 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
 }
 
 TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
-  Topic topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
+  TopicOnLog topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   for (int i = 0; i < 3; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
@@ -254,7 +250,7 @@ TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
 }
 
 TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   EXPECT_EQ(fill(topic), PublishOutcome::accepted);
   const auto stats = topic.stats();
   EXPECT_EQ(stats.messages_received, 1000U);
@@ -265,7 +261,7 @@ TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
 }
 
 TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink slow(1);
   FakeRecordSink quick;
   Subscriber& slow_subscriber = topic.add_subscriber(std::nullopt);
@@ -289,7 +285,7 @@ TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
 }
 
 TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink first(3, false);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, first);
@@ -305,7 +301,7 @@ TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
 }
 
 TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   FakeRecordSink puller;
   FakeRecordSink slow(0);
   topic.attach_puller(puller);
@@ -321,7 +317,7 @@ TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
 }
 
 TEST(Topic, DeletingTheGroupStopsItHolding) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   topic.open_group();
   EXPECT_EQ(fill(topic), PublishOutcome::held);
   topic.groups().remove(*topic.groups().plain());
@@ -329,7 +325,7 @@ TEST(Topic, DeletingTheGroupStopsItHolding) {
 }
 
 TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComers) {
-  Topic topic = make_topic(BrokerType::direct);
+  TopicOnLog topic = make_topic(BrokerType::direct);
   EXPECT_FALSE(topic.accepting());
   topic.set_producers_held(true);
   EXPECT_EQ(topic.blocked_by(), "nobody connected");
@@ -349,7 +345,7 @@ TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComer
 }
 
 TEST(Topic, DirectSubscriberWhoWasAwayGetsNothingOlder) {
-  Topic topic = make_topic(BrokerType::direct);
+  TopicOnLog topic = make_topic(BrokerType::direct);
   FakeRecordSink puller;
   topic.attach_puller(puller);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
@@ -365,20 +361,21 @@ TEST(Topic, DirectSubscriberWhoWasAwayGetsNothingOlder) {
 }
 
 TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   EXPECT_EQ(publish(topic, {std::string(65 * limits::KiB, 'x')}), PublishOutcome::refused);
   EXPECT_EQ(topic.stats().refused, 1U);
   EXPECT_EQ(topic.stats().messages_received, 0U);
 }
 
 TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
-  Topic topic = make_topic();
+  TopicOnLog topic = make_topic();
   topic.groups().restore({{"group:default", Offset{1000}, {}}});
   EXPECT_EQ(topic.group_committed()->value, 0U);
 }
 
 TEST(Topic, APumpIsBoundedAndSaysThatThereIsMore) {
-  Topic topic = make_topic(BrokerType::queue, Overflow::block, 4 * limits::MiB);
+  TopicOnLog topic = make_topic(BrokerType::queue, Overflow::block, 4 * limits::MiB);
+  topic.answer_at_once();
   FakeRecordSink puller;
   topic.attach_puller(puller);
   for (int i = 0; i < 200; ++i) publish(topic, {std::string(10 * limits::KiB, 'x')});

@@ -43,7 +43,7 @@ class UnavailableTopicTest : public test::LogFixture {
     open();
     protocol::TopicSettings settings;
     settings.broker_type = protocol::BrokerType::file;
-    topic.emplace(TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, std::move(log), now);
+    topic.emplace(TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, *log, now);
   }
   Code join(Member& member, const session::ConsumeOpen& asked) {
     const auto opened = topic->groups().open(asked, LogLives(77));
@@ -194,8 +194,8 @@ TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
   ASSERT_EQ(gone.consumer.payloads().size(), messages);
   topic->groups().detach(*gone.group, *gone.member);  // requeues all messages
   // An idle log releases its files.
-  topic->log().maintain(now);
-  topic->log().maintain({now.us + 60'000'000});
+  log->maintain(now);
+  log->maintain({now.us + 60'000'000});
   fail(Call::open, EMFILE);
   ASSERT_EQ(join(heir, all), Code::ok);
   pump();

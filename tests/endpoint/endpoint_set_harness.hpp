@@ -48,8 +48,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
                   [this](const EndpointRecord& record) { changed_.push_back(record.port); }},
                  std::vector<std::byte>(256 * limits::KiB),
                  {}},
-        topic_({TopicId{1}, *TopicName::parse("t"), {.open = open}},
-               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), now_()) {
+        topic_({TopicId{1}, *TopicName::parse("t"), {.open = open}}, log_, now_()) {
     settings_.advertise_host = "127.0.0.1";
     settings_.ipc_directory = directory_.path();
     settings_.idle_time_max = std::chrono::seconds(60);  // long enough for a slow machine to connect
@@ -139,6 +138,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
   std::vector<std::uint64_t> closed_;
   std::vector<std::uint16_t> changed_;
   ReactorContext context_;
+  log::RingLog log_{log::RingLogOptions{.capacity_bytes = limits::MiB}};
   Topic topic_;
   std::unique_ptr<EndpointSet> set_;
 };

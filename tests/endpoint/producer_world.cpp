@@ -67,15 +67,10 @@ void ProducerWorld::restart() {
 void ProducerWorld::clean_stop() {
   storage_.on_call = nullptr;
   ++counts.stops;
-  if (save_ != nullptr) {
-    save_->run();
-    finish_open_save(save_->result().ok());
-  }
+  if (save_) finish_open_save(write_open_save());
   const bool closed = topic_.log->close().ok();
   if (auto last = producers().take_last_save(ends())) {
-    const auto job = topic_.save_producers(std::move(*last));
-    job->run();
-    producers().saved(job->result().ok());
+    producers().saved(topic_.producer_file->write(std::move(*last)).ok());
   }
   const Offset end = topic_.log->next_offset();
   restart();
@@ -97,21 +92,24 @@ LogEnds ProducerWorld::ends() const {
   return ends;
 }
 
+bool ProducerWorld::write_open_save() {
+  return topic_.producer_file->write(*std::exchange(save_, std::nullopt)).ok();
+}
+
 void ProducerWorld::finish_open_save(bool well) {
-  save_.reset();
   counts.saves += well ? 1 : 0;
   producers().saved(well);
 }
 
 // Between taking, writing and finishing a save, any other event may happen.
 void ProducerWorld::save_some() {
-  if (save_ == nullptr) {
-    if (auto taken = producers().take_save(ends(), now_)) save_ = topic_.save_producers(std::move(*taken));
+  if (!save_) {
+    save_ = producers().take_save(ends(), now_);
     return;
   }
-  save_->run();
+  const bool written = write_open_save();
   if (random_.one_in(8)) return restart();  // written, but not reported
-  finish_open_save(save_->result().ok());
+  finish_open_save(written);
 }
 
 void ProducerWorld::log_work() {
@@ -375,9 +373,7 @@ void ProducerWorld::finish() {
       if (process.state != Process::State::on) act(process);
     });
     if (auto taken = producers().take_save(LogEnds::of(*topic_.log), now_)) {
-      save_ = topic_.save_producers(std::move(*taken));
-      save_->run();
-      finish_open_save(save_->result().ok());
+      finish_open_save(topic_.producer_file->write(std::move(*taken)).ok());
     }
     if (!topic_.log->flush()) complain("a log without faults does not become durable");
     confirm_all();

@@ -91,6 +91,7 @@ class ProducerWorld {
   void clean_stop();
   void power_cut();
   void restart();
+  bool write_open_save();
   void finish_open_save(bool well);
   void save_some();
   void log_work();
@@ -123,7 +124,7 @@ class ProducerWorld {
   std::unique_ptr<log::SegmentPool> pool_;
   Sink sink_;
   broker::TopicStorage topic_;
-  std::unique_ptr<broker::ProducerSaveJob> save_;
+  std::optional<broker::EncodedProducers> save_;  // taken, and not written yet
   Timestamp now_{1'000'000'000'000};
   std::vector<Client> clients_{4};
   std::uint64_t last_id_ = 0;

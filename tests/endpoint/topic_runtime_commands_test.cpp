@@ -143,11 +143,11 @@ TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicGoOnTheDisksThread) {
   publish(3);
   topic->begin_stop(Code::topic_deleted);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
-  std::unique_ptr<TopicStorage> files;
-  topic->bequeath([&](std::unique_ptr<TopicStorage> left) { files = std::move(left); });
+  std::unique_ptr<TopicStore> files;
+  topic->bequeath([&](std::unique_ptr<TopicStore> left) { files = std::move(left); });
   topic.reset();
   ASSERT_NE(files, nullptr);
-  TopicRemovalJob job(std::move(files));
+  StoreRemovalJob job(std::move(files));
   EXPECT_FALSE(segments().empty()) << "the reactor's thread removes none";
   job.run();
   EXPECT_TRUE(job.result().ok());

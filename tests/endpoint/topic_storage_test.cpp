@@ -54,9 +54,7 @@ class TopicStorageTest : public testing::Test {
     now.us += 1'000'000;
     auto taken = topic.producers->take_save(LogEnds::of(*topic.log), now);
     ASSERT_TRUE(taken);
-    const auto job = topic.save_producers(std::move(*taken));
-    job->run();
-    ASSERT_TRUE(job->result().ok());
+    ASSERT_TRUE(topic.producer_file->write(std::move(*taken)).ok());
     topic.producers->saved(true);
   }
   /// Writes two producer files, then a message that neither covers.
@@ -70,9 +68,7 @@ class TopicStorageTest : public testing::Test {
     send(2);
   }
   void save_cursor_at(std::uint64_t offset) {
-    const auto write = topic.save_cursors({{"group:g", {offset}, {}}});
-    write->run();
-    ASSERT_TRUE(write->result().ok());
+    ASSERT_TRUE(topic.cursor_file->write(log::CursorFile::encode({{"group:g", {offset}, {}}})).ok());
   }
   /// Returns the cursors without those that mark where the log's lives begin.
   static std::vector<log::NamedCursor> of_consumers(std::vector<log::NamedCursor> cursors) {
@@ -115,7 +111,7 @@ TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
     ASSERT_NE(topic.producers->find(5), nullptr);
     EXPECT_EQ(topic.producers->find(5)->expected, 3U);
     EXPECT_TRUE(sink.lines.empty());
-    ASSERT_TRUE(topic.delete_files().ok());
+    ASSERT_TRUE(topic.segments->destroy().ok());
     EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
   }
 }
@@ -123,9 +119,9 @@ TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
 TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppended) {
   fill();  // three messages
   const log::NamedCursor within{"group:a", {2}, {}};
-  const auto write = topic.save_cursors({within, {"group:b", {9}, {}}, {"own:c", {1}, {{{2}, {7}}}}});
-  write->run();
-  ASSERT_TRUE(write->result().ok());
+  ASSERT_TRUE(topic.cursor_file
+                  ->write(log::CursorFile::encode({within, {"group:b", {9}, {}}, {"own:c", {1}, {{{2}, {7}}}}}))
+                  .ok());
   topic = {};
   open();
   EXPECT_TRUE(warned_of("group:b had come to message 9, but the log ends at 3"));
@@ -168,7 +164,7 @@ TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
       EXPECT_EQ(topic.log->next_offset(), Offset{9});
       ASSERT_EQ(of_consumers(topic.stored).size(), 1U);
       EXPECT_EQ(topic.stored.front().offset, Offset{3}) << "call " << n;
-      ASSERT_TRUE(topic.delete_files().ok());
+      ASSERT_TRUE(topic.segments->destroy().ok());
       topic = {};
     }
   }
@@ -223,7 +219,7 @@ TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
     EXPECT_EQ(topic.lives.same_up_to(second), topic.log->next_offset());
     EXPECT_EQ(topic.lives.same_up_to(first), Offset{end});
     EXPECT_TRUE(sink.lines.empty());
-    ASSERT_TRUE(topic.delete_files().ok());
+    ASSERT_TRUE(topic.segments->destroy().ok());
   }
 }
 
@@ -362,7 +358,7 @@ TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     topic = std::move(*opened);
     EXPECT_EQ(topic.log->next_offset(), Offset{1});
-    ASSERT_TRUE(topic.delete_files().ok());
+    ASSERT_TRUE(topic.segments->destroy().ok());
     topic = {};
   }
 }

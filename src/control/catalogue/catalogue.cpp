@@ -170,6 +170,7 @@ Result<void> Catalogue::replay() {
     const auto result = log_->read(place);
     switch (result.outcome) {
       case log::ReadOutcome::end: return {};
+      case log::ReadOutcome::pending:  // no log in files returns this
       case log::ReadOutcome::unavailable: return log_->last_error();
       case log::ReadOutcome::batch:
         replay(result.batch);

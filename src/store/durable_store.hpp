@@ -1,0 +1,111 @@
+/// A topic's storage in files: segments, and two small files for the state of consumers and producers.
+/// Layer: store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "log/cursor_file.hpp"
+#include "log/segment_log.hpp"
+#include "log/slot_file.hpp"
+#include "net/disk_thread.hpp"
+#include "net/event_loop.hpp"
+#include "store/log_store.hpp"
+
+namespace lightq::broker {
+
+/// The files of a durable topic, except those of its log.
+struct StateFiles {
+  std::string directory;  ///< with all files of the topic
+  std::unique_ptr<log::CursorFile> consumers;
+  log::SlotFile producers;
+};
+
+/// Runs a store's jobs on the disk's thread, and calls back on the reactor's. Lifetime: `disk` and `loop` outlive
+/// it; it outlives its jobs, see is_idle(). Thread: the reactor's.
+class StoreJobs {
+ public:
+  using Done = std::function<void(log::DiskJob& job)>;
+
+  StoreJobs(DiskThread& disk, EventLoop& loop) : disk_(disk), loop_(loop) {}
+
+  /// Runs the job on the disk's thread. Then calls its `finish` and `done` in a turn of the loop.
+  void submit(std::unique_ptr<log::DiskJob> job, Done done);
+  [[nodiscard]] bool is_idle() const { return out_ == 0; }
+  /// Sets a function that is called when is_idle() becomes true.
+  void when_idle(std::function<void()> call) { when_idle_ = std::move(call); }
+
+ private:
+  DiskThread& disk_;
+  EventLoop& loop_;
+  int out_ = 0;
+  std::function<void()> when_idle_;
+};
+
+/// Stores messages in segment files, directly or behind a ring. `LogType` is log::SegmentLog or
+/// log::WriteBehindLog. Thread: the reactor's.
+template <typename LogType>
+class DurableStore : public LogStore<LogType> {
+ public:
+  using Cursors = TopicStore::Cursors;
+
+  /// `segments`: the part of `log` that is on disk. Lifetime: `disk` and `loop` outlive this.
+  DurableStore(std::unique_ptr<LogType> log, log::SegmentLog& segments, StateFiles files, DiskThread& disk,
+               EventLoop& loop)
+      : LogStore<LogType>(std::move(log)), segments_(segments), files_(std::move(files)), jobs_(disk, loop) {}
+
+  void report_to(StoreEvents& events) final { events_ = &events; }
+  [[nodiscard]] bool is_durable() const final { return true; }
+  void save_consumers(const Cursors& cursors) final;
+  void save_producers(log::SlotBytes producers) final;
+  Result<void> save_consumers_now(const Cursors& cursors) final;
+  Result<void> save_producers_now(log::SlotBytes producers) final;
+  void keep_dropped_from(Offset from) final { segments_.keep_dropped_from(from); }
+  [[nodiscard]] DroppedMessages dropped() const final {
+    return {segments_.dropped_end(), segments_.dropped_bytes(), segments_.dropped_bytes_max()};
+  }
+  bool maintain(Timestamp now) override {
+    this->log().maintain(now);
+    return false;
+  }
+  bool write_behind(Timestamp /*now*/) override { return false; }
+  void start_work(Timestamp now) final;
+  [[nodiscard]] bool wants_work() const override { return !jobs_.is_idle() || this->log().wants_disk_work(); }
+  void request_flush() final { flush_wanted_ = this->next_offset(); }
+  [[nodiscard]] const Error* write_fault() const override { return nullptr; }
+  [[nodiscard]] const Error* sync_fault() const final {
+    return segments_.poisoned() ? &segments_.sync_error() : nullptr;
+  }
+  [[nodiscard]] bool is_idle() const final { return jobs_.is_idle(); }
+  void when_idle(std::function<void()> call) final { jobs_.when_idle(std::move(call)); }
+  Result<void> destroy() final;
+
+ protected:
+  [[nodiscard]] StoreEvents& events() { return *events_; }
+
+ private:
+  void saved(StoredState what, const Result<void>& result);
+
+  log::SegmentLog& segments_;
+  StateFiles files_;
+  StoreJobs jobs_;
+  StoreEvents* events_ = nullptr;
+  bool log_job_out_ = false;
+  Offset flush_wanted_;  // everything before it should be durable as soon as possible
+};
+
+/// Stores messages in segment files (`file`).
+class FileStore final : public DurableStore<log::SegmentLog> {
+ public:
+  FileStore(std::unique_ptr<log::SegmentLog> log, StateFiles files, DiskThread& disk, EventLoop& loop)
+      : FileStore(*log, std::move(log), std::move(files), disk, loop) {}
+
+ private:
+  FileStore(log::SegmentLog& segments, std::unique_ptr<log::SegmentLog>&& log, StateFiles files, DiskThread& disk,
+            EventLoop& loop)
+      : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,115 @@
+/// All that topics and delivery know of storage: messages, the saved state of consumers and producers, and what
+/// a store reports. Layer: store. Implementations: MemoryStore, FileStore, TieredStore. docs/design.md, "Stores".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+#include "log/cursor_file.hpp"
+#include "log/log.hpp"
+#include "log/slot_file.hpp"
+
+namespace lightq::broker {
+
+/// The state that a store saves beside its messages.
+enum class StoredState {
+  consumers,  ///< the cursors of groups and subscribers
+  producers,  ///< the table of known producers
+};
+
+/// Receives the reports of a store. Thread: the reactor's. A store calls these functions from the event loop,
+/// never within a call of the store, except where a function of the store says so.
+class StoreEvents {
+ public:
+  virtual ~StoreEvents() = default;
+
+  /// Called when more messages may be durable, or when files of dropped messages may be gone.
+  virtual void on_durable() = 0;
+  /// Called when messages that a read has reported as pending can be read.
+  virtual void on_readable() = 0;
+  /// Called when a save has ended. After an error the state that was saved before is still stored.
+  virtual void on_saved(StoredState what, const Result<void>& result) = 0;
+  /// Called when write_fault() has changed. A store may call this within `maintain` and `end_segment`.
+  virtual void on_health() = 0;
+};
+
+/// Messages that were dropped, and are kept until a start does not need them any more.
+struct DroppedMessages {
+  Offset end;                   ///< one past the last of them; 0: there are none
+  std::uint64_t bytes = 0;      ///< of their files
+  std::uint64_t bytes_max = 0;  ///< beyond this, the oldest files are removed all the same
+};
+
+/// One topic's storage. Does its own work on the disk's thread, and reports the results to StoreEvents.
+/// The topic owns it. Thread: the reactor's, except `destroy`.
+class TopicStore : public log::BatchLog {
+ public:
+  using Cursors = std::vector<log::NamedCursor>;
+
+  /// Sets the receiver of reports. Requires: called once, before any other function. Lifetime: `events` outlives
+  /// the last call of another function.
+  virtual void report_to(StoreEvents& events) = 0;
+  /// Returns true if the store survives the broker's end: then it stores the state of consumers and producers.
+  [[nodiscard]] virtual bool is_durable() const = 0;
+
+  // Saving state: at most one save of each kind at a time. Requires: is_durable().
+
+  /// Saves the cursors, and reports the result with on_saved. `cursors` are sorted by name.
+  virtual void save_consumers(const Cursors& cursors) = 0;
+  /// Saves an encoded table of producers (ProducerFile::encode), and reports the result with on_saved.
+  virtual void save_producers(log::SlotBytes producers) = 0;
+  /// Saves the cursors before it returns. For a stop: requires is_idle(). Errors: io_error, no_space.
+  virtual Result<void> save_consumers_now(const Cursors& cursors) = 0;
+  /// Saves the producers before it returns, as save_consumers_now does.
+  virtual Result<void> save_producers_now(log::SlotBytes producers) = 0;
+
+  // Dropped messages.
+
+  /// Keeps dropped messages from `from` on for the next start. By default none are kept.
+  virtual void keep_dropped_from(Offset from) = 0;
+  /// Returns the dropped messages that are still stored.
+  [[nodiscard]] virtual DroppedMessages dropped() const = 0;
+
+  // Work.
+
+  /// Applies retention and other work that depends on time. Called about every 100 ms while the topic is in use.
+  /// Returns true if there is more to do now: call again in the next turn of the loop.
+  virtual bool maintain(Timestamp now) = 0;
+  /// Continues to write messages that are only in memory. Called after each dispatch. Returns as `maintain`
+  /// does.
+  virtual bool write_behind(Timestamp now) = 0;
+  /// Starts work on the disk's thread if some is due. Called after each dispatch and each report.
+  virtual void start_work(Timestamp now) = 0;
+  /// Returns true if start_work or `maintain` may have work to do, now or later, without further appends.
+  [[nodiscard]] virtual bool wants_work() const = 0;
+  /// Requests that all present messages become durable as soon as possible. The next start_work begins with it.
+  /// The request has no effect on a store that is not durable, or after a sync has failed.
+  virtual void request_flush() = 0;
+
+  /// Returns why messages that are only in memory cannot be stored now. Writing is tried again once a second.
+  /// Returns null if none wait for that.
+  [[nodiscard]] virtual const Error* write_fault() const = 0;
+  /// Returns the error after which nothing more becomes durable until the topic is opened again, or null.
+  [[nodiscard]] virtual const Error* sync_fault() const = 0;
+
+  // The end.
+
+  /// Returns true if no work of this store is running or waiting on the disk's thread. Then it may be destroyed.
+  [[nodiscard]] virtual bool is_idle() const = 0;
+  /// Sets a function that is called when is_idle() becomes true.
+  virtual void when_idle(std::function<void()> call) = 0;
+  /// Makes all messages durable before it returns. For a stop: requires is_idle().
+  virtual Result<void> flush() = 0;
+  /// Closes the store, so that the next start need not search for its end. The mark on disk also states that the
+  /// saved state is durable, so everything is saved before. Requires: is_idle(); only destruction follows.
+  virtual Result<void> close() = 0;
+  /// Removes all that is stored. Success also if there is nothing. Thread: any, while no other uses the store.
+  /// Requires: is_idle(); only destruction follows.
+  virtual Result<void> destroy() = 0;
+};
+
+}  // namespace lightq::broker
