@@ -23,11 +23,11 @@ struct MessageLimit {
   static MessageLimit of(const ProducerOptions& options, const std::optional<session::ProduceOpened>& opened,
                          std::size_t batch_bytes_max) {
     constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
-    MessageLimit lowest{limits::message_bytes_max_max - around, "the most that a batch can hold"};
+    MessageLimit lowest{limits::message_bytes_max_max - around, "the maximum for a batch"};
     lowest.lower_to(options.memory_bytes_max - around,
-                    "the most that the producer's option memory_bytes_max allows");
+                    "the maximum that the producer's option memory_bytes_max allows");
     if (!opened) return lowest;
-    lowest.lower_to(batch_bytes_max - around, "the most that the broker's longest batch can hold");
+    lowest.lower_to(batch_bytes_max - around, "the maximum for a batch of this broker");
     if (opened->message_bytes_max <= lowest.bytes)
       lowest = {static_cast<std::size_t>(opened->message_bytes_max), "the broker's message_bytes_max"};
     return lowest;

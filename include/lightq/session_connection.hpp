@@ -74,7 +74,7 @@ class SessionConnection {
     if (!wire) return wire.error();
     if (address.ticket.size() > session::ticket_bytes_max) {
       return Error{ErrorCode::invalid_argument, "a ticket of " + std::to_string(address.ticket.size()) +
-                                                    " bytes is longer than the protocol allows"};
+                                                    " bytes is longer than a session allows"};
     }
     wire_ = Wire(wire->release());
     hello_.ticket = address.ticket;
@@ -140,7 +140,7 @@ class SessionConnection {
   /// Errors: timeout, if nothing arrived for twice the heartbeat interval.
   Result<void> tick(SessionTime now) {
     if (now >= silence_ends()) {
-      return Error{ErrorCode::timeout, "nothing was heard from the broker for twice its heartbeat"};
+      return Error{ErrorCode::timeout, "received nothing from the broker for twice its heartbeat"};
     }
     beat(now);
     return {};
@@ -312,7 +312,7 @@ class SessionConnection {
 
   Result<void> take_welcome(const SessionFrame& frame) {
     if (phase_ != Phase::greeting || frame.header.request != hello_request_) {
-      return Error{ErrorCode::invalid_request, "the broker sent a welcome that was not asked for"};
+      return Error{ErrorCode::invalid_request, "the broker sent an unexpected welcome"};
     }
     Result<session::Welcome> welcome = session::Welcome::decode(frame.body, frame.header.flags);
     if (!welcome) return welcome.error();
@@ -341,7 +341,7 @@ class SessionConnection {
     const Result<session::Shared> shared = session::Shared::decode(frame.body, frame.header.flags);
     if (!shared) return shared.error();
     if (!is_answer_to_share(frame) || shared->sizes != memory_ || !shared->wakes_by_socket)
-      return Error{ErrorCode::invalid_request, "the broker shares memory that was not asked for"};
+      return Error{ErrorCode::invalid_request, "the broker shares memory that was not requested"};
     if (Result<void> taken = wire_->share(shared->sizes); !taken) return taken.error();
     return open_now();
   }

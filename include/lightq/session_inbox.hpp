@@ -70,7 +70,7 @@ class SessionInbox {
 
  private:
   static Error broken(session::FrameFault fault) {
-    return {ErrorCode::invalid_request, "a frame of the broker's is broken: " + std::string(to_word(fault))};
+    return {ErrorCode::invalid_request, "the broker sent an invalid frame: " + std::string(to_word(fault))};
   }
 
   void make_room() {

@@ -86,7 +86,7 @@ class SessionMemorySocket final : public SessionWire {
   Result<void> share(const session::SharedSizes& sizes) override {
     allow_descriptors(socket_.fd(), false);
     if (rings_ || descriptor_count_ != 1)
-      return Error{ErrorCode::invalid_request, "the broker speaks of memory that it does not give"};
+      return Error{ErrorCode::invalid_request, "the broker did not send the descriptor of its shared memory"};
     descriptor_count_ = 0;
     Result<SharedMemory> memory = SharedMemory::adopt(descriptors_[0], sizes.whole());
     if (!memory) return memory.error();
@@ -101,7 +101,7 @@ class SessionMemorySocket final : public SessionWire {
   static constexpr unsigned looks_max = 64;
 
   static Error nonsense() {
-    return {ErrorCode::invalid_request, "the memory that the broker shares makes no sense"};
+    return {ErrorCode::invalid_request, "the shared memory of the broker contains impossible positions"};
   }
 
   /// Reads from the socket, and keeps descriptors that arrive with the bytes.
@@ -134,7 +134,7 @@ class SessionMemorySocket final : public SessionWire {
     waiting_ = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event wake{EPOLLIN | EPOLLRDHUP, {}};
     if (waiting_ >= 0 && ::epoll_ctl(waiting_, EPOLL_CTL_ADD, socket_.fd(), &wake) == 0) return {};
-    return Error{ErrorCode::io_error, "cannot wait for what wakes a session in shared memory", errno};
+    return Error{ErrorCode::io_error, "cannot wait for the wakes of a session in shared memory", errno};
   }
 
   /// Handles an empty ring: consumes wake-ups, and checks whether the broker is still there.

@@ -25,7 +25,7 @@ struct SessionSockAddress {
 namespace session_detail {
 
 inline Error bad_uri(const std::string& uri, const char* why) {
-  return {ErrorCode::invalid_argument, "'" + uri + "' is no address of a session: " + why};
+  return {ErrorCode::invalid_argument, "'" + uri + "' is not an address of a session: " + why};
 }
 
 inline Result<SessionSockAddress> unix_address(const std::string& uri, std::string_view path) {
@@ -60,7 +60,7 @@ inline Result<SessionSockAddress> tcp_address(const std::string& uri, std::strin
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   SessionSockAddress made;
-  if (list->ai_addrlen > sizeof made.storage) return bad_uri(uri, "of an unknown kind");
+  if (list->ai_addrlen > sizeof made.storage) return bad_uri(uri, "its address family is unknown");
   std::memcpy(&made.storage, list->ai_addr, list->ai_addrlen);
   made.bytes = list->ai_addrlen;
   return made;
@@ -76,7 +76,7 @@ inline Result<SessionSockAddress> resolve_session_uri(const std::string& uri) {
   constexpr std::string_view ipc = "ipc://";
   if (text.substr(0, ipc.size()) == ipc) return session_detail::unix_address(uri, text.substr(ipc.size()));
   if (text.substr(0, tcp.size()) == tcp) return session_detail::tcp_address(uri, text.substr(tcp.size()));
-  return session_detail::bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
+  return session_detail::bad_uri(uri, "it must begin with tcp:// or ipc://");
 }
 
 }  // namespace lightq::inline v1

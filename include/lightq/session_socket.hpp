@@ -47,7 +47,7 @@ class SessionSocket final : public SessionWire {
     if (!address) return address.error();
     SessionSocket made;
     made.fd_ = ::socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (made.fd_ < 0) return failure("cannot make a socket for " + uri, errno);
+    if (made.fd_ < 0) return failure("cannot create a socket for " + uri, errno);
     if (address->storage.ss_family == AF_UNIX) {
       allow_descriptors(made.fd_, false);
     } else {

@@ -44,12 +44,12 @@ class SessionTlsSocket final : public SessionWire {
     const std::optional<Fingerprint> wanted = parse(certificate_sha256);
     if (!wanted) {
       return Error{ErrorCode::invalid_argument,
-                   "'" + std::string(certificate_sha256) + "' is no SHA-256 of a certificate"};
+                   "'" + std::string(certificate_sha256) + "' is not the SHA-256 of a certificate"};
     }
     Result<SessionSocket> socket = SessionSocket::connect(uri);
     if (!socket) return socket.error();
     std::unique_ptr<SessionTlsSocket> made(new SessionTlsSocket(uri, *wanted, std::move(*socket)));
-    if (!made->set_up()) return Error{ErrorCode::internal, "TLS cannot be set up: " + take_error()};
+    if (!made->set_up()) return Error{ErrorCode::internal, "cannot set up TLS: " + take_error()};
     return made;
   }
   SessionTlsSocket(const SessionTlsSocket&) = delete;
@@ -281,7 +281,7 @@ class SessionTlsSocket final : public SessionWire {
     const unsigned long error = ERR_get_error();
     ERR_clear_error();
     const char* const reason = error == 0 ? nullptr : ERR_reason_error_string(error);
-    return reason == nullptr ? "the other side broke off" : reason;
+    return reason == nullptr ? "the broker closed the connection" : reason;
   }
   Error failure_of(int why) {
     const std::string text = take_error();
@@ -293,8 +293,8 @@ class SessionTlsSocket final : public SessionWire {
   Error handshake_failure() {
     if (found_ && *found_ != wanted_) {
       ERR_clear_error();
-      return {ErrorCode::unauthorized_access, uri_ + " is not the broker: it shows the certificate " +
-                                                  text_of(*found_) + ", and the broker's join named " +
+      return {ErrorCode::unauthorized_access, uri_ + " is not the broker: it has the certificate " +
+                                                  text_of(*found_) + ", but the broker's join reply named " +
                                                   text_of(wanted_)};
     }
     return failure_of(SSL_ERROR_SSL);

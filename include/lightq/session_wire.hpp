@@ -53,7 +53,8 @@ class SessionWire {
   /// memory arrived with it. Errors: invalid_request (no memory arrived, or memory of another size),
   /// io_error.
   virtual Result<void> share(const session::SharedSizes& /*sizes*/) {
-    return Error{ErrorCode::invalid_request, "the broker shares memory where that cannot be"};
+    return Error{ErrorCode::invalid_request,
+                 "the broker shares memory over a connection that does not support it"};
   }
 
  protected:

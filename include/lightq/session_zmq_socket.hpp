@@ -53,7 +53,7 @@ class SessionZmqSocket final : public SessionWire {
       const std::shared_ptr<const CurveIdentity>& identity, std::uint64_t frame_bytes_max = 0) {
     const std::string_view text = uri;
     if (!text.starts_with("tcp://") && !text.starts_with("ipc://"))
-      return bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
+      return bad_uri(uri, "it must begin with tcp:// or ipc://");
     try {
       std::unique_ptr<SessionZmqSocket> made(new SessionZmqSocket(uri, std::move(context)));
       if (Result<void> waitable = made->make_waitable(); !waitable) return waitable.error();
@@ -172,7 +172,7 @@ class SessionZmqSocket final : public SessionWire {
   }
 
   static Error bad_uri(const std::string& uri, const char* why) {
-    return {ErrorCode::invalid_argument, "'" + uri + "' is no address of a session: " + why};
+    return {ErrorCode::invalid_argument, "'" + uri + "' is not an address of a session: " + why};
   }
 
   /// Starts to monitor the socket, and creates the descriptor.

@@ -20,7 +20,7 @@ class TicketRenewal {
     if (std::exchange(fresh_, false) && connections == connections_at_join_) {
       return Error{
           ErrorCode::unauthorized_access,
-          "topic '" + membership.topic() + "': the broker refuses the ticket that it has just given"};
+          "topic '" + membership.topic() + "': the broker refuses the ticket that it has just issued"};
     }
     Result<EndpointAddress> address = membership.join();
     fresh_ = address.ok();

@@ -115,12 +115,12 @@ class ZmtpDealer {
   Result<std::size_t> take_greeting(ByteView bytes, std::vector<std::byte>& output) {
     switch (zmtp::check_greeting(bytes)) {
       case zmtp::GreetingOutcome::incomplete: return std::size_t{0};
-      case zmtp::GreetingOutcome::not_zmtp: return invalid("what is there does not speak ZeroMQ");
-      case zmtp::GreetingOutcome::old_version: return invalid("what is there speaks a ZeroMQ older than 4.0");
+      case zmtp::GreetingOutcome::not_zmtp: return invalid("the peer does not speak ZeroMQ");
+      case zmtp::GreetingOutcome::old_version: return invalid("the peer speaks a ZeroMQ older than 4.0");
       case zmtp::GreetingOutcome::valid: break;
     }
     if (zmtp::mechanism_of(bytes) != zmtp::Mechanism::null)
-      return invalid("what is there has another security mechanism than NULL");
+      return invalid("the peer has another security mechanism than NULL");
     zmtp::append_ready(output, "DEALER");
     state_ = State::ready;
     return zmtp::greeting_bytes;
@@ -138,11 +138,11 @@ class ZmtpDealer {
     if (bytes.size() < whole) return std::size_t{0};
     const auto command = zmtp::parse_command(bytes.first(whole).subspan(header.header_bytes));
     if (command && command->name == "ERROR")
-      return invalid("the broker refuses it: " + quoted(zmtp::reason_of_error(command->data)));
+      return invalid("the broker refuses the connection: " + quoted(zmtp::reason_of_error(command->data)));
     if (!command || command->name != "READY") return invalid("a ZeroMQ handshake without READY");
     const auto type = zmtp::socket_type_of_ready(command->data);
     if (type != "ROUTER")
-      return invalid("a ZeroMQ socket of type " + quoted(type.value_or("?")) + ", and not a ROUTER");
+      return invalid("a ZeroMQ socket of type " + quoted(type.value_or("?")) + ", not a ROUTER");
     state_ = State::complete;
     return whole;
   }

@@ -39,7 +39,7 @@ Result<AdminAccount> account_of(std::string text, const std::filesystem::path& f
   auto found = protocol::parse_admin_file(text);
   wipe_text(text);
   if (!found)
-    return Error{ErrorCode::corrupt, file.string() + " does not hold an admin_user_id and password"};
+    return Error{ErrorCode::corrupt, file.string() + " does not contain an admin_user_id and password"};
   AdminAccount account{found->user_id, Secret(found->password), false};
   wipe_text(found->password);
   return account;

@@ -23,16 +23,16 @@ ClientKeys::Verdict ClientKeys::check(const CurvePublicKey& key, const Grant& gr
   const auto found = records_.find(id_of(key, grant));
   if (found == records_.end()) {
     const auto other = records_.lower_bound(id_of(key, {TopicId{0}, EndpointRole::produce}));
-    if (other == records_.end() || other->second.key != key) return {"a key that nobody has registered", {}};
+    if (other == records_.end() || other->second.key != key) return {"a key that is not registered", {}};
     const auto here = records_.lower_bound(id_of(key, {grant.topic, EndpointRole::produce}));
     const bool of_topic =
         here != records_.end() && here->second.key == key && here->second.grant.topic == grant.topic;
     return {of_topic ? "a key of another role or mode" : "a key of another topic", {}};
   }
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= found->second.expires_ms)
-    return {"a key that has expired", {}};
+    return {"an expired key", {}};
   if (ends_too_late(found->second.expires_ms, lifetime_max_, now))
-    return {"a key that ends later than one that is registered now", {}};
+    return {"a key that expires later than ticket_ms allows", {}};
   return {{}, found->second};
 }
 

@@ -18,7 +18,7 @@ std::string_view ConnectionAuthorizer::fault_of_ticket(std::string_view id, std:
   if (!verdict.grant) return verdict.fault;
   if (verdict.grant->topic != grant_.topic) return "a ticket of another topic";
   if (verdict.grant->role != grant_.role) return "a ticket of another role or mode";
-  if (!knows(verdict.holder)) return "a ticket of somebody who may not (any more)";
+  if (!knows(verdict.holder)) return "a ticket of a user without the right (any more)";
   shown = verdict.holder;
   return {};
 }
@@ -30,7 +30,8 @@ std::string_view ConnectionAuthorizer::stranger_objection(TicketHolder& holder) 
 /// Admits a peer after all other checks, and counts it as a connection of its user.
 std::string_view ConnectionAuthorizer::admit(const TicketHolder& shown, TicketHolder& holder) const {
   const TicketHolder counted = is_open() ? TicketHolder{shown.sharer(), shown.generation} : shown;
-  if (quota_ != nullptr && !quota_->take(counted.user)) return "more connections than its user may have";
+  if (quota_ != nullptr && !quota_->take(counted.user))
+    return "more connections than a user may have (connections_per_user)";
   holder = counted;
   return {};
 }
@@ -45,7 +46,7 @@ bool ConnectionAuthorizer::knows(const TicketHolder& holder) const {
 }
 
 std::string_view ConnectionAuthorizer::key_objection(const CurvePublicKey& key, TicketHolder& holder) const {
-  if (allowed_ != nullptr && !allowed_->contains(key)) return "a key that is not among the allowed ones";
+  if (allowed_ != nullptr && !allowed_->contains(key)) return "a key that allowed_client_keys does not list";
   if (tickets_ == nullptr) return {};
   TicketHolder shown;
   const std::string_view fault = fault_of_key(key, shown);
@@ -54,10 +55,10 @@ std::string_view ConnectionAuthorizer::key_objection(const CurvePublicKey& key, 
 }
 
 std::string_view ConnectionAuthorizer::fault_of_key(const CurvePublicKey& key, TicketHolder& shown) const {
-  if (keys_ == nullptr) return "a key that nobody has registered";
+  if (keys_ == nullptr) return "a key that is not registered";
   const auto verdict = keys_->check(key, grant_, (*now_)());
   if (!verdict.fault.empty()) return verdict.fault;
-  if (!knows(verdict.record.holder)) return "a key of a user who may not do that (any more)";
+  if (!knows(verdict.record.holder)) return "a key of a user without the right (any more)";
   shown = verdict.record.holder;
   return {};
 }

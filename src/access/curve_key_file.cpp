@@ -32,7 +32,7 @@ std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
 
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& path) {
   const KeyFile file{path, "a CURVE key", "the broker's secret key",
-                     "clients that know the old one refuse the broker"};
+                     "clients that know the old key refuse the broker"};
   std::array<std::byte, curve_key_bytes> bytes{};
   const auto found = read_key_file(file, bytes);
   if (!found) return found.error();
@@ -60,20 +60,20 @@ Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& 
     const auto key = curve_key_of_z85(word);
     if (!key && (word.empty() || word.starts_with('#'))) continue;  // a key may contain #, too
     if (!key || (!rest.empty() && !rest.starts_with('#'))) {
-      return error_of_setting(
-          setting, {ErrorCode::invalid_argument,
-                    path.string() + ":" + std::to_string(number) + ": no public key of 40 characters (Z85)"});
+      return error_of_setting(setting,
+                              {ErrorCode::invalid_argument, path.string() + ":" + std::to_string(number) +
+                                                                ": not a public key of 40 Z85 characters"});
     }
     keys.insert(*key);
     if (keys.size() > limits::allowed_client_keys_max) {
       return error_of_setting(
-          setting, {ErrorCode::limit_reached, path.string() + " has more than " +
+          setting, {ErrorCode::limit_reached, path.string() + " contains more than " +
                                                   std::to_string(limits::allowed_client_keys_max) + " keys"});
     }
   }
   if (!keys.empty()) return keys;
-  return error_of_setting(setting,
-                          {ErrorCode::invalid_argument, path.string() + " has no key: nobody could connect"});
+  return error_of_setting(
+      setting, {ErrorCode::invalid_argument, path.string() + " contains no key, so no client could connect"});
 }
 
 }  // namespace lightq::broker

@@ -13,7 +13,7 @@ namespace {
 /// Initialises libsodium once. Throws if it cannot be initialised.
 void ready() {
   static const int state = sodium_init();
-  if (state < 0) throw Exception({ErrorCode::internal, "libsodium could not be initialised"});
+  if (state < 0) throw Exception({ErrorCode::internal, "cannot initialise libsodium"});
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Result<std::string> hash_password(std::string_view password) {
   std::array<char, crypto_pwhash_STRBYTES> text{};
   if (crypto_pwhash_str_alg(text.data(), password.data(), password.size(), argon2_passes, argon2_memory_bytes,
                             crypto_pwhash_ALG_ARGON2ID13) != 0) {
-    return Error{ErrorCode::internal, "no memory to hash a password"};
+    return Error{ErrorCode::internal, "not enough memory to hash a password"};
   }
   return std::string(text.data());
 }

@@ -63,10 +63,10 @@ std::optional<Error> fault_of(const KeyFile& file, const struct stat& facts, ssi
   const std::string path = file.path.string();
   if (auto fault = private_file_fault(facts, path, file.holds)) return fault;
   if (facts.st_size == static_cast<off_t>(bytes) && got == static_cast<ssize_t>(bytes)) return std::nullopt;
-  return Error{ErrorCode::corrupt, path + " is not " + std::string(file.name) + ": it has " +
-                                       std::to_string(facts.st_size) + " bytes, not " +
-                                       std::to_string(bytes) + "; without it a new one is made, and " +
-                                       std::string(file.loss)};
+  return Error{ErrorCode::corrupt,
+               path + " is not " + std::string(file.name) + ": it has " + std::to_string(facts.st_size) +
+                   " bytes, not " + std::to_string(bytes) +
+                   "; if you remove it, the broker creates a new one, and " + std::string(file.loss)};
 }
 
 }  // namespace

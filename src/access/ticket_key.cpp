@@ -57,24 +57,24 @@ protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds 
 
 TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
   const auto claims = decode_ticket_id(id);
-  if (!claims) return {{}, {}, "what is no ticket"};
+  if (!claims) return {{}, {}, "a malformed ticket"};
   std::string right = secret_of(id);
   const bool is_right =
       secret.size() == right.size() && sodium_memcmp(secret.data(), right.data(), right.size()) == 0;
   wipe_text(right);
   wipe_registers();
   wipe_stack();
-  if (!is_right) return {{}, {}, "a ticket that this broker did not make"};
+  if (!is_right) return {{}, {}, "a ticket that this broker did not issue"};
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
-    return {{}, {}, "a ticket that has expired"};
+    return {{}, {}, "an expired ticket"};
   if (ends_too_late(claims->expires_ms, lifetime_max_, now))
-    return {{}, {}, "a ticket that ends later than one that is made now"};
+    return {{}, {}, "a ticket that expires later than ticket_ms allows"};
   return {claims->grant, claims->holder, {}};
 }
 
 TicketVerdict TicketKey::check(std::string_view shown, Timestamp now) const {
   const std::size_t dot = shown.find('.');
-  if (dot == std::string_view::npos) return {{}, {}, "what is no ticket"};
+  if (dot == std::string_view::npos) return {{}, {}, "a malformed ticket"};
   return check(shown.substr(0, dot), shown.substr(dot + 1), now);
 }
 

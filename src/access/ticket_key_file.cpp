@@ -9,7 +9,7 @@ namespace lightq::broker {
 
 Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& path,
                                                    std::chrono::milliseconds lifetime_max) {
-  const KeyFile file{path, "a ticket key", "the key of all tickets", "tickets that are out end"};
+  const KeyFile file{path, "a ticket key", "the key of all tickets", "all issued tickets become invalid"};
   TicketKey::Bytes bytes{};
   const auto found = read_key_file(file, bytes);
   if (!found) return found.error();

@@ -124,7 +124,7 @@ void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
   bytes_ -= entry->second.bytes;
   entries_.erase(entry);
   count(refusals_, Limit::unfinished_bytes_total);
-  holder.end_soon("large messages that have not wholly come or left hold more memory than they may");
+  holder.end_soon("partly transferred large messages use more memory than unfinished_bytes_total allows");
 }
 
 /// Logs a warning at most once in `said_again_after`. The line that `debug` logs when the connection ends
@@ -134,9 +134,9 @@ void BufferBudget::say_so(const Holder& ended, Clock::time_point now) {
   next_said_ = now + said_again_after;
   std::size_t own = 0;
   for (const auto& [holder, entry] : entries_) own += holder->held_by() == ended.held_by() ? entry.bytes : 0;
-  sink_->warn("a connection is closed, for large messages that have not wholly come or left hold " +
-              std::to_string(bytes_) + " of the " + std::to_string(bytes_max_) +
-              " bytes that a thread has for them (unfinished_bytes_total), those of its user " +
+  sink_->warn("closed a connection: partly transferred large messages use " + std::to_string(bytes_) +
+              " of the " + std::to_string(bytes_max_) +
+              " bytes that a thread allows (unfinished_bytes_total); bytes of the connection's user: " +
               std::to_string(own));
 }
 

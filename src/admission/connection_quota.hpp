@@ -46,9 +46,8 @@ class ConnectionQuota {
     const std::size_t own = found == connections_.end() ? 0 : found->second;
     if (own < per_user_max_) return std::nullopt;
     broker::count(refusals_, Limit::connections_per_user);
-    return Error{ErrorCode::limit_reached,
-                 name_of_sharer(user) + " " + std::to_string(own) +
-                     " data connections, the most there may be (connections_per_user)"};
+    return Error{ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own) +
+                                               " data connections, the maximum (connections_per_user)"};
   }
   /// Records that a connection ended for which take() returned true.
   void give_back(std::uint64_t user) {

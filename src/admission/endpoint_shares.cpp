@@ -68,10 +68,10 @@ const EndpointShares::Held* EndpointShares::oldest_unused(Pot pot, const Share& 
 Error EndpointShares::refusal(Pot pot, FairShare::Verdict verdict, std::uint64_t user) const {
   const std::string all = pot == Pot::ports ? "TCP ports for endpoints" : "endpoints (endpoints_max)";
   const std::string of_all = std::to_string(most(pot)) + " " + all;
-  if (verdict == FairShare::Verdict::full) return {ErrorCode::limit_reached, "all " + of_all + " are taken"};
+  if (verdict == FairShare::Verdict::full) return {ErrorCode::limit_reached, "all " + of_all + " are in use"};
   return {ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own(pot, user)) + " of the " +
                                         of_all + ", and the last " + std::to_string(most(pot) - taken(pot)) +
-                                        " are left to others"};
+                                        " are reserved for users with fewer"};
 }
 
 void EndpointShares::add(const Place& place) {

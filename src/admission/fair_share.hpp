@@ -38,7 +38,7 @@ class FairShare {
 
 /// Returns the subject and verb of a refusal's sentence: the user that has too much.
 inline std::string name_of_sharer(std::uint64_t user) {
-  return user == FairShare::strangers ? "clients of open topics who are no users have" : "this user has";
+  return user == FairShare::strangers ? "anonymous clients have" : "this user has";
 }
 
 }  // namespace lightq::broker

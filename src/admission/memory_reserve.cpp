@@ -51,11 +51,11 @@ void say(std::string_view text) {
     } catch (const std::bad_alloc&) {
       MemoryReserve::give_up();
     } catch (const std::exception& error) {
-      say("lightq broker: it ends, after a failure that it does not expect: ");
+      say("lightq broker: aborting after an unexpected failure: ");
       say(error.what());
       say("\n");
     } catch (...) {
-      say("lightq broker: it ends, after a failure that it does not expect\n");
+      say("lightq broker: aborting after an unexpected failure\n");
     }
   }
   std::abort();
@@ -87,9 +87,8 @@ bool MemoryReserve::is_low() {
 }
 
 void MemoryReserve::give_up() {
-  say("lightq broker: it ends, since the system gives it no more memory: raise the limit of its address "
-      "space or of "
-      "its memory, or lower its settings of what it keeps in memory\n");
+  say("lightq broker: aborting, because the system gives it no more memory: raise the limit of its address "
+      "space or of its memory, or lower the settings that limit its use of memory\n");
   std::abort();
 }
 

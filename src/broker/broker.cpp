@@ -174,7 +174,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   wipe_registers();  // threads that start later inherit them
   wipe_stack();
   if (!admin) return admin.error();
-  if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
+  if (admin->is_new) sink_.info("created the administrator's account: " + directory_->admin_file().string());
   if (auto prepared = prepare_restored_data(directory_->path(), sink_); !prepared) return prepared;
   auto key = open_ticket_key(directory_->ticket_key_file(), config_.ticket_lifetime);
   if (!key) return key.error();
@@ -243,7 +243,7 @@ Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
   if (!keys) return error_of_setting("storage_key_file", keys.error());
   storage_keys_ = std::move(*keys);
   room_.encrypt_with(*storage_keys_);
-  sink_.info("storage keys: " + std::to_string(storage_keys_->size()));
+  sink_.info("number of storage keys: " + std::to_string(storage_keys_->size()));
   return {};
 }
 
@@ -273,8 +273,8 @@ Result<void> Broker::Parts::prove_gates() {
   if (!sessions) return sessions;
   if (config_.open_topics) {
     sink_.warn(
-        "open_topics: plain clients of every topic need no ticket; whoever has an account on this "
-        "machine can read and write them");
+        "open_topics: plain clients of every topic need no ticket; every user of this machine can read and "
+        "write every topic");
     return {};
   }
   const WallClock now = wall_clock_now;
@@ -296,8 +296,9 @@ Result<void> Broker::Parts::prove_gates() {
 bool Broker::Parts::warn_if_insecure() const {
   const auto open = config_.encrypt ? std::nullopt : exposure_of(config_, bind_address_);
   if (!open) return false;
-  sink_.warn("insecure: " + *open +
-             ", and nothing is encrypted: whoever is on the way reads passwords, tickets and messages");
+  sink_.warn(
+      "insecure: " + *open +
+      ", and nothing is encrypted: everybody on the network path can read passwords, tickets and messages");
   return true;
 }
 
@@ -331,10 +332,10 @@ Result<void> Broker::Parts::open_catalogue() {
 void Broker::Parts::say_fewer_connections() const {
   const std::size_t most = user_connections_->per_user_max();
   if (most >= config_.connections_per_user) return;
-  sink_.warn(
-      "a user may have " + std::to_string(most) + " data connections, not connections_per_user (" +
-      std::to_string(config_.connections_per_user) +
-      "): that is a third of the file descriptors that are not reserved; raise the limit with ulimit -n");
+  sink_.warn("a user can have " + std::to_string(most) + " data connections, not connections_per_user (" +
+             std::to_string(config_.connections_per_user) +
+             "), because that is a third of the file descriptors that are not reserved; raise the limit with "
+             "ulimit -n");
 }
 
 ReactorPool::Settings Broker::Parts::reactor_settings() const {
@@ -380,8 +381,10 @@ Result<void> Broker::Parts::open_control() {
   auto own = directory_->listen_for_owner(control_uri());
   if (own && *own) server_->listen_also(std::move(**own));
   if (!own)
-    sink_.warn("clients of this machine need an administrator's password of their own, and find none in " +
-               directory_->admin_file().string() + ": " + own.error().text());
+    sink_.warn(
+        "clients of this machine cannot use the administrator's account, because they cannot read its "
+        "password from " +
+        directory_->admin_file().string() + ": " + own.error().text());
   if (curve_key_ == nullptr) return {};
   ConnectionAuthorizer authorizer;
   authorizer.encrypt(*curve_key_, nullptr);

@@ -62,7 +62,7 @@ Result<std::uint64_t> number_in(const std::string& text, std::uint64_t min, std:
 Result<std::uint64_t> bytes_in(const std::string& text, std::uint64_t min, std::uint64_t max) {
   const auto number = parse_bytes(text);
   if (number && *number >= min && *number <= max) return *number;
-  return must_be("a number of bytes (as 1048576 or 1MiB) from " + std::to_string(min) + " to " +
+  return must_be("a number of bytes (such as 1048576 or 1MiB) from " + std::to_string(min) + " to " +
                  std::to_string(max));
 }
 
@@ -227,45 +227,42 @@ Result<void> set_reactors(Config& config, const std::string& text) {
 using enum SettingType;
 constexpr Setting table[] = {
     {"data_dir", text, "DIR",
-     "where topics and the catalogue lie (/var/lib/lightq as root, else "
-     "$XDG_STATE_HOME/lightq or ~/.local/state/lightq)",
+     "directory of the topics and the catalogue (/var/lib/lightq as root, else $XDG_STATE_HOME/lightq or "
+     "~/.local/state/lightq)",
      set_path<&Config::data_dir>},
     {"control", text, "URI",
      "control socket: tcp://HOST:PORT, port 0 for a free one, or ipc://PATH "
      "(tcp://127.0.0.1:5000)",
      set_control_uri},
-    {"bind", text, "HOST", "host that data endpoints listen on; 0.0.0.0 or :: need advertise too (127.0.0.1)",
+    {"bind", text, "HOST",
+     "host on which data endpoints listen; 0.0.0.0 and :: need advertise too (127.0.0.1)",
      set_host<&Config::bind_host>},
-    {"advertise", text, "HOST", "host that clients are told to connect to (that of bind)",
+    {"advertise", text, "HOST", "host to which the broker tells clients to connect (that of bind)",
      set_host<&Config::advertise_host>},
     {"ports", text, "A-B", "ports for data endpoints, or any (any)", set_ports},
     {"log_level", text, "LEVEL", "debug, info, warning or error (info)", set_log_level},
-    {"log_file", text, "FILE", "write the log to this file too, rotated", set_path<&Config::log_file>},
+    {"log_file", text, "FILE", "also write the log to this file, and rotate it", set_path<&Config::log_file>},
     {"log_file_bytes", bytes, "BYTES", "rotate the log file at this size, 64KiB to 1GiB; 5 are kept (10MiB)",
      set_log_file_bytes},
     {"message_bytes_max", bytes, "BYTES", "largest message, up to 1GiB (16MiB)", set_message_bytes_max},
     {"min_free_bytes", bytes, "BYTES",
-     "appends wait while the disk has less room than this (the larger of "
-     "1GiB and 2 % of the disk)",
+     "appends wait while the disk has less free space than this (the larger of 1GiB and 2 % of the disk)",
      set_min_free_bytes},
     {"disk_bytes_max", bytes, "BYTES",
-     "appends wait while all topics' files together would take more than this; 0: no bound (0)",
+     "appends wait while the files of all topics would exceed this together; 0: no limit (0)",
      set_disk_bytes_max},
     {"flush_interval_ms", number, "MS",
-     "durable topics reach the disk at least this often; 0: only at a clean "
-     "stop (100)",
+     "sync durable topics to disk at least this often; 0: only at a clean stop (100)",
      set_ms<&Config::flush_interval>},
-    {"endpoint_idle_ms", number, "MS", "an endpoint nobody connects to closes after this (30000)",
+    {"endpoint_idle_ms", number, "MS", "close an endpoint that has had no connection for this time (30000)",
      set_ms<&Config::endpoint_idle>},
     {"port_quarantine_ms", number, "MS",
-     "no other endpoint gets a closed endpoint's port for this time "
-     "(600000)",
+     "quarantine a closed endpoint's port, so that no other endpoint gets it for this time (600000)",
      set_ms<&Config::port_rest>},
     {"session_heartbeat_ms", number, "MS",
-     "a session's client that is not heard for twice this is taken for gone; 0: never (10000)",
-     set_session_heartbeat},
+     "end a session that has received nothing for twice this time; 0: never (10000)", set_session_heartbeat},
     {"ticket_ms", number, "MS",
-     "how long a plain join's ticket is good for connecting, 100 to a year (86400000, a day)", set_ticket_ms},
+     "how long a ticket of a plain join permits to connect, 100 to a year (86400000, a day)", set_ticket_ms},
     {"open_topics", boolean, "",
      "plain clients of every topic need no ticket; on loopback only, for clients of 2015 (false)",
      set_boolean<&Config::open_topics>},
@@ -273,123 +270,123 @@ constexpr Setting table[] = {
      "encrypt the control socket and data endpoints, and refuse clients that do not (false)",
      set_boolean<&Config::encrypt>},
     {"allowed_client_keys", text, "FILE",
-     "with encrypt: let clients with the public keys in this file connect to the control socket, and nobody "
-     "else",
+     "with encrypt: only clients with a public key in this file can connect to the control socket",
      set_path<&Config::allowed_client_keys>},
     {"insecure", boolean, "",
-     "let control, bind and advertise be no loopback addresses without encrypt (false)",
+     "permit addresses other than loopback in control, bind and advertise without encrypt (false)",
      set_boolean<&Config::insecure>},
     {"core_dumps", boolean, "",
-     "let the broker leave core dumps and be traced, which shows all secrets that it holds (false)",
+     "permit core dumps and tracing of the broker, which expose all secrets in its memory (false)",
      set_boolean<&Config::core_dumps>},
     {"tls_certificate", text, "FILE",
-     "PEM certificate that sessions over TCP are shown, with encrypt (one that the broker makes itself)",
+     "with encrypt: PEM certificate of sessions over TCP (one that the broker creates itself)",
      set_path<&Config::tls_certificate>},
-    {"tls_key", text, "FILE", "PEM private key of tls_certificate, readable by its owner alone",
+    {"tls_key", text, "FILE", "PEM private key of tls_certificate; only its owner may read the file",
      set_path<&Config::tls_key>},
     {"storage_key_file", text, "FILE",
-     "keys of topics with encrypt_at_rest, each 64 hexadecimal digits on a line of its own, the one in use "
-     "first; readable by its owner alone",
+     "keys of topics with encrypt_at_rest, each a line of 64 hexadecimal digits; new files use the first; "
+     "only the owner may read the file",
      set_path<&Config::storage_key_file>},
     {"storage_key_command", text, "COMMAND",
-     "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
+     "in place of storage_key_file: a command that /bin/sh runs at the start and that prints the keys",
+     set_storage_key_command},
     {"stop_deadline_ms", number, "MS",
-     "a clean stop waits at most so long until delivered messages are sent; it writes and syncs all "
-     "others in addition (5000)",
+     "a clean stop waits at most this long until delivered messages are sent; writing and syncing all others "
+     "takes additional time (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
-     "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "
-     "(4096)",
+     "unauthenticated connections of each thread, 16 to 65536; beyond this the oldest is evicted (4096)",
      set_handshakes_max},
     {"accepts_per_second", number, "N",
-     "new connections a second that each thread takes, once 512 came at once, 1 to 1000000; "
-     "others wait (4000; 1000 with encrypt)",
+     "new connections that each thread accepts a second after a burst of 512, 1 to 1000000; others wait "
+     "(4000; 1000 with encrypt)",
      set_accepts_per_second},
     {"handshake_ms", number, "MS",
-     "a connection that has not said who it is closes after this, 100 to 60000 (5000)", set_handshake_ms},
+     "close a connection that is still unauthenticated after this time, 100 to 60000 (5000)",
+     set_handshake_ms},
     {"requests_per_second", number, "N",
-     "requests that one address may make of the control socket in a second, 1 to 1000000 (10000)",
+     "requests a second from one source address to the control socket, 1 to 1000000 (10000)",
      set_requests_per_second},
-    {"connections_per_user", number, "N",
-     "data connections that one user may have at once, 1 to 1000000 (4000)", set_connections_per_user},
-    {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)",
+    {"connections_per_user", number, "N", "open data connections of one user, 1 to 1000000 (4000)",
+     set_connections_per_user},
+    {"topics_max", number, "N", "topics of the broker, 1 to 100000 (100000)",
      set_limit<&Config::topics_max, limits::topics_max>},
     {"endpoints_max", number, "N",
-     "endpoints that all topics together may have, 0 to 1000000; 0: half of the file descriptors (0)",
+     "endpoints of all topics together, 0 to 1000000; 0: half of the file descriptors (0)",
      set_limit<&Config::endpoints_max, limits::endpoints_max, 0>},
-    {"endpoints_per_topic_max", number, "N", "endpoints that a topic may have, 1 to 4096 (4096)",
+    {"endpoints_per_topic_max", number, "N", "endpoints of a topic, 1 to 4096 (4096)",
      set_limit<&Config::endpoints_per_topic_max, limits::endpoints_per_topic_max>},
     {"connections_per_endpoint_max", number, "N",
-     "connections to an endpoint, and sessions of a thread, 1 to 10000; of more each is closed at once "
+     "connections to an endpoint, and sessions of a thread, 1 to 10000; further ones are closed immediately "
      "(10000)",
      set_limit<&Config::connections_per_endpoint_max, limits::connections_per_endpoint_max>},
-    {"groups_per_topic_max", number, "N", "groups of consumers that a topic may have, 1 to 1024 (1024)",
+    {"groups_per_topic_max", number, "N", "consumer groups of a topic, 1 to 1024 (1024)",
      set_limit<&Config::groups_per_topic_max, limits::groups_per_topic_max>},
-    {"session_channels_max", number, "N",
-     "producers and consumers open at once on a session, 1 to 4096 (4096)",
+    {"session_channels_max", number, "N", "open producers and consumers of a session, 1 to 4096 (4096)",
      set_limit<&Config::session_channels_max, limits::session_channels_max>},
     {"session_reads_max", number, "N", "reads of one session that may wait for an answer, 1 to 16 (16)",
      set_limit<&Config::session_reads_max, limits::session_reads_max>},
-    {"read_bytes_max", bytes, "BYTES", "messages in answer to one read, 1 to 64MiB (64MiB)",
+    {"read_bytes_max", bytes, "BYTES", "size of the messages in the answer to one read, 1 to 64MiB (64MiB)",
      set_byte_limit<&Config::read_bytes_max, limits::read_bytes_max>},
     {"shared_bytes_total", bytes, "BYTES",
-     "memory that sessions of this machine's clients go through, all together, up to 64GiB; 0: none (16MiB)",
+     "shared memory of all sessions of this machine's clients, up to 64GiB; 0: none (16MiB)",
      set_byte_limit<&Config::shared_bytes_total, limits::shared_bytes_total_max, 0>},
     {"in_flight_messages_max", number, "N",
-     "messages that one consumer may have and not acknowledge, 1 to 2147483648 (2147483648)",
+     "messages in flight to one consumer, 1 to 2147483648 (2147483648)",
      set_limit<&Config::in_flight_messages_max, limits::in_flight_messages_max>},
     {"outstanding_ranges_max", number, "N",
-     "pieces in which what one consumer has not acknowledged may be, 2 to 16384 (16384)",
+     "ranges of offsets that the messages in flight to one consumer form, 2 to 16384 (16384)",
      set_limit<&Config::outstanding_ranges_max, limits::outstanding_ranges_max, 2>},
     {"returned_ranges_max", number, "N",
-     "ranges of a group's messages that may wait for redelivery, 1 to 65536 (65536)",
+     "ranges of offsets in the redelivery queue of a group, 1 to 65536 (65536)",
      set_limit<&Config::returned_ranges_max, limits::returned_ranges_max>},
     {"redelivery_ms_max", number, "MS",
-     "how long a consumer may keep a message from its group by a reject or an extend (43200000)",
+     "the longest delay of a redelivery that a consumer can set with a reject or an extend (43200000)",
      set_limit<&Config::redelivery_ms_max, std::numeric_limits<std::uint32_t>::max()>},
-    {"producers_max", number, "N", "producers over sessions that a topic remembers, 1 to 10000 (10000)",
+    {"producers_max", number, "N", "producers of sessions that a topic remembers, 1 to 10000 (10000)",
      set_limit<&Config::producers_max, limits::producers_max>},
     {"client_keys_per_topic_max", number, "N",
-     "with encrypt: keys that plain clients of a topic may have registered, 2 to 16384 (16384)",
+     "with encrypt: registered keys of the plain clients of a topic, 2 to 16384 (16384)",
      set_limit<&Config::client_keys_per_topic_max, limits::client_keys_per_topic_max, 2>},
-    {"users_max", number, "N", "users that there may be, 1 to 10000 (10000)",
+    {"users_max", number, "N", "users of the broker, 1 to 10000 (10000)",
      set_limit<&Config::users_max, limits::users_max>},
-    {"rights_per_user_max", number, "N", "patterns that a user may have rights on, 1 to 256 (256)",
+    {"rights_per_user_max", number, "N", "patterns on which a user has rights, 1 to 256 (256)",
      set_limit<&Config::rights_per_user_max, limits::rights_per_user_max>},
     {"credentials_remembered_max", number, "N",
-     "keyed hashes of right passwords that are kept in memory, 2 to 65536, two of most (65536)",
+     "keyed hashes of correct passwords kept in memory, 2 to 65536; most credentials take two (65536)",
      set_limit<&Config::credentials_remembered_max, limits::credentials_remembered_max,
                limits::credentials_remembered_min>},
-    {"request_bytes_max", bytes, "BYTES", "a request to the control socket, 4KiB to 1MiB (64KiB)",
+    {"request_bytes_max", bytes, "BYTES", "size of a request to the control socket, 4KiB to 1MiB (64KiB)",
      set_byte_limit<&Config::request_bytes_max, limits::request_bytes_hard_max, limits::request_bytes_min>},
     {"requests_waiting_max", number, "N",
-     "requests that may wait for their answers, 1 to 1024; of one address a quarter (1024)",
+     "requests that wait for their replies, 1 to 1024; at most a quarter from one source address (1024)",
      set_limit<&Config::requests_waiting_max, limits::requests_waiting_max>},
     {"control_connections_max", number, "N",
-     "connections to the control socket, 1 to 10000; for more one of the user with most is closed (10000)",
+     "connections to the control socket, 1 to 10000; beyond this one of the user with most is evicted "
+     "(10000)",
      set_limit<&Config::control_connections_max, limits::control_connections_max>},
     {"answers_unread_bytes_max", bytes, "BYTES",
-     "answers that one client leaves unread before it is closed, 64KiB to 64MiB (64MiB)",
+     "unread replies of a client above which its connection is closed, 64KiB to 64MiB (64MiB)",
      set_byte_limit<&Config::answers_unread_bytes_max, limits::answers_unread_bytes_max,
                     limits::answers_unread_bytes_pause>},
     {"answers_unread_bytes_total", bytes, "BYTES",
-     "unread replies of all clients, a quarter of it for one address; from 256KiB (256MiB)",
+     "unread replies of all clients, at most a quarter for one source address; from 256KiB (256MiB)",
      set_byte_limit<&Config::answers_unread_bytes_total, any_number, limits::answers_unread_bytes_total_min>},
     {"unfinished_bytes_total", bytes, "BYTES",
-     "what large messages may take that have not wholly come or left, from 1MiB (1GiB)",
+     "memory of partly transferred large messages, from 1MiB (1GiB)",
      set_byte_limit<&Config::unfinished_bytes_total, any_number, limits::unfinished_bytes_total_min>},
-    {"ring_bytes_max", bytes, "BYTES", "ring_bytes of one topic, 64KiB to 1TiB (1TiB)",
+    {"ring_bytes_max", bytes, "BYTES", "largest ring_bytes of a topic, 64KiB to 1TiB (1TiB)",
      set_byte_limit<&Config::ring_bytes_max, limits::ring_bytes_max, limits::ring_bytes_min>},
-    {"memory_bytes_max", bytes, "BYTES", "what the rings of all topics may take together; 0: no bound (0)",
+    {"memory_bytes_max", bytes, "BYTES", "memory of the rings of all topics together; 0: no limit (0)",
      set_memory_bytes_max},
     {"decrypted_bytes_total", bytes, "BYTES",
-     "batches of topics with encrypt_at_rest that are kept in memory as they were read, all topics together; "
-     "0: none but one of each (64MiB)",
+     "memory of decrypted batches of all topics with encrypt_at_rest; 0: one batch of each topic (64MiB)",
      set_byte_limit<&Config::decrypted_bytes_total, any_number, 0>},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
      set_reactors},
-    {"ipc_dir", text, "DIR", "where ipc endpoints' sockets lie (DATA_DIR/ipc)", set_path<&Config::ipc_dir>},
-    {"admin_password_file", text, "FILE", "take the administrator's password from this file's first line",
+    {"ipc_dir", text, "DIR", "directory of the sockets of ipc endpoints (DATA_DIR/ipc)",
+     set_path<&Config::ipc_dir>},
+    {"admin_password_file", text, "FILE", "file with the administrator's password in its first line",
      set_path<&Config::admin_password_file>},
 };
 
@@ -401,16 +398,17 @@ std::span<const Setting> settings() {
 
 Result<void> check_tls(const Config& config) {
   if (config.tls_certificate.empty() != config.tls_key.empty()) {
-    return Error{ErrorCode::invalid_argument, "tls_certificate and tls_key go together, and one is missing"};
+    return Error{ErrorCode::invalid_argument,
+                 "tls_certificate and tls_key: one is missing; give both or none"};
   }
   if (config.tls_certificate.empty() || config.encrypt) return {};
-  return Error{ErrorCode::invalid_argument, "tls_certificate is for encrypt, which is not given"};
+  return Error{ErrorCode::invalid_argument, "tls_certificate: needs encrypt"};
 }
 
 Result<void> check_storage_keys(const Config& config) {
   if (config.storage_key_file.empty() || config.storage_key_command.empty()) return {};
   return Error{ErrorCode::invalid_argument,
-               "storage_key_file and storage_key_command are two ways to say the same, and both are given"};
+               "storage_key_file and storage_key_command: give only one of them"};
 }
 
 Result<void> check_hosts(const Config& config) {
@@ -420,10 +418,9 @@ Result<void> check_hosts(const Config& config) {
                                                   "; it must be a host that they can reach"};
   }
   if (config.advertise_host.empty() && is_wildcard(config.bind_host)) {
-    return Error{ErrorCode::invalid_argument,
-                 "bind: " + config.bind_host +
-                     " is every address of this machine, and clients must be told one that they can reach: "
-                     "name it with --advertise HOST"};
+    return Error{ErrorCode::invalid_argument, "bind: " + config.bind_host +
+                                                  " means every address of this machine, so clients need one "
+                                                  "that they can reach: name it with --advertise HOST"};
   }
   return {};
 }

@@ -117,7 +117,7 @@ Result<void> read_admin_password(Config& config, const Environment& environment,
     wipe_text(*line);
     if (config.admin_password.empty()) {
       return error_of_setting(setting, {ErrorCode::invalid_argument,
-                                        config.admin_password_file.string() + ": holds no password"});
+                                        config.admin_password_file.string() + ": contains no password"});
     }
   }
   wipe_text(from_environment);

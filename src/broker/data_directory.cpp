@@ -70,11 +70,11 @@ bool is_one_file(const fs::path& one, const fs::path& other) {
 Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
                            const std::string& subject = "data directory", bool may_be_sticky = false) {
   struct stat found{};
-  if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
+  if (stat(path.c_str(), &found) != 0) return failed("examine", path, errno);
   if (found.st_uid != geteuid() && found.st_uid != 0)
     return Error{ErrorCode::invalid_argument,
                  subject + ": " + path.string() + " belongs to another user (uid " +
-                     std::to_string(found.st_uid) + "): it has to be the broker's"};
+                     std::to_string(found.st_uid) + "): it must belong to the broker's user"};
   if (may_be_sticky && (found.st_mode & S_ISVTX) != 0) return {};
   const mode_t by_group = is_given_to_our_group(found) ? mode_t{S_IRWXG} : mode_t{0};
   if ((found.st_mode & forbidden & ~by_group) == 0) return {};
@@ -90,7 +90,7 @@ Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
 /// Opens a socket directory to other users if a strict umask or an earlier broker has created it closed.
 Result<void> open_door(const fs::path& path) {
   struct stat found{};
-  if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
+  if (stat(path.c_str(), &found) != 0) return failed("examine", path, errno);
   const bool closed = found.st_uid == geteuid() && (found.st_mode & 0777U) == room_mode;
   if (closed && chmod(path.c_str(), door_mode) != 0) return failed("open", path, errno);
   return {};
@@ -152,7 +152,7 @@ Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& g
   auto lock = log::DirectoryLock::acquire(path.string());
   if (lock) return open_curve_key(file);
   Error error = lock.error();
-  error.message = "there is no key yet, and the broker that runs does not encrypt: " + error.message;
+  error.message = "there is no key yet, and the running broker does not encrypt: " + error.message;
   return error;
 }
 

@@ -70,7 +70,7 @@ Result<void> DataStorage::make_directory(const std::string& path) {
   std::error_code fault;
   std::filesystem::create_directory(path, fault);
   if (!fault) return {};
-  return Error{ErrorCode::io_error, "cannot make the directory " + path, fault.value()};
+  return Error{ErrorCode::io_error, "cannot create the directory " + path, fault.value()};
 }
 
 Result<void> DataStorage::rename(const std::string& from, const std::string& to) {

@@ -60,17 +60,18 @@ bool is_on_loopback(const std::string& address) {
 std::optional<std::string> exposure_of(const Config& config, const std::string& bind_address) {
   const std::string control = control_host(config.control_uri);
   if (!control.empty() && !is_loopback_host(control))
-    return "control: " + config.control_uri + " is no loopback address";
-  if (!is_on_loopback(bind_address)) return "bind: " + config.bind_host + " is no loopback address";
+    return "control: " + config.control_uri + " is not a loopback address";
+  if (!is_on_loopback(bind_address)) return "bind: " + config.bind_host + " is not a loopback address";
   if (!config.advertise_host.empty() && !is_loopback_host(config.advertise_host))
-    return "advertise: " + config.advertise_host + " is no loopback address";
+    return "advertise: " + config.advertise_host + " is not a loopback address";
   return std::nullopt;
 }
 
 Result<void> check_exposure(const Config& config, const std::string& bind_address) {
   if (!config.encrypt && !config.allowed_client_keys.empty()) {
-    return Error{ErrorCode::invalid_argument,
-                 "allowed_client_keys: clients have keys where the broker encrypts alone: give --encrypt"};
+    return Error{
+        ErrorCode::invalid_argument,
+        "allowed_client_keys: only a broker that encrypts knows the keys of clients: give --encrypt"};
   }
   if (auto safe = check_socket_directories(config); !safe) return safe;
   if ((config.encrypt || config.insecure) && !config.open_topics) return {};
@@ -78,12 +79,12 @@ Result<void> check_exposure(const Config& config, const std::string& bind_addres
   if (!open) return {};
   if (config.open_topics) {
     return Error{ErrorCode::invalid_argument,
-                 "open_topics: on loopback alone, and " + *open +
-                     ": who reaches the broker from elsewhere could read and write every topic"};
+                 "open_topics: permitted on loopback only, but " + *open +
+                     ": clients on other machines could read and write every topic"};
   }
   return Error{ErrorCode::invalid_argument,
                *open +
-                   ", and nothing is encrypted on its way: give --encrypt, or --insecure where the network "
+                   ", and nothing is encrypted on the network: give --encrypt, or --insecure if the network "
                    "can be trusted with passwords, tickets and messages"};
 }
 

@@ -53,8 +53,8 @@ Result<void> HeldDirectory::check() const {
   if (is_in_place()) return {};
   return Error{ErrorCode::no_space,
                path_.string() +
-                   " is not the directory any more that this broker works in: it was moved, removed or "
-                   "unmounted. Nothing is written until it is back in its place",
+                   " is no longer the directory that this broker opened: it was moved, removed or unmounted. "
+                   "Nothing is written until it is back at its path",
                0};
 }
 

@@ -21,9 +21,10 @@ std::size_t bytes_of(const LogQueue::Line& line) {
 }
 
 LogQueue::Line line_of_lost(std::uint64_t count) {
-  return {LogLevel::warn, std::chrono::system_clock::now(),
-          "\"lines of this log were lost, because it was not taken as fast as it was written\" lost=" +
-              std::to_string(count)};
+  return {
+      LogLevel::warn, std::chrono::system_clock::now(),
+      "\"lines of this log were lost, because they were written faster than they could be output\" lost=" +
+          std::to_string(count)};
 }
 
 }  // namespace

@@ -232,7 +232,8 @@ Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
   } catch (const std::filesystem::filesystem_error& error) {
     return Error{ErrorCode::io_error, "log file " + options.file.string(), error.code().value()};
   } catch (const std::system_error& error) {
-    return Error{ErrorCode::io_error, std::string("the log's thread cannot be started: ") + error.what()};
+    return Error{ErrorCode::io_error,
+                 std::string("cannot start the thread that writes the log: ") + error.what()};
   }
 }
 

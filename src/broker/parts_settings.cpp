@@ -78,11 +78,13 @@ Result<void> keep_paths(Config& config) {
   constexpr std::string_view ipc_prefix = "ipc://";
   std::error_code fault;
   if (!config.ipc_dir.empty()) config.ipc_dir = std::filesystem::absolute(config.ipc_dir, fault);
-  if (fault) return Error{ErrorCode::io_error, "ipc_dir: cannot find it", fault.value()};
+  if (fault) return Error{ErrorCode::io_error, "ipc_dir: cannot find its absolute path", fault.value()};
   const bool is_path = config.control_uri.starts_with(ipc_prefix) && config.control_uri != ipc_prefix;
   if (!is_path) return {};
   const auto path = std::filesystem::absolute(config.control_uri.substr(ipc_prefix.size()), fault);
-  if (fault) return Error{ErrorCode::io_error, "control: cannot find " + config.control_uri, fault.value()};
+  if (fault)
+    return Error{ErrorCode::io_error, "control: cannot find the absolute path of " + config.control_uri,
+                 fault.value()};
   config.control_uri = std::string(ipc_prefix) + path.string();
   return {};
 }

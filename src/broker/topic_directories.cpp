@@ -45,7 +45,7 @@ void report_unknown(const fs::path& topics, const std::vector<TopicId>& unknown,
     ids += (i == 0 ? "" : ", ") + std::to_string(unknown[i].value);
   if (unknown.size() > named_max) ids += " and more";
   sink.error(
-      "the catalogue has no record of " + std::to_string(unknown.size()) + " topics whose files are in " +
+      "the catalogue has no record of " + std::to_string(unknown.size()) + " topics with files in " +
       topics.string() + ": " + ids + ". The files are kept; `lightq log dump " +
       (topics / std::to_string(unknown[0].value)).string() +
       "` prints the messages. To bring the topics back, see \"A topic that the catalogue has lost\" in "

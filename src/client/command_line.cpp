@@ -34,35 +34,35 @@ constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group = "Broker";
-  text_option(app, "--broker", common.broker, "control URI; else broker.json's, else tcp://127.0.0.1:5000",
-              "URI")
+  text_option(app, "--broker", common.broker,
+              "control URI; else that in broker.json, else tcp://127.0.0.1:5000", "URI")
       ->group(group);
-  text_option(app, "--user", common.user, "who asks; else the administrator of this machine's broker", "NAME")
+  text_option(app, "--user", common.user,
+              "user that sends the request; else the administrator of this machine's broker", "NAME")
       ->group(group);
-  text_option(app, "--password-file", common.password_file, "file with its password; else LIGHTQ_PASSWORD",
-              "FILE")
+  text_option(app, "--password-file", common.password_file,
+              "file with the user's password; else LIGHTQ_PASSWORD", "FILE")
       ->group(group);
   text_option(app, "--admin-user", common.admin_user,
-              "administrator; else this machine's, unless --user is given", "NAME")
+              "administrator; else that of this machine's broker, unless --user is given", "NAME")
       ->group(group);
   text_option(app, "--admin-password-file", common.admin_password_file,
-              "file with its password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
+              "file with that password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
               "FILE")
       ->group(group);
   text_option(app, "--server-key", common.server_key,
-              "public key of a broker that encrypts; else broker.json's, of this machine's broker", "KEY")
+              "public key of an encrypting broker; else that in broker.json of this machine's broker", "KEY")
       ->group(group);
   text_option(app, "--client-key-file", common.client_key_file,
-              "this client's key, for a broker that takes listed ones alone: see  lightq key new", "FILE")
+              "this client's key, for a broker that accepts only listed keys: see  lightq key new", "FILE")
       ->group(group);
-  flag(app, "--insecure", common.insecure, "let passwords and tickets go to other machines in clear")
+  flag(app, "--insecure", common.insecure, "permit unencrypted passwords and tickets to other machines")
       ->group(group);
   text_option(app, "--data-dir", common.data_dir,
-              "where this machine's broker keeps broker.json and admin.json", "DIR")
+              "directory in which this machine's broker keeps broker.json and admin.json", "DIR")
       ->group(group);
   unit_option(app, "--request-timeout", common.request_timeout, parse_wait,
-              "how long the broker may take to answer; one that is busy is asked again meanwhile (5s)",
-              "TIME")
+              "how long to wait for a reply; a busy broker is asked again during this time (5s)", "TIME")
       ->group(group);
   add_output_flags(app, common);
 }
@@ -71,7 +71,7 @@ CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const
                    const std::string& examples) {
   CLI::App* verb = app->add_subcommand(name, help);
   verb->footer("Examples:\n" + examples + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
-  verb->set_help_flag("-h,--help", "this text");
+  verb->set_help_flag("-h,--help", "show this text");
   // All verbs write to the same options. With its own callback, only the verb in use reads the environment,
   // so that no other verb overwrites its flags.
   verb->parse_complete_callback([] {});
@@ -86,7 +86,7 @@ void topic_argument(CLI::App* verb, std::string& topic) {
 void add_topic_create(CLI::App* topic, Parsed& parsed) {
   auto create = std::make_shared<TopicCreate>();
   CLI::App* verb = add_verb(
-      topic, parsed, "create", "make a topic",
+      topic, parsed, "create", "create a topic",
       "  lightq topic create orders --type file --retention 7d\n"
       "  lightq topic create ticks --ring-bytes 256MiB --overflow drop_oldest\n"
       "  lightq topic create jobs --admin-user lightq_admin --user alice --password-file secret.txt");
@@ -102,12 +102,13 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
   word_option<Overflow>(
       verb, "--overflow", settings.overflow,
       {{"block", Overflow::block}, {"reject", Overflow::reject}, {"drop_oldest", Overflow::drop_oldest}},
-      "what happens to a message when the log is full (block: producers wait)");
-  unit_option(verb, "--ring-bytes", settings.ring_bytes, parse_size, "memory of a queue (64MiB)", "SIZE");
+      "how a full log treats a new message (block: producers wait)");
+  unit_option(verb, "--ring-bytes", settings.ring_bytes, parse_size,
+              "queue, queue_file: memory of the messages (64MiB)", "SIZE");
   unit_option(verb, "--capacity-bytes", settings.capacity_bytes, parse_size,
-              "file, queue_file: bytes before overflow", "SIZE");
+              "file, queue_file: size at which --overflow applies", "SIZE");
   unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size,
-              "file, queue_file: keep at least the newest so many bytes", "SIZE");
+              "file, queue_file: keep at least this many of the newest bytes", "SIZE");
   unit_option(
       verb, "--retention,--retention-ms", settings.retention_ms,
       [](const std::string& text) -> std::optional<std::int64_t> {
@@ -115,13 +116,13 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
         const auto span = parse_duration(bare ? text + "ms" : text);
         return span ? std::optional(span->count()) : std::nullopt;
       },
-      "file, queue_file: keep messages at least so long, as 1h or 7d (a bare number is milliseconds)",
+      "file, queue_file: keep messages at least this long, such as 1h or 7d (a bare number is milliseconds)",
       "TIME");
   unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
-              "file, queue_file: keep at least the newest so many messages", "COUNT");
-  unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size, "size of one file (128MiB)",
-              "SIZE");
-  flag(verb, "--open", settings.open, "let anybody join, without credentials");
+              "file, queue_file: keep at least this many of the newest messages", "COUNT");
+  unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size,
+              "file, queue_file: size of one segment file (128MiB)", "SIZE");
+  flag(verb, "--open", settings.open, "permit clients to join without credentials");
   flag(verb, "--encrypt-at-rest", settings.encrypt_at_rest,
        "file, queue_file: encrypt the files with the broker's storage key");
   verb->callback([&parsed, create] {
@@ -138,7 +139,7 @@ void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what,
       add_verb(topic, parsed, name, help,
                "  lightq topic " + name + " orders\n  lightq topic " + name + " orders --group billing");
   topic_argument(verb, control->topic);
-  text_option(verb, "--group", control->group, "only this group, or consumer's own cursor", "NAME");
+  text_option(verb, "--group", control->group, "only this group, or this cursor of a consumer", "NAME");
   verb->callback([&parsed, control] {
     parsed.command = [&parsed, control] { return run_topic_control(parsed.common, *control); };
   });
@@ -146,29 +147,29 @@ void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what,
 
 void add_topic(CLI::App* app, Parsed& parsed) {
   CLI::App* topic = app->add_subcommand("topic", "create, list, inspect and delete topics");
-  topic->set_help_flag("-h,--help", "this text");
+  topic->set_help_flag("-h,--help", "show this text");
   topic->require_subcommand(1);
   topic->footer("Examples:\n  lightq topic create orders --type file\n  lightq topic list");
   add_topic_create(topic, parsed);
   auto name = std::make_shared<std::string>();
   auto group = std::make_shared<std::string>(protocol::default_group);
   CLI::App* list =
-      add_verb(topic, parsed, "list", "all topics", "  lightq topic list\n  lightq topic list --json");
+      add_verb(topic, parsed, "list", "list all topics", "  lightq topic list\n  lightq topic list --json");
   list->callback([&parsed] { parsed.command = [&parsed] { return run_topic_list(parsed.common); }; });
-  CLI::App* info = add_verb(topic, parsed, "info", "a topic's numbers", "  lightq topic info orders");
+  CLI::App* info = add_verb(topic, parsed, "info", "show a topic's counters", "  lightq topic info orders");
   topic_argument(info, *name);
   info->callback(
       [&parsed, name] { parsed.command = [&parsed, name] { return run_topic_info(parsed.common, *name); }; });
   CLI::App* remove =
-      add_verb(topic, parsed, "delete", "a topic and everything in it", "  lightq topic delete orders");
+      add_verb(topic, parsed, "delete", "delete a topic and its messages", "  lightq topic delete orders");
   topic_argument(remove, *name);
   remove->callback([&parsed, name] {
     parsed.command = [&parsed, name] { return run_topic_delete(parsed.common, *name); };
   });
-  CLI::App* ungroup = add_verb(topic, parsed, "delete-group",
-                               "a group, or a consumer's own cursor, that is no longer used: it "
-                               "no longer holds the log",
-                               "  lightq topic delete-group orders default");
+  CLI::App* ungroup = add_verb(
+      topic, parsed, "delete-group",
+      "delete an unused group, or an unused cursor of a consumer, so that it no longer holds the log",
+      "  lightq topic delete-group orders default");
   topic_argument(ungroup, *name);
   ungroup->add_option("group", *group, "the group's name (default)")->type_name("GROUP");
   ungroup->callback([&parsed, name, group] {
@@ -176,15 +177,15 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   });
   using What = TopicControl::What;
   add_topic_control(topic, parsed, What::pause, "pause",
-                    "stop delivery until it is resumed; producers and connections continue");
-  add_topic_control(topic, parsed, What::resume, "resume", "start delivery again");
+                    "stop delivery until resume; producers and connections continue");
+  add_topic_control(topic, parsed, What::resume, "resume", "continue delivery after a pause");
   add_topic_control(topic, parsed, What::purge, "purge",
-                    "drop every stored message; with --group: move its cursor behind the last message");
+                    "drop every stored message; with --group: move the group's cursor past the last message");
 }
 
 void add_user(CLI::App* app, Parsed& parsed) {
   CLI::App* user = app->add_subcommand("user", "add, remove and list users, their passwords and rights");
-  user->set_help_flag("-h,--help", "this text");
+  user->set_help_flag("-h,--help", "show this text");
   user->require_subcommand(1);
   user->footer("Examples:\n  lightq user add ann --produce 'orders.*'\n  lightq user list");
   add_user_verbs(parsed, [&](const char* name, const char* help, const char* examples) {
@@ -212,7 +213,7 @@ void check_connection_flags(const CLI::App& verb, std::string& sessionless, bool
   if (sessionless.empty() || connection != ConnectionType::zmq) return;
   const bool zmq_typed = is_typed(verb, "--zmq");
   if (zmq_typed == is_typed(verb, sessionless))
-    throw CLI::ValidationError("--zmq", "is for sessions; " + sessionless + " is over ZeroMQ anyway");
+    throw CLI::ValidationError("--zmq", "applies to sessions; " + sessionless + " uses ZeroMQ anyway");
   if (!zmq_typed) {
     connection = ConnectionType::socket;
     return;
@@ -229,33 +230,33 @@ void add_produce(CLI::App* app, Parsed& parsed) {
                "  lightq produce orders -n 1M --size 1KiB --rate 10k");
   verb->alias("pub");
   topic_argument(verb, produce->topic);
-  verb->add_option("files", produce->files, "files whose lines are messages; - is standard input (default)")
+  verb->add_option("files", produce->files, "files with a message a line; - is standard input (default)")
       ->type_name("FILE");
   auto* count = verb->add_option_function<std::string>(
       "-n,--count",
       [produce](const std::string& text) {
         const auto parsed_count = parse_count(text);
-        if (!parsed_count) throw CLI::ValidationError("--count", "'" + text + "' is no COUNT");
+        if (!parsed_count) throw CLI::ValidationError("--count", "'" + text + "' is not a COUNT");
         produce->count = *parsed_count;
       },
-      "generate so many messages; with files: take at most so many lines");
+      "generate this many messages; with files: send at most this many lines");
   count->envname("LIGHTQ_COUNT")->type_name("COUNT");
   unit_option(verb, "--size", produce->size_bytes, parse_size, "size of a generated message (100)", "SIZE");
-  unit_option(verb, "--rate", produce->rate, parse_count, "messages a second (as fast as they go)", "RATE");
+  unit_option(verb, "--rate", produce->rate, parse_count, "messages a second (as fast as possible)", "RATE");
   unit_option(verb, "--timeout", produce->timeout, parse_wait,
-              "give up when nothing moves for so long; 0: never (30s)", "TIME");
+              "give up after this time without progress; 0: never (30s)", "TIME");
   verb->add_flag_callback(
           "--no-wait", [produce] { produce->wait = false; },
-          "do not wait until the broker says it has received everything")
+          "do not wait until the broker has confirmed all messages")
       ->envname("LIGHTQ_NO_WAIT");
   add_connection_flags(
       verb, produce->plain, produce->connection,
-      "send over a plain ZeroMQ socket: what is on its way when a broker dies is lost, or sent twice",
-      "send with confirms as ever, but over a ZeroMQ socket");
+      "send over a plain ZeroMQ socket: messages in transit are lost or sent twice if a broker dies",
+      "send with confirms over a ZeroMQ socket");
   word_option<session::ConfirmLevel>(
       verb, "--confirm", produce->confirm,
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
-      "received: a message is confirmed when it is in the log; flushed: on disk (default of durable topics)");
+      "confirm a message when it is in the log (received) or on disk (flushed, default of durable topics)");
   add_attribute_options(verb, *produce);
   verb->callback([&parsed, produce, verb] {
     std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
@@ -273,24 +274,23 @@ void add_produce(CLI::App* app, Parsed& parsed) {
 /// Adds the options that select the messages for `consume`.
 void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
   word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
-                    std::string("pull: the consumers of a group share its messages; sub: each gets every "
-                                "message from now on (") +
+                    std::string("pull: the consumers of a group share its messages; sub: each consumer gets "
+                                "every message from now on (") +
                         (pull ? "pull" : "sub") + ")");
   text_option(verb, "--group", consume.group,
-              "pull: the group (default); sub: keep the place under this name, and go on there", "NAME");
+              "pull: the group (default); sub: keep the cursor under this name, and continue there", "NAME");
   unit_option(
       verb, "--from", consume.from,
       [](const std::string& text) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
       },
-      "where a group or place begins that is not there yet (pull: first, the oldest message; sub: next, "
-      "those "
-      "from now on); TIME: 2026-11-22T04:00:00Z, or 15m: so long ago",
+      "where a new group or cursor begins (pull: first, the oldest message; sub: next, new messages only); "
+      "TIME: 2026-11-22T04:00:00Z, or 15m, which means 15 minutes ago",
       "first|next|last|OFFSET|TIME");
   add_connection_flags(verb, consume.plain, consume.connection,
-                       "receive over a plain ZeroMQ socket: what was handed to a consumer that dies is lost",
-                       "receive and acknowledge as ever, but over a ZeroMQ socket");
+                       "receive over a plain ZeroMQ socket: messages sent to a consumer are lost if it dies",
+                       "receive and acknowledge over a ZeroMQ socket");
 }
 
 /// Adds `consume`, or `sub`; their default modes differ.
@@ -299,30 +299,32 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   consume->mode = mode;
   const bool pull = mode == Mode::pull;
   CLI::App* verb = add_verb(
-      app, parsed, name, pull ? "print a topic's messages" : "the same as consume --mode sub",
+      app, parsed, name, pull ? "print a topic's messages" : "short for consume --mode sub",
       "  lightq " + name + " orders\n  lightq " + name + " orders --no-follow > orders.txt\n  lightq " +
           name + (pull ? " orders --mode sub" : " orders") + " --format json | jq .payload\n  lightq " +
           name +
-          " orders --group billing --from 15m\n\nA message is done with when it has been printed: what a "
-          "consumer that is ended, or killed, has\nnot printed goes to another one of its group, or comes "
-          "again. After a broken connection or a\nrestart of the broker some may be printed twice.");
+          " orders --group billing --from 15m\n\nA message is acknowledged after it was printed. Messages "
+          "that a stopped or killed consumer has not\nprinted go to another consumer of its group, or are "
+          "delivered again later. After a broken connection\nor a restart of the broker some may be printed "
+          "twice.");
   topic_argument(verb, consume->topic);
   add_consume_source(verb, *consume, pull);
-  unit_option(verb, "-n,--count", consume->count, parse_count, "end after so many messages", "COUNT");
+  unit_option(verb, "-n,--count", consume->count, parse_count, "end after this many messages", "COUNT");
   verb->add_flag("--follow,!--no-follow", consume->follow,
-                 "wait for more (default), or end when there is no more")
+                 "wait for more messages (default), or end when there are no more")
       ->envname("LIGHTQ_FOLLOW");
   add_consume_format(verb, *consume);
-  unit_option(verb, "--timeout", consume->timeout, parse_wait, "end after so long without a message", "TIME");
+  unit_option(verb, "--timeout", consume->timeout, parse_wait, "end after TIME without a message", "TIME");
   verb->callback([&parsed, consume, verb] {
     std::string sessionless = consume->plain ? "--plain" : "";
     check_connection_flags(*verb, sessionless, consume->plain, consume->connection);
     for (const char* const of_session : {"--group", "--from"}) {
       if (consume->plain && verb->count(of_session) > 0)
-        throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");
+        throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or cursors");
     }
     if (consume->plain && !consume->pattern.empty())
-      throw CLI::ValidationError("--format", "a PATTERN is not for --plain: only the payload comes");
+      throw CLI::ValidationError("--format",
+                                 "a PATTERN does not work with --plain, which receives only payloads");
     if (parsed.common.json) {
       consume->format = Format::json;
       consume->pattern.clear();
@@ -337,7 +339,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
 
 void add_peek(CLI::App* app, Parsed& parsed) {
   auto peek = std::make_shared<Peek>();
-  CLI::App* verb = add_verb(app, parsed, "peek", "look at stored messages, and change nothing",
+  CLI::App* verb = add_verb(app, parsed, "peek", "print stored messages without consuming them",
                             "  lightq peek orders\n  lightq peek orders --from last -n 3\n"
                             "  lightq peek orders --from 1000 --format '%o %k %p\\n'");
   topic_argument(verb, peek->topic);
@@ -349,38 +351,39 @@ void add_peek(CLI::App* app, Parsed& parsed) {
 void add_others(CLI::App* app, Parsed& parsed) {
   add_peek(app, parsed);
   auto stats = std::make_shared<StatsRequest>();
-  CLI::App* verb = add_verb(app, parsed, "stats", "numbers of a topic, or of the whole broker",
+  CLI::App* verb = add_verb(app, parsed, "stats", "show counters of a topic, or of the whole broker",
                             "  lightq stats\n  lightq stats orders --watch\n  lightq stats orders --json");
-  verb->add_option("topic", stats->topic, "the topic's name; none: the broker")->type_name("TOPIC");
-  flag(verb, "-w,--watch", stats->watch, "again and again, until ctrl-C");
-  unit_option(verb, "--interval", stats->interval, parse_wait, "time between two looks (1s)", "TIME");
+  verb->add_option("topic", stats->topic, "the topic's name; without it: the broker")->type_name("TOPIC");
+  flag(verb, "-w,--watch", stats->watch, "repeat until ctrl-C");
+  unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
 
-  CLI::App* ping = add_verb(app, parsed, "ping", "see whether a broker answers", "  lightq ping");
+  CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
   ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
-  CLI::App* version =
-      add_verb(app, parsed, "version", "this program's version, and the broker's", "  lightq version");
+  CLI::App* version = add_verb(app, parsed, "version", "show the versions of this program and of the broker",
+                               "  lightq version");
   version->callback([&parsed] { parsed.command = [&parsed] { return run_version(parsed.common); }; });
 
   auto bench = std::make_shared<Bench>();
-  CLI::App* measure = add_verb(app, parsed, "bench", "measure what is received through a running broker",
-                               "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
-                               "  lightq bench --rate 20k -n 100k");
+  CLI::App* measure =
+      add_verb(app, parsed, "bench", "measure the rate and latency of messages through a running broker",
+               "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
+               "  lightq bench --rate 20k -n 100k");
   text_option(measure, "--topic", bench->topic,
-              "use this topic and take what waits in it (one of its own, deleted at the end)", "TOPIC");
+              "use this topic and consume its messages (default: a new topic, deleted at the end)", "TOPIC");
   word_option<BrokerType>(measure, "--type", bench->type,
                           {{"queue", BrokerType::queue},
                            {"file", BrokerType::file},
                            {"direct", BrokerType::direct},
                            {"queue_file", BrokerType::queue_file}},
-                          "the topic's kind (queue)");
+                          "type of the topic (queue)");
   word_option<Mode>(measure, "--mode", bench->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
                     "how to consume (pull)");
   unit_option(measure, "-n,--count", bench->count, parse_count, "messages (1M)", "COUNT");
-  unit_option(measure, "--size", bench->size_bytes, parse_size, "bytes of a message, at least 16 (100)",
+  unit_option(measure, "--size", bench->size_bytes, parse_size, "size of a message, at least 16 (100)",
               "SIZE");
-  unit_option(measure, "--rate", bench->rate, parse_count, "messages a second (as fast as they go)", "RATE");
+  unit_option(measure, "--rate", bench->rate, parse_count, "messages a second (as fast as possible)", "RATE");
   measure->callback(
       [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
 }
@@ -389,7 +392,7 @@ void add_others(CLI::App* app, Parsed& parsed) {
 std::optional<std::string> misspelling(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return std::nullopt;
   if (const auto modern = modern_spelling(arguments)) {
-    return "'" + arguments[0] + "' is how LightQ of 2015 said it; now it is:\n  " + *modern;
+    return "'" + arguments[0] + "' is a command of LightQ of 2015; the command is now:\n  " + *modern;
   }
   const auto unknown = [](const std::string& word, std::span<const std::string_view> known,
                           const std::string& before) -> std::optional<std::string> {
@@ -425,15 +428,15 @@ std::string command_words(const std::vector<std::string>& arguments) {
 /// until the parse is done.
 void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.name("lightq");
-  app.description("LightQ: a small, fast, durable message broker, and its tools.");
+  app.description("LightQ: a small, fast, durable message broker and its tools.");
   app.formatter(std::make_shared<Help>());
-  app.set_help_flag("-h,--help", "this text");
+  app.set_help_flag("-h,--help", "show this text");
   app.footer(
       "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
       "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
       "usage.");
   app.require_subcommand(0, 1);  // after the first verb, verbs are ordinary words: topic names, file names
-  app.add_flag("--version", parsed.version, "this program's version, and the broker's");
+  app.add_flag("--version", parsed.version, "show the versions of this program and of the broker");
   if (broker.run) add_broker(&app, parsed, broker);
   add_topic(&app, parsed);
   add_user(&app, parsed);

@@ -80,7 +80,7 @@ CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, 
           names,
           [&value, parse, names, type](const std::string& text) {
             const auto parsed = parse(text);
-            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
+            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is not a " + type);
             value = static_cast<Value>(*parsed);
           },
           help)
@@ -99,7 +99,7 @@ void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<
          [&value, words = std::move(words), names, shown](const std::string& text) {
            const auto found = words.find(text);
            if (found == words.end()) {
-             throw CLI::ValidationError(long_name(names), "'" + text + "' is none of " + shown);
+             throw CLI::ValidationError(long_name(names), "'" + text + "' is not one of " + shown);
            }
            value = found->second;
          },
@@ -112,15 +112,15 @@ void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<
 /// that is set for `consume` must not make `log repair` work in place.
 inline void add_raw_force(CLI::App* app, bool& force) {
   app->add_flag("--force,--force-raw", force,
-                "with --format raw: give a terminal control characters as they are, which it acts on; else "
-                "they are escaped there")
+                "with --format raw: write control characters to a terminal unchanged, where they take "
+                "effect; without it they are escaped there")
       ->envname("LIGHTQ_FORCE_RAW");
 }
 
 /// Adds the flags of every command that prints something.
 inline void add_output_flags(CLI::App* app, Common& common) {
-  flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");
-  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors")->group("Output");
+  flag(app, "--json", common.json, "print results as JSON, for scripts")->group("Output");
+  flag(app, "-q,--quiet", common.quiet, "print only errors to standard error")->group("Output");
 }
 
 }  // namespace lightq::cli

@@ -100,8 +100,8 @@ class PlainConsumeRun {
     }
     if (consumer_.outstanding() > 0) {
       say("another " + format_messages(consumer_.outstanding()) +
-          " had been handed to this consumer and cannot be had any more: a plain pull consumer cannot give "
-          "back what waits in its pipe");
+          " had been sent to this consumer and are lost: a plain pull consumer cannot return messages that "
+          "wait in its pipe");
     }
     return {};
   }

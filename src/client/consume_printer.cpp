@@ -72,7 +72,8 @@ void ConsumePrinter::summarize() {
 
 int ConsumePrinter::verdict() const {
   const bool in_vain = printed_ < wanted_ && !interrupted() && open_;
-  if (in_vain) say("only " + format_count(printed_) + " of " + format_count(wanted_) + " messages came");
+  if (in_vain)
+    say("only " + format_count(printed_) + " of " + format_count(wanted_) + " messages were received");
   return out_.failed() || in_vain ? exit_failure : exit_ok;
 }
 

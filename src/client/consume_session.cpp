@@ -46,7 +46,7 @@ class SessionConsumeRun {
     tell_what_is_missing();
     if (!received) return fail(received.error(), consume_.topic);
     if (!closed && printer_.printed() > 0)
-      say("what was printed last may come again: " + closed.error().text());
+      say("the last printed messages may be delivered again: " + closed.error().text());
     return printer_.verdict();
   }
 
@@ -148,14 +148,14 @@ class SessionConsumeRun {
     }
     if (told_ || common_.quiet || now - connected_ <= 2s) return;
     told_ = true;
-    say("waiting: the broker is not there (" + consumer_.last_error().message + ")");
+    say("waiting: the broker cannot be reached (" + consumer_.last_error().message + ")");
   }
 
   void tell_what_is_missing() const {
     const std::uint64_t lost = consumer_.stats().lost;
     if (lost == 0 || common_.quiet) return;
     say(format_messages(lost) + (lost == 1 ? " was" : " were") +
-        " dropped or damaged before they could be had; see lightq stats " + consume_.topic);
+        " dropped or damaged before delivery; see lightq stats " + consume_.topic);
   }
 
   const Common& common_;

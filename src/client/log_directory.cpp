@@ -81,9 +81,10 @@ Result<std::string> find_log(const std::string& given) {
   const std::string path = without_slash(given);
   const auto kind = fs::status(path, error).type();
   if (kind == fs::file_type::not_found) return wrong("there is no directory '" + given + "'");
-  if (error) return wrong("cannot look at '" + given + "'", error.value());
+  if (error) return wrong("cannot examine '" + given + "'", error.value());
   if (kind != fs::file_type::directory)
-    return wrong("'" + given + "' is no directory; a log is one, with files as " + log::segment_name({0}));
+    return wrong("'" + given + "' is not a directory; a log is a directory with files such as " +
+                 log::segment_name({0}));
   bool strange = false;
   for (const auto& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
@@ -94,7 +95,8 @@ Result<std::string> find_log(const std::string& given) {
   if (fs::is_directory(path + "/topics", error))
     return wrong("'" + given + "' is a data directory; its logs are " + path + "/topics/ID and " + path +
                  "/catalogue/NUMBER");
-  if (strange) return wrong("'" + given + "' holds no log: no file as " + log::segment_name({0}));
+  if (strange)
+    return wrong("'" + given + "' contains no log: it has no file such as " + log::segment_name({0}));
   return path;
 }
 
@@ -102,17 +104,18 @@ Result<std::string> find_new_place(const std::string& given) {
   std::error_code error;
   const std::string path = without_slash(given);
   if (fs::symlink_status(path, error).type() != fs::file_type::not_found)
-    return wrong("there is something at '" + given + "' already: name a directory that does not exist");
+    return wrong("there is already a file or directory '" + given +
+                 "': name a directory that does not exist");
   const fs::path parent = fs::path(path).parent_path();
   if (!parent.empty() && !fs::is_directory(parent, error))
-    return wrong("there is no directory '" + parent.string() + "' to put '" + given + "' in");
+    return wrong("there is no directory '" + parent.string() + "' for '" + given + "'");
   return path;
 }
 
 Result<LogLock> LogLock::take(const std::string& directory) {
   std::error_code error;
   const fs::path path = fs::canonical(directory, error);
-  if (error) return Error{ErrorCode::io_error, "cannot find " + directory, error.value()};
+  if (error) return Error{ErrorCode::io_error, "cannot resolve the path " + directory, error.value()};
   LogLock taken;
   std::vector<fs::path> directories = {path};
   const std::string room = path.parent_path().filename().string();

@@ -54,7 +54,7 @@ class Dump final : public log::LogVisitor {
   int end() {
     const bool written = out_.end();
     if (encrypted_ != 0)
-      say(format_messages(encrypted_) + " are encrypted: --key-file FILE shows what is in them");
+      say(format_messages(encrypted_) + " are encrypted: give --key-file FILE to print them");
     return written && !damaged_ && (encrypted_ == 0 || shows_headers()) ? exit_ok : exit_failure;
   }
 
@@ -191,7 +191,7 @@ int run_log_dump(const Common& common, const LogDump& dump) {
   const auto directory = find_log(dump.directory);
   const auto format = MessageTemplate::parse(common.json ? "json" : dump.format);
   if (!directory || !format) {
-    say(directory ? "'" + dump.format + "' is no format" : directory.error().text());
+    say(directory ? "'" + dump.format + "' is not a format" : directory.error().text());
     return exit_usage;
   }
   const auto keys = read_key_file(dump.key_file);

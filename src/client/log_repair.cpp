@@ -67,12 +67,13 @@ std::string words_of(const std::string& place, const log::RepairReport& report) 
   for (const std::string& cursor : report.lost_cursors)
     text += "dropped from the cursor table: " + cursor + "\n";
   if (!report.producers_lost.empty())
-    text += "what was known of the producers is lost, and they are told so: " + report.producers_lost + "\n";
+    text += "the state of the producers is lost, so they receive unknown_producer: " + report.producers_lost +
+            "\n";
   if (report.indexes_dropped != 0)
     text += format_count(report.indexes_dropped) +
-            " index files did not fit and are dropped: they are made anew when the queue is opened\n";
+            " index files did not match and were dropped: they are rebuilt when the log is opened\n";
   for (const std::string& name : report.clamped_cursors)
-    text += "the cursor " + name + " stood past the end, and stands there now\n";
+    text += "the cursor " + name + " was past the end, and was moved to the end\n";
   if (!report.moved_to.empty()) text += "the old files are in " + report.moved_to + "\n";
   return text;
 }
@@ -105,9 +106,9 @@ void make_private() {
 
 int run_log_repair(const Common& common, const LogRepair& repair) {
   if (repair.output.empty() != repair.force) {
-    say(repair.force
-            ? "--output writes a new log and --force changes the old one: give one of them"
-            : "say where to write the sound log: --output NEWDIR (or --force, to replace damaged files)");
+    say(repair.force ? "--output writes a new log and --force changes the old one: give only one of them"
+                     : "give the directory of the new log with --output NEWDIR (or --force, to replace "
+                       "damaged files)");
     return exit_usage;
   }
   const auto directory = find_log(repair.directory);
@@ -121,7 +122,8 @@ int run_log_repair(const Common& common, const LogRepair& repair) {
   if (!report) return fail_with(report.error());
   const int code = print(common, *output, *report);
   if (!common.quiet && !common.json)
-    say("to use it: stop what uses " + *directory + ", move that away, and " + *output + " to its place");
+    say("to use it: stop the process that uses " + *directory + ", move that directory away, and move " +
+        *output + " to its place");
   return code;
 }
 
@@ -152,7 +154,8 @@ int run_log_snapshot(const Common& common, const std::string& given, const std::
               " segments, " + format_count(report->linked) + " linked, " + format_size(report->copied_bytes) +
               " copied\n");
   }
-  if (report->damages != 0) say("the snapshot has the log's damage too: see  lightq log verify " + *place);
+  if (report->damages != 0)
+    say("the log is damaged, and so is the snapshot: see  lightq log verify " + *place);
   return out.end() && report->damages == 0 ? exit_ok : exit_failure;
 }
 

@@ -21,7 +21,7 @@ std::string_view word_of(log::PageState state) {
 }
 
 std::string state_of(const log::SegmentSummary& summary) {
-  if (summary.dropped) return "dropped by its log meanwhile";
+  if (summary.dropped) return "dropped by its log in the meantime";
   if (summary.damages != 0) return "DAMAGED";
   return summary.torn_bytes == 0 ? "ok" : "ok, torn tail";
 }

@@ -55,7 +55,7 @@ class Verify final : public log::LogVisitor {
     findings_ = {};
     progress_.clear();
     if (!common_.json)
-      open_ = out_.write("The log has dropped all of these meanwhile. What it has now:\n") && open_;
+      open_ = out_.write("The log has dropped all of these files in the meantime. Its files now:\n") && open_;
     return goes_on();
   }
 
@@ -64,7 +64,7 @@ class Verify final : public log::LogVisitor {
     progress_.clear();
     if (interrupted()) {
       out_.flush();
-      say("interrupted: the rest was not read");
+      say("interrupted: the remaining files were not read");
       return exit_failure;
     }
     print_pending();
@@ -89,16 +89,17 @@ class Verify final : public log::LogVisitor {
             " segments, offsets " + std::to_string(totals.first_offset.value) + " up to " +
             std::to_string(totals.next_offset.value);
     if (totals.damages != 0)
-      text += "; " + format_count(totals.damages) + " damages, " + format_messages(totals.lost_messages) +
-              " at least cannot be read";
+      text += "; " + format_count(totals.damages) + " damaged parts, at least " +
+              format_messages(totals.lost_messages) + " cannot be read";
     if (totals.gap_messages != 0)
       text += "; " + format_messages(totals.gap_messages) + " missing since a repair";
     if (totals.encrypted_batches != 0) {
       const std::uint64_t unread = totals.encrypted_batches - totals.decrypted_batches;
-      text += "; " + format_count(totals.encrypted_batches) + " encrypted batches" +
-              (unread == 0 ? ", all looked into" : ", not looked into: --key-file does");
+      text +=
+          "; " + format_count(totals.encrypted_batches) + " encrypted batches" +
+          (unread == 0 ? ", all decrypted and checked" : ", not decrypted: give --key-file to check them");
     }
-    if (keyed && totals.batches != 0 && totals.encrypted_batches == 0) text += "; nothing of it is encrypted";
+    if (keyed && totals.batches != 0 && totals.encrypted_batches == 0) text += "; no batch is encrypted";
     if (totals.torn_bytes != 0) text += "; a torn tail of " + format_size(totals.torn_bytes);
     return text + "\n";
   }

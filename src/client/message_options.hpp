@@ -19,8 +19,10 @@ namespace lightq::cli {
 inline void add_attribute_options(CLI::App* verb, Produce& produce) {
   const std::string group = "Keys, headers, compression";
   text_option(verb, "--key", produce.key, "the key of every message", "KEY")->group(group);
-  text_option(verb, "--key-separator", produce.key_separator,
-              "a line up to the first such text is its message's key; a line without it has none", "TEXT")
+  text_option(
+      verb, "--key-separator", produce.key_separator,
+      "the part of a line before the first such text is the key of its message; a line without it has no key",
+      "TEXT")
       ->group(group);
   verb->add_option_function<std::vector<std::string>>(
           "--header",
@@ -28,7 +30,7 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
             for (const std::string& pair : pairs) {
               const std::size_t at = pair.find('=');
               if (at == 0 || at == std::string::npos)
-                throw CLI::ValidationError("--header", "'" + pair + "' is no NAME=VALUE");
+                throw CLI::ValidationError("--header", "'" + pair + "' is not NAME=VALUE");
               produce.headers.emplace_back(pair.substr(0, at), pair.substr(at + 1));
             }
           },
@@ -38,14 +40,15 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
       ->type_name("NAME=VALUE")
       ->group(group);
   unit_option(verb, "--compression", produce.compression, codec_of,
-              "of batches, where that makes them shorter (none)", "none|lz4|zstd");
+              "compress batches if that makes them shorter (none)", "none|lz4|zstd");
 }
 
 /// Checks the limits of keys and headers, and that there is a session for them. `sessionless` is the flag
 /// that works without a session; empty if it was not given.
 inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
   if (!sessionless.empty() && produce.has_attributes())
-    throw CLI::ValidationError(sessionless, "not with keys, headers or compression: they are for sessions");
+    throw CLI::ValidationError(sessionless,
+                               "does not work with keys, headers or compression, which need a session");
   std::vector<Header> headers;
   for (const auto& [name, value] : produce.headers) headers.push_back({name, value});
   const Result<void> valid = Attributes{.key = produce.key, .headers = headers}.check();
@@ -67,12 +70,12 @@ inline void add_consume_format(CLI::App* verb, Consume& consume) {
               consume.pattern = text;
             } else {
               throw CLI::ValidationError("--format",
-                                         "'" + text + "' is none of raw|json|hex, and no PATTERN");
+                                         "'" + text + "' is not one of raw|json|hex, and not a PATTERN");
             }
           },
-          "raw: the payload and a line end (default); json: an object a line; hex; or a PATTERN with %o "
-          "offset, "
-          "%t time, %s size, %k key, %h headers, %p payload (%e: on one line), \\n, \\t, as in '%o %k %p\\n'")
+          "raw: the payload and a line end (default); json: an object on each line; hex; or a PATTERN with "
+          "%o offset, %t time, %s size, %k key, %h headers, %p payload (%e: on one line), \\n, \\t, such as "
+          "'%o %k %p\\n'")
       ->envname("LIGHTQ_FORMAT")
       ->type_name("raw|json|hex|PATTERN");
   add_raw_force(verb, consume.force);
@@ -87,9 +90,10 @@ inline void add_peek_options(CLI::App* verb, Peek& peek) {
             peek.from.reset();
             if (peek.newest || text == "first") return;
             peek.from = parse_offset(text);
-            if (!peek.from) throw CLI::ValidationError("--from", "'" + text + "' is no first|last|OFFSET");
+            if (!peek.from)
+              throw CLI::ValidationError("--from", "'" + text + "' is not first, last or an OFFSET");
           },
-          "where to begin: first, the oldest message (default); last: the newest, as many as --count says")
+          "where to begin: first, the oldest message (default); last, the newest --count messages")
       ->envname("LIGHTQ_FROM")
       ->type_name("first|last|OFFSET");
   unit_option(verb, "-n,--count", peek.count, parse_count, "how many messages (10)", "COUNT");
@@ -98,10 +102,10 @@ inline void add_peek_options(CLI::App* verb, Peek& peek) {
           [&peek](const std::string& text) {
             if (!MessageTemplate::parse(text))
               throw CLI::ValidationError("--format",
-                                         "'" + text + "' is none of text|raw|json|hex, and no PATTERN");
+                                         "'" + text + "' is not one of text|raw|json|hex, and not a PATTERN");
             peek.format = text;
           },
-          "text: offset, time, size and payload (default); raw, json, hex; or a PATTERN as of consume")
+          "text: offset, time, size and payload (default); raw, json, hex; or a PATTERN as for consume")
       ->envname("LIGHTQ_FORMAT")
       ->type_name("text|raw|json|hex|PATTERN");
   add_raw_force(verb, peek.force);

@@ -180,9 +180,9 @@ Result<std::string> ask_twice() {
     const HeldSignals signals;  // destroyed after the terminal is restored
     HiddenInput input;
     if (!input.hidden())
-      return no_password("the terminal does not hide what is typed; use --new-password-file");
+      return no_password("the terminal cannot hide typed characters; use --new-password-file");
     first = ask("new password: ", input);
-    if (first) second = ask("once more: ", input);
+    if (first) second = ask("repeat it: ", input);
     if (first && !second) wipe_text(*first);  // before a recorded signal ends the process
   }
   if (!second) return no_password("no password was given");
@@ -190,7 +190,7 @@ Result<std::string> ask_twice() {
   wipe_text(*second);
   if (same) return std::move(*first);
   wipe_text(*first);
-  return no_password("the two passwords are not the same");
+  return no_password("the two passwords differ");
 }
 
 }  // namespace
@@ -200,9 +200,9 @@ Result<std::string> read_password(const std::string& path, const std::string& va
   const bool unread = !line && line.error().code == ErrorCode::io_error;
   if (unread && may_be_secret(path))
     return no_password(flag_of(variable) + " and " + variable +
-                       "_FILE take the name of a file that holds a password, and " + line.error().text());
+                       "_FILE need the name of a file that contains a password, but " + line.error().text());
   if (unread) return no_password("cannot read a password from '" + path + "': " + line.error().text());
-  if (line && line->empty()) return no_password("'" + path + "' holds no password in its first line");
+  if (line && line->empty()) return no_password("'" + path + "' contains no password in its first line");
   return line;
 }
 
@@ -213,10 +213,10 @@ Result<std::string> new_password(const std::string& file, std::string given) {
   if (!typed) return typed;
   if (isatty(STDIN_FILENO) == 0) {
     std::optional<std::string> line = read_line([] { return true; });
-    if (!line) return no_password("no password on standard input; or give --new-password-file");
+    if (!line) return no_password("standard input contains no password; give one, or --new-password-file");
     typed = std::move(*line);
   }
-  if (typed->empty()) return no_password("an empty password is none");
+  if (typed->empty()) return no_password("the password must not be empty");
   return typed;
 }
 

@@ -42,7 +42,7 @@ class PeekRun {
       if (*next == at) break;
       at = *next;
     }
-    if (lost_ > 0) say(format_messages(lost_) + " between them cannot be had any more");
+    if (lost_ > 0) say(format_messages(lost_) + " between them were dropped or cannot be read");
     return out_.end() ? exit_ok : exit_failure;
   }
 
@@ -69,7 +69,7 @@ class PeekRun {
 int run_peek(const Common& common, const Peek& peek) {
   auto format = MessageTemplate::parse(common.json ? "json" : peek.format);
   if (!format) {
-    say("'" + peek.format + "' is no format");
+    say("'" + peek.format + "' is not a format");
     return exit_usage;
   }
   Result<Client> client = open_client(common);

@@ -52,8 +52,8 @@ class ConfirmedRun {
     const Result<void> confirmed = await_confirms();
     const ProducerStats stats = producer_.stats();
     const bool on_disk = producer_.opened() && producer_.opened()->level == ConfirmLevel::flushed;
-    report_.summarize(stats.confirmed,
-                      on_disk ? " received by the broker and on its disk" : " received by the broker");
+    report_.summarize(stats.confirmed, on_disk ? " received by the broker and written to its disk"
+                                               : " received by the broker");
     (void)producer_.close(1s);
     if (!sent) return fail(sent.error(), produce_.topic);
     if (!confirmed) return fail(confirmed.error(), produce_.topic);
@@ -205,7 +205,7 @@ class ConfirmedRun {
   std::string why_stalled() {
     if (producer_.state() == SessionState::open) return report_.why_stalled(client_);
     const std::string& why = producer_.last_error().message;
-    return why.empty() ? "the broker is not there" : "the broker is not there (" + why + ")";
+    return why.empty() ? "the broker cannot be reached" : "the broker cannot be reached (" + why + ")";
   }
 
   Error incomplete() {
@@ -214,10 +214,9 @@ class ConfirmedRun {
   }
 
   [[nodiscard]] Error in_doubt() const {
-    return {ErrorCode::closed,
-            format_messages(producer_.in_doubt()) +
-                " may be stored or not: the broker restarted, and a transient topic does not "
-                "tell what it received before"};
+    return {ErrorCode::closed, format_messages(producer_.in_doubt()) +
+                                   " may be stored or not: the broker restarted, and a transient topic "
+                                   "forgets which messages it received"};
   }
 
   const Produce& produce_;

@@ -63,7 +63,7 @@ class PlainRun {
       if (!more) return more.error();
       if (!*more) break;
       if (source.is_too_long())
-        return MessageLimit{source.message().size(), "the most that a message can have"}.exceeded_by(
+        return MessageLimit{source.message().size(), "the maximum for a message"}.exceeded_by(
             source.message_bytes());
       if (produce_.rate > 0 && !pause_for(report_.due() - Clock::now())) break;
       if (Result<void> sent = send(source.message()); !sent) return sent;
@@ -89,7 +89,7 @@ class PlainRun {
   }
 
   std::string why_stalled() {
-    return producer_.connected() ? report_.why_stalled(client_) : "the broker is not there";
+    return producer_.connected() ? report_.why_stalled(client_) : "the broker cannot be reached";
   }
 
   /// Waits until the broker's statistics count every message sent. A plain PUSH socket has no confirms.
@@ -103,8 +103,8 @@ class PlainRun {
         received_ = received_of(*now);
         if (!received_) {
           return Error{ErrorCode::closed,
-                       "the broker restarted meanwhile, and a transient topic does not tell what it received "
-                       "before"};
+                       "the broker restarted in the meantime, and a transient topic forgets which messages "
+                       "it received"};
         }
         turned_down_ = turned_down_of(*now);
         if (*received_ >= producer_.sent()) return all_kept();

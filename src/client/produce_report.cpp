@@ -37,7 +37,7 @@ void ProduceReport::explain(const std::string& why) {
 }
 
 std::string ProduceReport::why_stalled(Client& client) const {
-  const std::string nothing_now = "topic '" + produce_.topic + "' takes nothing now";
+  const std::string nothing_now = "topic '" + produce_.topic + "' accepts no messages now";
   const Result<TopicStats> stats = client.stats(produce_.topic);
   if (!stats || stats->blocked_by.empty()) return nothing_now;
   return nothing_now + " (blocked by " + stats->blocked_by + ")";

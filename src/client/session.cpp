@@ -16,7 +16,7 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
                                 std::string& given) {
   if (name.empty() && !file.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "--password-file is a user's password, and no user is given: say whose with --user NAME"};
+                 "--password-file needs the user of the password: give --user NAME"};
   }
   if (name.empty()) return Credentials{};
   if (!file.empty()) {
@@ -29,7 +29,7 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
   if (!given.empty()) return Credentials{name, given};
   return Error{
       ErrorCode::invalid_argument,
-      "user '" + shown_user(name) + "' needs a password: give a file that holds it, or set " + variable};
+      "user '" + shown_user(name) + "' needs a password: give a file that contains it, or set " + variable};
 }
 
 /// The passwords of the environment, while the command chooses between them and others. The destructor wipes
@@ -74,7 +74,7 @@ Result<Client> open_client(const Common& common) {
   const bool other_admin = client && !common.admin_user.empty() && client->options().admin.user_id != name;
   if (client && client->exposed() && client->options().insecure) {
     say("insecure: passwords, tickets and messages go to " + client->uri() +
-        " in clear; give --server-key where the broker encrypts");
+        " unencrypted; give --server-key if the broker encrypts");
   }
   if (!other_admin) return client;
   return Error{ErrorCode::invalid_argument,
@@ -95,9 +95,8 @@ int fail(const Error& error, const std::string& topic) {
     case ErrorCode::unauthorized_access:
       if (!mentions("no credentials were given")) break;  // a password was given
       sentence +=
-          "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
-          "machine "
-          "its admin.json is used by itself when this user may read it and --data-dir is right";
+          "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's machine "
+          "its admin.json is used automatically if this user can read it and --data-dir is right";
       break;
     case ErrorCode::timeout:
     case ErrorCode::io_error:

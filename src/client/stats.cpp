@@ -87,7 +87,7 @@ std::string table(const BrokerStats& stats) {
          row_if("refused_connections", stats.refused_connections) +
          row_if("displaced_connections", stats.displaced_connections) + limit_rows(stats) +
          row("encrypted", stats.encrypted  ? "yes"
-                          : stats.insecure ? "no, and other machines reach it"
+                          : stats.insecure ? "no, and other machines can reach it"
                                            : "no");
 }
 
@@ -129,7 +129,7 @@ int watch(Client& client, const Common& common, const StatsRequest& request) {
     Result<Look> now = look(client, common, request.topic);
     if (!now && now.error().code != ErrorCode::timeout) return fail(now.error(), request.topic);
     if (!now) {
-      say("the broker does not answer; trying on");
+      say("the broker does not answer; trying again");
     } else {
       const auto rate = [&](std::uint64_t last, std::uint64_t present) {
         return format_rate(present < last ? 0 : static_cast<double>(present - last) / seconds);

@@ -35,7 +35,7 @@ int run_topic_create(const Common& common, const TopicCreate& create) {
   const std::string whose = create.settings.open ? "open to all"
                             : by_user            ? "for users with a right on it"
                             : options.user.user_id.empty()
-                                ? "for the admin, and users with a right on it"
+                                ? "for the administrator and users with a right on it"
                                 : "for user '" + shown_user(options.user.user_id) + "'";
   return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
               "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
@@ -51,7 +51,7 @@ int run_topic_list(const Common& common) {
     out.write(protocol::to_json(protocol::Reply(protocol::ListReply{std::move(*topics)})) + "\n");
     return out.end() ? exit_ok : exit_failure;
   }
-  if (topics->empty() && !common.quiet) say("no topics yet; make one:  lightq topic create NAME");
+  if (topics->empty() && !common.quiet) say("no topics yet; create one:  lightq topic create NAME");
   for (const TopicListing& topic : *topics) {
     out.write(topic.topic + "\t" + std::string(to_word(topic.settings.broker_type)) +
               (topic.open ? "\topen" : "") + "\n");

@@ -32,7 +32,7 @@ std::string without_values(const CLI::ParseError& error) {
       others = true;
     }
   }
-  if (told.empty()) told = " a word that is not repeated";
+  if (told.empty()) told = " an argument that is not shown";
   const bool secret = others || told.find("password") != std::string::npos;
   told = text.substr(0, list + 1) + told;
   return secret ? told + "\n  passwords come from a file (see --help), a prompt, or LIGHTQ_PASSWORD" : told;

@@ -86,7 +86,8 @@ int run_user_add(const Common& common, const UserCommand& user) {
   if (!password) return fail(password.error());
   const Result<void> made = client->create_user(user.name, *password, rights_of(user), user.admin, user.uid);
   wipe_text(*password);
-  return done(common, made, "create_user", user.name, user.admin ? "is there, an administrator" : "is there");
+  return done(common, made, "create_user", user.name,
+              user.admin ? "is created, as an administrator" : "is created");
 }
 
 int run_user_remove(const Common& common, const UserCommand& user) {
@@ -104,7 +105,7 @@ int run_user_password(const Common& common, const UserCommand& user) {
   const Result<void> set = user.topic.empty() ? client->set_password(user.name, *password)
                                               : client->set_topic_password(user.topic, *password);
   wipe_text(*password);
-  return done(common, set, "set_password", user.name, "has another password");
+  return done(common, set, "set_password", user.name, "has a new password");
 }
 
 int run_user_grant(const Common& common, const UserCommand& user) {
@@ -115,7 +116,7 @@ int run_user_grant(const Common& common, const UserCommand& user) {
 
 int run_user_revoke(const Common& common, const UserCommand& user) {
   return change_rights(
-      common, user, "revoke", "has these rights no more",
+      common, user, "revoke", "no longer has these rights",
       [&](Client& client, const TopicRight& right) { return client.revoke(user.name, right); });
 }
 
@@ -130,7 +131,7 @@ int run_user_list(const Common& common) {
     return out.end() ? exit_ok : exit_failure;
   }
   if (users->empty() && !common.quiet)
-    say("no users yet; make one:  lightq user add NAME --consume 'orders*'");
+    say("no users yet; create one:  lightq user add NAME --consume 'orders*'");
   for (const protocol::UserListing& user : *users) {
     std::string line = without_controls(user.user_id) + (user.admin ? "\tadmin" : "\t-");
     if (user.uid) line += "\tuid " + std::to_string(*user.uid);

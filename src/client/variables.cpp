@@ -40,9 +40,9 @@ std::optional<std::string> unknown_variable(const std::set<std::string>& known,
       if (each.starts_with(variable_prefix))
         bare_known.push_back(std::string_view(each).substr(variable_prefix.size()));
     const auto near = nearest_spelling(bare, bare_known);
-    return "the environment sets " + name + ", and there is no such setting; " +
+    return "the environment sets " + name + ", but there is no such setting; " +
            (near ? "did you mean " + std::string(variable_prefix) + *near + "?"
-                 : "unset it, or see --help for those that there are");
+                 : "unset it, or see --help for the settings");
   }
   return std::nullopt;
 }

@@ -52,7 +52,8 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
     fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
     if (!header.command) requests_.limit_reached(Limit::request_bytes_hard_max);
-    fail("a frame of " + std::to_string(header.body_bytes) + " bytes");
+    fail("a frame of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
+         std::to_string(bytes_max));
   }
   if (failed()) return 0;
   frame_left_ = header.body_bytes;
@@ -204,7 +205,7 @@ void ControlConnection::look_at_output() {
 
 void ControlConnection::give_up() {
   unread_ = 0;
-  fail("it does not read its answers");
+  fail("the client does not read its replies");
 }
 
 }  // namespace lightq::broker

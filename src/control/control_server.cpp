@@ -104,7 +104,7 @@ auto within_memory(Work&& work) -> std::optional<decltype(work())> {
 
 protocol::ErrorReply no_memory_for(std::string_view body) {
   return {std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
-          "there is no memory for the request, or for its answer; try again"};
+          "not enough memory for the request or its reply; try again"};
 }
 
 }  // namespace
@@ -167,7 +167,7 @@ void ControlServer::accepted(UniqueFd descriptor) {
   client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this,
                                                std::move(source), limits_.request_bytes_max);
   handshakes_.enter(*client, client->source().key);
-  if (!client->start()) client->close("the connection could not be watched");
+  if (!client->start()) client->close("the event loop cannot watch the connection");
 }
 
 void ControlServer::accept_failed() {
@@ -184,7 +184,7 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   handshakes_.leave(connection);
   known_.leave(static_cast<const ControlConnection&>(connection).id());
   if (connection.was_open()) {
-    sink_.debug("control socket: a client has gone: " + why);
+    sink_.debug("control socket: a client disconnected: " + why);
   } else {
     accepts_.stranger_gone(EventLoop::Clock::now());
     sink_.debug("control socket: a connection was refused: " + why);
@@ -206,7 +206,7 @@ void ControlServer::requested(const ControlConnection::Envelope& from,
     ++throttled_;
     // Parse only its command: a source that asks too much must cost little.
     answer(from, protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
-                                      "too many requests from this address; try again"});
+                                      "too many requests from this source address; try again"});
     return;
   }
   if (const auto fault = fault_of(from, message)) {
@@ -235,9 +235,9 @@ void ControlServer::requested(const ControlConnection::Envelope& from,
 std::optional<Error> ControlServer::fault_of(const ControlConnection::Envelope& from,
                                              const ControlConnection::Message& message) const {
   if (from.too_long) {
-    return Error{ErrorCode::invalid_request, "the frames before the request's empty one are more than " +
-                                                 std::to_string(ControlConnection::envelope_bytes_max) +
-                                                 " bytes"};
+    return Error{ErrorCode::invalid_request,
+                 "the frames before the empty frame of the request have more than " +
+                     std::to_string(ControlConnection::envelope_bytes_max) + " bytes"};
   }
   if (message.parts != 1) {
     return Error{ErrorCode::invalid_json,
@@ -269,7 +269,7 @@ std::optional<Error> ControlServer::too_many_under_way(const std::string& source
   const bool of_source = *reached == Limit::requests_waiting_per_source_max;
   const std::size_t many = of_source ? under_way_.of(source) : under_way_.total();
   return Error{ErrorCode::busy, std::to_string(many) + " requests " +
-                                    (of_source ? "from this address " : "") +
+                                    (of_source ? "from this source address " : "") +
                                     "are under way already; try again"};
 }
 
@@ -346,7 +346,7 @@ std::optional<Error> ControlServer::too_much_answered(Course& course, const std:
     return std::nullopt;
   }
   ++throttled_;
-  return Error{ErrorCode::busy, "too many long answers to this user, or to this address; try again"};
+  return Error{ErrorCode::busy, "too many long replies to this user or source address; try again"};
 }
 
 void ControlServer::request_ended(std::uint64_t client) {
@@ -392,7 +392,7 @@ void ControlServer::make_known(ControlConnection& client, const std::string& own
     if (!ended) return;
     limit_reached(Limit::control_connections_max);
     clients_.at(*ended)->close(
-        "too many connections to the control socket; of those of its user it was idle longest");
+        "evicted: too many connections to the control socket, and this one was idle longest of its user's");
   }
 }
 

@@ -112,11 +112,11 @@ int Command::start(const std::string& command) {
 }
 
 Error too_slow() {
-  return {ErrorCode::timeout, "the storage key command takes too long"};
+  return {ErrorCode::timeout, "the storage key command did not finish in time"};
 }
 
 Error stopped() {
-  return {ErrorCode::shutting_down, "a stop was asked for while the storage key command ran"};
+  return {ErrorCode::shutting_down, "the broker was stopped while the storage key command ran"};
 }
 
 std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, const Patience& patience) {
@@ -134,7 +134,7 @@ std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, co
   }
   return Error{ErrorCode::invalid_argument, "the storage key command prints more than " +
                                                 std::to_string(limits::storage_key_text_bytes_max) +
-                                                " bytes, which no keys have"};
+                                                " bytes, the maximum for keys"};
 }
 
 std::optional<Error> Command::wait(const Patience& patience) {
@@ -154,8 +154,8 @@ std::optional<Error> Command::wait(const Patience& patience) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
   const std::string how = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
                                             : "signal " + std::to_string(WTERMSIG(status));
-  return Error{ErrorCode::io_error, "the storage key command failed: " + how +
-                                        "; what it says of that is seen when it is run by hand"};
+  return Error{ErrorCode::io_error,
+               "the storage key command failed: " + how + "; run it by hand to see its error output"};
 }
 
 std::optional<Error> run(const std::string& command, std::string& text, std::size_t& bytes,
@@ -177,7 +177,7 @@ Result<std::unique_ptr<StorageKeys>> run_storage_key_command(const std::string& 
   Result<std::unique_ptr<StorageKeys>> keys =
       failed ? Result<std::unique_ptr<StorageKeys>>(*failed)
              : StorageKeys::parse(std::string_view(text).substr(0, bytes),
-                                  "what the storage key command prints");
+                                  "the output of the storage key command");
   explicit_bzero(text.data(), text.size());
   return keys;
 }

@@ -29,7 +29,7 @@ bool read_key(std::string_view digits, Key& key) {
 }  // namespace
 
 Result<std::unique_ptr<StorageKeys>> StorageKeys::parse(std::string_view text, const std::string& name) {
-  if (sodium_init() < 0) return Error{ErrorCode::internal, "libsodium cannot be used"};
+  if (sodium_init() < 0) return Error{ErrorCode::internal, "cannot initialise libsodium"};
   std::unique_ptr<StorageKeys> parsed(new StorageKeys);
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -38,15 +38,15 @@ Result<std::unique_ptr<StorageKeys>> StorageKeys::parse(std::string_view text, c
     if (digits.empty()) continue;
     if (parsed->keys_.size() == limits::storage_keys_max) {
       return Error{ErrorCode::limit_reached,
-                   name + " has more than " + std::to_string(limits::storage_keys_max) + " keys"};
+                   name + " contains more than " + std::to_string(limits::storage_keys_max) + " keys"};
     }
     parsed->keys_.emplace_back();
     if (!read_key(digits, parsed->keys_.back())) {
       return Error{ErrorCode::invalid_argument,
-                   name + ", line " + std::to_string(number) + ": no key of 64 hexadecimal digits"};
+                   name + ", line " + std::to_string(number) + ": not a key of 64 hexadecimal digits"};
     }
   }
-  if (parsed->keys_.empty()) return Error{ErrorCode::invalid_argument, name + " has no key"};
+  if (parsed->keys_.empty()) return Error{ErrorCode::invalid_argument, name + " contains no key"};
   return parsed;
 }
 

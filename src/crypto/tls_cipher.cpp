@@ -87,7 +87,7 @@ std::size_t TlsCipher::open(std::span<std::byte> wire, std::vector<std::byte>& p
     said_bytes_ += plain.size() - said;
     answered_bytes_ += answer.size() - answered;
     if (failure_.empty() && answered_bytes_ > limits::tls_answer_bytes_max + said_bytes_ / limits::KiB)
-      failure_ = "TLS: the peer changes its key again and again";
+      failure_ = "TLS: the peer updates its key too often";
   }
   in_ = {};
   out_ = nullptr;
@@ -120,7 +120,7 @@ void TlsCipher::read(std::vector<std::byte>& plain) {
       failure_ = "closed by the peer";
       SSL_shutdown(ssl_);
     } else if (why != SSL_ERROR_WANT_READ) {
-      fail("the connection broke");
+      fail("the connection failed");
     }
     break;
   }
@@ -138,13 +138,13 @@ std::size_t TlsCipher::seal(ByteView plain, std::vector<std::byte>& wire) {
   std::size_t sealed = 0;
   const int result = SSL_write_ex(ssl_, plain.data(), std::min(plain.size(), record_bytes_max), &sealed);
   out_ = nullptr;
-  if (result != 1) fail("what is to be sent cannot be encrypted");
+  if (result != 1) fail("cannot encrypt the data to send");
   ++records_;
   return result == 1 ? sealed : 0;
 }
 
 void TlsCipher::fail(const char* doing) {
-  failure_ = std::string("TLS: ") + doing + ": " + take_tls_error("the peer broke off");
+  failure_ = std::string("TLS: ") + doing + ": " + take_tls_error("the peer closed the connection");
 }
 
 }  // namespace lightq::broker

@@ -48,7 +48,7 @@ Error failed(std::string_view what, const char* otherwise) {
 
 Error unreadable(std::string_view name, const char* what) {
   return {ErrorCode::corrupt,
-          std::string(name) + " holds no " + what + " in PEM: " + take_tls_error("it cannot be read")};
+          std::string(name) + " contains no " + what + " in PEM: " + take_tls_error("it cannot be read")};
 }
 
 Bio reader_of(std::string_view text) {
@@ -76,7 +76,7 @@ Result<Key> read_key(std::string_view text, std::string_view name) {
   if (!asked) return unreadable(name, "private key");
   ERR_clear_error();
   return Error{ErrorCode::invalid_argument,
-               std::string(name) + " is encrypted with a passphrase; the broker reads keys without one"};
+               std::string(name) + " is encrypted with a passphrase; the broker needs a key without one"};
 }
 
 /// Loads the certificate and the certificates that follow it into `context`. Returns the first one.
@@ -85,14 +85,13 @@ Result<Certificate> take_certificates(SSL_CTX* context, const TlsTexts& texts) {
   Certificate own(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   if (own == nullptr) return unreadable(texts.certificate_name, "certificate");
   if (SSL_CTX_use_certificate(context, own.get()) != 1)
-    return Error{ErrorCode::invalid_argument,
-                 std::string(texts.certificate_name) + " cannot be used: " + take_tls_error("it is refused")};
+    return Error{ErrorCode::invalid_argument, std::string(texts.certificate_name) +
+                                                  " cannot be used: " + take_tls_error("OpenSSL refuses it")};
   while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1)
-      return Error{
-          ErrorCode::invalid_argument,
-          std::string(texts.certificate_name) +
-              " has a certificate behind the first that cannot be used: " + take_tls_error("it is refused")};
+      return Error{ErrorCode::invalid_argument, std::string(texts.certificate_name) +
+                                                    " has an unusable certificate after the first: " +
+                                                    take_tls_error("OpenSSL refuses it")};
   }
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (!at_end) return unreadable(texts.certificate_name, "whole chain of certificates");
@@ -134,13 +133,13 @@ std::string fingerprint_of(const X509* certificate) {
 
 Result<Context> make_context(const SSL_METHOD* side) {
   Context made(SSL_CTX_new(side));
-  if (made == nullptr) return failed("TLS cannot be set up", "no context");
+  if (made == nullptr) return failed("cannot set up TLS", "no context");
   SSL_CTX* const context = made.get();
   const bool set = SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
                    SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
                    SSL_CTX_set_ciphersuites(context, cipher_suites) == 1 &&
                    SSL_CTX_set_num_tickets(context, 0) == 1;
-  if (!set) return failed("TLS 1.3 cannot be set up", "it is not there");
+  if (!set) return failed("cannot set up TLS 1.3", "OpenSSL does not support it");
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -198,9 +197,9 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Time
   }
   if (SSL_CTX_use_PrivateKey(context->get(), key->get()) != 1)
     return Error{ErrorCode::invalid_argument,
-                 std::string(texts.key_name) + " cannot be used: " + take_tls_error("it is refused")};
+                 std::string(texts.key_name) + " cannot be used: " + take_tls_error("OpenSSL refuses it")};
   bio_method_st* const method = TlsCipher::make_method();
-  if (method == nullptr) return failed("TLS cannot be set up", "no memory");
+  if (method == nullptr) return failed("cannot set up TLS", "no memory");
   std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method, false));
   made->fingerprint_ = fingerprint_of(certificate->get());
   return made;
@@ -211,7 +210,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make_client() {
   auto context = make_context(TLS_client_method());
   if (!context) return context.error();
   bio_method_st* const method = TlsCipher::make_method();
-  if (method == nullptr) return failed("TLS cannot be set up", "no memory");
+  if (method == nullptr) return failed("cannot set up TLS", "no memory");
   return std::unique_ptr<TlsContext>(new TlsContext(context->release(), method, true));
 }
 
@@ -226,7 +225,7 @@ Result<std::string> make_tls_key() {
   const Bio bio(BIO_new(BIO_s_secmem()));
   if (key == nullptr || bio == nullptr ||
       PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
-    return failed("a key for TLS cannot be made", "no memory");
+    return failed("cannot create a TLS key", "no memory");
   }
   return written(bio.get());
 }
@@ -250,7 +249,7 @@ Result<std::string> make_tls_certificate(std::string_view key_text, std::string_
       X509_sign(certificate, key->get(),
                 EVP_PKEY_get_id(key->get()) == EVP_PKEY_ED25519 ? nullptr : EVP_sha256()) > 0 &&
       PEM_write_bio_X509(bio.get(), certificate) == 1;
-  if (!is_made) return failed("a certificate for TLS cannot be made", "no memory");
+  if (!is_made) return failed("cannot create a TLS certificate", "no memory");
   return written(bio.get());
 }
 

@@ -17,7 +17,7 @@ std::string number(Offset offset) {
 Result<void> ProducerReplay::run(Offset from) {
   const Offset end = log_.next_offset();
   if (end < from) {
-    doubt_everybody("they were written when the log ended at " + number(from) + ", and it ends at " +
+    doubt_everybody("their state was saved when the log ended at " + number(from) + ", but the log ends at " +
                     number(end));
   }
   log::Place place{from};
@@ -61,7 +61,8 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
                        !session::is_later_epoch(known->identity.epoch, sequences.producer.epoch);
   if (known != nullptr && !follows) {
     if (!doubt_)
-      doubt_everybody("the batch at " + number(batch.base_offset()) + " is not its producer's next");
+      doubt_everybody("the batch at " + number(batch.base_offset()) +
+                      " does not continue its producer's sequence");
     return forget(id);
   }
   if (known == nullptr && doubt_ && sequences.begin != 0) return forget(id);

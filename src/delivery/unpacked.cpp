@@ -43,7 +43,7 @@ Result<std::optional<BatchView>> unpacked(const BatchView& batch) {
   try {
     return unpacker.unpack(batch);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit_reached, "there is no memory to unpack a batch", ENOMEM};
+    return Error{ErrorCode::limit_reached, "not enough memory to unpack a batch", ENOMEM};
   }
 }
 

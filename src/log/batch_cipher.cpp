@@ -15,10 +15,9 @@ std::string key_id_text(std::uint64_t key_id) {
 Error no_key(const std::string& path, std::uint64_t key_id) {
   const std::string which =
       key_id == key_id_unknown
-          ? " is encrypted, and no key that was given decrypts any of it (its key id was lost before a "
-            "repair)"
-          : " is encrypted with a key that is not among those given (key id " + key_id_text(key_id) + ")";
-  return {ErrorCode::not_supported, path + which + "; nothing of it was changed", 0};
+          ? " is encrypted, and none of the given keys decrypts it (its key id was lost before a repair)"
+          : " is encrypted with a key that was not given (key id " + key_id_text(key_id) + ")";
+  return {ErrorCode::not_supported, path + which + "; nothing was changed", 0};
 }
 
 }  // namespace lightq::log

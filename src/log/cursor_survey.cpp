@@ -95,7 +95,7 @@ void TableSurvey::judge_first_page() {
     // The page of another format version has a valid checksum; a magic number with a flipped bit has not.
     const auto stored = load_little_endian<std::uint32_t>(bytes_.data() + at_header_crc);
     result_.foreign = fault == CursorTableFault::foreign && stored == crc32c({bytes_.data(), at_header_crc});
-    if (!result_.foreign) return lost("the first page fails its check");
+    if (!result_.foreign) return lost("the first page has a wrong checksum");
     return find(Finding::Kind::cursors, 0, cursor_table_header_bytes,
                 foreign_cursor_table(path_, bytes_).message);
   }
@@ -105,7 +105,7 @@ void TableSurvey::judge_first_page() {
   used_ = header.used;
   if (used_) return;
   find(Finding::Kind::copy, cursor_table_used_position, cursor_table_used_bytes,
-       "the number of used blocks is not sound; the blocks themselves tell it");
+       "the number of used blocks is damaged; the blocks themselves are counted instead");
 }
 
 void TableSurvey::judge_block(std::size_t index, ByteView block) {
@@ -118,7 +118,7 @@ void TableSurvey::judge_block(std::size_t index, ByteView block) {
          newer_cursor(path_, index).message);
   } else if (missing || decoded.state == DecodedCursor::State::damaged) {
     find(Finding::Kind::cursor, position + cursor_identity_position, cursor_identity_bytes,
-         "a cursor's name is not sound");
+         "a cursor's name is damaged");
   } else if (decoded.state == DecodedCursor::State::active) {
     judge_cursor(decoded, position, block);
   }
@@ -131,14 +131,14 @@ void TableSurvey::judge_cursor(const DecodedCursor& decoded, std::uint64_t posit
     return;
   }
   const std::string goes_on =
-      " is not sound; it goes on at offset " + std::to_string(decoded.newest->committed.value);
+      " is damaged; the cursor continues at offset " + std::to_string(decoded.newest->committed.value);
   for (const std::size_t copy : decoded.bad_copies) {
     find(Finding::Kind::copy, position + copy, cursor_copy_bytes, "a copy of " + whose + goes_on);
   }
   const std::byte* delivered = block.data() + cursor_delivered_position;
   if (load_little_endian<std::uint64_t>(delivered) != ~load_little_endian<std::uint64_t>(delivered + 8)) {
     find(Finding::Kind::copy, position + cursor_delivered_position, 16,
-         "how far " + whose + " was delivered is not known; what is committed counts");
+         "the delivered offset of " + whose + " is damaged; the committed offset is used instead");
   }
   blocks_.emplace(decoded.identity.name, position);
   result_.cursors.push_back({path_,

@@ -122,7 +122,7 @@ Result<void> CursorTable::check_first_page(ByteView file) {
   switch (decode_cursor_table_header(file, header)) {
     case CursorTableFault::none: break;
     case CursorTableFault::foreign: return foreign_cursor_table(path_, file);
-    case CursorTableFault::damaged: return damage_at(0, "the first page fails its check");
+    case CursorTableFault::damaged: return damage_at(0, "the first page has a wrong checksum");
   }
   if (header.incarnation != incarnation_) {
     return damage_at(0, "the table belongs to another log: its incarnation is " +
@@ -132,7 +132,7 @@ Result<void> CursorTable::check_first_page(ByteView file) {
   used_ = header.used.value_or(0);
   used_written_ = header.used.has_value();
   if (!used_written_) {
-    passed_over_.push_back(damage_at(cursor_table_used_position, "the number of used blocks is not sound"));
+    passed_over_.push_back(damage_at(cursor_table_used_position, "the number of used blocks is damaged"));
   }
   return {};
 }
@@ -151,7 +151,7 @@ void CursorTable::take_in(std::size_t index, ByteView bytes) {
   }
   if (block.state == Block::State::damaged || (block.state == Block::State::blank && index < used_)) {
     block.state = Block::State::damaged;
-    block.damage = damage_at(position + cursor_identity_position, "a cursor's name is not sound");
+    block.damage = damage_at(position + cursor_identity_position, "a cursor's name is damaged");
   }
   if (!used_written_ && block.state != Block::State::blank) used_ = index + 1;
   if (block.state != Block::State::active) return;
@@ -163,7 +163,7 @@ void CursorTable::take_in(std::size_t index, ByteView bytes) {
   }
   for (const std::size_t copy : decoded.bad_copies) {
     passed_over_.push_back(damage_at(position + copy, "a copy of " + whose +
-                                                          " is not sound; it goes on at offset " +
+                                                          " is damaged; the cursor continues at offset " +
                                                           std::to_string(decoded.newest->committed.value)));
   }
   if (decoded.durable) {
@@ -185,7 +185,8 @@ void CursorTable::refuse_names_in_two_blocks() {
     if (is_new) continue;
     for (Block* twin : {&block, &blocks_[other->second]}) {
       twin->state = Block::State::damaged;
-      twin->damage = damage_at(cursor_block_position(index), "a second cursor '" + block.identity.name + "'");
+      twin->damage =
+          damage_at(cursor_block_position(index), "there is a second cursor '" + block.identity.name + "'");
     }
   }
 }
@@ -268,7 +269,8 @@ Result<TableCursor*> CursorTable::create(std::string_view name, Offset committed
   if (auto settled = settle(); !settled) return settled.error();
   const std::size_t index = free_block();
   if (index == limits::cursors_max) {
-    return Error{ErrorCode::limit_reached, path_ + " has its " + std::to_string(index) + " cursors", 0};
+    return Error{ErrorCode::limit_reached,
+                 path_ + " has the maximum of " + std::to_string(index) + " cursors", 0};
   }
   if (index == blocks_.size()) {
     if (auto grown = map_blocks(std::min(2 * index, limits::cursors_max)); !grown) return grown.error();

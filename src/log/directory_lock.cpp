@@ -70,8 +70,8 @@ Result<void> DirectoryLock::check() const {
   if (in_place) return {};
   return Error{ErrorCode::no_space,
                directory_ +
-                   " is not the directory any more that was locked: it was moved, removed or "
-                   "unmounted. Nothing is written until it is back in its place",
+                   " is no longer the directory that was locked: it was moved, removed or unmounted. Nothing "
+                   "is written until it is back at its path",
                0};
 }
 

@@ -30,8 +30,7 @@ std::string_view to_word(Finding::Kind kind) {
 
 std::string Finding::text() const {
   const std::string offsets = offsets_text(*this);
-  const std::string lost =
-      (offsets.empty() ? "how many messages, nobody knows" : offsets) + " cannot be read";
+  const std::string lost = (offsets.empty() ? "an unknown number of messages" : offsets) + " cannot be read";
   switch (kind) {
     case Kind::damaged: return file + " is damaged " + positions_text(*this) + ": " + lost;
     case Kind::unreadable: return file + " cannot be read by the disk " + positions_text(*this) + ": " + lost;
@@ -41,27 +40,30 @@ std::string Finding::text() const {
     case Kind::foreign: return detail;
     case Kind::stranger: return file + " belongs to another log: " + lost;
     case Kind::misnamed: return file + " should be called " + detail;
-    case Kind::overlap: return file + " begins with " + offsets + ", which " + detail + " holds too";
+    case Kind::overlap: return file + " begins with " + offsets + ", but " + detail + " contains that too";
     case Kind::missing: return "a file is missing after " + file + ": " + lost;
-    case Kind::seal: return file + ": the seal, positions 64 to 128, is damaged; nothing is lost by it";
+    case Kind::seal: return file + ": the seal, positions 64 to 128, is damaged; no message is lost";
     case Kind::forged:
-      return file + " holds what was not encrypted there with its key " + positions_text(*this) + ": " + lost;
+      return file + " contains bytes that were not encrypted there with its key " + positions_text(*this) +
+             ": " + lost;
     case Kind::mixed:
-      return file + " " + detail + ": the log is mixed, and a broker gives out nothing of such a one";
-    case Kind::cursors: return "no cursors can be had: " + detail;
+      return file + " " + detail +
+             ": the log mixes encrypted and unencrypted segments, so a broker delivers nothing from it";
+    case Kind::cursors: return "the cursors cannot be read: " + detail;
     case Kind::producers:
-      return "what is known of the producers cannot be had, who comes back is told so: " + detail;
+      return "the state of the producers cannot be read, so returning producers receive unknown_producer: " +
+             detail;
     case Kind::torn:
-      if (!detail.empty()) return file + ": " + detail + "; what was written before counts";
+      if (!detail.empty()) return file + ": " + detail + "; the data written before remains valid";
       return file + ": an append was never completed, " + std::to_string(end_position - begin_position) +
              " bytes at position " + std::to_string(begin_position);
     case Kind::ahead:
       return "the cursor " + detail + " stands at " + std::to_string(next.value) +
-             ", past the log's end at " + std::to_string(first.value) + ", and counts as that";
+             ", past the log's end at " + std::to_string(first.value) + ", and continues there";
     case Kind::cursor:
-      return file + " " + positions_text(*this) + ": " + detail + ": that cursor's place is lost";
+      return file + " " + positions_text(*this) + ": " + detail + ": the position of this cursor is lost";
     case Kind::copy: return file + " " + positions_text(*this) + ": " + detail;
-    case Kind::index: return "index: rebuilt when the queue is opened, and nothing is lost: " + detail;
+    case Kind::index: return "index: rebuilt when the log is opened, and no message is lost: " + detail;
     case Kind::gap: return offsets + " are missing since a repair, before " + file;
   }
   return file;

@@ -21,7 +21,7 @@ std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_of
   const std::string path = directory_of(segment.path) + "/" + segment_index_name(segment.name_offset);
   if (!may_exist(path, storage)) return std::nullopt;
   if (!segment.header || segment.state != PageState::sound) {
-    return finding(path, path + " lies beside a segment without a sound first page");
+    return finding(path, path + " belongs to a segment without a sound first page");
   }
   const IndexedSegment indexed{
       segment.header->epoch, segment.header->incarnation, segment.header->first_offset, end_offset,
@@ -50,7 +50,7 @@ std::vector<Finding> stray_indexes(const std::string& directory, const LogSurvey
                                    [&](const auto& segment) { return segment.name_offset == *offset; });
     if (known || may_exist(directory + "/" + segment_name(*offset), storage)) continue;
     const std::string path = directory + "/" + name;
-    if (may_exist(path, storage)) strays.push_back(finding(path, path + " lies beside no segment"));
+    if (may_exist(path, storage)) strays.push_back(finding(path, path + " belongs to no segment"));
   }
   return strays;
 }

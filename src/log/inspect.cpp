@@ -147,14 +147,14 @@ void Inspection::check_kind(SegmentSummary& summary) {
   const bool is_odd = has_clear_ && has_encrypted_ && is_clear == odd_are_clear_;
   if (!is_odd || summary.dropped || (is_clear && summary.batches == 0)) return;
   ++summary.damages;
-  report({Finding::Kind::mixed,
-          summary.segment.path,
-          0,
-          summary.segment.size_bytes,
-          {},
-          {},
-          is_clear ? "is not encrypted, and others of its log are"
-                   : "is encrypted, and others of its log are not"});
+  report(
+      {Finding::Kind::mixed,
+       summary.segment.path,
+       0,
+       summary.segment.size_bytes,
+       {},
+       {},
+       is_clear ? "is not encrypted, but other segments are" : "is encrypted, but other segments are not"});
 }
 
 void Inspection::load_cursors() {
@@ -322,7 +322,7 @@ void Inspection::read_lost(const SurveyedSegment& segment, bool last, Offset nex
   if (is_unfinished(segment, last)) {
     summary.torn_bytes = segment.size_bytes;
     report({Finding::Kind::torn, segment.path, 0, segment.size_bytes, segment.name_offset,
-            segment.name_offset, "never begun"});
+            segment.name_offset, "no batch was ever written to it"});
     if (expected_) summary.end_offset = *expected_;
     return summarize(summary);
   }

@@ -176,7 +176,7 @@ Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
     put_in_order(survey);
     return survey;
   }
-  return Error{ErrorCode::busy, directory + " drops its segments faster than they can be looked at", 0};
+  return Error{ErrorCode::busy, directory + " drops its segments faster than they can be examined", 0};
 }
 
 Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage) {

@@ -18,7 +18,7 @@ constexpr std::uint32_t required_flags(std::uint32_t flags) {
 /// Returns the error for such a file. The text in `what` names the file and the part that is unknown.
 inline Error newer_format(const std::string& what) {
   return {ErrorCode::foreign_format,
-          what + ": a newer version of LightQ wrote it. Use that version; nothing of it was changed", 0};
+          what + ": a newer version of LightQ wrote it. Use that version; nothing was changed", 0};
 }
 
 /// Returns flags or a version as error texts show them: `0x0008`.

@@ -166,14 +166,15 @@ class PosixFile final : public File {
   Result<std::uint64_t> size_bytes() override {
     return use([&](int fd) -> Result<std::uint64_t> {
       struct stat status = {};
-      if (::fstat(fd, &status) != 0) return system_error("cannot ask the size of " + path_);
+      if (::fstat(fd, &status) != 0) return system_error("cannot get the size of " + path_);
       return static_cast<std::uint64_t>(status.st_size);
     });
   }
 
   Result<void> lock_shared() override {
     if (uninterrupted([&] { return ::flock(fd_, LOCK_SH | LOCK_NB); }) == 0) return {};
-    if (errno == EWOULDBLOCK) return Error{ErrorCode::in_use, path_ + " is being written anew", 0};
+    if (errno == EWOULDBLOCK)
+      return Error{ErrorCode::in_use, path_ + " is being recycled for a new segment", 0};
     return system_error("cannot lock " + path_);
   }
 
@@ -275,7 +276,7 @@ Result<void> PosixStorage::make_directory(const std::string& path) {
   std::filesystem::create_directory(directory, error);
   if (!error) return {};
   errno = error.value();
-  return system_error("cannot make the directory " + path);
+  return system_error("cannot create the directory " + path);
 }
 
 Result<void> PosixStorage::rename(const std::string& from, const std::string& to) {
@@ -295,7 +296,7 @@ Result<void> PosixStorage::link(const std::string& from, const std::string& to) 
 
 Result<std::uint64_t> PosixStorage::link_count(const std::string& path) {
   struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0) return system_error("cannot ask for the links of " + path);
+  if (::stat(path.c_str(), &status) != 0) return system_error("cannot get the number of links of " + path);
   return static_cast<std::uint64_t>(status.st_nlink);
 }
 
@@ -340,7 +341,7 @@ Result<std::uint64_t> PosixStorage::free_bytes(const std::string& path) {
   struct statvfs status = {};
   while (::statvfs(existing.empty() ? "." : existing.c_str(), &status) != 0) {
     if (errno != ENOENT || existing.empty() || existing == existing.parent_path()) {
-      return system_error("cannot ask for the free space of " + path);
+      return system_error("cannot get the free space of " + path);
     }
     existing = existing.parent_path();
   }

@@ -114,8 +114,8 @@ Result<void> Recovery::check_owner(const FoundFile& file) const {
   if (expected_.names != nullptr && expected_.names->contains(found))
     owner = ", that of topic " + expected_.names->at(found);
   return Error{ErrorCode::corrupt, directory_ + " belongs to another topic: its files are of log " +
-                                       id_text(found) + owner + ", and here log " + id_text(expected_.id) +
-                                       " has its place; nothing of it was changed"};
+                                       id_text(found) + owner + ", but log " + id_text(expected_.id) +
+                                       " is expected here; nothing was changed"};
 }
 
 // Lists the segments, including one without a name. Schedules the newest one's rename, and the removal of
@@ -441,7 +441,7 @@ Result<void> Recovery::check_continuity(const SegmentFile& segment) {
   if (segment.first_offset() < before.end_offset()) {
     return Error{ErrorCode::corrupt,
                  segment.path() + " begins at offset " + std::to_string(segment.first_offset().value) +
-                     ", which " + before.path() + " holds too (up to " +
+                     ", but " + before.path() + " contains that too (up to " +
                      std::to_string(before.end_offset().value) + ")",
                  0};
   }

@@ -95,10 +95,11 @@ Result<void> Repair::check_identity() const {
   const bool encrypted = std::any_of(plan_.segments.begin(), plan_.segments.end(),
                                      [](const PlannedSegment& segment) { return segment.encrypted; });
   if (plan_.incarnation != 0 || !encrypted) return {};
-  return Error{ErrorCode::corrupt,
-               "no file in " + directory_ +
-                   " says which log this is any more: what is encrypted could not be decrypted again",
-               0};
+  return Error{
+      ErrorCode::corrupt,
+      "no file in " + directory_ +
+          " contains the id of the log any more, and without it a repaired log could not be decrypted",
+      0};
 }
 
 void Repair::clamp_cursors() {

@@ -49,8 +49,8 @@ Result<void> check_copy(File& file, const SegmentCopy& copy, std::uint64_t end_p
   while (step == SegmentWalk::Step::batch) step = walk.next();
   if (step == SegmentWalk::Step::end) return {};
   return Error{ErrorCode::corrupt,
-               "what was read for " + copy.path + " at position " + std::to_string(walk.damage().begin) +
-                   " is not what it had been: the disk gives other bytes each time, or the file is in use",
+               "the copy " + copy.path + " is damaged at position " + std::to_string(walk.damage().begin) +
+                   ": the disk returns other bytes at each read, or the original file is in use",
                0};
 }
 

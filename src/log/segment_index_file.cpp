@@ -109,15 +109,16 @@ SegmentIndexFile::LoadResult SegmentIndexFile::decode(ByteView bytes, const Inde
   const std::size_t count = load_little_endian<std::uint32_t>(bytes.data() + at_count);
   if (bytes.size() != header_bytes + count * entry_bytes ||
       load_little_endian<std::uint32_t>(bytes.data() + at_crc) != crc32c(bytes.subspan(at_epoch))) {
-    return corrupt(name, "fails its check");
+    return corrupt(name, "has a wrong checksum");
   }
-  if (!is_of(bytes, segment)) return corrupt(name, "is of another segment, or of this one in another state");
+  if (!is_of(bytes, segment))
+    return corrupt(name, "belongs to another segment, or to another state of this one");
   auto index = std::make_unique<SegmentIndex>(segment.end_position);
-  if (count > index->capacity_) return corrupt(name, "has more entries than its segment has room for");
+  if (count > index->capacity_) return corrupt(name, "has more entries than a segment of this size can have");
   for (std::size_t i = 0; i < count; ++i) index->entries_[i] = entry_at(bytes, i);
   const Timestamp newest{load_little_endian<std::int64_t>(bytes.data() + at_newest)};
   if (!are_sound({index->entries_.get(), count}, segment, newest)) {
-    return corrupt(name, "has entries in disorder");
+    return corrupt(name, "has entries out of order");
   }
   index->count_.store(count, std::memory_order_release);
   index->newest_.store(newest.us, std::memory_order_release);

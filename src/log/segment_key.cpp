@@ -58,8 +58,7 @@ Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher)
   if (cipher == nullptr) {
     return Error{ErrorCode::not_supported,
                  segment.path + " is encrypted (key id " + key_id_text(key_id) +
-                     "), and the log is opened as one that is not; nothing of it was "
-                     "changed"};
+                     "), but the log is opened without encryption; nothing was changed"};
   }
   if (!cipher->knows(key_id)) return no_key(segment.path, key_id);
   if (key_id != key_id_unknown || decrypts_any(segment, *cipher)) return {};
@@ -68,10 +67,9 @@ Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher)
 
 Result<void> check_segment_encrypted(const KeyedSegment& segment) {
   if (segment.header.key_id != 0 || !SoundBatches(segment).next()) return {};
-  return Error{ErrorCode::corrupt,
-               segment.path +
-                   " is not encrypted, and the log that it stands in is: it is from before "
-                   "that, or was put there; nothing of it was changed"};
+  return Error{ErrorCode::corrupt, segment.path +
+                                       " is not encrypted, but its log is: the file is older than the "
+                                       "encryption, or somebody put it there; nothing was changed"};
 }
 
 }  // namespace lightq::log

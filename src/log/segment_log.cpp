@@ -36,7 +36,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
                  0};
   }
   if (options.ciphers != nullptr && (options.mapped_writes || options.views != nullptr))
-    return Error{ErrorCode::invalid_argument, "what is mapped for others is not encrypted", 0};
+    return Error{ErrorCode::invalid_argument, "a log with mapped files cannot be encrypted", 0};
   auto recovered = recover_segments(options.directory, storage, options.ciphers, options.expected);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));

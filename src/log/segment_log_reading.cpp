@@ -59,7 +59,7 @@ ReadResult SegmentLog::read_encrypted(const SegmentFile& segment, std::uint64_t 
   if (plain) return {ReadOutcome::batch, *plain, {}};
   last_error_ = {ErrorCode::corrupt,
                  segment.path() + ": the batch at position " + std::to_string(position) +
-                     " is not what was encrypted there: offsets " +
+                     " was not encrypted there with the key of the log: offsets " +
                      std::to_string(batch.base_offset().value) + " up to " +
                      std::to_string(batch.end_offset().value) + " cannot be read",
                  0};

@@ -291,7 +291,7 @@ Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, Fil
     return next;
   }
   if (has_other_names(entry.path))  // its process ended before it could check
-    return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
+    return Error{ErrorCode::in_use, entry.path + " in the pool belongs to a snapshot too", 0};
   SegmentPage page{};
   const auto came = read_all(file, page, 0);
   if (!came) return came.error();
@@ -396,9 +396,9 @@ std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_
   if (options_.quota->leaves_last(bytes, unused)) return std::nullopt;
   if (wanted.bound != nullptr) *wanted.bound = SpaceBound::share;
   return Error{ErrorCode::no_space,
-               segment_text(path, bytes) + " would be of a log that has " + std::to_string(wanted.log_bytes) +
-                   " bytes, and the last eighth of " + std::to_string(options_.quota->bytes_max()) +
-                   " is for those that have little",
+               segment_text(path, bytes) + " is refused, because its log has " +
+                   std::to_string(wanted.log_bytes) + " bytes, and the last eighth of " +
+                   std::to_string(options_.quota->bytes_max()) + " is reserved for logs that have little",
                0};
 }
 
@@ -432,7 +432,7 @@ std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t
   reached(SpaceBound::quota);
   return Error{ErrorCode::no_space,
                segment + " would make all segments larger than " +
-                   std::to_string(options_.quota->bytes_max()) + " bytes, the most they may take of the disk",
+                   std::to_string(options_.quota->bytes_max()) + " bytes, the maximum for all of them",
                0};
 }
 

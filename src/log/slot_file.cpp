@@ -99,15 +99,15 @@ std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot
   const auto length = load_little_endian<std::uint32_t>(bytes.data() + at_bytes);
   if (length < SlotBytes::header_bytes || bytes.size() < length) {
     return fault(ErrorCode::corrupt, at_bytes,
-                 "says " + std::to_string(length) + " bytes, there are " + std::to_string(bytes.size()) +
-                     ": torn or damaged");
+                 "the header states " + std::to_string(length) + " bytes, but the file has " +
+                     std::to_string(bytes.size()) + ": torn or damaged");
   }
   const bool sums = load_little_endian<std::uint32_t>(bytes.data() + at_crc) == checksum(bytes.first(length));
   if (!sums && !seeded(SeededBug::cursor_crc_unchecked))
-    return fault(ErrorCode::corrupt, at_crc, "the checksum does not fit: torn or damaged");
+    return fault(ErrorCode::corrupt, at_crc, "wrong checksum: torn or damaged");
   slot.bytes.resize(length);
   if (!format_.sound(slot))
-    return fault(ErrorCode::corrupt, at_count, "its entries are not those of a " + what);
+    return fault(ErrorCode::corrupt, at_count, "its entries are invalid in a " + what);
   return std::nullopt;
 }
 

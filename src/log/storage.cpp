@@ -79,7 +79,7 @@ Result<void> write_all(File& file, ByteView bytes, std::uint64_t position) {
   while (!bytes.empty()) {
     const auto written = file.write_some(bytes, position);
     if (!written) return written.error();
-    if (*written == 0) return Error{ErrorCode::io_error, "a write made no progress", EIO};
+    if (*written == 0) return Error{ErrorCode::io_error, "a write wrote no bytes", EIO};
     bytes = bytes.subspan(*written);
     position += *written;
   }

@@ -354,14 +354,14 @@ void Connection::consume_leftover() {
 
 std::size_t Connection::handshake(ByteView bytes) {
   if (!owner_.has_room()) {
-    fail("there are as many connections as there may be");
+    fail("the maximum number of connections is open");
     return bytes.size();
   }
   const std::uint64_t said = output_.appended_total();
   const std::size_t used = handshake_->take(bytes, output_.tail());
   const bool is_known = handshake_->complete() || handshake_->holder() != TicketHolder{};
   if (is_known && !owner_.has_room_for(handshake_->holder())) {
-    fail("there are as many connections of its user as there may be here");
+    fail("its user has the maximum number of connections here");
     return bytes.size();
   }
   const bool failed_now = !handshake_->failure().empty();
@@ -415,7 +415,8 @@ void Connection::answer_ping() {
 /// not read for lack of space and so cannot know.
 bool Connection::end_if_silent() {
   if (paused_ || leftover_unseen_ || has_unreceived_input()) return false;
-  close("nothing was heard for the " + std::to_string(silence_.most().count()) + " ms that its PING said");
+  close("received nothing for the " + std::to_string(silence_.most().count()) +
+        " ms that its PING set as the limit");
   return true;
 }
 

@@ -165,7 +165,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Ends the connection when the current callback is over. The first reason counts.
   void fail(const std::string& why);
   /// Ends the connection as `fail` does, because there is no memory for its bytes.
-  void fail_for_memory() { fail("there is no memory for it"); }
+  void fail_for_memory() { fail("the broker has too little memory for the connection's data"); }
   /// Calls `work`, which needs memory for this connection's bytes. Returns false if there is none; then the
   /// connection ends, and nothing that `work` appended to the output is sent.
   template <typename Work>

@@ -34,7 +34,7 @@ bool Connection::send_descriptors(ByteView bytes, std::span<const int> descripto
   about->cmsg_len = CMSG_LEN(descriptors.size_bytes());
   std::memcpy(CMSG_DATA(about), descriptors.data(), descriptors.size_bytes());
   const auto sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent > 0 && sent < static_cast<ssize_t>(bytes.size())) fail("the peer takes nothing");
+  if (sent > 0 && sent < static_cast<ssize_t>(bytes.size())) fail("the peer does not read its socket");
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
@@ -60,7 +60,7 @@ void Connection::read_shared() {
   const bool ended =
       shared_->ended();  // read first: everything that the peer wrote, it wrote before it ended
   const bool has_input = shared_->has_input();
-  if (shared_->broken()) return fail("memory that is shared, and makes no sense");
+  if (shared_->broken()) return fail("impossible positions in the shared memory");
   if (!has_input && ended) return fail("closed by the peer");
   if (has_input) {
     const auto large = space_for_large_frame();

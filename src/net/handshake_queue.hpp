@@ -21,10 +21,10 @@ namespace lightq::broker {
 class HandshakeQueue {
  public:
   /// `why`: the reason with which an evicted connection is closed.
-  explicit HandshakeQueue(std::size_t connections_max,
-                          std::string why =
-                              "too many connections that have not said who they are; this was the oldest, of "
-                              "all or of its address")
+  explicit HandshakeQueue(
+      std::size_t connections_max,
+      std::string why =
+          "evicted: too many unauthenticated connections, and this was the oldest of all or of its source")
       : connections_max_(connections_max), why_(std::move(why)) {}
   HandshakeQueue(const HandshakeQueue&) = delete;
   HandshakeQueue& operator=(const HandshakeQueue&) = delete;

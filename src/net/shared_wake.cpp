@@ -16,8 +16,8 @@ Result<SharedWake> SharedWake::by_descriptors() {
   made.of_client_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (made.of_broker_.valid() && made.of_client_.valid()) return made;
   const bool full = errno == EMFILE || errno == ENFILE;
-  return Error{full ? ErrorCode::limit_reached : ErrorCode::io_error, "cannot make an eventfd and a timerfd",
-               errno};
+  return Error{full ? ErrorCode::limit_reached : ErrorCode::io_error,
+               "cannot create an eventfd and a timerfd", errno};
 }
 
 void SharedWake::wake_client() const {

@@ -130,16 +130,15 @@ std::optional<Error> make_way(const std::string& path, const sockaddr_un& addres
   struct stat found{};
   if (lstat(path.c_str(), &found) != 0)
     return errno == ENOENT ? std::nullopt : std::optional(bind_error(path));
-  if (!S_ISSOCK(found.st_mode))
-    return Error{ErrorCode::address_in_use, path + " is in the way: it is no socket"};
+  if (!S_ISSOCK(found.st_mode)) return Error{ErrorCode::address_in_use, path + " exists and is not a socket"};
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe.valid()) return bind_error(path);
   const int failed = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (failed == 0 || errno == EAGAIN)  // EAGAIN: a process listens there, and its queue is full
     return Error{ErrorCode::address_in_use, path + " is in use", EADDRINUSE};
   if (errno != ECONNREFUSED && errno != ENOENT)
-    return Error{ErrorCode::io_error, path + " is in the way: whether a process listens there is not known",
-                 errno};
+    return Error{ErrorCode::io_error,
+                 path + " exists, and connecting to it failed, so a process may be listening there", errno};
   return unlink(path.c_str()) == 0 || errno == ENOENT ? std::nullopt : std::optional(bind_error(path));
 }
 

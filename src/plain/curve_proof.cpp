@@ -97,8 +97,8 @@ bool gets_in_by_curve(const ConnectionAuthorizer& authorizer, const CurveKeyPair
 }
 
 Error lets_in(const std::string& where, const std::string& whom) {
-  return {ErrorCode::internal, "encrypted " + where + " let in a client " + whom +
-                                   ": the broker does not start with what anybody can enter"};
+  return {ErrorCode::internal,
+          "encrypted " + where + " admit a client " + whom + ", so the broker does not start"};
 }
 
 /// Registers keys, and removes them when the test ends.
@@ -154,13 +154,13 @@ Result<void> prove_curve_gate(const ConnectionAuthorizer& authorizer, ClientKeys
     return gets("that has another server's key");
   if (enters(unknown)) return gets("with a key that is not registered");
   if (gets_in_by_curve(authorizer, unknown, server.public_key(), good.public_key()))
-    return gets("that says another's key is its own");
+    return gets("that presents another client's public key");
   if (enters(of_other_topic)) return gets("with a key of another topic");
   if (enters(of_other_role)) return gets("with a key of another role");
   if (enters(expired)) return gets("with a key that has expired");
-  if (enters(of_nobody_known)) return gets("who may not any more");
+  if (enters(of_nobody_known)) return gets("of a user who has lost the right");
   if (enters(of_old_password)) return gets("with a key of another administrator's password");
-  if (enters(endless)) return gets("with a key that ends too late");
+  if (enters(endless)) return gets("with a key that expires too late");
   if (!enters(good)) return Error{ErrorCode::internal, "encrypted data endpoints refuse a registered key"};
   return {};
 }
@@ -174,8 +174,8 @@ Result<void> prove_open_curve_gate(const ConnectionAuthorizer& authorizer, const
   if (gets_in_by_curve(authorizer, unknown, other_server.public_key()))
     return lets_in(where, "that has another server's key");
   const bool enters = gets_in_by_curve(authorizer, unknown, server.public_key());
-  if (enters && !anybody) return lets_in(where, "with a key that is not among the allowed ones");
-  if (!enters && anybody) return Error{ErrorCode::internal, "encrypted control sockets refuse everybody"};
+  if (enters && !anybody) return lets_in(where, "with a key that allowed_client_keys does not list");
+  if (!enters && anybody) return Error{ErrorCode::internal, "encrypted control sockets refuse every client"};
   return {};
 }
 

@@ -51,7 +51,7 @@ void Endpoint::accepted(UniqueFd descriptor) {
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
   context_.handshakes.enter(*key, source);
-  if (!key->start()) key->close("the connection could not be watched");
+  if (!key->start()) key->close("the event loop cannot watch the connection");
 }
 
 /// Returns false if the endpoint's limit is reached. Such a connection is closed immediately instead of being
@@ -82,10 +82,10 @@ std::optional<Error> Endpoint::no_place_for(std::uint64_t user) const {
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
   const std::string all = std::to_string(most) + " connections (connections_per_endpoint_max)";
   if (verdict == FairShare::Verdict::full)
-    return Error{ErrorCode::limit_reached, "endpoint " + bind_uri_ + " has all its " + all};
-  return Error{ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own) + " of endpoint " +
-                                             bind_uri_ + "'s " + all + ", and the last " +
-                                             std::to_string(most - open_) + " are left to others"};
+    return Error{ErrorCode::limit_reached, "endpoint " + bind_uri_ + " has the maximum of " + all};
+  return Error{ErrorCode::limit_reached,
+               name_of_sharer(user) + " " + std::to_string(own) + " of endpoint " + bind_uri_ + "'s " + all +
+                   ", and the last " + std::to_string(most - open_) + " are reserved for users with fewer"};
 }
 
 /// Counts a raw consumer as an unauthenticated client, because it cannot name its user. Returns false if
@@ -152,13 +152,13 @@ void Endpoint::leave() {
 void Endpoint::arm_idle_timer() {
   context_.loop.cancel(idle_timer_);
   idle_timer_ = context_.loop.at(EventLoop::Clock::now() + context_.settings.idle_time_max, [this] {
-    host_.endpoint_done(*this, leaving_ ? "its consumer left" : "nobody was connected");
+    host_.endpoint_done(*this, leaving_ ? "its consumer left" : "no client was connected");
   });
 }
 
 void Endpoint::end_unpermitted() {
   for_each_connection([this](Connection& connection) {
-    if (!authorizer_.permits(connection.holder())) connection.close("its user may not be here any more");
+    if (!authorizer_.permits(connection.holder())) connection.close("its user no longer has the right");
   });
 }
 

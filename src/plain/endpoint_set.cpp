@@ -64,7 +64,7 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again,
     // Clients know only the old port. So another one is chosen only if another process has taken it.
     if (old || old.error().code != ErrorCode::address_in_use) return old;
     context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
-                        " endpoint cannot have its port again and gets another: " + old.error().text());
+                        " endpoint gets another port, because its own is unavailable: " + old.error().text());
   }
   auto fresh =
       context_.ports.listen({record.topic, record.role, record.connection_type, !authorizer.is_open()});
@@ -83,10 +83,12 @@ std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
   if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(context_.settings.limits_reached, Limit::endpoints_per_topic_max);
   if (verdict == FairShare::Verdict::full) {
-    return Error{ErrorCode::limit_reached, has + std::to_string(all) + " endpoints, the most it may have"};
+    return Error{ErrorCode::limit_reached,
+                 has + std::to_string(all) + " endpoints, the maximum (endpoints_per_topic_max)"};
   }
-  return Error{ErrorCode::limit_reached, has + std::to_string(own) + " endpoints of this user, and leaves " +
-                                             std::to_string(most - all) + " for others"};
+  return Error{ErrorCode::limit_reached, has + std::to_string(own) +
+                                             " endpoints of this user, and reserves " +
+                                             std::to_string(most - all) + " for users with fewer"};
 }
 
 ConnectionAuthorizer EndpointSet::gate_for(EndpointRole role) const {
@@ -100,14 +102,15 @@ Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
   const ConnectionAuthorizer authorizer = gate_for(record.role);
   // A raw consumer cannot show a ticket.
   if (record.connection_type == ConnectionType::socket && !authorizer.is_open()) {
-    return Error{ErrorCode::not_supported, "connection_type: socket is for topics that are open, and " +
+    return Error{ErrorCode::not_supported, "connection_type: socket needs an open topic, and " +
                                                topic_.definition().name.text() + " is not"};
   }
   const bool is_raw_tcp =
       record.connection_type == ConnectionType::socket && record.transport == Transport::tcp;
   if (is_raw_tcp && authorizer.curve() != nullptr) {
     return Error{ErrorCode::not_supported,
-                 "connection_type: socket is in clear, and this broker encrypts: use transport ipc, or zmq"};
+                 "connection_type: socket over tcp does not encrypt, and this broker encrypts: use transport "
+                 "ipc, or connection_type zmq"};
   }
   if (const auto refused = take_place(record, joined_by, authorizer)) return *refused;
   auto entry = start(record, !joined_by, authorizer);
@@ -188,7 +191,8 @@ void EndpointSet::make_room(const EndpointShares::Place& lost) {
     context_.settings.endpoint_shares->add(lost);  // a peer has connected meanwhile
     return;
   }
-  context_.sink.info(name_of(endpoint) + " closes: nobody was connected yet, and others need the room");
+  context_.sink.info(name_of(endpoint) +
+                     " closes: no client has connected yet, and another endpoint needs its place");
   close(lost.id, true);
 }
 
@@ -284,14 +288,13 @@ void EndpointSet::endpoint_done(Endpoint& endpoint, const std::string& why) {
 }
 
 void EndpointSet::endpoint_full(Endpoint& endpoint) {
-  context_.sink.warn(name_of(endpoint) + ": connections are turned away, for it has the " +
-                     std::to_string(context_.settings.connections_max) +
-                     " that it may have (connections_per_endpoint_max)");
+  context_.sink.warn(name_of(endpoint) + ": refusing connections, because it has the maximum of " +
+                     std::to_string(context_.settings.connections_max) + " (connections_per_endpoint_max)");
 }
 
 void EndpointSet::accept_failed(Endpoint& endpoint) {
   count(context_.settings.limits_reached, Limit::descriptors_reserved);
-  context_.sink.error(name_of(endpoint) + ": a connection was turned away, no file descriptor is free");
+  context_.sink.error(name_of(endpoint) + ": a connection was refused, because no file descriptor is free");
 }
 
 std::unique_ptr<Connection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {

@@ -23,7 +23,7 @@ Result<void> EndpointSet::open_again(const UnopenedEndpoints::One& unopened) {
   }
   (*entry)->subscriber = unopened.subscriber;
   if (unopened_.all().contains(record.id))
-    context_.sink.info(name_of(*(*entry)->endpoint) + " could be opened again");
+    context_.sink.info(name_of(*(*entry)->endpoint) + " is open again");
   const auto& opened = (*entry)->endpoint->record();
   if (opened.port != record.port) {
     context_.ports.release(record.port, (*entry)->endpoint->use(), false);

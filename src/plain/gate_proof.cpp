@@ -46,8 +46,7 @@ Result<void> prove_gate(const ConnectionAuthorizer& authorizer, const TicketKey&
   using namespace std::chrono_literals;
   const auto lets_in = [](const std::string& whom) {
     return Error{ErrorCode::internal,
-                 "data endpoints let in a client " + whom +
-                     ": the broker does not start with endpoints that anybody can enter"};
+                 "data endpoints admit a client " + whom + ", so the broker does not start"};
   };
   constexpr auto lifetime = 1min;  // a lifetime that every ticket_ms permits
   const TicketKey other_key(TicketKey::random_bytes());
@@ -66,15 +65,17 @@ Result<void> prove_gate(const ConnectionAuthorizer& authorizer, const TicketKey&
   if (gets_in_with(authorizer, good.id, of_other_key.secret)) return lets_in("with a wrong secret");
   if (gets_in_with(authorizer, of_other_key.id, of_other_key.secret))
     return lets_in("with another broker's ticket");
-  if (gets_in_with(authorizer, of_other_topic.id, of_other_topic.secret)) return lets_in("of another topic");
-  if (gets_in_with(authorizer, of_other_role.id, of_other_role.secret)) return lets_in("of another role");
+  if (gets_in_with(authorizer, of_other_topic.id, of_other_topic.secret))
+    return lets_in("with a ticket of another topic");
+  if (gets_in_with(authorizer, of_other_role.id, of_other_role.secret))
+    return lets_in("with a ticket of another role");
   if (gets_in_with(authorizer, expired.id, expired.secret)) return lets_in("with a ticket that has expired");
   if (gets_in_with(authorizer, of_nobody_known.id, of_nobody_known.secret))
-    return lets_in("who may not any more");
+    return lets_in("of a user who has lost the right");
   if (gets_in_with(authorizer, of_old_password.id, of_old_password.secret))
     return lets_in("with a ticket of another administrator's password");
   if (gets_in_with(authorizer, endless.id, endless.secret))
-    return lets_in("with a ticket that ends too late");
+    return lets_in("with a ticket that expires too late");
   if (!gets_in_with(authorizer, good.id, good.secret))
     return Error{ErrorCode::internal, "data endpoints refuse a client with a good ticket"};
   return {};

@@ -44,7 +44,8 @@ PlainProducerConnection::Step PlainProducerConnection::take_frame(ByteView bytes
   }
   if (!header.command) return take_message(bytes, at, header);
   if (header.body_bytes > zmtp::command_bytes_max) {
-    fail("a command of " + std::to_string(header.body_bytes) + " bytes");
+    fail("a command of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
+         std::to_string(zmtp::command_bytes_max));
     return Step::wait;
   }
   const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);

@@ -35,10 +35,10 @@ Result<void> check(const QueueOptions& options) {
   }
   if (options.flush.interval.count() < 0 || options.retention_time.count() < 0 ||
       options.block_timeout.count() < 0) {
-    return invalid("flush.interval, retention_time and block_timeout are not negative");
+    return invalid("flush.interval, retention_time and block_timeout must not be negative");
   }
   if (options.flush.interval.count() != 0 && !options.background) {
-    return invalid("flush.interval is a timer: it needs background = true");
+    return invalid("flush.interval needs background = true, because it is a timer");
   }
   return {};
 }

@@ -237,7 +237,7 @@ Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t 
   if (came) return {};
   tell_failure(lock);
   return Error{ErrorCode::timeout,
-               directory_ + " is full and no cursor has made room within " +
+               directory_ + " is full, and no cursor has released space within " +
                    std::to_string(options_.block_timeout.count()) + " ms",
                0};
 }
@@ -277,11 +277,12 @@ Error Engine::error_of(log::AppendOutcome outcome, std::size_t bytes) const {
   switch (outcome) {
     case log::AppendOutcome::full:
       return {ErrorCode::limit_reached,
-              directory_ + " is full: " + std::to_string(log_->stored_bytes()) + " bytes are kept, " +
-                  std::to_string(bytes) + " more exceed its capacity",
+              directory_ + " is full: " + std::to_string(log_->stored_bytes()) + " bytes are stored, " +
+                  std::to_string(bytes) + " more would exceed its capacity",
               0};
     case log::AppendOutcome::too_large:
-      return {ErrorCode::too_large, "a batch of " + std::to_string(bytes) + " bytes", 0};
+      return {ErrorCode::too_large,
+              "a batch of " + std::to_string(bytes) + " bytes is larger than the queue can store", 0};
     default: return log_->last_error();
   }
 }

@@ -27,7 +27,8 @@ Result<log::CursorTable*> Engine::cursor_table() {
 
 Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start& start) {
   if (!TopicName::parse(name)) {
-    return Error{ErrorCode::invalid_argument, "not a cursor's name: \"" + std::string(name) + "\"", 0};
+    return Error{ErrorCode::invalid_argument, "not a valid name of a cursor: \"" + std::string(name) + "\"",
+                 0};
   }
   {
     const Lock lock(mutex_);

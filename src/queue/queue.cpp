@@ -30,7 +30,9 @@ constexpr std::string_view default_cursor = "default";
 Result<std::string> absolute_path(const std::string& directory) {
   std::error_code fault;
   const std::filesystem::path path = std::filesystem::absolute(directory, fault);
-  if (fault) return Error{ErrorCode::io_error, "cannot find the directory " + directory, fault.value()};
+  if (fault)
+    return Error{ErrorCode::io_error, "cannot find the absolute path of the directory " + directory,
+                 fault.value()};
   return path.string();
 }
 
@@ -44,7 +46,7 @@ bool is_usable(const Pointer& part) {
 [[gnu::cold, gnu::noinline]] Error unusable(bool was_moved_from) {
   if (was_moved_from) return {ErrorCode::closed, "the queue, reader or cursor was moved from", 0};
   return {ErrorCode::closed,
-          "the queue was opened before this process was forked: a child has to open it by itself", 0};
+          "the queue was opened before this process was forked: the child must open its own", 0};
 }
 /// Returns the error for a call that `is_usable` does not permit.
 template <typename Pointer>
@@ -230,13 +232,17 @@ Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> p
   for (const Payload& payload : payloads) {
     bytes += record_bytes(payload.size());
     if (payload.size() > engine.options().message_bytes_max) {
-      return Error{ErrorCode::too_large, "a message of " + std::to_string(payload.size()) + " bytes", 0};
+      return Error{ErrorCode::too_large,
+                   "a message of " + std::to_string(payload.size()) + " bytes, above message_bytes_max of " +
+                       std::to_string(engine.options().message_bytes_max),
+                   0};
     }
   }
   if (payloads.empty() || payloads.size() > limits::batch_records_max || bytes > UINT32_MAX) {
     return Error{ErrorCode::invalid_argument,
                  "a batch of " + std::to_string(payloads.size()) + " messages and " + std::to_string(bytes) +
-                     " bytes; 1 to " + std::to_string(limits::batch_records_max) + ", below 4 GiB",
+                     " bytes; it must have 1 to " + std::to_string(limits::batch_records_max) +
+                     " messages and less than 4 GiB",
                  0};
   }
   BatchBuilder builder;
@@ -267,13 +273,17 @@ Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
   if (!is_usable(parts_)) return unusable(parts_);
   if (!batch.is_sound())
-    return Error{ErrorCode::invalid_argument, "a batch that a message could not be added to", 0};
-  if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
-  if (batch.codec() != Codec::none) return Error{ErrorCode::invalid_argument, "a compressed batch", 0};
+    return Error{ErrorCode::invalid_argument,
+                 "the batch is invalid, because adding a message to it has failed", 0};
+  if (batch.empty()) return Error{ErrorCode::invalid_argument, "the batch is empty", 0};
+  if (batch.codec() != Codec::none)
+    return Error{ErrorCode::invalid_argument, "the batch is compressed, which a queue does not support", 0};
   const std::uint64_t bytes_max = parts_->engine->options().message_bytes_max;
   if (batch.message_bytes() > bytes_max && largest_message(batch) > bytes_max) {
     return Error{ErrorCode::too_large,
-                 "a message of " + std::to_string(largest_message(batch)) + " bytes in a batch", 0};
+                 "a message of " + std::to_string(largest_message(batch)) +
+                     " bytes in a batch, above message_bytes_max of " + std::to_string(bytes_max),
+                 0};
   }
   return parts_->engine->append(batch.finish());
 }

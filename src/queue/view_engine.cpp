@@ -90,7 +90,8 @@ Result<bool> ViewEngine::add(Offset name) {
   const bool is_it = is_ours && decoded.header->first_offset == name;
   if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
   if (decoded.header && !is_ours && seen_.empty())
-    return Error{ErrorCode::corrupt, path + " belongs to another log than the one that was shown here", 0};
+    return Error{ErrorCode::corrupt,
+                 path + " belongs to another log than the one that this view was opened for", 0};
   // A header with another offset is of the file's earlier use: a power cut has undone this segment's header.
   const bool fits = is_it || (is_ours && decoded.header->first_offset == log::offset_not_yet_known);
   if (fits) incarnation_ = decoded.header->incarnation;
@@ -169,7 +170,7 @@ Offset ViewEngine::first_offset() const {
 }
 
 Result<Offset> ViewEngine::offset_of_cursor(const std::string& /*name*/) {
-  return Error{ErrorCode::invalid_argument, "a view has no cursors to copy", 0};
+  return Error{ErrorCode::invalid_argument, "a view has no cursors", 0};
 }
 
 Result<Offset> ViewEngine::offset_at_time(Timestamp time) {

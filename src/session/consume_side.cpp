@@ -26,19 +26,20 @@ Limit limit_of(ConsumerGroups::Crowd crowd) {
 
 const char* why_refused(const TopicConsumers::Refusal& refusal) {
   if (refusal.crowd == ConsumerGroups::Crowd::members_of_group)
-    return "the group has as many members as it may, or leaves the rest to others";
+    return "the group has the maximum of members, or its last places are reserved for other users";
   if (refusal.crowd == ConsumerGroups::Crowd::members_of_all)
-    return "there are as many consumers as there may be, or the rest is left to others";
+    return "the broker has the maximum of consumers, or its last places are reserved for other users";
   switch (refusal.code) {
-    case Code::not_supported: return "the topic has a group of this name, of the other mode";
+    case Code::not_supported: return "the topic has a group of this name in the other mode";
     case Code::limit_reached:
-      return "the topic has as many groups and cursors as it may, or leaves the rest to others";
-    case Code::unauthorized_access: return "the cursor is another user's";
-    case Code::incarnation_changed: return "the offset is another log's";
+      return "the topic has the maximum of groups and cursors, or its last places are reserved for other "
+             "users";
+    case Code::unauthorized_access: return "the cursor belongs to another user";
+    case Code::incarnation_changed: return "the offset belongs to another incarnation of the log";
     case Code::no_space: return "the disk is full";
-    case Code::io_error: return "the place is among messages that cannot be read now";
+    case Code::io_error: return "the position is among messages that cannot be read now";
     case Code::shutting_down: return "the broker is stopping";
-    default: return "the topic does not open it";
+    default: return "the topic refuses the consumer";
   }
 }
 
@@ -118,7 +119,7 @@ void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, 
   const auto rejected = port_.decode<session::Reject>(header, body, &channel);
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
-    return port_.end_channel(channel, Code::not_supported, "dead letters are kept for a later version");
+    return port_.end_channel(channel, Code::not_supported, "this version does not support dead letters");
   if (keeps_too_long(channel, rejected->ms)) return;
   channel.topic()->reject(channel, *rejected);
 }
@@ -134,7 +135,7 @@ bool ConsumeSide::keeps_too_long(ConsumeChannel& channel, std::uint64_t ms) {
   const std::uint64_t most = channel.topic()->redelivery_ms_max();
   if (ms <= most) return false;
   port_.end_channel(channel, Code::limit_reached,
-                    std::to_string(ms) + " ms are longer than redelivery_ms_max, " + std::to_string(most));
+                    std::to_string(ms) + " ms is longer than redelivery_ms_max, " + std::to_string(most));
   return true;
 }
 
@@ -144,10 +145,11 @@ void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, By
   TopicRuntime& topic = *channel.topic();
   if (topic.shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
     return port_.answer_error(header, Code::unauthorized_access,
-                              "others consume as this group: to move it needs the right to manage it");
+                              "other consumers use this group, so a seek needs the right to manage it");
   const auto next = topic.seek(channel, seek->to);
   if (!next)
-    return port_.answer_error(header, Code::io_error, "the place is among messages that cannot be read now");
+    return port_.answer_error(header, Code::io_error,
+                              "the position is among messages that cannot be read now");
   port_.send(session::Done{next->value}, header.channel, header.request);
 }
 
@@ -196,7 +198,7 @@ void ConsumeSide::end_unpermitted() {
     doomed.push_back(&channel);
   });
   for (ConsumeChannel* const channel : doomed)
-    port_.end_channel(*channel, Code::unauthorized_access, "the right to consume was taken away");
+    port_.end_channel(*channel, Code::unauthorized_access, "the right to consume was revoked");
   reads_.end_unpermitted();
 }
 
@@ -214,7 +216,7 @@ void ConsumeSide::message_too_large(ConsumeChannel& channel) {
 void ConsumeSide::end_too_large() {
   for (const std::uint32_t number : std::exchange(too_large_, {})) {
     if (ConsumeChannel* const channel = find(number))
-      port_.end_channel(*channel, Code::too_large, "a message is longer than the client takes");
+      port_.end_channel(*channel, Code::too_large, "a message is longer than the client accepts");
   }
 }
 

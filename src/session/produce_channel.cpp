@@ -91,10 +91,11 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (checked.fault) {
     const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
     return refuse(expected ? sequences : Sequences{identity_, received_, 1}, Code::corrupt,
-                  "the batch's checksum or form is wrong");
+                  "the batch has a wrong checksum or an invalid format");
   }
   if (refusing_ && sequences.begin != received_) return;
-  if (sequences.count > UINT64_MAX - sequences.begin) return break_off("sequence numbers without an end");
+  if (sequences.count > UINT64_MAX - sequences.begin)
+    return break_off("the batch has sequence numbers beyond the maximum");
   if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
   if (topic_->message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
   if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
@@ -135,10 +136,10 @@ void ProduceChannel::take(const Arrived& arrived) {
               ? "some of these messages are stored already, and others are not: send from `expected` on"
               : "messages before these are missing");
     case Admission::fenced:
-      return refuse(arrived.sequences, Code::fenced, "another process has the producer id");
+      return refuse(arrived.sequences, Code::fenced, "another producer has opened this producer id");
     case Admission::unknown:
       leave();
-      return link_.channel_ended(*this, Code::unknown_producer, "the producer has been forgotten");
+      return link_.channel_ended(*this, Code::unknown_producer, "the broker has forgotten the producer");
   }
   refusing_ = false;
   if (!topic_->accepting() || !store(arrived)) hold(arrived);
@@ -150,12 +151,12 @@ bool ProduceChannel::store(const Arrived& arrived) {
     case PublishOutcome::accepted: stored(arrived); return true;
     case PublishOutcome::held: return false;
     case PublishOutcome::refused:
-      refuse(arrived.sequences, Code::too_large, "the batch can never fit the topic");
+      refuse(arrived.sequences, Code::too_large, "the batch is larger than the topic can store");
       return true;
     case PublishOutcome::rejected: break;
   }
   if (topic_->held_by_disk()) {
-    refuse(arrived.sequences, Code::no_space, "the disk takes nothing");
+    refuse(arrived.sequences, Code::no_space, "the disk is full or cannot be written");
   } else {
     refuse(arrived.sequences, Code::limit_reached, "the topic is full");
   }
@@ -231,13 +232,13 @@ void ProduceChannel::refuse_too_large(ByteView batch_header) {
       begin == received_ && count <= UINT64_MAX - received_ && view.producer_id() == identity_.id;
   if (!expected)
     return refuse({identity_, received_, 1}, Code::out_of_sequence,
-                  "a batch that is too large, and is not the next one");
+                  "a batch that is too large and not the next in sequence");
   refuse_too_long({identity_, begin, count});
 }
 
 void ProduceChannel::refuse_too_long(const Sequences& sequences) {
   topic_->count_too_long(1);
-  refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+  refuse(sequences, Code::too_large, "a message is longer than the broker accepts");
 }
 
 void ProduceChannel::end(Code code, const std::string& why) {

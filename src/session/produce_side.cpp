@@ -17,11 +17,11 @@ namespace {
 
 const char* why_not_begun(Code refusal) {
   switch (refusal) {
-    case Code::not_supported: return "a topic in memory has nothing to flush";
-    case Code::unknown_producer: return "nothing is known of this producer id";
+    case Code::not_supported: return "a transient topic cannot confirm messages as flushed";
+    case Code::unknown_producer: return "the broker does not know this producer id";
     case Code::limit_reached:
-      return "the topic has as many producers open as it may, or leaves the rest to others";
-    default: return "another process has the producer id";
+      return "the topic has the maximum of open producers, or its last places are reserved for other users";
+    default: return "another producer has opened this producer id";
   }
 }
 
@@ -94,7 +94,7 @@ void ProduceSide::end_unpermitted() {
     doomed.push_back(&channel);
   });
   for (ProduceChannel* const channel : doomed)
-    port_.end_channel(*channel, Code::unauthorized_access, "the right to produce was taken away");
+    port_.end_channel(*channel, Code::unauthorized_access, "the right to produce was revoked");
 }
 
 /// Returns the channel. Requires: the number is that of a producer's channel, or of none.

@@ -57,7 +57,7 @@ void ReadQueue::end_unpermitted() {
     const std::string& name = topic->definition().name.text();
     if (port_.permitted(name, EndpointRole::pull, GroupScope::of({})) == topic) return false;
     if (port_.permitted(name, EndpointRole::sub, GroupScope::of({})) == topic) return false;
-    return fail(job, session::Code::unauthorized_access, "the right to consume was taken away");
+    return fail(job, session::Code::unauthorized_access, "the right to consume was revoked");
   });
 }
 
@@ -85,7 +85,7 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
       deliver_slice(port_, wanted, {.channel = 0, .request = job.request, .delivery = 0, .lost = lost});
   const bool too_large = sent < wanted.count;
   if (too_large && !job.begun && sent == 0)
-    return fail(job, session::Code::too_large, "a message is longer than the client takes");
+    return fail(job, session::Code::too_large, "a message is longer than the client accepts");
   if (too_large || wanted.count < slice->count) return answer(job, slice->range().begin + sent);
   job.begun = true;
   job.lost_told += lost;

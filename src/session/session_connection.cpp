@@ -116,7 +116,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
     ahead = at + fetch_ahead_in(bytes.subspan(at));
   }
   if (ignored()) return bytes.size();
-  if (std::exchange(asked_to_share_, false) && at < bytes.size()) broken("something behind share");
+  if (std::exchange(asked_to_share_, false) && at < bytes.size()) broken("bytes after a share frame");
   hear(bytes.size() - std::min(bytes.size(), left_bytes_ + command_bytes_));
   left_bytes_ = bytes.size() - at;
   after_input();
@@ -160,12 +160,12 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     if (const auto header = produces_too_much(left)) return refuse_too_large(*header, left, at);
   }
   if (decoded.fault) {
-    const std::string why = "a frame that is none: " + std::string(to_word(*decoded.fault));
+    const std::string why = "an invalid frame: " + std::string(to_word(*decoded.fault));
     if (greeted_ || !ignore(why)) broken(why);
     return false;
   }
   if (!greeted_ && decoded.header.op != Op::hello) {
-    broken("something before hello");
+    broken("a frame before hello");
     return false;
   }
   const std::size_t whole = session::frame_layout::header_bytes + decoded.header.body_bytes;
@@ -228,7 +228,7 @@ void SessionConnection::arm_large_timer() {
 void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byte> frame) {
   frame_taken_ = true;
   TurnWork::add(header.request == 0 ? TurnWork::frame_taken : TurnWork::session_request);
-  if (!session::frame_crc_fits(frame, header)) return broken("a frame whose checksum is wrong");
+  if (!session::frame_crc_fits(frame, header)) return broken("a frame with a wrong checksum");
   if (!check_address(header)) return;
   handle(header, frame.subspan(session::frame_layout::header_bytes));
   if (header.op == Op::hello || header.op == Op::present) forget_ticket(frame);
@@ -243,7 +243,7 @@ bool SessionConnection::check_address(const FrameHeader& header) {
                           header.op == Op::acknowledge || header.op == Op::reject ||
                           header.op == Op::extend || header.op == Op::seek || header.op == Op::close;
   if (asks == (header.request != 0) && on_channel == (header.channel != 0)) return true;
-  broken(std::string(session::rule_of(header.op).name) + ": channel or request is not what it must be");
+  broken(std::string(session::rule_of(header.op).name) + ": invalid channel or request number");
   return false;
 }
 
@@ -275,7 +275,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::done:
     case Op::error: break;
   }
-  broken(std::string(session::rule_of(header.op).name) + " is for the broker to send");
+  broken(std::string(session::rule_of(header.op).name) + " is a frame that only the broker sends");
 }
 
 Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {
@@ -288,7 +288,7 @@ Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind k
   }
   if (channel->kind() == kind) return channel;
   refuse_frame(header, channel,
-               std::string(session::rule_of(header.op).name) + " on a channel of the other kind");
+               std::string(session::rule_of(header.op).name) + " on a channel of the wrong kind");
   return nullptr;
 }
 
@@ -382,7 +382,7 @@ void SessionConnection::end_session(Code code, const std::string& why) {
   set_paused(false);  // input is read and dropped, so that the goodbye arrives
   if (output().buffered() == 0) shut_output();
   end_timer_ = loop().at(EventLoop::Clock::now() + end_time_max,
-                         [this, code, why] { close(code == Code::ok ? "it said goodbye" : why); });
+                         [this, code, why] { close(code == Code::ok ? "the client sent goodbye" : why); });
 }
 
 /// Returns true if the client does not read its replies. Deliveries in the output do not count:
@@ -434,7 +434,7 @@ void SessionConnection::arm_silence_timer() {
     if (ending_) return;
     const bool may_be_heard = !paused() || (leaving_ && output().sent_total() == sent_seen_);
     if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed) {
-      if (!is_busy()) return end_session(Code::idle, "nothing was heard for twice the heartbeat");
+      if (!is_busy()) return end_session(Code::idle, "received nothing for twice the heartbeat");
       is_quiet_ = true;
     }
     arm_silence_timer();

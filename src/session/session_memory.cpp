@@ -22,14 +22,15 @@ constexpr std::size_t long_batch_from = 8 * limits::KiB;  // shorter ones are ha
 void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
   const auto wanted = decode<session::Share>(header, body);
   if (!wanted) return;
-  if (is_shared()) return broken("a second share");
-  if (has_unread_input()) return broken("something behind share");
+  if (is_shared()) return broken("a second share frame");
+  if (has_unread_input()) return broken("bytes after a share frame");
   if (carrier_ != SessionCarrier::stream || tls_ != nullptr || !is_local())
-    return answer_error(header, Code::not_supported, "memory is shared over a Unix socket alone");
+    return answer_error(header, Code::not_supported,
+                        "shared memory needs a session over a plain Unix socket");
   asked_to_share_ = true;
   flush_output();
   if (output().buffered() > 0)
-    return answer_error(header, Code::limit_reached, "there are answers that were not read");
+    return answer_error(header, Code::limit_reached, "the client has unread answers");
   share(header, *wanted);
 }
 
@@ -38,7 +39,8 @@ void SessionConnection::share(const FrameHeader& header, const session::Share& w
   MemoryBudget* const budget = host_.session_settings().memory;
   const std::uint64_t user = held_by();
   if (budget == nullptr || !budget->take(user, sizes.whole()))
-    return answer_limit(header, Limit::shared_bytes_total, "there is no more memory to share");
+    return answer_limit(header, Limit::shared_bytes_total,
+                        "the shared memory of all sessions is in use (shared_bytes_total)");
   const auto answer =
       session::encode_frame(session::Shared{sizes, wanted.wakes_by_socket}, 0, header.request);
   const auto without = [&](const std::string& why) {
@@ -52,7 +54,7 @@ void SessionConnection::share(const FrameHeader& header, const session::Share& w
   if (!wake) return without(wake.error().text());
   const std::array<int, 3> given{memory->descriptor(), wake->of_broker(), wake->of_client()};
   if (!send_descriptors(answer, std::span(given).first(wanted.wakes_by_socket ? 1 : given.size())))
-    return without("the system passes no more descriptors on");
+    return without("the system refuses to pass more file descriptors");
   said_bytes_ += answer.size();
   memory->close_descriptor();
   Connection::share(

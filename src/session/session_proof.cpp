@@ -64,7 +64,7 @@ class ProvenServer {
   Result<UniqueFd> connect(const SessionWay& way) {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-      return Error{ErrorCode::io_error, "cannot make sockets to prove sessions with", errno};
+      return Error{ErrorCode::io_error, "cannot create sockets to test sessions with", errno};
     server_.take(UniqueFd(ends[1]), way.transport, way.carrier);
     return UniqueFd(ends[0]);
   }
@@ -207,8 +207,8 @@ class WayProof {
 
  private:
   Error lets_in(std::string_view whom) const {
-    return {ErrorCode::internal, std::string(way_.name) + " let in a client " + std::string(whom) +
-                                     ": the broker does not start with what anybody can enter"};
+    return {ErrorCode::internal, std::string(way_.name) + " admit a client " + std::string(whom) +
+                                     ", so the broker does not start"};
   }
   bool enters_in_clear(const Bytes& frame) {
     auto socket = server_.connect(way_);
@@ -242,16 +242,16 @@ Result<void> WayProof::run(const TicketKey& issuer, Timestamp now) {
   const auto of_other_key = other_key.issue(grant, lifetime, now);
   const std::array<std::pair<std::string_view, std::string>, 9> strangers = {
       {{"without a ticket", ""},
-       {"with a ticket that is none", "proof"},
+       {"with a malformed ticket", "proof"},
        {"with a wrong secret", good.id + "." + of_other_key.secret},
        {"with another broker's ticket", shown(of_other_key)},
        {"with a ticket of another topic", shown(issuer.issue({absent_topic, grant.role}, lifetime, now))},
        {"with a ticket that has expired", shown(issuer.issue(grant, -1h, now))},
-       {"with a ticket that ends too late",
+       {"with a ticket that expires too late",
         shown(issuer.issue(grant, std::chrono::milliseconds(limits::ticket_ms_max) + 1h, now))},
        {"with a ticket of another administrator's password",
         shown(issuer.issue(grant, lifetime, now, {.user = 0, .generation = 1}))},
-       {"who may not any more",
+       {"of a user who has lost the right",
         shown(issuer.issue(grant, lifetime, now, {.user = ~std::uint64_t{0}, .generation = 1}))}}};
   for (const auto& [whom, ticket] : strangers) {
     if (enters(hello_with(ticket))) return lets_in(whom);

@@ -15,7 +15,7 @@ namespace lightq::broker {
 namespace {
 // A ticket is needed only to connect. A client that reconnects later joins again.
 constexpr auto ticket_lifetime = std::chrono::minutes(10);
-static_assert(ticket_lifetime <= ticket_clock_tolerance, "else a short ticket_ms would refuse it");
+static_assert(ticket_lifetime <= ticket_clock_tolerance, "a short ticket_ms would refuse the ticket");
 }  // namespace
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
@@ -45,7 +45,9 @@ Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::
 void SessionServer::open_doors() {
   for (const auto carrier : {SessionCarrier::stream, SessionCarrier::zmtp}) {
     const auto opened = open_door({protocol::Transport::tcp, carrier});
-    if (!opened) context_.sink.warn("sessions have an address less for now: " + opened.error().text());
+    if (!opened)
+      context_.sink.warn("sessions: cannot open an address; the next join tries again: " +
+                         opened.error().text());
   }
 }
 
@@ -80,7 +82,7 @@ void SessionServer::Door::accept_failed() {
   server.context_.handshakes.make_room();
   server.limit_reached(Limit::descriptors_reserved);
   server.context_.sink.error("sessions " + bind_uri +
-                             ": a connection was turned away, no file descriptor is free");
+                             ": a connection was refused, because no file descriptor is free");
 }
 
 /// ZeroMQ sessions have their own encryption. Unix sockets are protected by file permissions.
@@ -98,7 +100,7 @@ void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, c
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
   context_.handshakes.enter(*made, source);
-  if (!made->start()) made->close("the connection could not be watched");
+  if (!made->start()) made->close("the event loop cannot watch the connection");
 }
 
 /// Takes a place for an authenticated session. HandshakeQueue counts unauthenticated peers.
@@ -119,13 +121,14 @@ std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken
                            .ask(taken, user, own == admitted_of_.end() ? 0 : own->second);
   if (verdict != FairShare::Verdict::room) {
     limit_reached(Limit::connections_per_endpoint_max);
-    return verdict == FairShare::Verdict::full
-               ? "there are as many sessions as there may be"
-               : "the user has (or those have who are no users) many sessions, and leaves the rest to others";
+    return verdict == FairShare::Verdict::full ? "the maximum number of sessions is open"
+                                               : "the user (or all anonymous clients together) has many "
+                                                 "sessions, and the last places are reserved for other users";
   }
   auto* const quota = context_.settings.user_connections;
   if (quota != nullptr && !quota->take(user))
-    return "the user has (or those have who are no users) as many connections as one may have";
+    return "the user (or all anonymous clients together) has the maximum of connections "
+           "(connections_per_user)";
   if (user != 0) ++admitted_of_[user];
   return {};
 }

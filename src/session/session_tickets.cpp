@@ -76,7 +76,7 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
     });
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
-    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
+    return answer_limit(header, Limit::session_channels_max, "more tickets than session_channels_max allows");
   if (const std::string why{admit_also(permit->holder.sharer())}; !why.empty())
     return answer_error(header, Code::limit_reached, why);
   if (!known) permits_.add(topic, *permit);
@@ -126,7 +126,7 @@ void SessionConnection::look_at_rights() {
   producing_.end_unpermitted();
   consuming_.end_unpermitted();
   if (gone > 0 && permits_.empty())
-    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
+    end_session(Code::unauthorized_access, "all tickets of this session have become invalid");
   work_soon();
 }
 

@@ -141,10 +141,10 @@ PortBook::Found PortBook::listen_at_resting(std::uint16_t port) {
 Error PortBook::no_port() const {
   const std::string rest =
       std::to_string(resting_.size()) +
-      " rest for a while after their endpoints closed, and some may be about to be used again";
+      " are quarantined because their endpoints closed lately, and others may be about to be reused";
   if (!range_)
     return {ErrorCode::limit_reached,
-            "no free port: those that the system offers are not to be had, " + rest};
+            "no free port: the ports that the system offers are unavailable; " + rest};
   return {ErrorCode::limit_reached, "no free port in " + std::to_string(range_->first) + "-" +
                                         std::to_string(range_->last) + " (" + rest + ")"};
 }

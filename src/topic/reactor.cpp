@@ -54,13 +54,14 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
                                 const std::vector<EndpointRecord>& endpoints) {
   auto storage = storage_.open(definition, settings_.storage, context_.now(), context_.sink);
   if (!storage) return storage.error();
-  auto topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(*storage));
+  auto store = storage->take_store(context_.disk, loop_);
+  auto topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*storage));
   TopicRuntime& hosted = *topic;
   topics_[definition.id.value] = std::move(topic);
   for (const auto& record : endpoints) {
     if (auto opened = hosted.reopen(record); !opened) {
-      context_.sink.error("topic " + definition.name.text() + ": an endpoint cannot be opened again, " +
-                          "which is tried until it works: " + opened.error().text());
+      context_.sink.error("topic " + definition.name.text() + ": cannot reopen an endpoint, " +
+                          "retrying until it works: " + opened.error().text());
     }
   }
   return {};

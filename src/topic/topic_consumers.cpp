@@ -30,7 +30,7 @@ TopicConsumers::Refusal TopicConsumers::open(const session::ConsumeOpen& asked, 
   SessionConsumer* const former =
       opened.group->terms().mode == session::Mode::own ? opened.group->a_consumer() : nullptr;
   attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked, user)};
-  if (former != nullptr) condemn(*former, Code::fenced, "the cursor has been opened again");
+  if (former != nullptr) condemn(*former, Code::fenced, "another consumer has opened the cursor");
   waiting_.push_back(&consumer);
   return {};
 }
@@ -99,9 +99,9 @@ void TopicConsumers::extend(SessionConsumer& consumer, const session::Extend& ex
 void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember& member) {
   count(limits_reached_, member.is_in_pieces() ? Limit::outstanding_ranges_max : Limit::group_ranges_total);
   const std::string why = member.is_in_pieces()
-                              ? "more than " + std::to_string(member.pieces_max()) + " pieces"
-                              : "more pieces than the broker keeps of one user, or of all";
-  condemn(consumer, Code::limit_reached, "what is not acknowledged is in " + why);
+                              ? "more than " + std::to_string(member.pieces_max()) + " ranges of offsets"
+                              : "more ranges of offsets than the broker keeps for a user, or for all users";
+  condemn(consumer, Code::limit_reached, "the messages in flight form " + why);
 }
 
 bool TopicConsumers::has_in_flight(SessionConsumer& consumer) const {

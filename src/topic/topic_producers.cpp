@@ -34,7 +34,7 @@ void TopicProducers::fence(std::uint64_t id) {
   if (former == by_id_.end()) return;
   SessionProducer* const ended = former->second;
   detach(*ended);
-  ended->end(session::Code::fenced, "the producer id has been opened again");
+  ended->end(session::Code::fenced, "another producer has opened this producer id");
 }
 
 void TopicProducers::detach(SessionProducer& producer) {

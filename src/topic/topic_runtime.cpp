@@ -24,23 +24,23 @@ constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 }  // namespace
 
 TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
-                           TopicStorage storage)
+                           std::unique_ptr<TopicStore> store, TopicStorage found)
     : context_(context),
       ticker_(ticker),
-      held_store_(storage.take_store(context.disk, context.loop)),
-      known_producers_(std::move(storage.producers)),
-      topic_(std::move(definition), store(), context.now(), context.settings.groups, &context.ranges),
+      held_store_(std::move(store)),
+      known_producers_(std::move(found.producers)),
+      topic_(std::move(definition), *held_store_.store, context.now(), context.settings.groups, &context.ranges),
       endpoints_(context, topic_, *this, *this),
       producers_(*known_producers_, context.now),
-      consumers_(topic_, store().is_durable(), context_.settings.limits_reached),
+      consumers_(topic_, held_store_.store->is_durable(), context_.settings.limits_reached),
       batch_bytes_target_(topic_.batch_bytes_target()),
       last_active_(context.now()),
-      saved_cursors_(storage.stored),
-      cursors_kept_(storage.was_closed()),
-      purged_(storage.stored_cursor(purged_cursor_name)),
-      found_cursors_(std::move(storage.stored)),
-      lives_(std::move(storage.lives)) {
-  store().report_to(*this);
+      saved_cursors_(found.stored),
+      cursors_kept_(found.was_closed()),
+      purged_(found.stored_cursor(purged_cursor_name)),
+      found_cursors_(std::move(found.stored)),
+      lives_(std::move(found.lives)) {
+  held_store_.store->report_to(*this);
   topic_.groups().restore(found_cursors_);
   hurry_producers();
 }
@@ -198,9 +198,9 @@ std::uint64_t TopicRuntime::batch_bytes_max() const {
 PublishOutcome TopicRuntime::report(PublishOutcome outcome, std::uint64_t bytes) {
   if (outcome == PublishOutcome::accepted) known_producers_->appended(bytes);
   if (outcome != PublishOutcome::accepted && topic_.held_by_disk() && !std::exchange(warned_of_disk_, true)) {
-    const char* what = outcome == PublishOutcome::held ? "producers are held back" : "messages are rejected";
+    const char* what = outcome == PublishOutcome::held ? "producers wait" : "messages are rejected";
     context_.sink.error("topic " + definition().name.text() + ": " + what +
-                        ", the log cannot be written: " + topic_.log().last_error().text());
+                        ", because the log cannot be written: " + topic_.log().last_error().text());
   }
   if (outcome == PublishOutcome::accepted && std::exchange(warned_of_disk_, false)) {
     context_.sink.info("topic " + definition().name.text() + ": the log can be written again");
@@ -345,8 +345,8 @@ void TopicRuntime::call_read_waiters() {
 void TopicRuntime::on_health() {
   const std::string where = "topic " + definition().name.text() + ": ";
   const Error* const fault = store().write_fault();
-  if (fault == nullptr) return context_.sink.info(where + "it is written to the disk again");
-  context_.sink.error(where + "its messages stay in memory, the disk cannot be written: " + fault->text());
+  if (fault == nullptr) return context_.sink.info(where + "its messages are written to the disk again");
+  context_.sink.error(where + "its messages stay in memory, because the disk cannot be written: " + fault->text());
 }
 
 void TopicRuntime::await_readable(ReadWaiter& waiter) {
@@ -367,11 +367,12 @@ void TopicRuntime::admit_producers() {
     if (!std::exchange(told_of_failed_sync_, true))
       context_.sink.error("topic " + definition().name.text() + ": " + sync_fault->text());
     producers_.end_needing_durable(session::Code::io_error,
-                                   "the disk has failed: nothing more becomes durable");
+                                   "the disk has failed: no further message becomes durable");
   }
   producers_.admit_settled();
   if (sync_fault != nullptr) {
-    producers_.end_waiting(session::Code::io_error, "the disk has failed: nothing more becomes durable");
+    producers_.end_waiting(session::Code::io_error,
+                           "the disk has failed: no further message becomes durable");
     end_purges(*sync_fault);
   } else if (const Error* const write_fault = store().write_fault()) {
     end_waiting_producers(*write_fault);
@@ -394,7 +395,8 @@ void TopicRuntime::producers_saved(const Result<void>& result) {
   settle_purges();
   const bool failed_before = std::exchange(producers_failed_, !result.ok());
   if (!result && !failed_before)
-    context_.sink.error("topic " + definition().name.text() + ": its producers: " + result.error().text());
+    context_.sink.error("topic " + definition().name.text() +
+                        ": cannot save its producers: " + result.error().text());
 }
 
 /// Writes nothing if nothing has changed. Closes the log last: its mark also states that the cursors are on
@@ -408,9 +410,9 @@ void TopicRuntime::flush_for_stop() {
   Result<void> kept;
   if (store().is_durable() && (!cursors_kept_ || current != saved_cursors_))
     kept = store().save_consumers_now(current);
-  if (!kept) context_.sink.error(where + "its cursors: " + kept.error().text());
+  if (!kept) context_.sink.error(where + "cannot save its cursors: " + kept.error().text());
   if (flushed && kept) flushed = store().close();
-  if (!flushed) context_.sink.error(where + "flush: " + flushed.error().text());
+  if (!flushed) context_.sink.error(where + "cannot flush its log: " + flushed.error().text());
 }
 
 }  // namespace lightq::broker

@@ -44,7 +44,9 @@ class TopicRuntime final : public EventLoop::Source,
     virtual void tick_wanted(TopicRuntime& topic) = 0;
   };
 
-  TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinition definition, TopicStorage storage);
+  /// `found`: the state that the start has found; its log is in `store`.
+  TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
+               std::unique_ptr<TopicStore> store, TopicStorage found);
   ~TopicRuntime() override;
 
   [[nodiscard]] const TopicDefinition& definition() const { return topic_.definition(); }

@@ -118,10 +118,9 @@ void TopicRuntime::hurry_producers() {
   if (dropped.bytes < hurry_from_bytes) return;
   if (known_producers_->is_settled(hurried_change_)) hurried_change_ = known_producers_->ask_for_save();
   if (dropped.bytes <= dropped.bytes_max || std::exchange(told_of_dropped_, true)) return;
-  context_.sink.error(
-      "topic " + definition().name.text() +
-      ": messages are dropped faster than its producers can be saved; after a crash of the broker "
-      "these may be unknown");
+  context_.sink.error("topic " + definition().name.text() +
+                      ": messages are dropped faster than its producers can be saved; after a crash the "
+                      "broker may not know these producers");
 }
 
 void TopicRuntime::end_purges(const Error& why) {

@@ -57,7 +57,8 @@ void TopicRuntime::cursors_saved(const Result<void>& result) {
   cursor_waiters_.save_ended(result);
   if (!stopping_) want_pump();  // calls those that waited for the save
   if (cursors_failed_)
-    context_.sink.error("topic " + definition().name.text() + ": its cursors: " + result.error().text());
+    context_.sink.error("topic " + definition().name.text() +
+                        ": cannot save its cursors: " + result.error().text());
 }
 
 }  // namespace lightq::broker

@@ -19,12 +19,13 @@ void TopicRuntime::report_losses(Timestamp now) {
   const std::string where = "topic " + definition().name.text() + ": ";
   if (stats.corrupt > damaged_reported_) {
     context_.sink.error(where + std::to_string(stats.corrupt - damaged_reported_) +
-                        " messages cannot be read and were passed over: " + topic_.log().last_error().text());
+                        " messages cannot be read and were skipped: " + topic_.log().last_error().text());
   }
   if (stats.refused > refused_reported_) {
-    context_.sink.warn(where + std::to_string(stats.refused - refused_reported_) +
-                       " messages were refused: of several parts, or too large (message_bytes_max is " +
-                       std::to_string(message_bytes_max()) + ")");
+    context_.sink.warn(
+        where + std::to_string(stats.refused - refused_reported_) +
+        " messages were refused, because they have several parts or are too large (message_bytes_max is " +
+        std::to_string(message_bytes_max()) + ")");
   }
   damaged_reported_ = stats.corrupt;
   refused_reported_ = stats.refused;
@@ -36,8 +37,9 @@ void TopicRuntime::report_unavailable() {
   const Error* const why = topic_.unavailable();
   if (std::exchange(warned_of_unavailable_, why != nullptr) == (why != nullptr)) return;
   const std::string where = "topic " + definition().name.text() + ": ";
-  if (why == nullptr) return context_.sink.info(where + "no consumer waits for unreadable messages any more");
-  context_.sink.error(where + "consumers wait, their messages cannot be read now: " + why->text());
+  if (why == nullptr)
+    return context_.sink.info(where + "no consumer waits for unavailable messages any more");
+  context_.sink.error(where + "consumers wait, because their messages cannot be read now: " + why->text());
 }
 
 }  // namespace lightq::broker

@@ -122,9 +122,9 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
     options.expected = {definition.log_id, &log_names_};
   }
   if (definition.settings.encrypt_at_rest && ciphers_ == nullptr) {
-    return Error{ErrorCode::not_supported,
-                 "encrypt_at_rest: this broker has no key to encrypt with; storage_key_file or "
-                 "storage_key_command gives it one"};
+    return Error{
+        ErrorCode::not_supported,
+        "encrypt_at_rest: this broker has no storage key; set storage_key_file or storage_key_command"};
   }
   auto segments = log::SegmentLog::open(std::move(options), storage_, pool_, now);
   if (!segments) return segments.error();
@@ -154,7 +154,7 @@ Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::Na
   if (!stored) return stored.error();
   if (const auto& passed_over = opened.cursor_file->passed_over()) {
     sink.warn("topic " + definition.name.text() +
-              ": an older copy of its cursors is used: " + passed_over->text());
+              ": using an older copy of its cursors, because the newest is damaged: " + passed_over->text());
   }
   opened.stored = std::move(*stored);
   std::ranges::sort(opened.stored, {}, &log::NamedCursor::name);
@@ -180,8 +180,8 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
     const bool is_mark =
         cursor.name == purged_cursor_name || cursor.name.starts_with(LogLives::cursor_prefix);
     if (before <= end || is_mark) continue;
-    sink.warn(where + "its " + cursor.name + " had come to message " + std::to_string(before.value) +
-              ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
+    sink.warn(where + "its " + cursor.name + " was at message " + std::to_string(before.value) +
+              ", but the log ends at " + std::to_string(end.value) + "; it continues there");
   }
   for (log::NamedCursor& cursor : older) any |= cursor.cut_at(end);
   const bool is_restored = log::is_marked_restored(opened.directory.string(), storage_);
@@ -199,11 +199,11 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   }
   if (!any) {  // the cursors on disk are correct; only the life is not recorded, so the topic can open
     opened.lives.hide(random_number<std::uint32_t>());
-    sink.warn(where + "consumers without a name that come back begin anew: " + written.error().text());
+    sink.warn(where + "reconnecting consumers without a named cursor begin anew: " + written.error().text());
     return {};
   }
   Error error = written.error();
-  error.message = "cursors past the end of its log cannot be cut back: " + error.message;
+  error.message = "cannot move cursors back to the end of the log: " + error.message;
   return error;
 }
 
@@ -225,8 +225,9 @@ void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& defin
   if (!purged || *purged <= opened.log->first_offset()) return;
   const bool all = opened.log->next_offset() <= *purged;
   if (const auto ended = all ? opened.log->end_segment() : Result<void>{}; !ended) {
-    sink.error("topic " + definition.name.text() +
-               ": purged messages are back, they cannot be dropped: " + ended.error().text());
+    sink.error(
+        "topic " + definition.name.text() +
+        ": purged messages are visible again, because they cannot be dropped: " + ended.error().text());
   }
   opened.log->drop_before(*purged);
 }
@@ -243,7 +244,8 @@ Result<void> StorageRoom::open_producers(TopicStorage& opened,
   DurableProducers::Recovery recovery;
   if (!found) recovery = {found.error().text(), true};
   if (const auto& passed_over = opened.producer_file->passed_over(); found && passed_over)
-    sink.warn(where + "an older copy of its producers is used: " + passed_over->text());
+    sink.warn(where +
+              "using an older copy of its producers, because the newest is damaged: " + passed_over->text());
   if (found && *found) {
     auto recovered = opened.producers->recover(**found, *opened.log);
     if (!recovered) return recovered.error();
@@ -251,7 +253,7 @@ Result<void> StorageRoom::open_producers(TopicStorage& opened,
   }
   if (recovery.doubt) {
     sink.warn(where +
-              "producers that were known before are unknown now, and are told so: " + *recovery.doubt);
+              "the broker has forgotten producers, which receive unknown_producer: " + *recovery.doubt);
   }
   return recovery.remove_file ? opened.producer_file->remove() : Result<void>{};
 }

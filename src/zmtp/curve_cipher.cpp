@@ -65,11 +65,12 @@ std::size_t CurveCipher::open(std::span<std::byte> wire, std::vector<std::byte>&
     if (outcome == zmtp::FrameOutcome::incomplete) break;
     // libzmq sends MESSAGE as if it were a message. Other peers send it as a command, as the RFC specifies.
     if (outcome == zmtp::FrameOutcome::invalid || header.more || header.body_bytes < overhead_bytes) {
-      fail("a frame that is no encrypted one");
+      fail("a frame that is not encrypted");
       break;
     }
     if (header.body_bytes - overhead_bytes > body_bytes_max_) {
-      fail("a frame of " + std::to_string(header.body_bytes - overhead_bytes) + " bytes");
+      fail("a frame of " + std::to_string(header.body_bytes - overhead_bytes) +
+           " bytes, above the maximum of " + std::to_string(body_bytes_max_));
       break;
     }
     const auto body_bytes = static_cast<std::size_t>(header.body_bytes);
@@ -102,12 +103,12 @@ std::size_t CurveCipher::gather(std::span<std::byte> wire, std::vector<std::byte
 
 void CurveCipher::open_message(std::span<std::byte> body, std::vector<std::byte>& plain) {
   if (as_text(body.first(command.size())) != command) {
-    fail("a frame that is no encrypted one");
+    fail("a frame that is not encrypted");
     return;
   }
   const std::uint64_t number = number_of(body.data() + command.size());
   if (number <= received_) {
-    fail("an encrypted frame that has come before");
+    fail("an encrypted frame with a number that was used before");
     return;
   }
   received_ = number;
@@ -120,7 +121,7 @@ void CurveCipher::open_message(std::span<std::byte> body, std::vector<std::byte>
   std::byte* const flags_at = plain.data() + before + header_bytes - flags_bytes;
   if (!box_.open(nonce_of(side_ == Side::client, number), box, flags_at)) {
     plain.resize(before);
-    fail("an encrypted frame that is not of this connection");
+    fail("an encrypted frame that this connection's key does not decrypt");
     return;
   }
   const std::byte flags = *flags_at;

@@ -81,7 +81,7 @@ void ZmtpHandshake::agree_on_curve(std::optional<Mechanism> theirs, bool peer_is
     unauthorized_ = true;
     failure_ = "not encrypted (a security mechanism other than CURVE)";
   } else if (peer_is_server) {
-    failure_ = "a CURVE peer that takes itself for the server";
+    failure_ = "a CURVE peer in the role of a server";
   } else {
     curve_ = std::make_unique<CurveServer>(*authorizer_->curve());
     state_ = State::curve_hello;
@@ -101,7 +101,7 @@ void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<
     return;
   }
   if (plain && peer_is_server) {
-    failure_ = "a PLAIN peer that takes itself for the server";
+    failure_ = "a PLAIN peer in the role of a server";
     return;
   }
   state_ = plain ? State::hello : State::ready;
@@ -125,7 +125,7 @@ std::size_t ZmtpHandshake::take_command(ByteView bytes, std::vector<std::byte>& 
   if (outcome == zmtp::FrameOutcome::incomplete) return 0;
   if (outcome == zmtp::FrameOutcome::invalid || !header.command ||
       header.body_bytes > zmtp::command_bytes_max) {
-    failure_ = "a handshake that is not ZMTP";
+    failure_ = "an invalid ZMTP handshake";
     return 0;
   }
   const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
@@ -173,7 +173,7 @@ void ZmtpHandshake::judge_curve_hello(const zmtp::Command& command, std::vector<
   const bool is_hello = command.name == "HELLO";
   switch (is_hello ? curve_->take_hello(command.data, output) : CurveOutcome::malformed) {
     case CurveOutcome::good: state_ = State::curve_initiate; return;
-    case CurveOutcome::other_key: return refuse("a client that has another server's key", output);
+    case CurveOutcome::other_key: return refuse("a client with another server's key", output);
     case CurveOutcome::malformed: break;
   }
   zmtp::append_error(output, "Invalid HELLO");
@@ -201,7 +201,7 @@ bool ZmtpHandshake::judge_socket_type(ByteView properties, std::vector<std::byte
   if (type && std::find(peer_types_.begin(), peer_types_.end(), *type) != peer_types_.end()) return true;
   zmtp::append_error(output, "Invalid socket type");
   failure_ = "a socket of type " + std::string(type.value_or("?")).substr(0, type_bytes_logged_max) +
-             ", which does not go with " + std::string(our_type_);
+             ", which cannot connect to type " + std::string(our_type_);
   return false;
 }
 

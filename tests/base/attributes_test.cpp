@@ -110,7 +110,7 @@ TEST(Attributes, AreRefusedBeyondTheirLimits) {
   EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = too_large}, "payload")));
 }
 
-TEST(Attributes, SayThemselvesWhatIsBeyondTheirLimits) {
+TEST(Attributes, ReportTheLimitThatTheyExceed) {
   const std::string key(limits::key_bytes_max + 1, 'k');
   EXPECT_EQ((Attributes{.key = key}).check().error().code, ErrorCode::too_large);
   EXPECT_TRUE((Attributes{.key = std::string_view(key).substr(1)}).check());
@@ -125,7 +125,7 @@ TEST(Attributes, SayThemselvesWhatIsBeyondTheirLimits) {
   EXPECT_TRUE(Attributes{}.check());
 }
 
-TEST(Attributes, OfAnyBytesAreMeasuredWithinThem) {
+TEST(Attributes, AttributesOfAnyBytesAreMeasuredWithinTheirBatch) {
   test::Random random(1);
   for (int round = 0; round < 200'000; ++round) {
     std::vector<std::byte> record(random.below(40));
@@ -139,7 +139,7 @@ TEST(Attributes, OfAnyBytesAreMeasuredWithinThem) {
   }
 }
 
-TEST(BatchWithAttributes, GivesEachMessageBack) {
+TEST(BatchWithAttributes, ReturnsEachMessageWithItsAttributes) {
   BatchBuilder builder;
   const Header headers[] = {{"kind", "json"}};
   builder.add(as_byte_view("one"), {.key = "tea", .headers = headers});
@@ -169,7 +169,7 @@ TEST(BatchWithAttributes, GivesEachMessageBack) {
   EXPECT_FALSE(builder.kinds().any());
 }
 
-TEST(BatchWithAttributes, IsBadWhereOneMessageLacksThem) {
+TEST(BatchWithAttributes, IsInvalidIfOneMessageLacksThem) {
   BatchBuilder builder;
   builder.add(as_byte_view("a payload"));
   const auto batch = builder.finish();

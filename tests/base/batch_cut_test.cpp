@@ -72,7 +72,7 @@ TEST(BatchCut, EveryPartOfABatchIsASoundBatch) {
   }
 }
 
-TEST(BatchCut, ACutOfEverythingIsTheWholeBatchWithoutItsProducer) {
+TEST(BatchCut, ACutOfAllRecordsIsTheWholeBatchWithoutItsProducer) {
   for (const std::uint64_t producer_id : {0U, 7U}) {
     const auto bytes = whole_batch(producer_id);
     EXPECT_EQ(cut(BatchView::trusted(bytes.data()), 0, 5), anonymous(bytes));
@@ -97,7 +97,7 @@ TEST(BatchCut, AWholeBatchOfAnyLengthIsSoundWithoutItsProducer) {
   }
 }
 
-TEST(BatchCut, WhatWasDamagedBeforeIsDamagedWithoutItsProducerToo) {
+TEST(BatchCut, ADamagedBatchStaysDamagedWithoutItsProducer) {
   auto bytes = whole_batch(7);
   bytes[batch_layout::header_bytes + 5] ^= std::byte{4};
   EXPECT_EQ(BatchView::check(anonymous(bytes)), BatchFault::bad_body_crc);

@@ -25,7 +25,7 @@ std::vector<std::byte> stamped(std::initializer_list<std::string_view> payloads,
   return {batch.begin(), batch.end()};
 }
 
-TEST(Batch, GivesBackWhatWasPacked) {
+TEST(Batch, ReturnsThePackedMessages) {
   const auto bytes = stamped({"one", "", "three"});
   ASSERT_EQ(BatchView::check(bytes), std::nullopt);
   const auto batch = BatchView::trusted(bytes.data());
@@ -121,7 +121,7 @@ TEST(Batch, RefusesOffsetsAboveTheHighest) {
   }
 }
 
-TEST(Batch, SaysWhoMadeIt) {
+TEST(Batch, NamesItsProducer) {
   auto bytes = test::make_batch_of_producer(0x0123456789ABCDEF, 0xFEDC, 77, {"one", "two"});
   stamp_batch(bytes, Offset{5}, Timestamp{6}, 7);
   ASSERT_EQ(BatchView::check(bytes), std::nullopt);
@@ -213,7 +213,7 @@ TEST(ProducedBatch, IsNotTakenWhenCutOrContinued) {
 }
 
 // The checksum is valid: the faults are those that a producer makes itself.
-TEST(ProducedBatch, NamesWhatItsProducerMadeWrong) {
+TEST(ProducedBatch, NamesItsProducersMistake) {
   const auto fault_with = [](std::size_t at, auto value) {
     auto bytes = produced({"payload"});
     store_little_endian(bytes.data() + at, value);
@@ -247,7 +247,7 @@ TEST(ProducedBatch, AsManyRecordsAsABatchMayHaveAreTakenAndNoMore) {
   EXPECT_EQ(BatchView::check_produced(more).fault, BatchFault::bad_records);
 }
 
-TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
+TEST(ProducedBatch, MessagesOfEqualLengthAreCheckedLikeOthers) {
   for (const auto& lengths : std::vector<std::vector<std::size_t>>{
            {3, 3, 3}, {0, 0, 0, 0}, {3, 3, 4}, {4, 3, 3}, {0, 0, 1, 1, 0}, {7, 7, 7, 2, 2, 7, 7}}) {
     BatchBuilder builder;
@@ -331,7 +331,7 @@ TEST(BatchBuilder, CanBeFinishedAgainAfterMoreRecords) {
   EXPECT_EQ(payloads_of(BatchView::trusted(bytes.data())), (std::vector<std::string>{"a", "b"}));
 }
 
-TEST(BatchBuilder, TakesNothingOfAMessageWhoseWriterThrows) {
+TEST(BatchBuilder, AddsNothingIfTheWriterOfAMessageThrows) {
   BatchBuilder builder;
   const auto fail = [](std::span<std::byte> to) {
     std::fill(to.begin(), to.end(), std::byte{'x'});
@@ -352,7 +352,7 @@ TEST(BatchBuilder, TakesNothingOfAMessageWhoseWriterThrows) {
   EXPECT_EQ(builder.message_bytes(), bytes.size() - batch_layout::header_bytes - 3 * record_bytes(0));
 }
 
-TEST(BatchBuilder, SumsWhatItPacksAsAReaderWould) {
+TEST(BatchBuilder, SumsThePackedBytesAsAReaderDoes) {
   test::Random random;
   BatchBuilder builder;
   for (int round = 0; round < 200; ++round) {

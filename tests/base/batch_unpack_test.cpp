@@ -45,7 +45,7 @@ class EachCodec : public testing::TestWithParam<Codec> {};
 INSTANTIATE_TEST_SUITE_P(Batch, EachCodec, testing::Values(Codec::lz4, Codec::zstd),
                          [](const auto& test) { return std::string(to_word(test.param)); });
 
-TEST_P(EachCodec, GivesBackWhatWasPacked) {
+TEST_P(EachCodec, ReturnsThePackedMessages) {
   for (const std::size_t count : {3U, 100U, 60'000U}) {
     const auto payloads = words(count);
     const Header headers[] = {{"kind", "json"}};
@@ -71,7 +71,7 @@ TEST_P(EachCodec, GivesBackWhatWasPacked) {
   }
 }
 
-TEST_P(EachCodec, WhatBecomesNoShorterIsLeftAlone) {
+TEST_P(EachCodec, LeavesIncompressibleBatchesUnchanged) {
   test::Random random(3);
   std::string noise(5000, ' ');
   for (char& c : noise) c = static_cast<char>(random.below(256));
@@ -81,7 +81,7 @@ TEST_P(EachCodec, WhatBecomesNoShorterIsLeftAlone) {
 }
 
 // The checksums are valid, as in batches that an attacker builds.
-TEST_P(EachCodec, AnyBitOfItFlippedIsFoundOrGivesSoundRecords) {
+TEST_P(EachCodec, AFlippedBitIsDetectedOrHarmless) {
   const auto good = packed(GetParam(), words(20));
   BatchUnpacker unpacker;
   std::size_t refused = 0;
@@ -137,7 +137,7 @@ TEST_P(EachCodec, WithoutABodyIsBad) {
   }
 }
 
-TEST(Batch, OfAnUnknownCodecIsOfAnUnknownVersion) {
+TEST(Batch, ReportsAnUnknownCodecAsAnUnknownVersion) {
   auto batch = packed(Codec::lz4, words(20));
   for (unsigned codec = 3; codec < 256; ++codec) {
     store_little_endian(batch.data() + batch_layout::codec, static_cast<std::uint8_t>(codec));
@@ -146,7 +146,7 @@ TEST(Batch, OfAnUnknownCodecIsOfAnUnknownVersion) {
   }
 }
 
-TEST(BatchUnpacker, GivesAnotherBatchAtTheSamePlaceAsItIs) {
+TEST(BatchUnpacker, DoesNotConfuseAnotherBatchAtTheSameAddress) {
   BatchUnpacker unpacker;
   auto batch = packed(Codec::lz4, words(20));
   ASSERT_TRUE(unpacker.unpack(BatchView::trusted(batch.data())));
@@ -158,7 +158,7 @@ TEST(BatchUnpacker, GivesAnotherBatchAtTheSamePlaceAsItIs) {
   EXPECT_EQ(payloads_of(*plain).front(), "quite another text, twenty times");
 }
 
-TEST(BatchUnpacker, LeavesWhatIsNotCompressed) {
+TEST(BatchUnpacker, LeavesUncompressedBatchesUnchanged) {
   BatchUnpacker unpacker;
   auto batch = packed(Codec::none, {"one", "two"});
   const auto plain = unpacker.unpack(BatchView::trusted(batch.data()));
@@ -166,7 +166,7 @@ TEST(BatchUnpacker, LeavesWhatIsNotCompressed) {
   EXPECT_EQ(plain->bytes().data(), batch.data());
 }
 
-TEST(Batch, WithAttributesAndCompressedIsReadAsEver) {
+TEST(Batch, ReadsACompressedBatchWithAttributesLikeAnyOther) {
   std::ifstream file(std::string(LIGHTQ_GOLDEN_DIR) + "/batches.v1", std::ios::binary);
   const std::string kept{std::istreambuf_iterator<char>(file), {}};
   ByteView left = as_byte_view(kept);

@@ -32,7 +32,7 @@ class ByteRingTest : public ::testing::Test {
   ByteRingReader reader{words, memory};
 };
 
-TEST_F(ByteRingTest, WhatIsPublishedIsRead) {
+TEST_F(ByteRingTest, APublishedMessageCanBeRead) {
   EXPECT_EQ("", copy());
   EXPECT_EQ(5U, write("hello"));
   EXPECT_EQ("", copy()) << "not published";
@@ -44,7 +44,7 @@ TEST_F(ByteRingTest, WhatIsPublishedIsRead) {
   EXPECT_EQ(0U, reader.available());
 }
 
-TEST_F(ByteRingTest, WhatLiesFurtherBackCanBeReadBefore) {
+TEST_F(ByteRingTest, BytesFurtherBackCanBeReadAhead) {
   std::vector<std::byte> to(bytes);
   EXPECT_EQ(0U, reader.copy(to, 1));
   for (int round = 0; round < 20; ++round) {
@@ -60,7 +60,7 @@ TEST_F(ByteRingTest, WhatLiesFurtherBackCanBeReadBefore) {
   }
 }
 
-TEST_F(ByteRingTest, AFullOneTakesNoMoreUntilSomethingIsReleased) {
+TEST_F(ByteRingTest, AFullRingAcceptsNothingUntilBytesAreReleased) {
   EXPECT_EQ(bytes, write(std::string(100, 'a')));
   EXPECT_EQ(0U, write("b"));
   EXPECT_FALSE(writer.publish());
@@ -73,7 +73,7 @@ TEST_F(ByteRingTest, AFullOneTakesNoMoreUntilSomethingIsReleased) {
   EXPECT_EQ(std::string(10, 'b'), copy());
 }
 
-TEST_F(ByteRingTest, GoesOnAtItsBeginning) {
+TEST_F(ByteRingTest, WrapsAroundAtItsEnd) {
   test::Random random(7);
   std::string sent;
   std::string got;
@@ -91,7 +91,7 @@ TEST_F(ByteRingTest, GoesOnAtItsBeginning) {
   EXPECT_EQ(sent, got + rest);
 }
 
-TEST_F(ByteRingTest, WhoReadsIsWokenOnceWhenItWaits) {
+TEST_F(ByteRingTest, AWaitingReaderIsWokenOnce) {
   EXPECT_TRUE(reader.wait());
   write("a");
   EXPECT_TRUE(writer.publish());
@@ -102,7 +102,7 @@ TEST_F(ByteRingTest, WhoReadsIsWokenOnceWhenItWaits) {
   EXPECT_FALSE(writer.publish()) << "it does not wait";
 }
 
-TEST_F(ByteRingTest, WhoWritesIsWokenOnceWhenHalfIsFree) {
+TEST_F(ByteRingTest, AWaitingWriterIsWokenOnceWhenHalfIsFree) {
   EXPECT_FALSE(writer.wait()) << "all is free";
   EXPECT_EQ(bytes, write(std::string(bytes, 'a')));
   EXPECT_FALSE(writer.publish());
@@ -112,7 +112,7 @@ TEST_F(ByteRingTest, WhoWritesIsWokenOnceWhenHalfIsFree) {
   EXPECT_FALSE(reader.release(1)) << "it was woken";
 }
 
-TEST_F(ByteRingTest, WhatCannotBeIsNotBelieved) {
+TEST_F(ByteRingTest, RejectsImpossiblePositions) {
   words.written = bytes + 1;
   EXPECT_EQ(0U, reader.available());
   EXPECT_TRUE(reader.broken());
@@ -131,7 +131,7 @@ TEST_F(ByteRingTest, WhatCannotBeIsNotBelieved) {
   EXPECT_FALSE(writer.wait());
 }
 
-TEST_F(ByteRingTest, AWordThatGoesBackIsNotBelieved) {
+TEST_F(ByteRingTest, APositionThatGoesBackIsRefused) {
   EXPECT_EQ(10U, write(std::string(10, 'a')));
   EXPECT_FALSE(writer.publish());
   EXPECT_FALSE(reader.release(copy().size()));
@@ -157,7 +157,7 @@ class Sleeper {
   int seen_ = 0;
 };
 
-TEST(ByteRingThreads, NobodySleepsThroughWhatTheOtherOneDoes) {
+TEST(ByteRingThreads, NoThreadSleepsThroughAChangeByTheOther) {
   constexpr std::size_t total = 3'000'000;
   ByteRingWords words;
   std::array<std::byte, 256> memory{};

@@ -53,7 +53,7 @@ TEST(Crc32c, IsTheSameByHardwareAndByTableAtAnyLengthAndAlignment) {
   }
 }
 
-TEST(Crc32c, OfTwoPartsInTurnIsThatOfTheWhole) {
+TEST(Crc32c, TheSumOfTwoPartsInTurnIsThatOfTheWhole) {
   test::Random random;
   const auto bytes = random.bytes(30'000);
   const std::uint32_t whole = crc32c(bytes);
@@ -75,7 +75,7 @@ TEST(Crc32c, JoinsTwoStretches) {
   }
 }
 
-TEST(Crc32c, OfTwoWordsIsThatOfTheirBytes) {
+TEST(Crc32c, TheSumOfTwoWordsIsThatOfTheirBytes) {
   test::Random random;
   for (int round = 0; round < 200; ++round) {
     const auto bytes = random.bytes(16);

@@ -25,7 +25,7 @@ sockaddr_storage address_of(const char* text) {
   return address;
 }
 
-TEST(Loopback, IsWhatTheRfcsSay) {
+TEST(Loopback, MatchesTheRfcs) {
   for (const char* text : {"127.0.0.1", "127.255.0.3", "::1", "::ffff:127.0.0.1"})
     EXPECT_TRUE(is_loopback(address_of(text))) << text;
   for (const char* text :

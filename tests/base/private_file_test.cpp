@@ -31,7 +31,7 @@ class PrivateFile : public ::testing::Test {
   const std::string file_ = directory_ / "secret";
 };
 
-TEST_F(PrivateFile, IsReadWhereItsModeLetsNobodyElseIn) {
+TEST_F(PrivateFile, IsReadIfItsModeExcludesOthers) {
   for (const unsigned mode : {0600U, 0400U, 0700U}) {
     write("first\r\nsecond\n", mode);
     EXPECT_EQ(line().value_or_throw(), "first") << mode;
@@ -40,7 +40,7 @@ TEST_F(PrivateFile, IsReadWhereItsModeLetsNobodyElseIn) {
   }
 }
 
-TEST_F(PrivateFile, IsRefusedWithItsModeWhereOthersAreLetIn) {
+TEST_F(PrivateFile, IsRefusedWithItsModeIfOthersHaveAccess) {
   for (const unsigned mode : {0640U, 0604U, 0620U, 0602U, 0610U, 0644U, 0666U, 0777U}) {
     write("first\n", mode);
     const auto refused = line();
@@ -48,12 +48,13 @@ TEST_F(PrivateFile, IsRefusedWithItsModeWhereOthersAreLetIn) {
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
     const std::string digits =
         std::to_string(mode / 64) + std::to_string(mode / 8 % 8) + std::to_string(mode % 8);
-    EXPECT_EQ(refused.error().message, file_ + " holds a password and is open to other users: its mode is 0" +
-                                           digits + "; chmod 600 it");
+    EXPECT_EQ(
+        refused.error().message,
+        file_ + " contains a password and is open to other users: its mode is 0" + digits + "; chmod 600 it");
   }
 }
 
-TEST_F(PrivateFile, IsJudgedByWhatALinkLeadsTo) {
+TEST_F(PrivateFile, IsJudgedByTheTargetOfALink) {
   write("first\n");
   const std::string link = directory_ / "link";
   std::filesystem::create_symlink(file_, link);
@@ -85,7 +86,7 @@ TEST_F(PrivateFile, MayBeANamedPipeUnlessOthersCanReadIt) {
   EXPECT_EQ(line().error().code, ErrorCode::invalid_argument) << "nobody is waited for";
 }
 
-TEST_F(PrivateFile, IsNotWaitedForForEverWhereItIsAPipe) {
+TEST_F(PrivateFile, APipeTimesOut) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   const PipeWait short_wait{.time_max = std::chrono::milliseconds(20)};
   const auto refused = [&](const PipeWait& wait) {
@@ -95,7 +96,7 @@ TEST_F(PrivateFile, IsNotWaitedForForEverWhereItIsAPipe) {
   };
   const Error late = refused(short_wait);
   EXPECT_EQ(late.code, ErrorCode::timeout) << "nobody has it open for writing";
-  EXPECT_EQ(late.message, file_ + ": what it holds has not come within 20 ms");
+  EXPECT_EQ(late.message, file_ + ": no content was received within 20 ms");
   const int writer = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(writer, 0);
   ASSERT_EQ(::write(writer, "fir", 3), 3);
@@ -109,16 +110,15 @@ TEST_F(PrivateFile, IsNotWaitedForForEverWhereItIsAPipe) {
   for (const int descriptor : {writer, ends[0], ends[1]}) close(descriptor);
 }
 
-TEST_F(PrivateFile, HasToBeARegularOneWhereNoLinkMayBe) {
+TEST_F(PrivateFile, MustBeARegularFileIfLinksAreRefused) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   const auto refused = read_private_file(file_, "a password", bytes_max, LinkRule::refused);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(refused.error().message,
-            file_ + " is no regular file, as one that holds a password has to be here");
+  EXPECT_EQ(refused.error().message, file_ + " is not a regular file, which a file with a password must be");
 }
 
-TEST_F(PrivateFile, IsBelievedOfTheReaderOfRootAndOfWhoHasTheDirectory) {
+TEST_F(PrivateFile, IsAcceptedFromTheReaderRootAndTheOwnerOfTheDirectory) {
   constexpr uid_t reader = 1000;
   constexpr uid_t service = 990;
   constexpr uid_t stranger = 4711;
@@ -134,10 +134,10 @@ TEST_F(PrivateFile, IsBelievedOfTheReaderOfRootAndOfWhoHasTheDirectory) {
     const auto fault = foreign_file_fault(facts, directory, user, file_);
     ASSERT_TRUE(fault.has_value()) << user;
     EXPECT_EQ(fault->code, ErrorCode::invalid_argument);
-    EXPECT_EQ(fault->message,
-              file_ +
-                  " says where a broker is and belongs to another user, of uid 4711: it is not "
-                  "believed");
+    EXPECT_EQ(
+        fault->message,
+        file_ +
+            " contains the address of a broker, but belongs to another user (uid 4711), so it is not used");
   }
 }
 
@@ -165,7 +165,7 @@ TEST_F(PrivateFile, HasABound) {
   EXPECT_EQ(read_private_file(file_, "a password", bytes_max).error().code, ErrorCode::invalid_argument);
 }
 
-TEST_F(PrivateFile, SaysWhyItCannotBeRead) {
+TEST_F(PrivateFile, ReportsWhyItCannotBeRead) {
   EXPECT_EQ(line().error().system_error, ENOENT);
   EXPECT_EQ(read_private_line(directory_.path(), "a password", bytes_max).error().system_error, EISDIR);
 }

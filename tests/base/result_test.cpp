@@ -57,7 +57,7 @@ TEST(Result, IsAssignedOverEachState) {
   EXPECT_EQ(*result, long_text);
 }
 
-TEST(Result, MovesWhatCannotBeCopied) {
+TEST(Result, MovesNonCopyableValues) {
   using Owner = std::unique_ptr<std::string>;
   static_assert(!std::is_copy_constructible_v<Result<Owner>>);
   static_assert(!std::is_copy_assignable_v<Result<Owner>>);

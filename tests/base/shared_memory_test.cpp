@@ -15,7 +15,7 @@ int sent(const SharedMemory& memory) {
   return ::dup(memory.descriptor());
 }
 
-TEST(SharedMemory, IsTheSameForWhoAdoptsIt) {
+TEST(SharedMemory, HasTheSameBytesForItsAdopter) {
   const auto made = SharedMemory::make(bytes).value_or_throw();
   const auto adopted = SharedMemory::adopt(sent(made), bytes).value_or_throw();
   ASSERT_EQ(bytes, made.bytes().size());
@@ -25,14 +25,14 @@ TEST(SharedMemory, IsTheSameForWhoAdoptsIt) {
   EXPECT_EQ(std::byte{7}, adopted.bytes()[bytes - 1]);
 }
 
-TEST(SharedMemory, NobodyCanTakeItFromUnderAnother) {
+TEST(SharedMemory, CannotBeTruncatedByTheOtherProcess) {
   const auto made = SharedMemory::make(bytes).value_or_throw();
   EXPECT_NE(0, ::ftruncate(made.descriptor(), 0));
   EXPECT_NE(0, ::ftruncate(made.descriptor(), 2 * bytes));
   EXPECT_NE(0, ::fcntl(made.descriptor(), F_ADD_SEALS, F_SEAL_WRITE));
 }
 
-TEST(SharedMemory, WhatIsEmptiedTakesNoMoreMemoryWhoeverHasIt) {
+TEST(SharedMemory, ReleasedPagesTakeNoMoreMemory) {
   auto made = SharedMemory::make(bytes).value_or_throw();
   const auto adopted = SharedMemory::adopt(sent(made), bytes).value_or_throw();
   adopted.bytes()[5000] = std::byte{7};
@@ -57,14 +57,14 @@ TEST(SharedMemory, OutlivesItsDescriptor) {
   EXPECT_EQ(std::byte{1}, moved.bytes()[0]);
 }
 
-TEST(SharedMemory, WhatCouldShrinkIsNotAdopted) {
+TEST(SharedMemory, ShrinkableMemoryIsNotAdopted) {
   const int plain = ::memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(0, ::ftruncate(plain, bytes));
   EXPECT_EQ(ErrorCode::invalid_request, SharedMemory::adopt(plain, bytes).error().code);
   EXPECT_EQ(-1, ::fcntl(plain, F_GETFD)) << "it is closed all the same";
 }
 
-TEST(SharedMemory, NorIsWhatHasAnotherSizeOrIsNoMemory) {
+TEST(SharedMemory, MemoryOfAnotherSizeOrAnotherFileIsNotAdopted) {
   const auto made = SharedMemory::make(bytes).value_or_throw();
   EXPECT_EQ(ErrorCode::invalid_request, SharedMemory::adopt(sent(made), bytes + 4096).error().code);
   EXPECT_EQ(ErrorCode::invalid_request, SharedMemory::adopt(sent(made), bytes - 4096).error().code);

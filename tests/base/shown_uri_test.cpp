@@ -8,7 +8,7 @@
 namespace lightq {
 namespace {
 
-TEST(ShownUri, KeepsBackWhatStandsBeforeTheHost) {
+TEST(ShownUri, HidesEverythingBeforeTheHost) {
   EXPECT_EQ(shown_uri("tcp://ann:hunter2@127.0.0.1:5000"), "tcp://...@127.0.0.1:5000");
   EXPECT_EQ(shown_uri("tcp://ann:hunter@2@h:1"), "tcp://...@h:1");
   EXPECT_EQ(shown_uri("tcp://ann:hun/ter2@h:1"), "tcp://...@h:1");
@@ -23,7 +23,7 @@ TEST(ShownUri, RepeatsAddressesAsTheyAre) {
   for (const std::string& address : addresses) EXPECT_EQ(shown_uri(address), address);
 }
 
-TEST(ShownUser, KeepsBackWhatStandsBehindAColon) {
+TEST(ShownUser, HidesEverythingAfterAColon) {
   EXPECT_EQ(shown_user("ann:hunter2"), "ann:...");
   EXPECT_EQ(shown_user(":hunter2"), ":...");
   EXPECT_EQ(shown_user("ann"), "ann");

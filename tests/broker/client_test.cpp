@@ -133,7 +133,7 @@ class Refused : public ::testing::Test {
   Client client = broker.client();
 };
 
-TEST_F(Refused, AProducerJoinsAgainAndSendsAgainWhatItSentWhileItKnewOfNoConnection) {
+TEST_F(Refused, AProducerJoinsAgainAndResendsMessagesSentWithoutAConnection) {
   auto producer = client.plain_producer("orders").value_or_throw();
   producer.send("before").value_or_throw();
   ASSERT_TRUE(comes([&] { return client.stats("orders").value_or_throw().messages_received == 1; }));
@@ -161,7 +161,7 @@ TEST_F(Refused, AProducerJoinsAgainAndSendsAgainWhatItSentWhileItKnewOfNoConnect
 
 /// The topic and the producer's socket are full when the broker stops. Messages that libzmq had passed to the
 /// system are lost with the connection. Messages that libzmq still had arrive, once and in order.
-TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
+TEST_F(Refused, AProducerResendsMessagesThatWaitedWhenTheConnectionFailed) {
   for (const std::size_t size : {20U, 100U, 2000U}) {
     TopicSettings full{.broker_type = BrokerType::file};
     full.capacity_bytes = limits::segment_bytes_min;
@@ -206,7 +206,7 @@ TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
   }
 }
 
-TEST_F(Refused, AProducerThatOnlyClosesBringsItAllTheSame) {
+TEST_F(Refused, AProducerThatOnlyClosesStillSendsThem) {
   auto producer = client.plain_producer("orders").value_or_throw();
   restart_with_another_key([&] {
     ASSERT_TRUE(comes([&] { return !producer.connected(); }));
@@ -216,7 +216,7 @@ TEST_F(Refused, AProducerThatOnlyClosesBringsItAllTheSame) {
   EXPECT_TRUE(comes([&] { return client.stats("orders").value_or_throw().messages_received == 10; }));
 }
 
-TEST_F(Refused, AConsumerJoinsAgainAndGoesOnAtItsPlace) {
+TEST_F(Refused, AConsumerJoinsAgainAndContinuesAtItsCursor) {
   for (const Mode mode : {Mode::pull, Mode::sub}) {
     auto producer = client.plain_producer("orders").value_or_throw();
     auto consumer = client.plain_consumer("orders", {.mode = mode}).value_or_throw();
@@ -355,7 +355,7 @@ Result<void> come_and_go(Client client, const std::string& topic) {
 
 /// The broker closes the connection just when the consumer closes. libzmq's thread must not wait for a peer
 /// that is gone.
-TEST(Handles, AConsumerThatGoesWhileItsTopicIsDeletedStopsNobody) {
+TEST(Handles, AConsumerThatEndsDuringADeletionBlocksNoOther) {
   const EmbeddedBroker broker;
   std::vector<Result<void>> results(4);
   {

@@ -56,7 +56,7 @@ TEST(Config, HasDefaultsThatRunOnLoopback) {
   EXPECT_FALSE(config.data_dir.empty());
 }
 
-TEST(Config, LetsFlagsWinOverTheEnvironmentAndThatOverTheFile) {
+TEST(Config, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
   const TempDir directory;
   const auto file = directory / "lightq.toml";
   std::ofstream(file) << "advertise = \"file\"\nbind = \"0.0.0.0\"\nmessage_bytes_max = 1000\nreactors = 3\n";
@@ -215,7 +215,7 @@ void expect_only(const Config& config, const std::string& name,
   }
 }
 
-TEST(Config, OneUserAloneDoesNotFillAnAddressUnlessToldSo) {
+TEST(Config, OneUserCannotFillAnEndpointByDefault) {
   EXPECT_LE(2 * Config().connections_per_user, limits::connections_per_endpoint_max);
 }
 
@@ -229,18 +229,18 @@ TEST(Config, WantsACertificateWithItsKeyAndEncryption) {
     return checked.ok() ? std::string() : checked.error().message;
   };
   EXPECT_EQ(refusal(false, "", "") + refusal(true, "", "") + refusal(true, "c", "k"), "");
-  EXPECT_THAT(refusal(true, "c", ""), HasSubstr("go together"));
-  EXPECT_THAT(refusal(true, "", "k"), HasSubstr("go together"));
-  EXPECT_THAT(refusal(false, "c", "k"), HasSubstr("is for encrypt"));
+  EXPECT_THAT(refusal(true, "c", ""), HasSubstr("give both or none"));
+  EXPECT_THAT(refusal(true, "", "k"), HasSubstr("give both or none"));
+  EXPECT_THAT(refusal(false, "c", "k"), HasSubstr("tls_certificate: needs encrypt"));
 }
 
-TEST(Config, TakesStorageKeysFromOnePlace) {
+TEST(Config, AcceptsStorageKeysFromOnePlaceOnly) {
   Config config;
   EXPECT_TRUE(check_storage_keys(config).ok());
   config.storage_key_file = "f";
   EXPECT_TRUE(check_storage_keys(config).ok());
   config.storage_key_command = "c";
-  EXPECT_THAT(check_storage_keys(config).error().message, HasSubstr("both are given"));
+  EXPECT_THAT(check_storage_keys(config).error().message, HasSubstr("give only one of them"));
   config.storage_key_file.clear();
   EXPECT_TRUE(check_storage_keys(config).ok());
 }
@@ -271,7 +271,7 @@ TEST(Config, ReadsEverySettingFromEachSource) {
   EXPECT_EQ(names.size(), all.size()) << "a test of a setting that is no more";
 }
 
-TEST(Config, TakesAHostWithOrWithoutTheBracketsOfAnIpv6Address) {
+TEST(Config, AcceptsAHostWithOrWithoutTheBracketsOfAnIpv6Address) {
   EXPECT_EQ(load({}, {{"bind", "::1"}}).bind_host, "::1");
   EXPECT_EQ(load({}, {{"bind", "[::1]"}}).bind_host, "::1");
   EXPECT_EQ(load({}, {{"advertise", "[fe80::1%eth0]"}}).advertise_host, "fe80::1%eth0");
@@ -291,7 +291,7 @@ TEST(Config, RefusesToBindEveryAddressWithoutSayingWhichOneClientsReach) {
   }
 }
 
-TEST(Config, RefusesAHostThatIsNone) {
+TEST(Config, RefusesAnInvalidHost) {
   for (const auto& bad : {std::string("a\0b", 3), std::string("h\0", 2), std::string("h:5000"),
                           std::string("[h]"), std::string("[::1"), std::string("[::1]:5000"),
                           std::string("127.0.0.1:1"), std::string("a/b"), std::string("[]"), std::string()}) {
@@ -303,7 +303,7 @@ TEST(Config, RefusesAHostThatIsNone) {
   }
 }
 
-TEST(Config, TakesDashesInFlags) {
+TEST(Config, AcceptsDashesInFlags) {
   EXPECT_EQ(load({}, {{"log-level", "error"}}).log_level, LogLevel::error);
   EXPECT_EQ(load({}, {{"message-bytes-max", "1 KiB"}}).message_bytes_max, 1024U);
 }
@@ -323,7 +323,7 @@ TEST(Config, NamesFileLineAndColumn) {
   EXPECT_THAT(toml_error("bind = \"\xff\""), StartsWith("f.toml:1:"));
 }
 
-TEST(Config, RefusesValuesOutOfRangeAndSaysWhatTheyMayBe) {
+TEST(Config, RefusesValuesOutOfRangeAndStatesTheRange) {
   const std::vector<std::pair<std::string, std::string>> bad = {{"ports", "9-5"},
                                                                 {"ports", "x"},
                                                                 {"ports", "0-5"},
@@ -388,7 +388,7 @@ TEST(Config, NamesAFileThatCannotBeRead) {
   EXPECT_EQ(config.error().system_error, ENOENT);
 }
 
-TEST(Config, TakesTheAdminsPasswordFromAFileOrTheEnvironment) {
+TEST(Config, ReadsTheAdminsPasswordFromAFileOrTheEnvironment) {
   const TempDir directory;
   const auto file = directory / "password";
   const auto write = [](const std::string& path, const std::string& text) {
@@ -429,7 +429,7 @@ TEST(Config, RemovesTheAdminsPasswordFromTheEnvironmentOnceRead) {
   EXPECT_EQ(process_environment("LIGHTQ_ADMIN_PASSWORD"), std::nullopt);
 }
 
-TEST(Config, ChoosesADataDirectoryByWhoRunsIt) {
+TEST(Config, ChoosesADataDirectoryByTheUser) {
   EXPECT_EQ(default_data_dir(true, environment({})).value(), "/var/lib/lightq");
   EXPECT_EQ(default_data_dir(false, environment({{"XDG_STATE_HOME", "/s"}})).value(), "/s/lightq");
   EXPECT_EQ(default_data_dir(false, environment({})).value(), "/somewhere/somebody/.local/state/lightq");

@@ -105,18 +105,18 @@ TEST_F(Encrypted, SessionsOverZeromqPassMessages) {
   }
 }
 
-TEST_F(Encrypted, WhoHasNoKeyOrAWrongOneHearsSoAtOnce) {
+TEST_F(Encrypted, AClientWithoutTheRightKeyFailsImmediately) {
   const auto began = std::chrono::steady_clock::now();
   const auto none = Client::connect(broker.uri(), options(""));
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::unauthorized_access);
-  EXPECT_THAT(none.error().text(), HasSubstr("demands encryption"));
+  EXPECT_THAT(none.error().text(), HasSubstr("requires encryption"));
 
   const auto other = CurveIdentity::make(key_of(broker)).value_or_throw()->public_key();
   const auto wrong = Client::connect(broker.uri(), options(other));
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, ErrorCode::unauthorized_access);
-  EXPECT_THAT(wrong.error().text(), HasSubstr("has another key"));
+  EXPECT_THAT(wrong.error().text(), HasSubstr("refuses the connection. Its key may differ"));
 
   const auto nonsense = Client::connect(broker.uri(), options("no key"));
   ASSERT_FALSE(nonsense.ok());
@@ -124,7 +124,7 @@ TEST_F(Encrypted, WhoHasNoKeyOrAWrongOneHearsSoAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 30s) << "no waiting for the timeout";
 }
 
-TEST_F(Encrypted, WhoHasAKeySaysNothingToABrokerThatDoesNotEncrypt) {
+TEST_F(Encrypted, AClientWithAKeySendsNothingToABrokerWithoutEncryption) {
   const EmbeddedBroker clear;
   const auto refused = Client::connect(clear.uri(), options(key_of(broker)));
   ASSERT_FALSE(refused.ok());
@@ -165,7 +165,7 @@ TEST_F(Encrypted, AProducerRegistersItsKeyAgainWhenTheOldRegistrationHasExpired)
   EXPECT_EQ(consumer.receive(20s).value_or_throw()->text(), "after");
 }
 
-TEST_F(Encrypted, AnAddressForSocketsOfOnesOwnHasTheKeys) {
+TEST_F(Encrypted, AnAddressForOtherSocketsContainsTheKeys) {
   Client made = client();
   made.create_topic("orders").value_or_throw();
   const auto address = made.join("orders", protocol::JoinType::push).value_or_throw();
@@ -204,7 +204,7 @@ class Listed : public ::testing::Test {
                         }};
 };
 
-TEST_F(Listed, AClientWithAFileOfAKeyThatIsOnTheListDoesEverything) {
+TEST_F(Listed, AClientWithAListedKeyCanDoEverything) {
   Client made = connect(path("listed.key")).value_or_throw();
   made.create_topic("orders").value_or_throw();
   made.create_user("ann", planted::other_password).value_or_throw();
@@ -218,7 +218,7 @@ TEST_F(Listed, AClientWithAFileOfAKeyThatIsOnTheListDoesEverything) {
   EXPECT_TRUE(made.producer("orders").ok());
 }
 
-TEST_F(Listed, DataSocketsHaveKeysOfTheirOwn) {
+TEST_F(Listed, DataSocketsHaveTheirOwnKeys) {
   Client made = connect(path("listed.key")).value_or_throw();
   made.create_topic("orders").value_or_throw();
   const auto address = made.join("orders", protocol::JoinType::push).value_or_throw();
@@ -227,7 +227,7 @@ TEST_F(Listed, DataSocketsHaveKeysOfTheirOwn) {
   EXPECT_EQ(address.identity->file(), "");
 }
 
-TEST_F(Listed, WhoIsNotOnTheListHearsWhatIsMissing) {
+TEST_F(Listed, AClientThatIsNotListedIsToldTheReason) {
   const auto none = connect("");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::unauthorized_access);
@@ -240,30 +240,31 @@ TEST_F(Listed, WhoIsNotOnTheListHearsWhatIsMissing) {
   EXPECT_THAT(unlisted.error().text(), HasSubstr("that of " + path("other.key") + " is " + other));
 }
 
-TEST_F(Listed, AFileOfAKeyIsForItsOwnerAlone) {
+TEST_F(Listed, AKeyFileIsForItsOwnerOnly) {
   namespace fs = std::filesystem;
   EXPECT_EQ(fs::status(path("listed.key")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   fs::permissions(path("listed.key"), fs::perms::group_read, fs::perm_options::add);
   const auto open_to_others = connect(path("listed.key"));
   ASSERT_FALSE(open_to_others.ok());
   EXPECT_EQ(open_to_others.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(open_to_others.error().text(), HasSubstr("listed.key holds a client's secret key and is open"));
+  EXPECT_THAT(open_to_others.error().text(),
+              HasSubstr("listed.key contains a client's secret key and is open"));
   EXPECT_EQ(connect(path("none.key")).error().code, ErrorCode::io_error);
   std::ofstream(path("bad.key")) << "no key\n";
   fs::permissions(path("bad.key"), fs::perms::owner_read);
   const auto bad = connect(path("bad.key"));
   EXPECT_EQ(bad.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(bad.error().text(), HasSubstr("holds no secret key"));
+  EXPECT_THAT(bad.error().text(), HasSubstr("contains no secret key"));
 }
 
-TEST_F(Listed, AFileThatIsThereIsNotWrittenOver) {
+TEST_F(Listed, AnExistingFileIsNotOverwritten) {
   const auto again = make_client_key(path("listed.key"));
   ASSERT_FALSE(again.ok());
-  EXPECT_THAT(again.error().text(), HasSubstr("is there already"));
+  EXPECT_THAT(again.error().text(), HasSubstr("exists already"));
   EXPECT_EQ(read_client_key(path("listed.key")).value_or_throw().public_key, listed_key);
 }
 
-TEST(ClientKeyFile, IsNotLookedAtWhereNothingIsEncrypted) {
+TEST(ClientKeyFile, IsNotReadWithoutEncryption) {
   const EmbeddedBroker clear;
   EXPECT_TRUE(
       Client::connect(clear.uri(), {.discover_credentials = false, .client_key_file = "none.key"}).ok());

@@ -33,7 +33,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(DataDirectory, MakesItsRoomsForItsOwnerOnly) {
+TEST(DataDirectory, CreatesItsSubdirectoriesForItsOwnerOnly) {
   const TempDir temp;
   const auto directory = DataDirectory::open(temp / "a/b/data");
   ASSERT_TRUE(directory.ok()) << directory.error().text();
@@ -59,7 +59,7 @@ TEST(DataDirectory, BelongsToOneBrokerAtATime) {
   EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
 }
 
-TEST(DataDirectory, BelongsToItsBrokerWhateverBecomesOfTheLockFile) {
+TEST(DataDirectory, BelongsToItsBrokerEvenIfTheLockFileIsRemoved) {
   const TempDir temp;
   auto first = DataDirectory::open(temp.path());
   ASSERT_TRUE(first.ok());
@@ -87,7 +87,7 @@ TEST(DataDirectory, IsNotTakenFromABrokerThatKnowsOnlyTheLockFile) {
   EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
 }
 
-TEST(DataDirectory, TellsWhereTheBrokerIsWhileItRuns) {
+TEST(DataDirectory, PublishesTheBrokersAddressWhileItRuns) {
   const TempDir temp;
   const auto file = temp / "broker.json";
   std::ofstream(file) << "of a broker that was killed";
@@ -106,7 +106,7 @@ TEST(DataDirectory, TellsWhereTheBrokerIsWhileItRuns) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
-TEST(DataDirectory, KeepsItsPublicKeyForWhoComesWhileTheBrokerIsAway) {
+TEST(DataDirectory, KeepsItsPublicKeyForClientsWhileTheBrokerIsStopped) {
   const TempDir temp;
   const auto file = temp / "server_key.json";
   const auto publish = [&](const std::string& uri, const std::string& key) {
@@ -129,7 +129,7 @@ TEST(DataDirectory, KeepsItsPublicKeyForWhoComesWhileTheBrokerIsAway) {
   EXPECT_FALSE(std::filesystem::exists(file)) << "it does not encrypt any more";
 }
 
-TEST(DataDirectory, SaysWhyItCannotBeMade) {
+TEST(DataDirectory, ReportsWhyItCannotBeCreated) {
   const TempDir temp;
   std::ofstream(temp / "file") << "";
   const auto below = DataDirectory::open(temp / "file/data");

@@ -36,7 +36,7 @@ class DataStorageTest : public ::testing::Test {
   static void expect_refused(const Result<Value>& answer) {
     ASSERT_FALSE(answer.ok());
     EXPECT_EQ(answer.error().code, ErrorCode::no_space);
-    EXPECT_THAT(answer.error().text(), HasSubstr("back in its place"));
+    EXPECT_THAT(answer.error().text(), HasSubstr("back at its path"));
   }
 
   const TempDir temp_;
@@ -84,18 +84,18 @@ TEST_F(DataStorageTest, WritesNothingWhileTheDirectoryIsNotInItsPlace) {
   EXPECT_TRUE(storage_.open(topic + "/g", log::OpenMode::create).ok());
 }
 
-TEST_F(DataStorageTest, MakesNoDirectoryAboveOneThatIsMissing) {
+TEST_F(DataStorageTest, CreatesNoDirectoryAboveAMissingOne) {
   EXPECT_FALSE(storage_.make_directory(path_ / "lost/1").ok());
   EXPECT_FALSE(std::filesystem::exists(path_ / "lost"));
 }
 
-TEST_F(DataStorageTest, TakesAnotherDirectoryForAnotherOne) {
+TEST_F(DataStorageTest, DetectsAReplacedDirectory) {
   move(path_, moved_);
   std::filesystem::copy(moved_, path_, std::filesystem::copy_options::recursive);
   EXPECT_FALSE(held_->is_in_place());
 }
 
-TEST_F(DataStorageTest, ALogGoesOnWhenTheDirectoryIsBack) {
+TEST_F(DataStorageTest, ALogContinuesWhenItsDirectoryIsBack) {
   log::SegmentPool pool({.directory = path_ / "pool"}, storage_);
   log::SegmentLogOptions options;
   options.directory = path_ / "topics/1";

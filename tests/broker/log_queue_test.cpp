@@ -119,7 +119,7 @@ TEST(LogQueue, WritesInOrderAndItsLastLinesAtTheEnd) {
   EXPECT_THAT(place.lines(), ElementsAre("one", "two", "three", HasSubstr("lost=1")));
 }
 
-TEST(LogQueue, LosesAndCountsWhatFindsNoRoomAndNobodyWaits) {
+TEST(LogQueue, DropsAndCountsLinesWithoutSpaceAndNeverBlocks) {
   SlowPlace place;
   LogQueue queue(bytes_max, place.writer());
   queue.put(line_of("first"));
@@ -140,7 +140,7 @@ TEST(LogQueue, LosesAndCountsWhatFindsNoRoomAndNobodyWaits) {
   EXPECT_THAT(lines.back(), HasSubstr(" lost=" + std::to_string(lost)));
 }
 
-TEST(LogQueue, TellsOfTheLostBeforeTheNextLineThatFoundRoom) {
+TEST(LogQueue, ReportsLostLinesBeforeTheNextWrittenLine) {
   SlowPlace place;
   LogQueue queue(2 * sizeof(LogQueue::Line) + 100, place.writer());
   queue.put(line_of("first"));
@@ -154,7 +154,7 @@ TEST(LogQueue, TellsOfTheLostBeforeTheNextLineThatFoundRoom) {
   EXPECT_THAT(place.lines(), ElementsAre("first", HasSubstr(" lost=3"), "small enough"));
 }
 
-TEST(LogQueue, CountsWhatCouldNotBeWrittenAndSaysSoOnceItCan) {
+TEST(LogQueue, CountsUnwrittenLinesAndReportsThemLater) {
   std::atomic<bool> full = true;
   std::vector<std::string> lines;
   LogQueue queue(bytes_max, [&](const LogQueue::Line& line, const std::atomic<bool>&) {
@@ -173,7 +173,7 @@ TEST(LogQueue, CountsWhatCouldNotBeWrittenAndSaysSoOnceItCan) {
   EXPECT_THAT(lines, ElementsAre(HasSubstr(" lost=2"), "there is room"));
 }
 
-TEST(LogQueue, GivesUpAPipeThatNobodyReads) {
+TEST(LogQueue, GivesUpAPipeWithoutAReader) {
   const Pipe pipe;
   pipe.fill();
   LogQueue queue(bytes_max, to_pipe(pipe));
@@ -187,7 +187,7 @@ TEST(LogQueue, GivesUpAPipeThatNobodyReads) {
   EXPECT_EQ(queue.lost(), 10U);
 }
 
-TEST(LogQueue, WritesToAPipeOnceSomebodyReads) {
+TEST(LogQueue, WritesToAPipeOnceAReaderOpensIt) {
   const Pipe pipe;
   pipe.fill();
   LogQueue queue(bytes_max, to_pipe(pipe));
@@ -221,7 +221,7 @@ TEST(LogQueue, EndsThoughAWriteNeverDoes) {
   disk->left.wait();
 }
 
-TEST(LogDescriptor, SaysThatAPipeIsGone) {
+TEST(LogDescriptor, ReportsThatAPipeIsClosed) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   close(ends[1]);

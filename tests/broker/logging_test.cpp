@@ -51,7 +51,7 @@ TEST(Logging, WritesOneLinePerEvent) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
 }
 
-TEST(Logging, WritesEveryWarningThatDiffersAndCountsTheInfoLinesItLeavesOut) {
+TEST(Logging, WritesEveryDifferentWarningAndCountsSkippedInfoLines) {
   const TempDir temp;
   {
     const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
@@ -76,7 +76,7 @@ TEST(Logging, WritesEveryWarningThatDiffersAndCountsTheInfoLinesItLeavesOut) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50 + 50 + 20 + 20 + 2);
 }
 
-TEST(Logging, EscapesWhatATerminalActsOnAndBytesThatAreNoUtf8) {
+TEST(Logging, EscapesTerminalControlsAndInvalidUtf8) {
   const TempDir temp;
   {
     const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
@@ -105,7 +105,7 @@ TEST(Logging, RotatesItsFile) {
   EXPECT_EQ(files, 3U);
 }
 
-TEST(Logging, GoesOnWhenTheFileThatFollowsCanBeOpenedAgain) {
+TEST(Logging, ContinuesWhenTheNextFileCanBeOpenedAgain) {
   const TempDir temp;
   auto options = to_file(temp / "broker.log");
   options.file_bytes_max = 2000;
@@ -132,14 +132,14 @@ TEST(Logging, GoesOnWhenTheFileThatFollowsCanBeOpenedAgain) {
   EXPECT_THAT(text_of(temp / "broker.1.log"), HasSubstr(std::string(500, 'c')));
 }
 
-TEST(Logging, BeginsALineOfItsOwnBehindAPartOfOne) {
+TEST(Logging, BeginsANewLineAfterAPartialOne) {
   const TempDir temp;
   std::ofstream(temp / "log") << "time=20";
   Logging::open(to_file(temp / "log")).value_or_throw()->info("whole");
   EXPECT_THAT(text_of(temp / "log"), testing::ContainsRegex("^time=20\ntime=.* msg=\"whole\"\n$"));
 }
 
-TEST(Logging, StaysWhereItsFileIsWhenTheProgramGoesToAnotherDirectory) {
+TEST(Logging, KeepsItsFileWhenTheProgramChangesItsDirectory) {
   const TempDir temp;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::create_directory(temp / "elsewhere");
@@ -156,7 +156,7 @@ TEST(Logging, StaysWhereItsFileIsWhenTheProgramGoesToAnotherDirectory) {
   EXPECT_TRUE(std::filesystem::exists(temp / "broker.2.log"));
 }
 
-TEST(Logging, SaysWhyAFileCannotBeWritten) {
+TEST(Logging, ReportsWhyAFileCannotBeWritten) {
   const auto refused = Logging::open(to_file("/proc/nowhere/log"));
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().text(), HasSubstr("/proc/nowhere/log"));
@@ -192,7 +192,7 @@ TEST(RepeatLimiter, ThinsOutInfoLinesThatDifferOnlyInTheirNumbers) {
   EXPECT_TRUE(limiter.take_all().empty()) << "told twice";
 }
 
-TEST(RepeatLimiter, HandsOutCountsAtTheEndThatNobodyTookBefore) {
+TEST(RepeatLimiter, ReturnsTheRemainingCountsAtTheEnd) {
   RepeatLimiter limiter(1, std::chrono::seconds(10));
   const RepeatLimiter::Clock::time_point now;
   for (int i = 0; i < 5; ++i) limiter.admit(LogLevel::warn, "once", now);

@@ -46,7 +46,7 @@ class OwnerSocketOfBroker : public ::testing::Test {
                          [](broker::Config& config) { config.admin_password = broker::Secret(); }};
 };
 
-TEST_F(OwnerSocketOfBroker, LetsOnlyTheOwnerIn) {
+TEST_F(OwnerSocketOfBroker, AdmitsOnlyTheOwner) {
   struct stat facts{};
   ASSERT_EQ(::stat(socket().c_str(), &facts), 0);
   EXPECT_TRUE(S_ISSOCK(facts.st_mode));
@@ -55,14 +55,14 @@ TEST_F(OwnerSocketOfBroker, LetsOnlyTheOwnerIn) {
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
-TEST_F(OwnerSocketOfBroker, ReplacesTheFileOfABrokerThatWasKilled) {
+TEST_F(OwnerSocketOfBroker, ReplacesTheFileOfAKilledBroker) {
   broker_.stop();
   leave_stale_socket();
   broker_.start();
   EXPECT_TRUE(client().stats().ok());
 }
 
-TEST_F(OwnerSocketOfBroker, IsTheOnlyWayOfAPasswordThatWasFound) {
+TEST_F(OwnerSocketOfBroker, IsTheOnlyWayForAFoundPassword) {
   Client living = client(2s);
   ASSERT_TRUE(living.stats().ok());
   EXPECT_EQ(living.uri(), broker_.uri()) << "the client is known by the address that was given";
@@ -83,7 +83,7 @@ TEST_F(OwnerSocketOfBroker, IsTheOnlyWayOfAPasswordThatWasFound) {
   EXPECT_TRUE(found) << "the client finds the broker again by itself";
 }
 
-TEST_F(OwnerSocketOfBroker, TellsThatNoBrokerIsThereAnyMore) {
+TEST_F(OwnerSocketOfBroker, ReportsThatTheBrokerIsGone) {
   Client living = client(200ms);
   broker_.stop();
   const auto asked = living.stats();

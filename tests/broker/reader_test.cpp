@@ -61,7 +61,7 @@ class ReaderTest : public ::testing::Test {
 class ReaderOnEachWay : public ReaderTest, public ::testing::WithParamInterface<Way> {};
 INSTANTIATE_TEST_SUITE_P(Reader, ReaderOnEachWay, each_way(), way_name);
 
-TEST_P(ReaderOnEachWay, ReadsRangesAndLeavesNoTrace) {
+TEST_P(ReaderOnEachWay, ReadsRangesWithoutSideEffects) {
   const auto [type, transport, connection] = GetParam();
   fill(type, Codec::zstd);
   auto client = broker.client();
@@ -89,7 +89,7 @@ TEST_F(ReaderTest, ReadsAsManyBytesAsAreAskedForAndOneMessageInAnyCase) {
   EXPECT_EQ((std::pair{numbers(100, 150), Offset{150}}), read(reader, 100, 200, 50 * size));
 }
 
-TEST_F(ReaderTest, GoesOnOverARestartOfTheBroker) {
+TEST_F(ReaderTest, ContinuesOverARestartOfTheBroker) {
   fill(BrokerType::file);
   auto reader = broker.client().reader("orders").value_or_throw();
   EXPECT_EQ(numbers(0, 10), read(reader, 0, 10).first);
@@ -98,7 +98,7 @@ TEST_F(ReaderTest, GoesOnOverARestartOfTheBroker) {
   EXPECT_EQ(numbers(10, 5000), read(reader, 10, 5000).first);
 }
 
-TEST_F(ReaderTest, GoesOnBehindWhatHasComeWhereTheBrokerIsRestartedMeanwhile) {
+TEST_F(ReaderTest, ContinuesAfterItsLastMessageIfTheBrokerRestarts) {
   fill(BrokerType::file);
   auto reader = broker.client().reader("orders", {.frame_bytes_max = 64 * limits::KiB}).value_or_throw();
   Strings payloads;
@@ -117,7 +117,7 @@ TEST_F(ReaderTest, GoesOnBehindWhatHasComeWhereTheBrokerIsRestartedMeanwhile) {
   EXPECT_EQ(numbers(0, messages), payloads);
 }
 
-TEST_F(ReaderTest, TellsWhatCannotBeRead) {
+TEST_F(ReaderTest, ReportsUnreadableMessages) {
   auto client = broker.client();
   client.create_topic("orders", {}).value_or_throw();
   {
@@ -142,7 +142,7 @@ TEST_F(ReaderTest, TellsWhatCannotBeRead) {
   EXPECT_FALSE(client.reader("orders"));
 }
 
-TEST_F(ReaderTest, GivesUpInTime) {
+TEST_F(ReaderTest, TimesOut) {
   fill(BrokerType::file);
   auto reader = broker.client().reader("orders").value_or_throw();
   broker.stop();

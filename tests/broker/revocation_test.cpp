@@ -64,7 +64,7 @@ TEST_F(Revocation, UsersAreMadeListedChangedAndDeleted) {
   EXPECT_EQ(client.delete_user("ann").error().code, ErrorCode::user_not_found);
 }
 
-TEST_F(Revocation, AProducerIsToldAndDoesNotTryForEver) {
+TEST_F(Revocation, AProducerLearnsOfItAndStopsTrying) {
   auto producer = ann.producer("orders").value_or_throw();
   producer.send("one").value_or_throw();
   producer.flush(20s).value_or_throw();
@@ -77,7 +77,7 @@ TEST_F(Revocation, AProducerIsToldAndDoesNotTryForEver) {
   EXPECT_EQ(client.stats("orders").value_or_throw().messages_received, 1U);
 }
 
-TEST_F(Revocation, AConsumerIsToldAndWhatItHadIsAnothers) {
+TEST_F(Revocation, AConsumerIsToldAndItsMessagesGoToOthers) {
   auto consumer = ann.consumer("orders").value_or_throw();
   auto producer = client.producer("orders").value_or_throw();
   producer.send("one").value_or_throw();
@@ -121,7 +121,7 @@ class ReaderRevocation : public ::testing::TestWithParam<std::tuple<ConnectionTy
   Client client = broker.client();
 };
 
-TEST_P(ReaderRevocation, AReaderIsToldWhenItsRightGoes) {
+TEST_P(ReaderRevocation, AReaderEndsWhenItsRightIsRevoked) {
   auto ours = reader();
   ASSERT_EQ(read(ours).value_or_throw(), "one");
   client.revoke("ann", {"orders", {.produce = true}}).value_or_throw();
@@ -135,14 +135,14 @@ TEST_P(ReaderRevocation, AReaderIsToldWhenItsRightGoes) {
   EXPECT_EQ(read(another).value_or_throw(), "one");
 }
 
-TEST_P(ReaderRevocation, AReaderIsToldWhenItsPasswordGoes) {
+TEST_P(ReaderRevocation, AReaderEndsWhenItsPasswordChanges) {
   auto ours = reader();
   ASSERT_EQ(read(ours).value_or_throw(), "one");
   client.set_password("ann", planted::new_password).value_or_throw();
   EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access);
 }
 
-TEST_P(ReaderRevocation, AReaderIsToldWhenItsUserGoes) {
+TEST_P(ReaderRevocation, AReaderEndsWhenItsUserIsDeleted) {
   auto ours = reader();
   ASSERT_EQ(read(ours).value_or_throw(), "one");
   client.delete_user("ann").value_or_throw();
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, ReaderRevocation,
                                   (std::get<2>(tested.param) ? "_encrypted" : "_clear");
                          });
 
-TEST_F(Revocation, PlainProducersAndConsumersAreToldToo) {
+TEST_F(Revocation, PlainProducersAndConsumersLearnOfItToo) {
   auto producer = ann.plain_producer("orders").value_or_throw();
   auto consumer = ann.plain_consumer("orders").value_or_throw();
   producer.send("one").value_or_throw();

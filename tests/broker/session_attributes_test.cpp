@@ -102,7 +102,7 @@ TEST_P(AttributesOnEachWay, ComeWithTheirMessages) {
   EXPECT_EQ(static_cast<std::uint64_t>(messages), stats.messages_received);
 }
 
-TEST_P(AttributesOnEachWay, StayBehindWhereAPlainConsumerTakesThePayload) {
+TEST_P(AttributesOnEachWay, AreOmittedForAPlainConsumer) {
   const auto [type, connection, codec] = GetParam();
   auto client = broker.client();
   client.create_topic("orders", {.broker_type = type}).value_or_throw();
@@ -123,7 +123,7 @@ class SessionAttributes : public ::testing::Test {
   EmbeddedBroker broker;
 };
 
-TEST_F(SessionAttributes, BeyondTheirLimitsAreRefusedAndTheRestGoesOn) {
+TEST_F(SessionAttributes, AttributesBeyondTheirLimitsAreRefusedAndLaterMessagesAccepted) {
   auto client = broker.client();
   client.create_topic("orders", {}).value_or_throw();
   auto producer = client.producer("orders", {}).value_or_throw();
@@ -148,7 +148,7 @@ TEST_F(SessionAttributes, CallBackForTheirMessage) {
   EXPECT_EQ((std::vector<Fate>{Fate::confirmed, Fate::confirmed}), fates);
 }
 
-TEST_F(SessionAttributes, OfDifferentKindsInTurnDoNotEndEachOthersBatch) {
+TEST_F(SessionAttributes, MessagesOfDifferentKindsDoNotEndEachOthersBatch) {
   auto client = broker.client();
   client.create_topic("orders", {.broker_type = BrokerType::file, .segment_bytes = 64 * limits::KiB})
       .value_or_throw();
@@ -168,7 +168,7 @@ TEST_F(SessionAttributes, OfDifferentKindsInTurnDoNotEndEachOthersBatch) {
   EXPECT_LT(send_all(true) - alike, alike) << "a header of 64 bytes for each would be more";
 }
 
-TEST_F(SessionAttributes, WhatIsLongerThanMayBeCompressedIsSentAsItIs) {
+TEST_F(SessionAttributes, AMessageTooLongForCompressionIsSentUncompressed) {
   auto client = broker.client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto producer =

@@ -111,7 +111,7 @@ TEST_F(SessionBusy, AHandlerThatCallsNothingForLongKeepsItsMessagesAndItsSession
   EXPECT_EQ(group().committed_offset, 3U);
 }
 
-TEST_F(SessionBusy, AConsumerThatIsSilentAndHasNothingIsGone) {
+TEST_F(SessionBusy, ASilentConsumerWithoutMessagesEnds) {
   produce(0);
   Consumer idle = member(10s);
   const auto deadline = std::chrono::steady_clock::now() + 20s;
@@ -119,7 +119,7 @@ TEST_F(SessionBusy, AConsumerThatIsSilentAndHasNothingIsGone) {
   EXPECT_EQ(group().consumers, 0U);
 }
 
-TEST_F(SessionBusy, AConsumerWhoseTimeIsOverIsGoneAndItsMessagesGoToOthers) {
+TEST_F(SessionBusy, AConsumerThatTimesOutEndsAndItsMessagesGoToOthers) {
   produce(2);
   Consumer hung = member(1500ms);
   const Delivered lost = hung.receive(10s).value_or_throw().value_or(Delivered{});
@@ -133,7 +133,7 @@ TEST_F(SessionBusy, AConsumerWhoseTimeIsOverIsGoneAndItsMessagesGoToOthers) {
   EXPECT_EQ(hung.acknowledge(lost.offset), 0U) << "it is told that the message is not its own";
 }
 
-TEST_F(SessionBusy, WhoAcknowledgesTooLateIsTold) {
+TEST_F(SessionBusy, ALateAcknowledgementIsReported) {
   produce(1);
   Consumer slow = member(700ms, 1);
   const Offset lost = slow.receive(10s).value_or_throw().value_or(Delivered{}).offset;

@@ -63,7 +63,7 @@ class SessionConsumerTest : public ::testing::Test {
 
 class OnEachTopic : public SessionConsumerTest, public ::testing::WithParamInterface<Way> {};
 
-TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
+TEST_P(OnEachTopic, AGroupReceivesEverythingInOrderAndContinuesAtItsCursor) {
   constexpr std::uint64_t messages = 20'000;
   const auto [type, transport, over] = GetParam();
   auto client = broker.client();
@@ -98,7 +98,7 @@ class ConsumerOverEach : public SessionConsumerTest, public ::testing::WithParam
 
 INSTANTIATE_TEST_SUITE_P(Connections, ConsumerOverEach, each_connection(), connection_name);
 
-TEST_P(ConsumerOverEach, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
+TEST_P(ConsumerOverEach, ADirectTopicDeliversOnlyToConnectedConsumers) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::direct}).value_or_throw();
   auto group = consumer({.group = "billing"});
   auto own = consumer({.mode = ConsumeMode::own, .acknowledgement = Acknowledgement::automatic});
@@ -107,7 +107,7 @@ TEST_P(ConsumerOverEach, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
   expect_in_order(own, 0, 1000);
 }
 
-TEST_P(ConsumerOverEach, WhatItSaidLastArrivesThoughItIsOnlyDestroyed) {
+TEST_P(ConsumerOverEach, AcknowledgementsArriveBeforeTheDestructorEnds) {
   constexpr std::uint64_t messages = 500;
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
@@ -155,7 +155,7 @@ TEST_P(ConsumerOverEach, SurvivesRestartsOfTheBroker) {
   EXPECT_EQ(0U, own.stats().violations + group.stats().violations);
 }
 
-TEST_P(ConsumerOverEach, AnOwnPlaceBeginsAnewWhenATopicInMemoryDoes) {
+TEST_P(ConsumerOverEach, AnOwnCursorBeginsAnewWithATransientTopicsNewLog) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 10);
   auto own = consumer({.mode = ConsumeMode::own});
@@ -167,7 +167,7 @@ TEST_P(ConsumerOverEach, AnOwnPlaceBeginsAnewWhenATopicInMemoryDoes) {
   EXPECT_EQ(1U, own.stats().new_logs);
 }
 
-TEST_P(ConsumerOverEach, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeaves) {
+TEST_P(ConsumerOverEach, AMemberReceivesTheMessagesThatAnotherMemberLeaves) {
   constexpr std::uint64_t messages = 2000;
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto first = consumer({.group = "billing", .prefetch_messages = 50});
@@ -197,7 +197,7 @@ TEST_P(ConsumerOverEach, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeaves)
   second.close(10s).value_or_throw();
 }
 
-TEST_P(ConsumerOverEach, WhatIsRejectedOrTakesTooLongComesAgain) {
+TEST_P(ConsumerOverEach, RejectedAndTimedOutMessagesAreRedelivered) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 3);
   auto group = consumer({.group = "billing", .ack_timeout = 300ms});
@@ -218,7 +218,7 @@ TEST_P(ConsumerOverEach, WhatIsRejectedOrTakesTooLongComesAgain) {
   group.close(10s).value_or_throw();
 }
 
-TEST_P(ConsumerOverEach, WhatSeveralFramesBroughtIsRejectedAtOnce) {
+TEST_P(ConsumerOverEach, MessagesOfSeveralFramesAreRejectedTogether) {
   broker.client().create_topic("orders").value_or_throw();
   for (std::uint64_t i = 0; i < 30; i += 10) produce(i, i + 10);  // at least one batch each
   auto consumer = this->consumer();
@@ -256,7 +256,7 @@ TEST_P(ConsumerOverEach, SeeksBackAndForth) {
   }
 }
 
-TEST_P(ConsumerOverEach, StartsWhereItIsAskedTo) {
+TEST_P(ConsumerOverEach, StartsAtTheRequestedPosition) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 10);
   const auto first_of = [&](const session::Place& from, const std::string& group) {
@@ -304,7 +304,7 @@ TEST_P(ConsumerOverEach, PlainAndSessionProducersAndConsumersMix) {
   EXPECT_EQ(numbered(100), message->text()) << "the default group is one";
 }
 
-TEST_P(ConsumerOverEach, LargeMessagesComeWhole) {
+TEST_P(ConsumerOverEach, LargeMessagesArriveComplete) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto producer = broker.client().producer("orders", {.connection = connection}).value_or_throw();
   for (const char c : {'a', 'b', 'c'}) producer.send(std::string(9'000'000, c)).value_or_throw();
@@ -317,7 +317,7 @@ TEST_P(ConsumerOverEach, LargeMessagesComeWhole) {
   }
 }
 
-TEST_P(ConsumerOverEach, SaysAtOnceWhatCannotBeJoined) {
+TEST_P(ConsumerOverEach, ReportsAFailedJoinImmediately) {
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
   EXPECT_EQ(ErrorCode::topic_not_found, client.consumer("others", {.connection = connection}).error().code);

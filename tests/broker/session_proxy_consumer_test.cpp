@@ -167,7 +167,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;
 };
 
-TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
+TEST_P(SessionProxyGroupTest, DeliversEverythingThroughCutsAnywhere) {
   fill(3'000);
   begin(random.seed(), {.cut = 1, .to_broker_max = 4096, .connections_max = 80});
   std::vector<Member> members;
@@ -180,7 +180,7 @@ TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
   tell("proxy");
 }
 
-TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughAllThatNetworksDo) {
+TEST_P(SessionProxyGroupTest, DeliversEverythingThroughAllNetworkFaults) {
   fill(3'000);
   begin(random.seed(), bearable({.cut = 1,
                                  .stall = 16,

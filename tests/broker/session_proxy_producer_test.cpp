@@ -135,7 +135,7 @@ class SessionProxyPatientTest : public SessionProxyTest {
   SessionProxyPatientTest() : SessionProxyTest(Spoken::frames, 10s) {}
 };
 
-TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsNoFrameAndTheBrokerSaysSo) {
+TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsAnInvalidFrameAndReported) {
   for (const std::size_t bytes : {1U, 7U, 19U, 20U, 21U, 100U, 1'000U, 3'000U}) {
     SCOPED_TRACE(bytes);
     FaultPlan plan;
@@ -157,7 +157,7 @@ TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsNoFrameAndTheBrokerSaysSo) {
 
 /// docs/session.md: the frame's CRC, which also covers the header, can only be checked after the body has
 /// arrived.
-TEST_F(SessionProxyProducerTest, AFrameWhoseLengthHasGrownOnTheWayIsNotWaitedFor) {
+TEST_F(SessionProxyProducerTest, ACorruptedFrameLengthDoesNotMakeTheBrokerWait) {
   for (const bool to_broker : {true, false}) {
     SCOPED_TRACE(to_broker ? "produce" : "deliver");
     std::vector<FaultPlan> plans(1);
@@ -195,7 +195,7 @@ class SessionProxyTlsTest : public SessionProxyTest {
   SessionProxyTlsTest() : SessionProxyTest(Spoken::tls) {}
 };
 
-TEST_F(SessionProxyTlsTest, AnotherCertificateIsAnErrorAtOnce) {
+TEST_F(SessionProxyTlsTest, AnotherCertificateIsAnImmediateError) {
   begin(first_of({}));
   int joins = 0;
   const auto lying = [&joins, right = join(protocol::JoinType::push)]() -> Result<SessionAddress> {
@@ -208,7 +208,7 @@ TEST_F(SessionProxyTlsTest, AnotherCertificateIsAnErrorAtOnce) {
   const auto opened = one.wait_open(deadline);
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, ErrorCode::unauthorized_access);
-  EXPECT_NE(opened.error().message.find("is not the broker: it shows the certificate"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("is not the broker: it has the certificate"), std::string::npos);
   EXPECT_EQ(joins, 1);
   EXPECT_TRUE(proxy->wait_until_idle(deadline));
   EXPECT_EQ(0U, client.stats("orders").value_or_throw().publishers_count);

@@ -83,7 +83,7 @@ TEST_P(SessionOverEach, SendsMessagesLargerThanAnyBuffer) {
   expect_numbered(consumer, messages, bytes);
 }
 
-TEST_P(SessionOverEach, GoesOnByItselfWhenTheBrokerComesBack) {
+TEST_P(SessionOverEach, ReconnectsByItselfWhenTheBrokerIsBack) {
   auto client = this->client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto producer = client.producer("orders", options()).value_or_throw();
@@ -118,7 +118,7 @@ bool wait_for_either(const Producer& producer, const Consumer& consumer) {
   return ::poll(entries.data(), entries.size(), static_cast<int>(wait.count())) > 0 || wait == 0ms;
 }
 
-TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
+TEST_P(SessionOverEach, AnEventLoopNeedsOnlyTheirDescriptorsAndTimers) {
   constexpr int messages = 30'000;
   constexpr int each_rejected = 1'000;
   EmbeddedBroker quiet("tcp://127.0.0.1:0", [](auto& config) { config.session_heartbeat = 0ms; });
@@ -160,7 +160,7 @@ TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
   }
 }
 
-TEST_P(SessionOverEach, SaysAtOnceWhatCannotBeJoined) {
+TEST_P(SessionOverEach, ReportsAFailedJoinImmediately) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
   const auto missing = client.producer("others", options());
@@ -172,7 +172,7 @@ TEST_P(SessionOverEach, SaysAtOnceWhatCannotBeJoined) {
   EXPECT_EQ(ErrorCode::not_supported, unflushable.error().code) << unflushable.error().text();
 }
 
-TEST_P(SessionOverEach, TellsAProducerThatItsTopicIsDeleted) {
+TEST_P(SessionOverEach, ReportsADeletedTopicToAProducer) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
   auto producer = client.producer("orders", options()).value_or_throw();
@@ -184,7 +184,7 @@ TEST_P(SessionOverEach, TellsAProducerThatItsTopicIsDeleted) {
   EXPECT_FALSE(sent.ok() && flushed.ok());
 }
 
-TEST_P(SessionOverEach, GoesOnWhenACallbackHasThrown) {
+TEST_P(SessionOverEach, ContinuesAfterACallbackHasThrown) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
   auto producer = client.producer("orders", options()).value_or_throw();

@@ -51,7 +51,7 @@ TEST_F(SessionTlsTest, MessagesOfEverySizePassBothWays) {
 
 /// The broker has a new certificate after a restart. A client that knows the old one asks for the new one and
 /// continues.
-TEST_F(SessionTlsTest, GoesOnWithANewCertificate) {
+TEST_F(SessionTlsTest, ContinuesWithANewCertificate) {
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto producer = client.producer("orders").value_or_throw();
   auto consumer = client.consumer("orders").value_or_throw();

@@ -83,19 +83,19 @@ class SettingFile : public ::testing::TestWithParam<NamedFile> {
   lightq::testing::SilentSink sink_;
 };
 
-TEST_P(SettingFile, IsTakenWhereNothingIsWrong) {
+TEST_P(SettingFile, AValidFileIsAccepted) {
   const Error error = started();
   EXPECT_EQ(error.message, "");
 }
 
-TEST_P(SettingFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
+TEST_P(SettingFile, APipeWithoutAWriterTimesOut) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   const Error error = refusal({.time_max = 20ms});
   EXPECT_EQ(error.code, ErrorCode::timeout) << error.text();
-  EXPECT_THAT(error.text(), HasSubstr("has not come within 20 ms"));
+  EXPECT_THAT(error.text(), HasSubstr("no content was received within 20 ms"));
 }
 
-TEST_P(SettingFile, ThatIsAPipeIsNotWaitedForWhereAStopIsAskedFor) {
+TEST_P(SettingFile, APipeDoesNotDelayAStop) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -104,29 +104,29 @@ TEST_P(SettingFile, ThatIsAPipeIsNotWaitedForWhereAStopIsAskedFor) {
   for (const int end : ends) close(end);
 }
 
-TEST_P(SettingFile, ThatIsADirectoryIsRefused) {
+TEST_P(SettingFile, ADirectoryIsRefused) {
   ASSERT_EQ(mkdir(file_.c_str(), 0700), 0);
   EXPECT_EQ(refusal().system_error, EISDIR);
 }
 
-TEST_P(SettingFile, ThatIsNotThereIsNamed) {
+TEST_P(SettingFile, AMissingFileIsNamed) {
   EXPECT_EQ(refusal().system_error, ENOENT);
 }
 
-TEST_P(SettingFile, ThatIsTooLargeIsRefused) {
+TEST_P(SettingFile, ATooLargeFileIsRefused) {
   write(file_, std::string(GetParam().bytes_max + 3, ' '));
   const Error error = refusal();
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
   EXPECT_THAT(error.text(), HasSubstr(": more than "));
 }
 
-TEST_P(SettingFile, ThatIsEmptyIsRefused) {
+TEST_P(SettingFile, AnEmptyFileIsRefused) {
   write(file_, "");
   const Error error = refusal();
   EXPECT_TRUE(error.code == ErrorCode::invalid_argument || error.code == ErrorCode::corrupt) << error.text();
 }
 
-TEST_P(SettingFile, ThatOthersMayReadIsRefusedWhereItIsSecret) {
+TEST_P(SettingFile, ASecretFileThatOthersMayReadIsRefused) {
   std::filesystem::copy_file(overrides_.at(GetParam().setting), file_);
   ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
   if (GetParam().is_secret) {
@@ -146,13 +146,13 @@ INSTANTIATE_TEST_SUITE_P(
                       NamedFile{"admin_password_file", true, limits::password_bytes_max}),
     [](const auto& given) { return given.param.setting; });
 
-TEST_P(SettingFile, ThatOthersMayWriteIsRefused) {
+TEST_P(SettingFile, AFileThatOthersMayWriteIsRefused) {
   write(file_, "x", 0622);
   EXPECT_THAT(refusal().text(), HasSubstr("other users: its mode is 0622; chmod "));
 }
 
 /// The configuration file itself.
-TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
+TEST(ConfigurationFile, APipeWithoutAWriterTimesOut) {
   const lightq::test::TempDir directory;
   const std::string file = directory / "lightq.toml";
   ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
@@ -163,7 +163,7 @@ TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
   EXPECT_THAT(config.error().text(), HasSubstr(file));
 }
 
-TEST(ConfigurationFile, ThatOthersMayWriteIsRefused) {
+TEST(ConfigurationFile, IsRefusedIfOthersMayWriteIt) {
   const lightq::test::TempDir directory;
   const std::string file = directory / "lightq.toml";
   const auto load = [&] { return load_config(file, [](const std::string&) { return std::nullopt; }, {}); };
@@ -179,7 +179,7 @@ TEST(ConfigurationFile, ThatOthersMayWriteIsRefused) {
   }
 }
 
-TEST(SocketDirectory, ThatOthersMayWriteToIsRefusedUnlessItIsSticky) {
+TEST(SocketDirectory, IsRefusedIfOthersMayWriteToItUnlessItIsSticky) {
   const lightq::test::TempDir directory;
   const std::string sockets = directory / "sockets";
   ASSERT_TRUE(std::filesystem::create_directory(sockets));
@@ -208,7 +208,7 @@ TEST(SocketDirectory, ThatOthersMayWriteToIsRefusedUnlessItIsSticky) {
   }
 }
 
-TEST(EmbeddedBroker, StaysWhereItIsWhenTheProgramGoesToAnotherDirectory) {
+TEST(EmbeddedBroker, KeepsItsDirectoryWhenTheProgramChangesItsOwn) {
   const lightq::test::TempDir directory;
   const std::filesystem::path before = std::filesystem::current_path();
   for (const char* name : {"elsewhere", "sockets"}) std::filesystem::create_directory(directory / name);

@@ -41,7 +41,7 @@ TEST_F(TopicDirectories, AreNamedByIdsAsTheBrokerWritesThem) {
   EXPECT_FALSE(topics_with_files(topics / "absent").ok());
 }
 
-TEST_F(TopicDirectories, AreRemovedOnlyWhereARecordSaysSo) {
+TEST_F(TopicDirectories, AreRemovedOnlyIfARecordRequestsIt) {
   {
     const auto catalogue = room.open();
     for (const char* topic : {"there", "removed"})
@@ -57,7 +57,7 @@ TEST_F(TopicDirectories, AreRemovedOnlyWhereARecordSaysSo) {
   EXPECT_TRUE(fs::exists(topics / "3" / "00000000000000000000.seg"));
   EXPECT_TRUE(fs::exists(topics / "odd"));
   EXPECT_THAT(catalogue->state().removed_topics(), ::testing::IsEmpty());
-  EXPECT_THAT(room.sink.lines, Contains(HasSubstr("has no record of 1 topics whose files are in " +
+  EXPECT_THAT(room.sink.lines, Contains(HasSubstr("has no record of 1 topics with files in " +
                                                   topics.string() + ": 3. The files are kept")));
 }
 

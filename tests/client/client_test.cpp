@@ -56,7 +56,7 @@ Error cannot_connect(const std::string& uri) {
   return client.error();
 }
 
-TEST(Client, FailsWhereThereAreTooFewDescriptors) {
+TEST(Client, FailsWithTooFewDescriptors) {
   ClientOptions options{.discover_credentials = false};
   options.request_timeout = 100ms;
   for (rlim_t few = 0; few < 24; ++few) {
@@ -73,7 +73,7 @@ TEST(Client, FailsWhereThereAreTooFewDescriptors) {
   }
 }
 
-TEST(Client, SaysAtOnceWhenNobodyListens) {
+TEST(Client, FailsImmediatelyWhenNoBrokerListens) {
   const Error refused = cannot_connect("tcp://127.0.0.1:1");
   EXPECT_EQ(refused.code, ErrorCode::io_error);
   EXPECT_EQ(refused.system_error, ECONNREFUSED);
@@ -82,7 +82,7 @@ TEST(Client, SaysAtOnceWhenNobodyListens) {
   EXPECT_EQ(missing.system_error, ENOENT);
 }
 
-TEST(Client, TellsAnUnknownHostAndAPortThatIsNoneFromThat) {
+TEST(Client, DistinguishesAnUnknownHostFromAnInvalidPort) {
   const Error unknown = cannot_connect("tcp://no-such-host.invalid:5000");
   // Without a name server the client cannot know that the host does not exist.
   EXPECT_TRUE(unknown.code == ErrorCode::invalid_argument || unknown.code == ErrorCode::io_error);
@@ -94,7 +94,7 @@ TEST(Client, TellsAnUnknownHostAndAPortThatIsNoneFromThat) {
   }
 }
 
-TEST(Client, WaitsForABrokerThatListensAndSaysNothingYet) {
+TEST(Client, WaitsForABrokerThatListensButDoesNotReplyYet) {
   FakeBroker broker([](const protocol::Request&) -> std::optional<protocol::Reply> { return std::nullopt; });
   ClientOptions options = quick();
   options.request_timeout = 300ms;
@@ -103,7 +103,7 @@ TEST(Client, WaitsForABrokerThatListensAndSaysNothingYet) {
   EXPECT_EQ(client.error().code, ErrorCode::timeout) << client.error().text();
 }
 
-TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
+TEST(Client, NamesTheUserOfRefusedCredentials) {
   FakeBroker broker([](const protocol::Request& request) -> std::optional<protocol::Reply> {
     if (std::holds_alternative<protocol::Ping>(request)) return protocol::OkReply{"ping", "", std::nullopt};
     if (std::holds_alternative<protocol::Stats>(request))
@@ -112,11 +112,11 @@ TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
   });
   auto client = Client::connect(broker.uri(), quick()).value_or_throw();
   EXPECT_EQ(client.delete_topic("orders").error().message,
-            "user 'root' is refused: there is no such user, or the password is another (topic 'orders', "
+            "user 'root' is refused: the user does not exist, or the password is wrong (topic 'orders', "
             "broker " +
                 broker.uri() + ")");
   EXPECT_EQ(client.plain_producer("orders").error().message,
-            "user 'alice' is refused: there is no such user, or the password is another (topic 'orders', "
+            "user 'alice' is refused: the user does not exist, or the password is wrong (topic 'orders', "
             "broker " +
                 broker.uri() + ")");
   EXPECT_EQ(client.stats("orders").error().message,
@@ -151,7 +151,7 @@ TEST(Client, AsksNothingThatNeedsAUserWithoutOne) {
   EXPECT_EQ(asked, 2) << "the topic may be open";
 }
 
-TEST(Client, AUserWithoutAnAdministratorCreatesTopicsByItsOwnRight) {
+TEST(Client, AUserWithTheRightCreatesTopicsWithoutAnAdministrator) {
   Seen seen;
   FakeBroker broker(seen.then(answers_with("")));
   ClientOptions options = quick();
@@ -162,7 +162,7 @@ TEST(Client, AUserWithoutAnAdministratorCreatesTopicsByItsOwnRight) {
   EXPECT_TRUE(seen.get<protocol::CreateTopic>().user.user_id.empty());
 }
 
-TEST(Client, RefusesAUriThatIsNone) {
+TEST(Client, RefusesAnInvalidUri) {
   const auto client = Client::connect("nonsense", quick());
   ASSERT_FALSE(client.ok());
   EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
@@ -180,7 +180,7 @@ TEST(Client, CreatesATopicAsAdminForTheUser) {
   EXPECT_EQ(asked.topic.text(), "orders");
 }
 
-TEST(Client, AsksAsTheAdminWhereNoUserIsGiven) {
+TEST(Client, UsesTheAdministratorIfNoUserIsGiven) {
   Seen seen;
   FakeBroker broker(seen.then([](const protocol::Request& request) -> std::optional<protocol::Reply> {
     if (std::holds_alternative<protocol::Stats>(request)) {
@@ -247,7 +247,7 @@ TEST(Client, RefusesABadTopicNameWithoutAsking) {
   EXPECT_EQ(asked, 1);  // the ping of connect
 }
 
-TEST(Client, NeverTakesALateAnswerForTheNextOnes) {
+TEST(Client, NeverTakesALateReplyForThatOfTheNextRequest) {
   std::atomic<bool> silent{false};
   FakeBroker broker([&](const protocol::Request& request) -> std::optional<protocol::Reply> {
     if (silent.exchange(false)) return std::nullopt;
@@ -293,7 +293,7 @@ TEST(Client, IsSharedByThreads) {
   EXPECT_EQ(answered, 100);
 }
 
-TEST(Client, SaysSoWhenTheEndpointCannotBeReached) {
+TEST(Client, ReportsAnUnreachableEndpoint) {
   FakeBroker broker(answers_with("tcp://127.0.0.1:1"));
   ClientOptions options = quick();
   options.connect_timeout = 100ms;

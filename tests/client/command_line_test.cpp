@@ -149,7 +149,7 @@ TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
   }
 }
 
-TEST(CommandLine, OffersEverySettingOfTheBrokerAsAFlagAndNothingElse) {
+TEST(CommandLine, OffersExactlyTheBrokersSettingsAsFlags) {
   std::set<std::string> settings;  // config_test checks that file and environment have each of them too
   std::set<std::string> switches;  // the settings that a flag without a value sets
   for (const broker::Setting& setting : broker::settings()) {
@@ -174,7 +174,7 @@ TEST(CommandLine, OffersEverySettingOfTheBrokerAsAFlagAndNothingElse) {
   EXPECT_EQ(offered, settings);
 }
 
-TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
+TEST(CommandLine, ReadsTheNameOfTheBrokersFileFromItsFlagOrVariable) {
   FakeBroker broker;
   ASSERT_EQ(run(broker, {"broker"}), 0);
   EXPECT_EQ(broker.file, std::nullopt);
@@ -185,7 +185,7 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
   EXPECT_EQ(broker.file, "/by/flag");
 }
 
-TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
+TEST(CommandLine, OffersOneFlagForSessionsAndOneWithout) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
   const FakeBroker broker;
@@ -194,7 +194,7 @@ TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(run(broker, {command, "t", "--plain", "--zmq"}), 2) << command;
     EXPECT_NE(::testing::internal::GetCapturedStderr().find(
-                  "--zmq: is for sessions; --plain is over ZeroMQ anyway"),
+                  "--zmq: applies to sessions; --plain uses ZeroMQ anyway"),
               std::string::npos)
         << command;
     const Variable by_variable("LIGHTQ_ZMQ", "true");
@@ -234,7 +234,7 @@ TEST(CommandLine, RepeatsNoWordThatMayBeAPassword) {
   EXPECT_NE(told_of({"stats", "t", "--frob", secret}).find("--frob"), std::string::npos);
 }
 
-TEST(CommandLine, LetsAFlagWinOverItsVariable) {
+TEST(CommandLine, AFlagOverridesItsVariable) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
   const FakeBroker broker;

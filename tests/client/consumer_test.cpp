@@ -54,7 +54,7 @@ TEST(Consumer, StripsTheTopicFrameOfASubscription) {
   EXPECT_EQ(consumer.receive(10s).value_or_throw()->text(), "payload");
 }
 
-TEST(Consumer, DropsFramesOfAnotherShapeWithAnError) {
+TEST(Consumer, DropsMessagesWithAnUnexpectedNumberOfFrames) {
   FakeEndpoint endpoint(zmq::socket_type::xpub);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
@@ -165,7 +165,7 @@ TEST(Consumer, WakesAnEventLoopThroughItsDescriptor) {
   EXPECT_EQ(message->text(), "one");
 }
 
-TEST(Consumer, SaysClosedOnceClosed) {
+TEST(Consumer, ReportsClosedAfterItsClose) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);

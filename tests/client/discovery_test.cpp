@@ -59,7 +59,7 @@ class Discovery : public ::testing::Test {
   int lock_ = -1;
 };
 
-TEST_F(Discovery, BelievesNoBrokerThatWasKilled) {
+TEST_F(Discovery, IgnoresTheFilesOfAKilledBroker) {
   EXPECT_TRUE(discover_control_place(directory_.path())->certain);
   EXPECT_EQ(discovered("tcp://127.0.0.1:5017").admin.password, planted::file_password);
   kill_broker();
@@ -67,7 +67,7 @@ TEST_F(Discovery, BelievesNoBrokerThatWasKilled) {
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty()) << "anybody may listen there now";
 }
 
-TEST_F(Discovery, BelievesABrokerWhoseLockIsNotSeenWhereItsSocketAnswers) {
+TEST_F(Discovery, FindsABrokerBehindAnotherDevicesLockIfItsSocketAnswers) {
   kill_broker();  // the same as a broker in another pid namespace
   const detail::OwnerSocket socket(directory_.path(), "control.sock");
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -99,7 +99,7 @@ TEST_F(Discovery, SendsTheLocalPasswordThroughTheSocketBesideItAlone) {
   }
 }
 
-TEST_F(Discovery, TakesNoLockOfAnotherDeviceForThatOfTheBroker) {
+TEST_F(Discovery, DoesNotTakeALockOnAnotherDeviceForTheBrokers) {
   const std::vector<std::string> names = detail::lock_names(directory_ / "lock");
   ASSERT_FALSE(names.empty());
   const std::string inode = names[0].substr(names[0].rfind(':'));
@@ -152,7 +152,7 @@ TEST_F(Discovery, TriesNoOtherCredentialsThanAUsersThatWereGiven) {
   for (const char* name : {"LIGHTQ_USER", "LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_USER"}) unsetenv(name);
 }
 
-TEST_F(Discovery, IsCertainOfABrokerThatSaysThatItRuns) {
+TEST_F(Discovery, TrustsABrokerThatConfirmsThatItRuns) {
   EXPECT_TRUE(discover_control_place(directory_.path())->certain);
   std::filesystem::remove(directory_ / "broker.json");
   EXPECT_FALSE(discover_control_place(directory_.path())->certain);
@@ -161,7 +161,7 @@ TEST_F(Discovery, IsCertainOfABrokerThatSaysThatItRuns) {
   EXPECT_EQ(discover_control_place(directory_.path())->uri, "tcp://127.0.0.1:5018");
 }
 
-TEST_F(Discovery, SendsTheLocalPasswordNowhereElse) {
+TEST_F(Discovery, SendsTheLocalPasswordOnlyToTheLocalBroker) {
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5018").admin.user_id.empty());
   EXPECT_TRUE(discovered("tcp://example.com:5017").admin.user_id.empty());
   EXPECT_TRUE(discovered("tcp://127.0.0.1.example.com:5017").admin.user_id.empty());
@@ -169,7 +169,7 @@ TEST_F(Discovery, SendsTheLocalPasswordNowhereElse) {
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
 }
 
-TEST_F(Discovery, LeavesGivenCredentialsAlone) {
+TEST_F(Discovery, DoesNotReplaceGivenCredentials) {
   setenv("LIGHTQ_USER", "other", 1);
   setenv("LIGHTQ_PASSWORD", "else", 1);
   ClientOptions options{.user = {"alice", planted::user_password},
@@ -221,7 +221,7 @@ class StoppedBroker : public Discovery {
   }
 };
 
-TEST_F(StoppedBroker, IsExpectedWhereItWasWithItsKeyAndNoPasswordIsRead) {
+TEST_F(StoppedBroker, IsExpectedAtItsAddressWithItsKeyAndNoPasswordIsRead) {
   EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5017");
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
   for (const char* const same : {"127.0.0.1", "127.0.0.2", "localhost", "[::1]", "0.0.0.0"}) {
@@ -246,7 +246,7 @@ TEST_F(StoppedBroker, IsKnownByItsAddressOnTheNetworkAndBySockets) {
   EXPECT_EQ(key_at("ipc:///somewhere/control"), "its key");
 }
 
-TEST_F(StoppedBroker, DemandsItsKeyAlsoWhereAnotherOneHasRunInClear) {
+TEST_F(StoppedBroker, ItsKeyIsRequiredEvenIfAnotherBrokerHasRunWithoutEncryption) {
   write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
   EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "its key");
   write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5019","version":"0.1.0"})");
@@ -261,20 +261,21 @@ TEST_F(Discovery, RefusesAnAdminJsonThatOthersMayRead) {
   const auto refused = discover_credentials("tcp://127.0.0.1:5017", options);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_NE(refused.error().message.find("admin.json holds the administrator's password"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("admin.json contains the administrator's password"),
+            std::string::npos);
   EXPECT_NE(refused.error().message.find("mode is 0640"), std::string::npos);
   EXPECT_TRUE(options.admin.password.empty());
   EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5018", options).ok()) << "it is not asked for there";
 }
 
-TEST_F(Discovery, BelievesNothingOfSomebodyElse) {
+TEST_F(Discovery, IgnoresFilesOfAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   constexpr uid_t stranger = 4711;
   const auto is_refused = [&](const auto& result, const std::string& name) {
     EXPECT_FALSE(result.ok()) << name;
     const Error error = result.ok() ? Error{} : result.error();
     EXPECT_EQ(error.code, ErrorCode::invalid_argument);
-    EXPECT_NE(error.message.find(name + " says where a broker is"), std::string::npos);
+    EXPECT_NE(error.message.find(name + " contains the address of a broker"), std::string::npos);
   };
   ClientOptions options{.data_dir = directory_.path()};
   for (const std::string name : {"broker.json", "server_key.json"}) {
@@ -289,13 +290,13 @@ TEST_F(Discovery, BelievesNothingOfSomebodyElse) {
   EXPECT_TRUE(options.server_key.empty() && options.admin.password.empty());
 }
 
-TEST_F(Discovery, WaitsForNobodyInAPipe) {
+TEST_F(Discovery, DoesNotBlockOnAPipe) {
   std::filesystem::remove(directory_ / "broker.json");
   ASSERT_EQ(mkfifo((directory_ / "broker.json").c_str(), 0600), 0);
   EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), default_control_uri);
 }
 
-TEST_F(Discovery, IgnoresFilesThatAreNotWhatTheyShouldBe) {
+TEST_F(Discovery, IgnoresFilesOfTheWrongType) {
   write("admin.json", "[1, 2");
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
   write("broker.json", R"({"control_uri":5})");

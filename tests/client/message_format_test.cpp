@@ -23,13 +23,13 @@ TEST(MessageFormat, PrintsHexadecimalDigits) {
   EXPECT_EQ(formatted("", Format::hex), "\n");
 }
 
-TEST(MessageFormat, EscapesWhatJsonMustEscape) {
+TEST(MessageFormat, EscapesAllCharactersThatJsonRequires) {
   EXPECT_EQ(formatted("say \"hi\"\\\n\x01", Format::json),
             "{\"topic\":\"t\",\"payload\":\"say \\\"hi\\\"\\\\\\n\\u0001\"}\n");
   EXPECT_EQ(formatted("Grüße €", Format::json), "{\"topic\":\"t\",\"payload\":\"Grüße €\"}\n");
 }
 
-TEST(MessageFormat, UsesBase64WhereTheBytesAreNoText) {
+TEST(MessageFormat, UsesBase64ForBinaryPayloads) {
   EXPECT_EQ(formatted("\xff", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"/w==\"}\n");
   EXPECT_EQ(formatted("\xff\xfe", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"//4=\"}\n");
   EXPECT_EQ(formatted("\xff\xfe\xfd", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"//79\"}\n");
@@ -37,7 +37,7 @@ TEST(MessageFormat, UsesBase64WhereTheBytesAreNoText) {
   EXPECT_EQ(formatted("\xc0\x80", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"wIA=\"}\n");
 }
 
-TEST(MessageFormat, TellsKeyHeadersAndTimeInJson) {
+TEST(MessageFormat, WritesKeyHeadersAndTimeInJson) {
   const Header headers[] = {{"kind", "a \"b\""}, {"kind", "\xff"}};
   const Attributes attributes{.key = "tea", .headers = headers, .time = {17}};
   const AttributeKinds kinds(attributes);

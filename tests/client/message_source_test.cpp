@@ -26,12 +26,12 @@ class MessageSourceTest : public ::testing::Test {
 
 using Messages = std::vector<std::string>;
 
-TEST_F(MessageSourceTest, TakesEachLineAsAMessage) {
+TEST_F(MessageSourceTest, ReadsEachLineAsAMessage) {
   const auto source = lines_of({file("a", "one\n\nthree\n")}, 0);
   EXPECT_EQ(all(*source), (Messages{"one", "", "three"}));
 }
 
-TEST_F(MessageSourceTest, TakesALastLineWithoutItsEnd) {
+TEST_F(MessageSourceTest, AcceptsALastLineWithoutItsEnd) {
   const auto source = lines_of({file("a", "one\ntwo"), file("b", "three")}, 0);
   EXPECT_EQ(all(*source), (Messages{"one", "two", "three"}));
 }
@@ -70,7 +70,7 @@ TEST_F(MessageSourceTest, StopsAtTheCount) {
   EXPECT_EQ(all(*source), (Messages{"1", "2"}));
 }
 
-TEST_F(MessageSourceTest, NamesAFileThatIsNotThere) {
+TEST_F(MessageSourceTest, NamesAMissingFile) {
   const auto source = lines_of({directory_ / "none"}, 0);
   const Result<bool> next = source->next();
   ASSERT_FALSE(next.ok());

@@ -32,7 +32,7 @@ TEST(MessageTemplate, KnowsTheWords) {
   EXPECT_NE(formatted("json", "\xff").find("\"payload_base64\":\"/w==\""), std::string::npos);
 }
 
-TEST(MessageTemplate, ShowsWhatATerminalCannot) {
+TEST(MessageTemplate, ShowsUnprintableCharacters) {
   EXPECT_EQ(formatted("%e", "a\n\t\\\x1b[2J"), "a\\n\\t\\\\\\x1b[2J");
   EXPECT_EQ(formatted("%e", "Grüße"), "Grüße");
   EXPECT_EQ(formatted("%e", "\xff\xc3"), "\\xff\\xc3");
@@ -51,12 +51,12 @@ TEST(MessageTemplate, ShowsKeyAndHeaders) {
   EXPECT_EQ(formatted("%k|%h"), "|");
 }
 
-TEST(MessageTemplate, RefusesWhatItDoesNotKnow) {
+TEST(MessageTemplate, RefusesUnknownPlaceholders) {
   for (const char* pattern : {"", "smoke", "%", "%q", "%o\\", "%o\\q", "no place"})
     EXPECT_EQ(formatted(pattern), "(refused)") << pattern;
 }
 
-TEST(MessageTemplate, TellsTimesFarFromNow) {
+TEST(MessageTemplate, FormatsTimesFarFromNow) {
   EXPECT_EQ(format_time({0}), "1970-01-01T00:00:00.000000Z");
   EXPECT_EQ(format_time({-1}), "1969-12-31T23:59:59.999999Z");
   for (const std::int64_t us : {INT64_MIN, INT64_MAX}) EXPECT_FALSE(format_time({us}).empty());

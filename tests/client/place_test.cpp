@@ -42,7 +42,7 @@ TEST(Place, ReadsHowLongAgo) {
   EXPECT_EQ(place("100000000d"), (Place{From::time, 0}));
 }
 
-TEST(Place, RefusesWhatIsNone) {
+TEST(Place, RefusesAnInvalidPosition) {
   for (const char* text : {"",
                            "First",
                            "begin",

@@ -14,7 +14,7 @@ int messages_before_a_look(ProducerPace& pace) {
   return messages;
 }
 
-TEST(ProducerPace, LooksAtOnceAndThenEverLaterUpToABound) {
+TEST(ProducerPace, ChecksImmediatelyAndThenAtGrowingIntervalsUpToAMaximum) {
   ProducerPace pace;
   EXPECT_EQ(messages_before_a_look(pace), 1);
   for (const auto& [in_batch, messages] :

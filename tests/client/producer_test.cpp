@@ -40,7 +40,7 @@ TEST(Producer, SendsAnyBytesInOrder) {
   EXPECT_TRUE(producer.connected());
 }
 
-TEST(Producer, WaitsAndThenSaysTimeoutWhileNobodyReads) {
+TEST(Producer, TimesOutWhileNoConsumerReads) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
@@ -60,7 +60,7 @@ TEST(Producer, WaitsAndThenSaysTimeoutWhileNobodyReads) {
   EXPECT_TRUE(producer.send(large, 10s).ok());
 }
 
-TEST(Producer, GoesOnWhenSmallMessagesAreFollowedByLargeOnes) {
+TEST(Producer, ContinuesWhenSmallMessagesAreFollowedByLargeOnes) {
   // A high-water mark that followed the message sizes made libzmq's writer wait forever in this case.
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
@@ -83,7 +83,7 @@ TEST(Producer, GoesOnWhenSmallMessagesAreFollowedByLargeOnes) {
   EXPECT_EQ(received, count);
 }
 
-TEST(Producer, BoundsItsBytesWhileThePeerDoesNotReadAndGoesOnWhenItDoes) {
+TEST(Producer, LimitsItsBytesWhileThePeerDoesNotReadAndContinuesAfterwards) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
@@ -108,7 +108,7 @@ TEST(Producer, BoundsItsBytesWhileThePeerDoesNotReadAndGoesOnWhenItDoes) {
   EXPECT_EQ(received, stuck + 200);
 }
 
-TEST(Producer, TakesOneMessageLargerThanItsBound) {
+TEST(Producer, AcceptsOneMessageLargerThanItsLimit) {
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
@@ -136,7 +136,7 @@ TEST(Producer, MayEndWithMessagesUnsentInAnyOrder) {
   second.reset();
 }
 
-TEST(Producer, IsNotHeldBackByWhatWaitedForAFormerEndpoint) {
+TEST(Producer, IsNotBlockedByMessagesForAFormerEndpoint) {
   FakeEndpoint first(zmq::socket_type::pull, 2, 4096);
   FakeEndpoint second(zmq::socket_type::pull);
   std::atomic<int> joins{0};
@@ -177,7 +177,7 @@ TEST(Producer, HandsEverythingOverWhenItCloses) {
   EXPECT_TRUE(producer.close(10s).ok());
 }
 
-TEST(Producer, SaysSoWhenNotEverythingCouldLeave) {
+TEST(Producer, ReportsUnsentMessagesAtItsEnd) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
@@ -192,7 +192,7 @@ TEST(Producer, SaysSoWhenNotEverythingCouldLeave) {
   EXPECT_EQ(closed.error().code, ErrorCode::timeout);
 }
 
-TEST(Producer, ReconnectsWhenItsEndpointComesBack) {
+TEST(Producer, ReconnectsWhenItsEndpointIsOpenAgain) {
   auto endpoint = std::make_unique<FakeEndpoint>(zmq::socket_type::pull);
   const std::string uri = endpoint->uri();
   FakeBroker broker(answers_with(uri));

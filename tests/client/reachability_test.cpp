@@ -18,7 +18,7 @@ TEST(Reachability, LooksNoNameUpWithoutPatience) {
   EXPECT_FALSE(detail::why_unreachable(unknown, 0ms).has_value()) << "a look-up may wait";
 }
 
-TEST(Reachability, TellsThatNobodyListensAtANumericAddressAlsoWithoutPatience) {
+TEST(Reachability, ReportsThatNoBrokerListensAtANumericAddressWithoutWaiting) {
   const auto deadline = std::chrono::steady_clock::now() + 20s;
   auto why = detail::why_unreachable("tcp://127.0.0.1:1", 0ms);
   while (!why && std::chrono::steady_clock::now() < deadline)

@@ -37,7 +37,7 @@ class SessionConsumerBusy : public SessionConsumerTest {
   static constexpr const char* all = "extend 30000 [0,18446744073709551615)";
 };
 
-TEST_F(SessionConsumerBusy, SaysThatItMayBeBusyAndWantsToHearOfWhatIsLate) {
+TEST_F(SessionConsumerBusy, AnnouncesThatItMayBeBusyAndWantsLateReports) {
   const std::uint32_t both = session::hello_may_be_busy | session::hello_hears_late;
   Consumer consumer = make();
   EXPECT_EQ(greet(consumer).codecs.bits(), CodecSet::known().bits() | both);
@@ -46,7 +46,7 @@ TEST_F(SessionConsumerBusy, SaysThatItMayBeBusyAndWantsToHearOfWhatIsLate) {
   EXPECT_EQ(greet(brisk).codecs.bits(), CodecSet::known().bits() | session::hello_hears_late);
 }
 
-TEST_F(SessionConsumerBusy, KeepsWhatWaitsWhileItsHandlerTakes25SecondsAMessage) {
+TEST_F(SessionConsumerBusy, KeepsWaitingMessagesWhileItsHandlerTakes25SecondsAMessage) {
   Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a"});
@@ -66,7 +66,7 @@ TEST_F(SessionConsumerBusy, KeepsWhatWaitsWhileItsHandlerTakes25SecondsAMessage)
   EXPECT_THAT(said_already(), ElementsAre(all));
 }
 
-TEST_F(SessionConsumerBusy, ExtendsNotWhatTheProgramHas) {
+TEST_F(SessionConsumerBusy, DoesNotExtendMessagesThatTheProgramHas) {
   Consumer consumer = make();
   connect(consumer);
   deliver(5, {"a", "b", "c", "d"});
@@ -88,7 +88,7 @@ TEST_F(SessionConsumerBusy, ExtendsNotWhatTheProgramHas) {
   EXPECT_THAT(said_already(), IsEmpty()) << "it has all";
 }
 
-TEST_F(SessionConsumerBusy, KeepsTheRestOfABatchThatItAcknowledgesPieceByPiece) {
+TEST_F(SessionConsumerBusy, KeepsTheUnacknowledgedPartOfABatch) {
   Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b", "c", "d"});
@@ -119,7 +119,7 @@ TEST_F(SessionConsumerBusy, LooksAtTheTimeThoughItsCallsFollowedEachOtherQuickly
   EXPECT_THAT(said_already(), ::testing::Contains(HasSubstr("extend 30000 ")));
 }
 
-TEST_F(SessionConsumerBusy, KeepsNothingThatIsDoneWithAsItIsDelivered) {
+TEST_F(SessionConsumerBusy, KeepsNoMessageThatIsProcessedAtDelivery) {
   options.acknowledgement = Acknowledgement::automatic;
   Consumer consumer = make();
   connect(consumer);
@@ -145,7 +145,7 @@ TEST_F(SessionConsumerBusy, AnswersWhetherAMessageIsItsOwn) {
   connect(consumer);
 }
 
-TEST_F(SessionConsumerBusy, IsToldWhatItAcknowledgedTooLate) {
+TEST_F(SessionConsumerBusy, ReportsItsLateAcknowledgements) {
   Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b"});
@@ -161,7 +161,7 @@ TEST_F(SessionConsumerBusy, IsToldWhatItAcknowledgedTooLate) {
   EXPECT_THAT(consumer.take_late(), IsEmpty());
 }
 
-TEST_F(SessionConsumerBusy, EndsAConnectionThatTellsWhatIsLateElsewhere) {
+TEST_F(SessionConsumerBusy, EndsAConnectionThatReportsLateAcknowledgementsOfAnotherChannel) {
   Consumer consumer = make();
   connect(consumer);
   peer.say(session::Late{{{{1}, {2}}}}, channel + 1, 0);

@@ -125,7 +125,7 @@ class Member {
 
 class SessionConsumerModel : public ::testing::TestWithParam<int> {};
 
-TEST_P(SessionConsumerModel, LosesNothingAndCheatsNobody) {
+TEST_P(SessionConsumerModel, NoMessageIsLostAndAllAreAcknowledged) {
   Random random(GetParam());
   std::vector<std::string> messages;
   for (int i = 0; i < 400; ++i)

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(SessionConsumerTest, AsksForWhatItsOptionsSay) {
+TEST_F(SessionConsumerTest, RequestsTheValuesOfItsOptions) {
   options.mode = ConsumeMode::own;
   options.group = "audit";
   options.from = From::time({77});
@@ -49,7 +49,7 @@ TEST_F(SessionConsumerTest, AsksForWhatItsOptionsSay) {
   EXPECT_EQ(open, expected);
 }
 
-TEST_F(SessionConsumerTest, GivesMessageAfterMessageWithAllThatIsKnownOfIt) {
+TEST_F(SessionConsumerTest, ReturnsEachMessageWithItsMetadata) {
   Consumer consumer = make();
   opened.committed = 4;
   opened.next = 5;
@@ -75,7 +75,7 @@ TEST_F(SessionConsumerTest, GivesMessageAfterMessageWithAllThatIsKnownOfIt) {
   EXPECT_EQ(consumer.stats().lost, 3U);
 }
 
-TEST_F(SessionConsumerTest, GivesWholeBatchesAndWhatIsLeftOfOne) {
+TEST_F(SessionConsumerTest, ReturnsWholeBatchesAndTheRemainderOfOne) {
   Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b", "c"});
@@ -94,7 +94,7 @@ TEST_F(SessionConsumerTest, GivesWholeBatchesAndWhatIsLeftOfOne) {
   EXPECT_FALSE(consumer.receive_batch(Timeout(0)).value_or_throw().has_value());
 }
 
-TEST_F(SessionConsumerTest, KeepsWhatItGaveUntilTheNextReceiveWhateverComes) {
+TEST_F(SessionConsumerTest, KeepsReturnedMessagesValidUntilTheNextReceive) {
   Consumer consumer = make();
   connect(consumer);
   const std::string large(300'000, 'x');
@@ -129,7 +129,7 @@ TEST_F(SessionConsumerTest, GathersAcknowledgementsAndSendsThemWithCreditBeforeI
   EXPECT_EQ(consumer.stats().acknowledged, 7U);
 }
 
-TEST_F(SessionConsumerTest, PassesOverWhatIsNotItsOwn) {
+TEST_F(SessionConsumerTest, SkipsMessagesThatAreNotItsOwn) {
   Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b", "c"});
@@ -145,7 +145,7 @@ TEST_F(SessionConsumerTest, PassesOverWhatIsNotItsOwn) {
   EXPECT_THAT(said(consumer), ElementsAre("ack [10,13)", "credit 3/3"));
 }
 
-TEST_F(SessionConsumerTest, AcknowledgesEverythingBeforeAnOffsetThatWasHandedOut) {
+TEST_F(SessionConsumerTest, AcknowledgesEverythingBeforeADeliveredOffset) {
   Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b"});
@@ -195,7 +195,7 @@ TEST_F(SessionConsumerTest, HasNoMoreOutThanItsPrefetch) {
   EXPECT_THAT(said(consumer), ElementsAre("ack [1,2)", "credit 1/1"));
 }
 
-TEST_F(SessionConsumerTest, TellsWhatHasGatheredWhileMoreIsAtHand) {
+TEST_F(SessionConsumerTest, SendsGatheredAcknowledgementsWhileMoreMessagesWait) {
   options.prefetch_messages = 8;
   Consumer consumer = make();
   connect(consumer);
@@ -240,7 +240,7 @@ TEST_F(SessionConsumerTest, SendsHeartbeatsWhileItWorksOnABatch) {
   EXPECT_EQ(word_of(*told), "heartbeat");
 }
 
-TEST_F(SessionConsumerTest, GivesCreditBackAsBatchesAreTakenWhereTheyNeedNoAcknowledgement) {
+TEST_F(SessionConsumerTest, ReturnsCreditAsBatchesAreTakenWithoutAcknowledgements) {
   options.acknowledgement = Acknowledgement::automatic;
   Consumer consumer = make();
   connect(consumer);
@@ -323,7 +323,7 @@ TEST_F(SessionConsumerTest, AcknowledgesWhileItWaitsForMore) {
   EXPECT_EQ(word_of(*frame), "ack [0,1)");
 }
 
-TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
+TEST_F(SessionConsumerTest, GrantsNoCreditWhileItIsPaused) {
   Consumer consumer = make();
   connect(consumer);
   consumer.pause();
@@ -341,7 +341,7 @@ TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
   EXPECT_THAT(said(consumer), ElementsAre("credit 10000/1048576"));
 }
 
-TEST_F(SessionConsumerTest, SeeksAndForgetsWhatCameBefore) {
+TEST_F(SessionConsumerTest, SeeksAndForgetsEarlierMessages) {
   Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b"});
@@ -364,7 +364,7 @@ TEST_F(SessionConsumerTest, SeeksAndForgetsWhatCameBefore) {
   EXPECT_THAT(said(consumer), IsEmpty());
 }
 
-TEST_F(SessionConsumerTest, ClosesWhenTheBrokerKnowsWhatWasAcknowledged) {
+TEST_F(SessionConsumerTest, ClosesWhenTheBrokerHasReceivedAllAcknowledgements) {
   Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b"});
@@ -379,7 +379,7 @@ TEST_F(SessionConsumerTest, ClosesWhenTheBrokerKnowsWhatWasAcknowledged) {
   EXPECT_THAT(words, ElementsAre("ack [0,1)", "close", "goodbye"));
 }
 
-TEST_F(SessionConsumerTest, SaysGoodbyeWhenItIsDestroyed) {
+TEST_F(SessionConsumerTest, SendsGoodbyeWhenItIsDestroyed) {
   {
     Consumer consumer = make();
     connect(consumer);
@@ -392,7 +392,7 @@ TEST_F(SessionConsumerTest, SaysGoodbyeWhenItIsDestroyed) {
   EXPECT_THAT(words, ElementsAre("ack [0,1)", "credit 1/1", "goodbye"));
 }
 
-TEST_F(SessionConsumerTest, FlushSendsWhatWasAcknowledged) {
+TEST_F(SessionConsumerTest, FlushSendsPendingAcknowledgements) {
   Consumer consumer = make();
   EXPECT_EQ(consumer.flush(Timeout(0)).error().code, ErrorCode::closed);
   connect(consumer);

@@ -59,7 +59,7 @@ TEST_F(SessionConsumerTrouble, AGroupsConsumerOpensAgainAndPassesOverLateAcknowl
   EXPECT_EQ(consumer.stats().again, 2U);
 }
 
-TEST_F(SessionConsumerTrouble, APlaceWithoutANameGoesOnBehindWhatWasHandedOut) {
+TEST_F(SessionConsumerTrouble, AnUnnamedCursorContinuesAfterTheReturnedMessages) {
   options.mode = ConsumeMode::own;
   options.from = From::next();
   Consumer consumer = make();
@@ -79,7 +79,7 @@ TEST_F(SessionConsumerTrouble, APlaceWithoutANameGoesOnBehindWhatWasHandedOut) {
   EXPECT_EQ(consumer.stats().lost, 0U);
 }
 
-TEST_F(SessionConsumerTrouble, CountsWhatWasDroppedWhileItWasAway) {
+TEST_F(SessionConsumerTrouble, CountsMessagesDroppedDuringItsAbsence) {
   options.mode = ConsumeMode::own;
   Consumer consumer = make();
   connect(consumer);
@@ -92,7 +92,7 @@ TEST_F(SessionConsumerTrouble, CountsWhatWasDroppedWhileItWasAway) {
   EXPECT_EQ(consumer.stats().lost, 7U);
 }
 
-TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
+TEST_F(SessionConsumerTrouble, ContinuesIfTheLogHasLostItsEnd) {
   options.mode = ConsumeMode::own;
   Consumer consumer = make();
   opened.next = 10;
@@ -119,7 +119,7 @@ TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
   EXPECT_EQ(consumer.stats().new_logs, 1U) << "nothing was lost";
 }
 
-TEST_F(SessionConsumerTrouble, BeginsAnewWhereTheLogIsAnotherOne) {
+TEST_F(SessionConsumerTrouble, BeginsAnewInAnotherLog) {
   options.mode = ConsumeMode::own;
   options.from = From::last();
   Consumer consumer = make();
@@ -140,7 +140,7 @@ TEST_F(SessionConsumerTrouble, BeginsAnewWhereTheLogIsAnotherOne) {
   EXPECT_EQ(consumer.stats().lost, 0U);
 }
 
-TEST_F(SessionConsumerTrouble, GivesUpWhereTheLogThatItWasToldOfIsAnotherOne) {
+TEST_F(SessionConsumerTrouble, EndsIfTheGivenLogWasReplaced) {
   options.from = From::offset({10});
   options.incarnation = 98;
   Consumer consumer = make();
@@ -151,7 +151,7 @@ TEST_F(SessionConsumerTrouble, GivesUpWhereTheLogThatItWasToldOfIsAnotherOne) {
   EXPECT_THAT(consumer.receive(Timeout(0)).error().message, HasSubstr("of yesterday"));
 }
 
-TEST_F(SessionConsumerTrouble, JoinsAgainWhenTheTicketIsRefusedOrNobodyListens) {
+TEST_F(SessionConsumerTrouble, JoinsAgainIfTheTicketIsRefusedOrNoBrokerListens) {
   Consumer consumer = make();
   accept(consumer);
   const auto hello = next_frame(consumer);
@@ -164,7 +164,7 @@ TEST_F(SessionConsumerTrouble, JoinsAgainWhenTheTicketIsRefusedOrNobodyListens) 
   EXPECT_GE(joins, 3);
 }
 
-TEST_F(SessionConsumerTrouble, EndsWhereTryingAgainIsOfNoUse) {
+TEST_F(SessionConsumerTrouble, EndsAfterAPermanentError) {
   for (const auto& [code, error] : {std::pair{Code::not_supported, ErrorCode::not_supported},
                                     {Code::fenced, ErrorCode::in_use},
                                     {Code::topic_not_found, ErrorCode::topic_not_found},
@@ -184,7 +184,7 @@ TEST_F(SessionConsumerTrouble, EndsWhereTryingAgainIsOfNoUse) {
   }
 }
 
-TEST_F(SessionConsumerTrouble, ComesBackAfterAGoodbye) {
+TEST_F(SessionConsumerTrouble, ReconnectsAfterAGoodbye) {
   Consumer consumer = make();
   connect(consumer);
   peer.say(session::Goodbye{Code::shutting_down, "until later"}, 0, 0);
@@ -194,7 +194,7 @@ TEST_F(SessionConsumerTrouble, ComesBackAfterAGoodbye) {
   connect(consumer);
 }
 
-TEST_F(SessionConsumerTrouble, NoticesABrokerThatIsSilentButNotOneThatItDoesNotListenTo) {
+TEST_F(SessionConsumerTrouble, DetectsASilentBrokerOnlyWhileItReads) {
   options.heartbeat = Timeout(1'000'000);
   Consumer consumer = make();
   connect(consumer);
@@ -211,7 +211,7 @@ TEST_F(SessionConsumerTrouble, NoticesABrokerThatIsSilentButNotOneThatItDoesNotL
   EXPECT_EQ(consumer.last_error().code, ErrorCode::timeout);
 }
 
-TEST_F(SessionConsumerTrouble, TakesNobodyForSilentWhomItHasNotListenedTo) {
+TEST_F(SessionConsumerTrouble, DoesNotTakeABrokerForSilentWithoutReadingFromIt) {
   options.heartbeat = Timeout(1'000'000);
   Consumer consumer = make();
   connect(consumer);
@@ -246,7 +246,7 @@ TEST_F(SessionConsumerTrouble, AFrameThatDoesNotGrowIsNoSignOfLife) {
   EXPECT_EQ(consumer.last_error().code, ErrorCode::timeout);
 }
 
-TEST_F(SessionConsumerTrouble, TellsWhenTheAnswerToSeekOrCloseDoesNotCome) {
+TEST_F(SessionConsumerTrouble, ReportsAMissingAnswerToSeekOrClose) {
   Consumer consumer = make();
   EXPECT_EQ(consumer.seek(From::first(), Timeout(0)).error().code, ErrorCode::timeout);
   connect(consumer);
@@ -256,7 +256,7 @@ TEST_F(SessionConsumerTrouble, TellsWhenTheAnswerToSeekOrCloseDoesNotCome) {
   EXPECT_EQ(consumer.close(Timeout(0)).ok(), false);
 }
 
-TEST_F(SessionConsumerTrouble, IsToldWhyItMayNotSeek) {
+TEST_F(SessionConsumerTrouble, ReportsWhyASeekIsRefused) {
   Consumer consumer = make();
   connect(consumer);
   (void)consumer.seek(From::first(), Timeout(0));
@@ -328,7 +328,7 @@ Frames bad_frames(std::uint32_t channel, const session::ConsumeOpened& opened) {
   return frames;
 }
 
-TEST_F(SessionConsumerTrouble, LeavesABrokerThatBreaksTheProtocol) {
+TEST_F(SessionConsumerTrouble, LeavesABrokerThatViolatesTheProtocol) {
   options.prefetch_messages = 3;
   const std::size_t kinds = bad_frames(channel, opened).size();
   for (std::size_t kind = 0; kind < kinds; ++kind) {
@@ -357,7 +357,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerThatDeliversWithoutCreditInBytes) {
   EXPECT_EQ(consumer.stats().violations, 1U);
 }
 
-TEST_F(SessionConsumerTrouble, LeavesABrokerWhoseOffsetsGoBackForAnOnlyConsumer) {
+TEST_F(SessionConsumerTrouble, LeavesABrokerWithDescendingOffsetsForAnOwnCursor) {
   options.mode = ConsumeMode::own;
   Consumer consumer = make();
   connect(consumer);
@@ -371,7 +371,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerWhoseOffsetsGoBackForAnOnlyConsumer)
   EXPECT_EQ(consumer.stats().violations, 1U);
 }
 
-TEST_F(SessionConsumerTrouble, LeavesABrokerThatOpensWhatIsOfNoUse) {
+TEST_F(SessionConsumerTrouble, LeavesABrokerThatOpensAnUnusableChannel) {
   for (const auto& [answer_channel, again] : {std::pair{0U, 0U}, {channel, 1U}}) {
     Consumer consumer = make();
     const auto open = asked(consumer);

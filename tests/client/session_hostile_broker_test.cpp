@@ -81,7 +81,7 @@ TEST_F(HostileBroker, IsLeftWhenItBreaksTheProtocolAndNothingIsLost) {
   }
 }
 
-TEST_F(HostileBroker, IsLeftWhenItOpensWhatIsOfNoUse) {
+TEST_F(HostileBroker, IsLeftIfItOpensAnUnusableChannel) {
   session::ProduceOpened other_producer = opened;
   other_producer.producer.id = 1;
   session::ProduceOpened no_batch = opened;

@@ -124,7 +124,7 @@ TEST_F(SessionMemorySocketTest, IsASocketUntilMemoryIsShared) {
   EXPECT_EQ("and back", read());
 }
 
-TEST_F(SessionMemorySocketTest, WhoWaitsToReadIsWoken) {
+TEST_F(SessionMemorySocketTest, AWaitingReaderIsWoken) {
   share();
   EXPECT_FALSE(wire->pending(POLLIN));
   EXPECT_FALSE(is_woken());
@@ -138,7 +138,7 @@ TEST_F(SessionMemorySocketTest, WhoWaitsToReadIsWoken) {
   EXPECT_TRUE(wire->pending(POLLIN));
 }
 
-TEST_F(SessionMemorySocketTest, WhoWaitsForRoomIsWoken) {
+TEST_F(SessionMemorySocketTest, AWriterThatWaitsForSpaceIsWoken) {
   share();
   EXPECT_EQ(4096U, write(std::string(5000, 'x')));
   EXPECT_EQ(0U, write("y"));
@@ -150,7 +150,7 @@ TEST_F(SessionMemorySocketTest, WhoWaitsForRoomIsWoken) {
   EXPECT_EQ(1U, write("y"));
 }
 
-TEST_F(SessionMemorySocketTest, WhatHasWokenItDoesNotWakeItAgainWhileItOnlyWrites) {
+TEST_F(SessionMemorySocketTest, ConsumedWakesDoNotWakeItAgainWhileItOnlyWrites) {
   share();
   write(std::string(4096, 'x'));
   EXPECT_FALSE(wire->pending(POLLOUT));
@@ -161,7 +161,7 @@ TEST_F(SessionMemorySocketTest, WhatHasWokenItDoesNotWakeItAgainWhileItOnlyWrite
   EXPECT_FALSE(is_woken());
 }
 
-TEST_F(SessionMemorySocketTest, TheBrokerIsWokenWhereItWaits) {
+TEST_F(SessionMemorySocketTest, AWaitingBrokerIsWoken) {
   share();
   ASSERT_TRUE(rings->reader().wait());
   write("a");
@@ -174,7 +174,7 @@ TEST_F(SessionMemorySocketTest, TheBrokerIsWokenWhereItWaits) {
   EXPECT_EQ(1, times_woken());
 }
 
-TEST_F(SessionMemorySocketTest, WhatWasSaidBeforeTheEndIsReadBeforeIt) {
+TEST_F(SessionMemorySocketTest, BytesSentBeforeTheEndAreReadBeforeIt) {
   share();
   broker_says("goodbye");
   hang_up();
@@ -188,7 +188,7 @@ TEST_F(SessionMemorySocketTest, WhatWasSaidBeforeTheEndIsReadBeforeIt) {
   EXPECT_EQ(ErrorCode::closed, wire->write({&part, 1}).error().code);
 }
 
-TEST_F(SessionMemorySocketTest, TheEndIsFoundByWhoWaits) {
+TEST_F(SessionMemorySocketTest, AWaitingReaderFindsTheEnd) {
   share();
   EXPECT_FALSE(wire->pending(POLLIN));
   hang_up();
@@ -209,7 +209,7 @@ TEST_F(SessionMemorySocketTest, MemoryThatTheBrokerHasTakenAwayAtItsEndIsTheEnd)
   EXPECT_EQ(ErrorCode::closed, wire->read(to).error().code);
 }
 
-TEST_F(SessionMemorySocketTest, WhatIsUnreadAtTheEndIsReadAllTheSame) {
+TEST_F(SessionMemorySocketTest, UnreadBytesAtTheEndAreStillRead) {
   share();
   write("never read");
   for (int i = 0; i < 3; ++i) {
@@ -237,7 +237,7 @@ TEST_F(SessionMemorySocketTest, SoIsMemoryThatCouldBeTakenAway) {
   EXPECT_TRUE(wire->can_share()) << "nothing is shared";
 }
 
-TEST_F(SessionMemorySocketTest, AndMemoryOfAnotherSize) {
+TEST_F(SessionMemorySocketTest, MemoryOfAnotherSizeIsRefused) {
   const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
   give({memory.descriptor()});
   EXPECT_EQ(ErrorCode::invalid_request, wire->share({4096, 4096}).error().code);
@@ -250,7 +250,7 @@ TEST_F(SessionMemorySocketTest, SoAreMoreDescriptorsThanTheMemorys) {
   EXPECT_TRUE(wire->can_share()) << "nothing is shared";
 }
 
-TEST_F(SessionMemorySocketTest, ABrokerThatTakesNoWakesDoesNotHoldItUp) {
+TEST_F(SessionMemorySocketTest, ABrokerThatTakesNoWakesDoesNotBlockIt) {
   share();
   for (int wakes = 0; wakes < 20'000; ++wakes) {  // more wakes than a socket buffers
     ASSERT_TRUE(rings->reader().wait());
@@ -268,7 +268,7 @@ TEST_F(SessionMemorySocketTest, ABrokerThatWakesWithoutEndDoesNotHoldItUp) {
   EXPECT_EQ("a", read());
 }
 
-TEST_F(SessionMemorySocketTest, NoDescriptorIsLeftBehind) {
+TEST_F(SessionMemorySocketTest, LeavesNoOpenDescriptor) {
   const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
   const int next = ::dup(memory.descriptor());
   ::close(next);

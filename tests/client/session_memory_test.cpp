@@ -26,14 +26,14 @@ class SessionMemoryTest : public SessionProducerTest {
   }
 };
 
-TEST_F(SessionMemoryTest, IsAskedForBeforeAnythingElseAndWaitedFor) {
+TEST_F(SessionMemoryTest, IsRequestedBeforeAnythingElseAndAwaited) {
   Producer producer = make();
   const auto asked = asked_for_memory(producer).as<session::Share>();
   EXPECT_EQ(memory_to_send, asked.sizes);
   EXPECT_TRUE(is_quiet(producer)) << "nobody knows yet where to say it";
 }
 
-TEST_F(SessionMemoryTest, IsDoneWithoutWhereItIsRefused) {
+TEST_F(SessionMemoryTest, IsNotUsedIfItIsRefused) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::ErrorAnswer{session::Code::limit_reached, "no more"}, 0, asked.header.request);
@@ -50,21 +50,21 @@ TEST_F(SessionMemoryTest, IsAskedForAgainOnTheNextConnection) {
   asked_for_memory(producer);
 }
 
-TEST_F(SessionMemoryTest, ThatDoesNotComeWithItsAnswerEndsTheConnection) {
+TEST_F(SessionMemoryTest, MemoryWithoutItsAnswerEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::Shared{memory_to_send, true}, 0, asked.header.request);
   EXPECT_TRUE(ends(producer));
 }
 
-TEST_F(SessionMemoryTest, OfAnotherSizeEndsTheConnection) {
+TEST_F(SessionMemoryTest, AnotherSizeEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::Shared{memory_to_receive, true}, 0, asked.header.request);
   EXPECT_TRUE(ends(producer));
 }
 
-TEST_F(SessionMemoryTest, ThatIsWokenByDescriptorsOfTheBrokerEndsTheConnection) {
+TEST_F(SessionMemoryTest, WakesByDescriptorsOfTheBrokerEndTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   EXPECT_TRUE(asked.as<session::Share>().wakes_by_socket);
@@ -72,14 +72,14 @@ TEST_F(SessionMemoryTest, ThatIsWokenByDescriptorsOfTheBrokerEndsTheConnection) 
   EXPECT_TRUE(ends(producer));
 }
 
-TEST_F(SessionMemoryTest, InAnswerToSomethingElseEndsTheConnection) {
+TEST_F(SessionMemoryTest, MemoryInAnswerToAnotherRequestEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::Shared{memory_to_send, true}, 0, asked.header.request + 1);
   EXPECT_TRUE(ends(producer));
 }
 
-TEST_F(SessionMemoryTest, ThatNobodyAskedForEndsTheConnection) {
+TEST_F(SessionMemoryTest, MemoryThatWasNotRequestedEndsTheConnection) {
   options.share_memory = false;
   Producer producer = make();
   const TakenFrame open = asked(producer);
@@ -87,7 +87,7 @@ TEST_F(SessionMemoryTest, ThatNobodyAskedForEndsTheConnection) {
   EXPECT_TRUE(ends(producer));
 }
 
-TEST_F(SessionMemoryTest, AnErrorThatAnswersSomethingElseIsNoAnswer) {
+TEST_F(SessionMemoryTest, AnUnrelatedErrorIsNotAnAnswer) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::ErrorAnswer{session::Code::internal, "what"}, 0, asked.header.request + 1);

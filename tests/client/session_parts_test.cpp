@@ -26,7 +26,7 @@ TEST(SessionAddress, IsAUriOfTcpOrIpc) {
   EXPECT_EQ(code_of("ipc://" + std::string(200, 'p')), ErrorCode::invalid_argument);
 }
 
-TEST(SessionSocket, SaysWhyItCannotConnect) {
+TEST(SessionSocket, ReportsWhyItCannotConnect) {
   EXPECT_EQ(SessionSocket::connect("ipc:///nobody/is/here").error().system_error, ENOENT);
   FakeSessionListener listener(FakeSessionListener::Kind::tcp);
   listener.close();
@@ -39,7 +39,7 @@ TEST(SessionSocket, SaysWhyItCannotConnect) {
   EXPECT_EQ(refused, ECONNREFUSED);
 }
 
-TEST(SessionSocket, TellsNothingNowFromTheEnd) {
+TEST(SessionSocket, DistinguishesNoDataFromTheEnd) {
   FakeSessionListener listener(FakeSessionListener::Kind::tcp);
   auto socket = SessionSocket::connect(listener.uri());
   ASSERT_TRUE(socket.ok());
@@ -66,7 +66,7 @@ TEST(SessionSocket, TellsNothingNowFromTheEnd) {
   EXPECT_EQ(moved.fd(), fd);
 }
 
-TEST(SessionBackoff, DoublesUpToItsLongestAndBeginsAnew) {
+TEST(SessionBackoff, DoublesUpToItsMaximumAndRestarts) {
   SessionBackoff backoff(Timeout(50), Timeout(2000), 1);
   for (int turn = 0; turn < 2; ++turn) {
     for (const int most : {50, 100, 200, 400, 800, 1600, 2000, 2000}) {
@@ -102,7 +102,7 @@ TEST(SessionClock, BearsAnyTimeout) {
   clock.wait(-1, POLLIN, SessionTime::min());
 }
 
-TEST(SessionFailure, KnowsWhatFollowsFromCodesOfLaterVersions) {
+TEST(SessionFailure, DerivesTheConsequenceOfUnknownCodes) {
   const auto later = static_cast<session::Code>(999);
   EXPECT_EQ(error_code_of(later), ErrorCode::internal);
   EXPECT_EQ(consequence_of(later), Consequence::again);

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Payloads = std::vector<std::string>;
 
-TEST_F(SessionProducerTest, LetsAMessageBeWrittenWhereItLeavesFrom) {
+TEST_F(SessionProducerTest, WritesAMessageDirectlyIntoTheSendBuffer) {
   options.eager_batches = 0;
   Producer producer = make();
   connect(producer);
@@ -41,7 +41,7 @@ TEST_F(SessionProducerTest, LetsAMessageBeWrittenWhereItLeavesFrom) {
   EXPECT_THAT(told_last, ElementsAre(Fate::confirmed));
 }
 
-TEST_F(SessionProducerTest, TakesNoMessageWhoseWriterThrows) {
+TEST_F(SessionProducerTest, AcceptsNoMessageIfItsWriterThrows) {
   options.eager_batches = 0;
   Producer producer = make();
   connect(producer);
@@ -78,7 +78,7 @@ TEST_F(SessionProducerTest, RefusesLengthsThatNoMessageCanHaveBeforeAnythingIsWr
   EXPECT_EQ(next_batch(producer).payloads, Payloads{"behind"});
 }
 
-TEST_F(SessionProducerTest, TellsAFailureToWhoFlushesBehindAWriterThatTriedTo) {
+TEST_F(SessionProducerTest, ReportsAFailureToAFlushAfterAWriterThatTriedToFlush) {
   options.retry_refused = false;
   Producer producer = make();
   connect(producer);
@@ -94,7 +94,7 @@ TEST_F(SessionProducerTest, TellsAFailureToWhoFlushesBehindAWriterThatTriedTo) {
   EXPECT_THAT(producer.flush(Timeout(0)).error().text(), ::testing::HasSubstr("the topic is full"));
 }
 
-TEST_F(SessionProducerTest, CannotBeUsedByWhoWritesAMessageInIt) {
+TEST_F(SessionProducerTest, CannotBeUsedByTheWriterOfAMessage) {
   options.batch_bytes = 4096;
   Producer producer = make();
   connect(producer);

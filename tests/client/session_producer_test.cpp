@@ -106,7 +106,7 @@ TEST_F(SessionProducerTest, SendsFullBatchesWithoutWaitingForConfirmsUpToItsWind
   EXPECT_TRUE(is_quiet(producer));
 }
 
-TEST_F(SessionProducerTest, WaitsInSendRatherThanQueueingBehindAFullWindow) {
+TEST_F(SessionProducerTest, WaitsInSendInsteadOfQueueingBehindAFullWindow) {
   options.batch_bytes = 4096;
   options.window_bytes = 2 * 4096;
   options.send_timeout = Timeout(1);
@@ -125,7 +125,7 @@ TEST_F(SessionProducerTest, WaitsInSendRatherThanQueueingBehindAFullWindow) {
   EXPECT_EQ(next_batch(producer).payloads.size(), 4U);
 }
 
-TEST_F(SessionProducerTest, GivesWayWhenItHasSentForLongWithoutAWait) {
+TEST_F(SessionProducerTest, YieldsAfterSendingForLongWithoutAWait) {
   using std::chrono::microseconds;
   SessionTime time = options.clock();
   options.clock = [&time] { return time; };
@@ -163,7 +163,7 @@ TEST_F(SessionProducerTest, GivesWayWhenItHasSentForLongWithoutAWait) {
   }
 }
 
-TEST_F(SessionProducerTest, QueuesBehindAFullWindowIfToldNotToWait) {
+TEST_F(SessionProducerTest, QueuesBehindAFullWindowIfItMayNotWait) {
   options.batch_bytes = 4096;
   options.window_bytes = 4096;
   options.eager_batches = 0;
@@ -178,7 +178,7 @@ TEST_F(SessionProducerTest, QueuesBehindAFullWindowIfToldNotToWait) {
   EXPECT_LE(taken, 20U);
 }
 
-TEST_F(SessionProducerTest, HasAWindowThatFitsWhatAConfirmMeans) {
+TEST_F(SessionProducerTest, HasAWindowThatFitsItsConfirmLevel) {
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::received), 256 * limits::KiB);
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::flushed), 4 * limits::MiB);
   options.connection = ConnectionType::zmq;
@@ -188,7 +188,7 @@ TEST_F(SessionProducerTest, HasAWindowThatFitsWhatAConfirmMeans) {
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::flushed), 5U);
 }
 
-TEST_F(SessionProducerTest, LetsAMessageLingerNoLongerThanItsOptionSays) {
+TEST_F(SessionProducerTest, ALingeringMessageIsSentByItsDeadline) {
   options.eager_batches = 0;
   options.linger = Timeout(5000);
   Producer producer = make();
@@ -250,7 +250,7 @@ TEST_F(SessionProducerTest, CallsBackForSingleMessages) {
   EXPECT_THAT(called, ElementsAre("a confirmed", "c confirmed"));
 }
 
-TEST_F(SessionProducerTest, LetsACallbackSendButNotWait) {
+TEST_F(SessionProducerTest, ACallbackMaySendButNotWait) {
   Producer producer = make();
   connect(producer);
   int calls = 0;
@@ -270,7 +270,7 @@ TEST_F(SessionProducerTest, LetsACallbackSendButNotWait) {
   EXPECT_FALSE(waited);
 }
 
-TEST_F(SessionProducerTest, FailsAtOnceWithoutMemoryIfToldNotToWait) {
+TEST_F(SessionProducerTest, FailsImmediatelyWithoutMemoryIfItMayNotWait) {
   options.batch_bytes = 4096;
   options.memory_bytes_max = 16384;
   options.send_timeout = Timeout(0);
@@ -292,7 +292,7 @@ TEST_F(SessionProducerTest, FailsAtOnceWithoutMemoryIfToldNotToWait) {
   EXPECT_TRUE(producer.send(text).ok());
 }
 
-TEST_F(SessionProducerTest, TellsThatItCouldNotWaitLongerForMemory) {
+TEST_F(SessionProducerTest, ReportsATimeoutForMemory) {
   options.batch_bytes = 4096;
   options.memory_bytes_max = 4096;
   options.send_timeout = Timeout(1);
@@ -321,7 +321,7 @@ TEST_F(SessionProducerTest, RefusesMessagesThatNeverFit) {
   EXPECT_EQ(next_batch(producer).payloads.at(0).size(), 5000U);
 }
 
-TEST_F(SessionProducerTest, GivesALargeMessageABatchOfItsOwn) {
+TEST_F(SessionProducerTest, SendsALargeMessageInItsOwnBatch) {
   options.eager_batches = 0;
   Producer producer = make();
   connect(producer);
@@ -341,7 +341,7 @@ TEST_F(SessionProducerTest, NeverPutsMoreRecordsIntoABatchThanItMayHave) {
   EXPECT_EQ(next_batch(producer).payloads.size(), limits::batch_records_max);
 }
 
-TEST_F(SessionProducerTest, SaysGoodbyeAndTellsWhatWasNotConfirmed) {
+TEST_F(SessionProducerTest, SendsGoodbyeAndReportsUnconfirmedMessages) {
   Producer producer = make();
   connect(producer);
   for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(producer.send(text).ok());
@@ -361,7 +361,7 @@ TEST_F(SessionProducerTest, SaysGoodbyeAndTellsWhatWasNotConfirmed) {
   EXPECT_EQ(producer.state(), SessionState::closed);
 }
 
-TEST_F(SessionProducerTest, SaysGoodbyeWhenItIsDestroyedOrReplaced) {
+TEST_F(SessionProducerTest, SendsGoodbyeWhenItIsDestroyedOrReplaced) {
   {
     Producer producer = make();
     connect(producer);
@@ -376,7 +376,7 @@ TEST_F(SessionProducerTest, SaysGoodbyeWhenItIsDestroyedOrReplaced) {
   EXPECT_THAT(reports, IsEmpty());
 }
 
-TEST_F(SessionProducerTest, GoesOnAfterAMove) {
+TEST_F(SessionProducerTest, ContinuesAfterAMove) {
   Producer first = make();
   connect(first);
   ASSERT_TRUE(first.send("a").ok());
@@ -401,7 +401,7 @@ TEST_F(SessionProducerTest, SendsHeartbeatsWhenItHasNothingToSay) {
   EXPECT_TRUE(is_quiet(producer));
 }
 
-TEST_F(SessionProducerTest, GivesUpAConnectionFromWhichNothingIsHeard) {
+TEST_F(SessionProducerTest, GivesUpASilentConnection) {
   options.heartbeat = Timeout(10'000);
   Producer producer = make();
   connect(producer);
@@ -417,7 +417,7 @@ TEST_F(SessionProducerTest, GivesUpAConnectionFromWhichNothingIsHeard) {
   connect(producer);
 }
 
-TEST(ProducerOptions, AreCheckedBeforeAnythingElse) {
+TEST(ProducerOptions, AreCheckedFirst) {
   const auto join = [] { return Result<SessionAddress>(SessionAddress{}); };
   const auto code = [&](const ProducerOptions& options) {
     const auto made = Producer::open("orders", join, options);

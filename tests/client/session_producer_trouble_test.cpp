@@ -65,7 +65,7 @@ TEST_F(SessionProducerTrouble, ShowsTheSecretThatItWasGivenUntilTheBrokerForgets
   EXPECT_EQ(connect(producer).secret, std::nullopt) << "it is somebody new";
 }
 
-TEST_F(SessionProducerTrouble, GoesOnWithAnIdentityAndItsSecret) {
+TEST_F(SessionProducerTrouble, ContinuesWithAnIdentityAndItsSecret) {
   options.identity = {producer_id, 3};
   options.identity_secret.emplace().fill(std::byte{9});
   opened.producer = options.identity;
@@ -75,7 +75,7 @@ TEST_F(SessionProducerTrouble, GoesOnWithAnIdentityAndItsSecret) {
   EXPECT_EQ(asked.secret, options.identity_secret);
 }
 
-TEST_F(SessionProducerTrouble, TakesWhatTheBrokerHasForConfirmedAtLevelReceived) {
+TEST_F(SessionProducerTrouble, TakesReceivedMessagesForConfirmedAtLevelReceived) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
@@ -86,7 +86,7 @@ TEST_F(SessionProducerTrouble, TakesWhatTheBrokerHasForConfirmedAtLevelReceived)
   EXPECT_THAT(told(), ElementsAre("confirmed [0,1)", "confirmed [1,2)"));
 }
 
-TEST_F(SessionProducerTrouble, SendsAgainWhatTheBrokerHasButNotOnDiskAtLevelFlushed) {
+TEST_F(SessionProducerTrouble, ResendsUnflushedMessagesAtLevelFlushed) {
   opened.level = ConfirmLevel::flushed;
   Producer producer = make();
   connect(producer);
@@ -101,7 +101,7 @@ TEST_F(SessionProducerTrouble, SendsAgainWhatTheBrokerHasButNotOnDiskAtLevelFlus
   EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == 2; }));
 }
 
-TEST_F(SessionProducerTrouble, NumbersOnFromWhatIsExpectedWhenConfirmedMessagesWereLost) {
+TEST_F(SessionProducerTrouble, ContinuesAtTheExpectedNumberIfConfirmedMessagesWereLost) {
   Producer producer = make();
   connect(producer);
   send(producer, {"a", "b", "c"});
@@ -134,7 +134,7 @@ TEST_F(SessionProducerTrouble, JoinsAgainWhenTheTicketIsRefused) {
   EXPECT_EQ(greet(producer).ticket, std::string("id.") + planted::ticket_secret + "2");
 }
 
-TEST_F(SessionProducerTrouble, TriesAJoinAgainUnlessThatIsOfNoUse) {
+TEST_F(SessionProducerTrouble, RetriesAJoinUnlessTheErrorIsPermanent) {
   Producer producer = make();
   join_error = Error{ErrorCode::timeout, "nobody answers"};
   ASSERT_TRUE(producer.send("a").ok());
@@ -181,7 +181,7 @@ TEST_F(SessionProducerTrouble, GivesUpABrokerThatDoesNotAnswer) {
   EXPECT_EQ(joins, 2);
 }
 
-TEST_F(SessionProducerTrouble, ComesBackAfterAGoodbye) {
+TEST_F(SessionProducerTrouble, ReconnectsAfterAGoodbye) {
   Producer producer = make();
   connect(producer);
   peer.say(session::Goodbye{Code::shutting_down, "until later"}, 0, 0);
@@ -190,7 +190,7 @@ TEST_F(SessionProducerTrouble, ComesBackAfterAGoodbye) {
   connect(producer);
 }
 
-TEST_F(SessionProducerTrouble, SaysHowManyMessagesAreInDoubtWhenTheBrokerForgotIt) {
+TEST_F(SessionProducerTrouble, ReportsTheMessagesInDoubtWhenTheBrokerForgotIt) {
   Producer producer = make();
   connect(producer);
   send(producer, {"a", "b", "c"});
@@ -223,7 +223,7 @@ TEST_F(SessionProducerTrouble, SaysHowManyMessagesAreInDoubtWhenTheBrokerForgotI
   EXPECT_TRUE(producer.flush(Timeout(0)).ok()) << "told once";
 }
 
-TEST_F(SessionProducerTrouble, SendsMessagesInDoubtAgainWhenToldSo) {
+TEST_F(SessionProducerTrouble, ResendsMessagesInDoubtOnRequest) {
   for (const bool by_option : {false, true}) {
     options.resend_in_doubt = by_option;
     opened.producer.id = producer_id;
@@ -246,7 +246,7 @@ TEST_F(SessionProducerTrouble, SendsMessagesInDoubtAgainWhenToldSo) {
   }
 }
 
-TEST_F(SessionProducerTrouble, TakesANewIdQuietlyWhenNothingIsInDoubt) {
+TEST_F(SessionProducerTrouble, GetsANewIdSilentlyIfNothingIsInDoubt) {
   Producer producer = make();
   connect(producer);
   peer.close();
@@ -273,7 +273,7 @@ TEST_F(SessionProducerTrouble, IsInDoubtWhenTheBrokerExpectsTheMiddleOfABatch) {
   EXPECT_EQ(producer.in_doubt(), 2U);
 }
 
-TEST_F(SessionProducerTrouble, EndsWhenAnotherProcessHasItsId) {
+TEST_F(SessionProducerTrouble, EndsWhenAnotherProcessOpensItsId) {
   Producer producer = make();
   connect(producer);
   send(producer, {"a"});
@@ -285,7 +285,7 @@ TEST_F(SessionProducerTrouble, EndsWhenAnotherProcessHasItsId) {
   EXPECT_EQ(producer.fd(), -1);
 }
 
-TEST_F(SessionProducerTrouble, EndsWithAllItsMessagesToldWhereTheBrokerWillNeverServeIt) {
+TEST_F(SessionProducerTrouble, EndsAndReportsAllMessagesAfterAPermanentError) {
   for (const Code code :
        {Code::unsupported_version, Code::topic_not_found, Code::topic_deleted, Code::fenced}) {
     reports.clear();
@@ -316,7 +316,7 @@ TEST_F(SessionProducerTrouble, SendsARefusedBatchAgainLater) {
   }
 }
 
-TEST_F(SessionProducerTrouble, GivesRefusedMessagesUpWhenToldSo) {
+TEST_F(SessionProducerTrouble, GivesRefusedMessagesUpOnRequest) {
   options.retry_refused = false;
   Producer producer = make();
   connect(producer);
@@ -329,7 +329,7 @@ TEST_F(SessionProducerTrouble, GivesRefusedMessagesUpWhenToldSo) {
   EXPECT_THAT(reports.at(0).error, HasSubstr("limit_reached: so it is"));
 }
 
-TEST_F(SessionProducerTrouble, GivesUpWhatIsTooLargeAndNumbersTheRestOn) {
+TEST_F(SessionProducerTrouble, GivesUpTooLargeMessagesAndRenumbersTheOthers) {
   Producer producer = make();
   connect(producer);
   std::vector<Fate> fates;
@@ -358,7 +358,7 @@ TEST_F(SessionProducerTrouble, GivesUpWhatIsTooLargeAndNumbersTheRestOn) {
   EXPECT_EQ(producer.flush(Timeout(0)).error().code, ErrorCode::too_large);
 }
 
-TEST_F(SessionProducerTrouble, DoesNotSendWhatANewBrokerDoesNotTake) {
+TEST_F(SessionProducerTrouble, DoesNotSendMessagesThatANewBrokerRefuses) {
   Producer producer = make();
   connect(producer);
   send(producer, {"a", std::string(200'000, 'x'), "c"});
@@ -371,7 +371,7 @@ TEST_F(SessionProducerTrouble, DoesNotSendWhatANewBrokerDoesNotTake) {
   EXPECT_THAT(told(), ElementsAre("refused [1,2)"));
 }
 
-TEST_F(SessionProducerTrouble, SendsADamagedBatchAgainAtOnceButNotForEverAtOnce) {
+TEST_F(SessionProducerTrouble, ResendsADamagedBatchImmediatelyAndThenWithBackoff) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
@@ -383,7 +383,7 @@ TEST_F(SessionProducerTrouble, SendsADamagedBatchAgainAtOnceButNotForEverAtOnce)
   EXPECT_EQ(next_batch(producer).bytes, first[0].bytes);
 }
 
-TEST_F(SessionProducerTrouble, GoesBackToWhatIsExpectedWhenOutOfSequence) {
+TEST_F(SessionProducerTrouble, GoesBackToTheExpectedSequenceNumber) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
@@ -393,7 +393,7 @@ TEST_F(SessionProducerTrouble, GoesBackToWhatIsExpectedWhenOutOfSequence) {
   EXPECT_EQ(producer.confirmed(), 1U);
 }
 
-TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
+TEST_F(SessionProducerTrouble, FinishesAPartlySentFrameBeforeItGoesBack) {
   options.window_bytes = 4 * limits::MiB;
   Producer producer = make();
   connect(producer);
@@ -408,7 +408,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
   EXPECT_EQ(next_batch(producer).sequence, 1U);
 }
 
-TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
+TEST_F(SessionProducerTrouble, FinishesAFrameIfItsBatchIsConfirmedInTheMeantime) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {std::string(900'000, 'x')});
@@ -425,7 +425,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
   EXPECT_EQ(next.sequence, 1U);
 }
 
-TEST_F(SessionProducerTrouble, BeginsACutFrameAnewOnTheNextConnection) {
+TEST_F(SessionProducerTrouble, RestartsACutFrameOnTheNextConnection) {
   options.window_bytes = 4 * limits::MiB;
   options.send_timeout = Timeout(0);
   Producer producer = make();

@@ -197,7 +197,7 @@ class SessionTlsSocketTest : public ::testing::Test {
   std::string heard;
 };
 
-TEST_F(SessionTlsSocketTest, SaysAndHearsOnceItIsConnected) {
+TEST_F(SessionTlsSocketTest, SendsAndReceivesOnceItIsConnected) {
   begin();
   EXPECT_EQ(SSL_version(server->ssl()), TLS1_3_VERSION);
   std::string hello = "hello";
@@ -208,7 +208,7 @@ TEST_F(SessionTlsSocketTest, SaysAndHearsOnceItIsConnected) {
   EXPECT_TRUE(until([&] { return !read_on() && heard == "welcome"; }));
 }
 
-TEST_F(SessionTlsSocketTest, TakesTheFingerprintInCapitalsToo) {
+TEST_F(SessionTlsSocketTest, AcceptsTheFingerprintInCapitals) {
   std::string capitals = identity.fingerprint();
   std::transform(capitals.begin(), capitals.end(), capitals.begin(),
                  [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; });
@@ -216,7 +216,7 @@ TEST_F(SessionTlsSocketTest, TakesTheFingerprintInCapitalsToo) {
   EXPECT_TRUE(shake_hands().ok());
 }
 
-TEST_F(SessionTlsSocketTest, RefusesAFingerprintThatIsNone) {
+TEST_F(SessionTlsSocketTest, RefusesAnInvalidFingerprint) {
   for (const std::string& text : {std::string("x"), std::string(63, 'a'), std::string(65, 'a'),
                                   std::string(63, 'a') + "g", std::string(64, ' ')}) {
     const auto made = SessionTlsSocket::connect(listening.uri(), text);
@@ -225,14 +225,14 @@ TEST_F(SessionTlsSocketTest, RefusesAFingerprintThatIsNone) {
   }
 }
 
-TEST_F(SessionTlsSocketTest, TellsAnotherCertificateBeforeItSaysAnything) {
+TEST_F(SessionTlsSocketTest, DetectsAnotherCertificateBeforeItSendsAnything) {
   const Identity other;
   connect(other.fingerprint());
   const Result<void> shaken = shake_hands();
   ASSERT_FALSE(shaken.ok());
   EXPECT_EQ(shaken.error().code, ErrorCode::unauthorized_access);
-  EXPECT_EQ(shaken.error().message, listening.uri() + " is not the broker: it shows the certificate " +
-                                        identity.fingerprint() + ", and the broker's join named " +
+  EXPECT_EQ(shaken.error().message, listening.uri() + " is not the broker: it has the certificate " +
+                                        identity.fingerprint() + ", but the broker's join reply named " +
                                         other.fingerprint());
   server->work();
   EXPECT_FALSE(server->connected());
@@ -247,7 +247,7 @@ TEST_F(SessionTlsSocketTest, RefusesAnOlderVersion) {
   EXPECT_THAT(shaken.error().message, StartsWith("TLS with tcp://127.0.0.1:"));
 }
 
-TEST_F(SessionTlsSocketTest, TellsWhatIsNoTls) {
+TEST_F(SessionTlsSocketTest, ReportsDataThatIsNotTls) {
   connect(identity.fingerprint());
   ASSERT_TRUE(until([&] { return *socket->connected() || !socket->connects_by_writable(); }));
   const std::string frame(64, '\x02');
@@ -287,7 +287,7 @@ TEST_F(SessionTlsSocketTest, SendsPartsOfEverySizeAndMoreThanThereIsRoomFor) {
 }
 
 /// Bytes that were not accepted may change before the next attempt, for example if a heartbeat precedes them.
-TEST_F(SessionTlsSocketTest, TakesOtherBytesAfterThereWasNoRoom) {
+TEST_F(SessionTlsSocketTest, AcceptsOtherBytesAfterAFullBuffer) {
   begin();
   std::string much(1024 * 1024, 'm');
   iovec part{much.data(), much.size()};
@@ -301,7 +301,7 @@ TEST_F(SessionTlsSocketTest, TakesOtherBytesAfterThereWasNoRoom) {
   EXPECT_EQ(server->heard.find_first_not_of('m'), said);
 }
 
-TEST_F(SessionTlsSocketTest, TellsWhatItHasReadAheadBeforeOneWaits) {
+TEST_F(SessionTlsSocketTest, ReturnsBytesReadAheadBeforeItWaits) {
   begin();
   server->to_say = text_of(40'000);
   const std::string said = server->to_say;
@@ -331,7 +331,7 @@ TEST_F(SessionTlsSocketTest, IsNotAwakeForHalfARecord) {
   EXPECT_FALSE(socket->pending(POLLIN));
 }
 
-TEST_F(SessionTlsSocketTest, HandsOutWhatWasSaidBeforeTheEnd) {
+TEST_F(SessionTlsSocketTest, ReturnsBytesSentBeforeTheEnd) {
   for (const bool politely : {true, false}) {
     heard.clear();
     begin();
@@ -346,7 +346,7 @@ TEST_F(SessionTlsSocketTest, HandsOutWhatWasSaidBeforeTheEnd) {
   }
 }
 
-TEST_F(SessionTlsSocketTest, EndsWithARecordThatIsChanged) {
+TEST_F(SessionTlsSocketTest, AChangedRecordEndsIt) {
   begin();
   std::vector<unsigned char> forged(105, 0);
   forged[0] = 0x17;
@@ -360,13 +360,13 @@ TEST_F(SessionTlsSocketTest, EndsWithARecordThatIsChanged) {
   EXPECT_EQ(read_on()->message, error->message);
 }
 
-TEST_F(SessionTlsSocketTest, SaysThatItEnds) {
+TEST_F(SessionTlsSocketTest, SendsTheEndOfTheConnection) {
   begin();
   socket.reset();
   EXPECT_TRUE(until([&] { return server->ended; }));
 }
 
-TEST_F(SessionTlsSocketTest, GoesOnWhenTheOtherSideChangesItsKey) {
+TEST_F(SessionTlsSocketTest, ContinuesWhenThePeerUpdatesItsKey) {
   begin();
   for (int i = 0; i < 20; ++i) {
     SSL_key_update(server->ssl(), SSL_KEY_UPDATE_REQUESTED);
@@ -382,7 +382,7 @@ TEST_F(SessionTlsSocketTest, GoesOnWhenTheOtherSideChangesItsKey) {
 
 /// During the handshake a connection waits for readable events only. It does not spin because the socket is
 /// writable.
-TEST_F(SessionTlsSocketTest, AConnectionWaitsForWhatComesNext) {
+TEST_F(SessionTlsSocketTest, AConnectionWaitsForMoreBytes) {
   session::Hello hello;
   hello.frame_bytes_max = 1 << 20;
   SessionConnection connection(hello);

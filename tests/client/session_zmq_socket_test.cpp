@@ -145,7 +145,7 @@ TEST_F(SessionZmqSocketTest, MessagesAreReadAsAStreamOfTheirBytes) {
   EXPECT_FALSE(socket->pending(POLLIN));
 }
 
-TEST_F(SessionZmqSocketTest, AMessageLongerThanTheRoomComesInPieces) {
+TEST_F(SessionZmqSocketTest, AMessageLongerThanTheBufferArrivesInPieces) {
   Router router;
   auto socket = connect(router);
   const std::string longer = pattern(300'000);
@@ -171,7 +171,7 @@ TEST_F(SessionZmqSocketTest, AMessageLongerThanAFrameMayBeEndsTheConnection) {
   EXPECT_EQ(error->code, ErrorCode::closed);
 }
 
-TEST_F(SessionZmqSocketTest, AShortReadHasLeftNothingButTheDescriptorTellsIt) {
+TEST_F(SessionZmqSocketTest, AShortReadLeavesNothingUnlessTheDescriptorIsReadable) {
   Router router;
   auto socket = connect(router);
   std::array<std::byte, 4> room{};
@@ -191,7 +191,7 @@ TEST_F(SessionZmqSocketTest, AShortReadHasLeftNothingButTheDescriptorTellsIt) {
   EXPECT_EQ(read(*socket, 4), "more");
 }
 
-TEST_F(SessionZmqSocketTest, WithoutRoomNothingIsWrittenAndItGoesOnLater) {
+TEST_F(SessionZmqSocketTest, WithoutSpaceNothingIsWrittenAndItContinuesLater) {
   Router router(1, 4096);
   auto socket = connect(router);
   const std::string text = pattern(1 << 20);
@@ -228,7 +228,7 @@ TEST_F(SessionZmqSocketTest, BothWaysAreFullAndNothingIsSleptOver) {
       << written << " written, " << got << " bytes read";
 }
 
-TEST_F(SessionZmqSocketTest, WhatHadComeIsReadBeforeTheEnd) {
+TEST_F(SessionZmqSocketTest, ReceivedMessagesAreReadBeforeTheEnd) {
   for (int turn = 0; turn < 50; ++turn) {
     Router router;
     auto socket = connect(router);
@@ -244,7 +244,7 @@ TEST_F(SessionZmqSocketTest, WhatHadComeIsReadBeforeTheEnd) {
   }
 }
 
-TEST_F(SessionZmqSocketTest, SaysThatNobodyIsThere) {
+TEST_F(SessionZmqSocketTest, ReportsThatNoPeerListens) {
   std::string uri;
   {
     Router router;
@@ -261,7 +261,7 @@ TEST_F(SessionZmqSocketTest, SaysThatNobodyIsThere) {
   EXPECT_LT(end_context(), linger_most);
 }
 
-TEST_F(SessionZmqSocketTest, SaysThatThePeerSpeaksSomethingElse) {
+TEST_F(SessionZmqSocketTest, ReportsThatThePeerSpeaksAnotherProtocol) {
   for (const bool talks : {false, true}) {
     FakeSessionListener listener(FakeSessionListener::Kind::tcp);
     auto socket = begin(listener.uri());
@@ -290,7 +290,7 @@ TEST_F(SessionZmqSocketTest, AMessageOfSeveralPartsEndsIt) {
   EXPECT_EQ(socket->read(room).error().code, ErrorCode::invalid_request);
 }
 
-TEST_F(SessionZmqSocketTest, WhatWasWrittenLeavesBehindTheEnd) {
+TEST_F(SessionZmqSocketTest, WrittenBytesAreSentAfterTheClose) {
   Router router(1, 4096);
   const std::string text = pattern(1 << 20);
   std::size_t written = 0;
@@ -303,7 +303,7 @@ TEST_F(SessionZmqSocketTest, WhatWasWrittenLeavesBehindTheEnd) {
   for (std::size_t at = 0; at < written; ++at) EXPECT_TRUE(router.receive() == text) << at;
 }
 
-TEST_F(SessionZmqSocketTest, TheContextEndsThoughNobodyTakesWhatIsLeft) {
+TEST_F(SessionZmqSocketTest, TheContextEndsEvenIfNoPeerReadsTheRemainingBytes) {
   Router router(1, 4096);
   auto unread = connect(router);
   while (*write(*unread, {pattern(1 << 20)}) > 0) {
@@ -315,7 +315,7 @@ TEST_F(SessionZmqSocketTest, TheContextEndsThoughNobodyTakesWhatIsLeft) {
   EXPECT_LT(end_context(), linger_most);
 }
 
-TEST_F(SessionZmqSocketTest, LeavesNoDescriptorBehind) {
+TEST_F(SessionZmqSocketTest, LeavesNoOpenDescriptor) {
   const auto open_descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                          std::filesystem::directory_iterator());

@@ -129,7 +129,7 @@ TEST(SessionZmtpSocket, MessagesOfAllLengthsComeIntoAnyRoom) {
   }
 }
 
-TEST(SessionZmtpSocket, WhatWasReceivedAheadIsPending) {
+TEST(SessionZmtpSocket, BytesReceivedAheadArePending) {
   LibzmqRouter router;
   auto socket = connect(router);
   std::array<std::byte, 4> room{};
@@ -169,7 +169,7 @@ TEST(SessionZmtpSocket, AMessageOfSeveralPartsEndsIt) {
   EXPECT_EQ(socket->read(room).error().code, ErrorCode::invalid_request);
 }
 
-TEST(SessionZmtpSocket, WithoutRoomItGoesOnLater) {
+TEST(SessionZmtpSocket, WithoutSpaceItContinuesLater) {
   LibzmqRouter router({.messages_max = 1, .receive_buffer = 4096});
   auto socket = connect(router);
   const std::string one = frame(pattern(1 << 20));
@@ -224,7 +224,7 @@ TEST(SessionZmtpSocket, BothWaysAreFullAndNothingIsSleptOver) {
   EXPECT_TRUE(in_time) << written << " bytes written, " << got << " read";
 }
 
-TEST(SessionZmtpSocket, WhatHadComeIsReadBeforeTheEnd) {
+TEST(SessionZmtpSocket, ReceivedMessagesAreReadBeforeTheEnd) {
   for (int turn = 0; turn < 50; ++turn) {
     LibzmqRouter router;
     auto socket = connect(router);
@@ -239,7 +239,7 @@ TEST(SessionZmtpSocket, WhatHadComeIsReadBeforeTheEnd) {
   }
 }
 
-TEST(SessionZmtpSocket, WhatWasWrittenLeavesBehindTheEnd) {
+TEST(SessionZmtpSocket, WrittenBytesAreSentAfterTheClose) {
   LibzmqRouter router;
   const std::string text = frame(pattern(100'000));
   {
@@ -267,7 +267,7 @@ TEST(SessionZmtpSocket, LibzmqsHeartbeatsAreAnswered) {
   EXPECT_EQ(router.receive(), frame("yes"));
 }
 
-TEST(SessionZmtpSocket, SaysThatNobodyIsThere) {
+TEST(SessionZmtpSocket, ReportsThatNoPeerListens) {
   std::string uri;
   {
     LibzmqRouter router;
@@ -284,7 +284,7 @@ TEST(SessionZmtpSocket, SaysThatNobodyIsThere) {
   }
 }
 
-TEST(SessionZmtpSocket, LibzmqTurnsItAwayWhereItEncrypts) {
+TEST(SessionZmtpSocket, LibzmqWithEncryptionRefusesIt) {
   char public_key[41];
   char secret_key[41];
   ASSERT_EQ(zmq_curve_keypair(public_key, secret_key), 0);
@@ -324,7 +324,7 @@ class Impostor {
   FakeSession peer_;
 };
 
-TEST(SessionZmtpSocket, SaysThatThePeerSpeaksSomethingElse) {
+TEST(SessionZmtpSocket, ReportsThatThePeerSpeaksAnotherProtocol) {
   for (const bool talks : {false, true}) {
     Impostor impostor;
     if (talks) {
@@ -339,7 +339,7 @@ TEST(SessionZmtpSocket, SaysThatThePeerSpeaksSomethingElse) {
   }
 }
 
-TEST(SessionZmtpSocket, ConnectsThoughTheHandshakeComesByteByByte) {
+TEST(SessionZmtpSocket, ConnectsEvenIfTheHandshakeArrivesByteByByte) {
   Impostor impostor;
   std::vector<std::byte> said;
   ZmtpDealer::begin(said);
@@ -351,7 +351,7 @@ TEST(SessionZmtpSocket, ConnectsThoughTheHandshakeComesByteByByte) {
   EXPECT_FALSE(refusal(*impostor.socket));
 }
 
-TEST(SessionZmtpSocket, WhatComesWithTheHandshakeIsPending) {
+TEST(SessionZmtpSocket, BytesThatArriveWithTheHandshakeArePending) {
   Impostor impostor;
   std::vector<std::byte> said;
   ZmtpDealer::begin(said);
@@ -377,7 +377,7 @@ TEST(SessionZmtpSocket, AnErrorEndsItWithItsReason) {
   EXPECT_THAT(error->message, HasSubstr("'enough'"));
 }
 
-TEST(SessionZmtpSocket, AWriteToWhoIsGoneSaysSo) {
+TEST(SessionZmtpSocket, AWriteToAClosedPeerFails) {
   Impostor impostor;
   impostor.introduce();
   impostor.close();

@@ -22,7 +22,7 @@ TEST(TransportChoice, IsAUnixSocketOnTheSameMachine) {
   EXPECT_EQ(Transport::tcp, elsewhere.next(start));
 }
 
-TEST(TransportChoice, IsTcpWhereTheUnixSocketDidNotComeAbout) {
+TEST(TransportChoice, IsTcpIfTheUnixSocketCouldNotConnect) {
   TransportChoice choice({}, true);
   EXPECT_EQ(Transport::ipc, choice.next(start));
   static_cast<void>(choice.answered());
@@ -33,7 +33,7 @@ TEST(TransportChoice, IsTcpWhereTheUnixSocketDidNotComeAbout) {
   EXPECT_EQ(Transport::tcp, choice.next(start + 12s));
 }
 
-TEST(TransportChoice, StaysAUnixSocketWhereOneCameAbout) {
+TEST(TransportChoice, StaysAUnixSocketThatConnected) {
   TransportChoice choice({}, true);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Transport::ipc, choice.next(start + i * 1s));
@@ -42,12 +42,12 @@ TEST(TransportChoice, StaysAUnixSocketWhereOneCameAbout) {
   }
 }
 
-TEST(TransportChoice, StaysAUnixSocketWhereNobodyAnswers) {
+TEST(TransportChoice, KeepsAUnixSocketThatDoesNotAnswer) {
   TransportChoice choice({}, true);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Transport::ipc, choice.next(start + i * 1s));
 }
 
-TEST(TransportChoice, IsNoneWhereOneWasAskedFor) {
+TEST(TransportChoice, IsFixedIfATransportWasRequested) {
   TransportChoice tcp(Transport::tcp, true);
   TransportChoice ipc(Transport::ipc, false);
   for (int i = 0; i < 3; ++i) {
@@ -58,7 +58,7 @@ TEST(TransportChoice, IsNoneWhereOneWasAskedFor) {
   EXPECT_FALSE(ipc.goes_on_with_tcp(Error{ErrorCode::invalid_argument, "the path is too long"}));
 }
 
-TEST(TransportChoice, GoesOnWithTcpForWantOfAUsableSocket) {
+TEST(TransportChoice, FallsBackToTcpWithoutAUsableSocket) {
   const test::TempDir directory;
   const TransportChoice choice({}, true);
   EXPECT_TRUE(choice.goes_on_with_tcp("ipc://" + (directory / "missing")));
@@ -67,7 +67,7 @@ TEST(TransportChoice, GoesOnWithTcpForWantOfAUsableSocket) {
   EXPECT_FALSE(choice.goes_on_with_tcp("tcp://127.0.0.1:1"));
 }
 
-TEST(TransportChoice, GoesOnWithTcpForErrorsOfTheAddressAlone) {
+TEST(TransportChoice, FallsBackToTcpOnlyForErrorsOfTheAddress) {
   const TransportChoice choice({}, true);
   EXPECT_TRUE(choice.goes_on_with_tcp(Error{ErrorCode::invalid_argument, "the path is too long"}));
   EXPECT_TRUE(choice.goes_on_with_tcp(Error{ErrorCode::io_error, "no such directory"}));

@@ -18,7 +18,7 @@ TEST(Units, ReadsSizesInBothSystems) {
   EXPECT_EQ(parse_size("0"), 0U);
 }
 
-TEST(Units, RefusesWhatIsNoSize) {
+TEST(Units, RefusesAnInvalidSize) {
   for (const char* text :
        {"", "k", "-1", "1x", "1 2", "1e3", "0x10", "nan", "inf", "9999999999TiB", "1KiB2"}) {
     EXPECT_FALSE(parse_size(text).has_value()) << text;

@@ -57,7 +57,7 @@ class Unsent : public ::testing::Test {
   UnsentMessages unsent_;
 };
 
-TEST_F(Unsent, KeepsWhatHasNotLeft) {
+TEST_F(Unsent, KeepsUnsentMessages) {
   connect();
   for (const char* text : {"first", "", "third"}) ASSERT_TRUE(give(text));
   EXPECT_EQ(kept(), "first;;third;");
@@ -71,7 +71,7 @@ TEST_F(Unsent, KeepsWhatHasNotLeft) {
   EXPECT_EQ(kept(), "");
 }
 
-TEST_F(Unsent, WhatIsNotTakenHasNotHappened) {
+TEST_F(Unsent, AnUnacceptedMessageChangesNothing) {
   EXPECT_FALSE(give("to nobody"));
   EXPECT_EQ(zmq_errno(), EAGAIN);
   EXPECT_EQ(kept(), "");
@@ -108,7 +108,7 @@ TEST_F(Unsent, CountsTheBytesOfLargeOnesUntilTheyHaveLeft) {
   EXPECT_EQ(unsent_.bytes(), 0U);
 }
 
-TEST_F(Unsent, EachIsWholeWhateverTheSizesBeforeIt) {
+TEST_F(Unsent, EachMessageIsCompleteAfterMessagesOfAnySize) {
   connect();
   std::string expected;
   for (const std::size_t size : {0U, 1U, 40'000U, 7U, 32'768U, 100U, 0U, 20'000U, 20'000U, 3U}) {
@@ -129,7 +129,7 @@ TEST_F(Unsent, EachIsWholeWhateverTheSizesBeforeIt) {
   }
 }
 
-TEST_F(Unsent, WakesWhoWaits) {
+TEST_F(Unsent, WakesAWaitingThread) {
   connect();
   const std::string large(10'000, 'x');
   for (int round = 0; round < 500; ++round) {
@@ -149,7 +149,7 @@ TEST_F(Unsent, StopsWaitingAtTheDeadline) {
   EXPECT_TRUE(unsent_.wait_below(10'001, in(0ms)));
 }
 
-TEST_F(Unsent, MayEndBeforeWhatItHasGiven) {
+TEST_F(Unsent, UnsentMessagesOutliveIt) {
   connect();
   ASSERT_TRUE(give("first"));
   ASSERT_TRUE(give(std::string(10'000, 'x')));

@@ -19,18 +19,17 @@ std::string told(std::initializer_list<const char*> entries) {
 
 TEST(Variables, AMistypedOneIsRefusedWithTheNearestName) {
   EXPECT_EQ(told({"HOME=/", "LIGHTQ_TOPIC_MAX=5"}),
-            "the environment sets LIGHTQ_TOPIC_MAX, and there is no such setting; did you mean "
+            "the environment sets LIGHTQ_TOPIC_MAX, but there is no such setting; did you mean "
             "LIGHTQ_TOPICS_MAX?");
   EXPECT_EQ(
       told({"LIGHTQ_PASWORD=hunter2"}),
-      "the environment sets LIGHTQ_PASWORD, and there is no such setting; did you mean LIGHTQ_PASSWORD?");
+      "the environment sets LIGHTQ_PASWORD, but there is no such setting; did you mean LIGHTQ_PASSWORD?");
 }
 
-TEST(Variables, OneThatIsLikeNoneIsRefusedToo) {
-  EXPECT_EQ(
-      told({"LIGHTQ_FROBNICATION=secret"}),
-      "the environment sets LIGHTQ_FROBNICATION, and there is no such setting; unset it, or see --help for "
-      "those that there are");
+TEST(Variables, AnUnknownVariableWithoutASimilarOneIsRefusedToo) {
+  EXPECT_EQ(told({"LIGHTQ_FROBNICATION=secret"}),
+            "the environment sets LIGHTQ_FROBNICATION, but there is no such setting; unset it, or see --help "
+            "for the settings");
   EXPECT_NE(told({("LIGHTQ_" + std::string(100'000, 'X') + "=1").c_str()}), "");
 }
 
@@ -39,7 +38,7 @@ TEST(Variables, KnownOnesEmptyOnesAndOthersAreFine) {
   EXPECT_EQ(told({"LIGHTQ_TOPICS_MAX=5", "LIGHTQ_TOPIC_MAX=", "LIGHTQX=1", "XLIGHTQ_A=1", "LIGHTQ_A"}), "");
 }
 
-TEST(Variables, WhatContainersAreToldOfAServiceIsNoSetting) {
+TEST(Variables, VariablesOfContainerServicesAreNotSettings) {
   EXPECT_EQ(
       told({"LIGHTQ_SERVICE_HOST=10.0.0.1", "LIGHTQ_SERVICE_PORT=5000", "LIGHTQ_SERVICE_PORT_CONTROL=5000",
             "LIGHTQ_PORT=tcp://10.0.0.1:5000", "LIGHTQ_PORT_5000_TCP=tcp://10.0.0.1:5000",

@@ -87,7 +87,7 @@ struct Heard {
   std::size_t left = 0;
 };
 
-TEST(ZmtpDealer, SaysAGreetingAndThenItsReady) {
+TEST(ZmtpDealer, SendsAGreetingAndThenItsReady) {
   Bytes said;
   ZmtpDealer::begin(said);
   EXPECT_EQ(said, greeting());
@@ -100,7 +100,7 @@ TEST(ZmtpDealer, SaysAGreetingAndThenItsReady) {
   EXPECT_TRUE(dealer.complete());
 }
 
-TEST(ZmtpDealer, TakesMessagesAtEveryCut) {
+TEST(ZmtpDealer, ParsesMessagesWithAnySplit) {
   const std::string longer(70'000, 'l');
   const Bytes stream = greeting() + ready() + frame("one") +
                        command("PING", std::string("\0\x0a"
@@ -123,7 +123,7 @@ TEST(ZmtpDealer, TakesMessagesAtEveryCut) {
   }
 }
 
-TEST(ZmtpDealer, TheBodyMayComeElsewhere) {
+TEST(ZmtpDealer, TheBodyMayBeReceivedElsewhere) {
   Heard heard(greeting() + ready() + frame(std::string(500, 'b')), 1 << 20);
   EXPECT_EQ(heard.text.size(), 500U);
   Bytes begun = frame(std::string(500, 'b'));
@@ -144,7 +144,7 @@ TEST(ZmtpDealer, GetsOnWithPeersOf3_0AndOfLaterVersions) {
   }
 }
 
-TEST(ZmtpDealer, TurnsAwayWhoIsNoRouterOfOurs) {
+TEST(ZmtpDealer, RefusesAPeerThatIsNotARouter) {
   Bytes properties_cut = ready();
   properties_cut.pop_back();
   properties_cut[1] = static_cast<std::byte>(properties_cut.size() - 2);
@@ -184,7 +184,7 @@ TEST(ZmtpDealer, TurnsAwayWhoIsNoRouterOfOurs) {
   }
 }
 
-TEST(ZmtpDealer, AnyOtherMechanismIsNoneOfOurs) {
+TEST(ZmtpDealer, OtherMechanismsAreRefused) {
   Bytes said = greeting();
   for (const char* mechanism : {"GSSAPI", "null", "NULLX", ""}) {
     std::fill(said.begin() + 12, said.begin() + 32, std::byte{});
@@ -194,7 +194,7 @@ TEST(ZmtpDealer, AnyOtherMechanismIsNoneOfOurs) {
   }
 }
 
-TEST(ZmtpDealer, WhatCannotBeMessagesEndsItBehindWhatWasGood) {
+TEST(ZmtpDealer, InvalidMessagesEndItAfterTheValidOnes) {
   const struct {
     Bytes bytes;
     ErrorCode code;
@@ -236,7 +236,7 @@ TEST(ZmtpDealer, AMessageOfTheGreatestLengthIsTaken) {
   EXPECT_EQ(heard.text, std::string(100, 'x'));
 }
 
-TEST(ZmtpDealer, CommandsOfAllLengthsArePassedOver) {
+TEST(ZmtpDealer, SkipsCommandsOfAllLengths) {
   Bytes stream = greeting() + ready();
   for (std::size_t bytes = 0; bytes + 1 + 3 <= zmtp::command_bytes_max; bytes += bytes < 300 ? 1 : 251)
     stream = std::move(stream) + command("ANY", std::string(bytes, 'c'));

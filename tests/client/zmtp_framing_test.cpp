@@ -65,7 +65,7 @@ class Wire {
 
 const std::vector<std::string> three = {frame(5, 'a'), frame(300, 'b'), frame(0, 'c')};
 
-TEST(ZmtpFraming, AMessageIsAFrameWhateverPartsItLiesIn) {
+TEST(ZmtpFraming, AMessageOfSeveralPartsIsOneFrame) {
   std::string text = three[0] + three[1] + three[2];
   const std::string expected = in_message(three[0]) + in_message(three[1]) + in_message(three[2]);
   for (std::size_t first = 0; first <= text.size(); ++first) {
@@ -78,7 +78,7 @@ TEST(ZmtpFraming, AMessageIsAFrameWhateverPartsItLiesIn) {
   }
 }
 
-TEST(ZmtpFraming, GoesOnWhereverTheSystemHasStopped) {
+TEST(ZmtpFraming, ContinuesAfterAnyPartialWrite) {
   const std::string all = three[0] + three[1] + three[2];
   const std::string expected = in_message(three[0]) + in_message(three[1]) + in_message(three[2]);
   for (std::size_t room = 0; room <= expected.size(); ++room) {
@@ -91,7 +91,7 @@ TEST(ZmtpFraming, GoesOnWhereverTheSystemHasStopped) {
   }
 }
 
-TEST(ZmtpFraming, AFrameThatHasNotBegunMayGiveWayToAnother) {
+TEST(ZmtpFraming, AnUnsentFrameMayBeReplaced) {
   const std::string expected_first = in_message(three[1]);
   const std::string other = frame(2, 'o');
   for (std::size_t room = 0; room < expected_first.size() + in_message(three[0]).size(); ++room) {
@@ -110,7 +110,7 @@ TEST(ZmtpFraming, AFrameThatHasNotBegunMayGiveWayToAnother) {
   }
 }
 
-TEST(ZmtpFraming, MoreFramesThanACallTakesGoInSeveral) {
+TEST(ZmtpFraming, MoreFramesThanACallTakesAreSentInSeveralCalls) {
   std::string text;
   std::string expected;
   std::vector<std::size_t> cuts;
@@ -125,7 +125,7 @@ TEST(ZmtpFraming, MoreFramesThanACallTakesGoInSeveral) {
   EXPECT_EQ(wire.passed, expected);
 }
 
-TEST(ZmtpFraming, AFrameOfMorePartsThanACallTakesIsOneMessage) {
+TEST(ZmtpFraming, AFrameWithMorePartsThanACallTakesIsOneMessage) {
   std::string text = frame(1000, 'p');
   const std::string expected = in_message(text);
   std::vector<std::size_t> cuts(text.size());

@@ -16,7 +16,7 @@ namespace {
 using lightq::test::TempDir;
 using testing::HasSubstr;
 
-TEST(AdminAccount, IsMadeOnceWithARandomPasswordThatOnlyItsOwnerMayRead) {
+TEST(AdminAccount, IsCreatedOnceWithARandomPasswordThatOnlyItsOwnerMayRead) {
   const TempDir directory;
   const auto file = directory / "admin.json";
   const auto made = open_admin_account(file, {});
@@ -34,7 +34,7 @@ TEST(AdminAccount, IsMadeOnceWithARandomPasswordThatOnlyItsOwnerMayRead) {
   EXPECT_FALSE(std::filesystem::exists(directory / "admin.json.new"));
 }
 
-TEST(AdminAccount, TakesAGivenPasswordWithoutAFile) {
+TEST(AdminAccount, UsesAGivenPasswordWithoutAFile) {
   const TempDir directory;
   const auto account = open_admin_account(directory / "admin.json", Secret(planted::admin_password));
   ASSERT_TRUE(account.ok());
@@ -53,7 +53,7 @@ TEST(AdminAccount, RefusesAFileThatOthersMayRead) {
   EXPECT_THAT(refused.error().text(), HasSubstr(file));
 }
 
-TEST(AdminAccount, RefusesAFileThatHoldsNone) {
+TEST(AdminAccount, RefusesAFileWithoutAnAccount) {
   const TempDir directory;
   const auto file = directory / "admin.json";
   std::ofstream(file) << "{}";
@@ -61,7 +61,7 @@ TEST(AdminAccount, RefusesAFileThatHoldsNone) {
   EXPECT_EQ(open_admin_account(file, {}).error().code, ErrorCode::corrupt);
 }
 
-TEST(AdminAccount, SaysWhyItCannotBeWritten) {
+TEST(AdminAccount, ReportsWhyItCannotBeWritten) {
   const TempDir directory;
   const auto refused = open_admin_account(directory / "missing/admin.json", {});
   ASSERT_FALSE(refused.ok());

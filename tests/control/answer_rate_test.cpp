@@ -41,7 +41,7 @@ TEST_F(AnswerRateTest, EachKiBCountsAsARequest) {
   EXPECT_EQ(asked("bob", 80), 5);
 }
 
-TEST_F(AnswerRateTest, WhatIsOwedIsMadeUpFor) {
+TEST_F(AnswerRateTest, ANegativeBalanceDelaysTheNextAnswer) {
   EXPECT_TRUE(ask("ann", 3200));
   now += 3s;
   EXPECT_FALSE(ask("ann", 1)) << "just even";
@@ -49,7 +49,7 @@ TEST_F(AnswerRateTest, WhatIsOwedIsMadeUpFor) {
   EXPECT_TRUE(ask("ann", 1));
 }
 
-TEST_F(AnswerRateTest, ThoseThatAreNotAnsweredYetAreCountedAsTheLargestSoFar) {
+TEST_F(AnswerRateTest, PendingAnswersCountAsTheLargestSoFar) {
   EXPECT_TRUE(ask("ann", 50));
   EXPECT_TRUE(ask("ann", 1)) << "of which one that is smaller changes nothing";
   now += 1s;
@@ -58,7 +58,7 @@ TEST_F(AnswerRateTest, ThoseThatAreNotAnsweredYetAreCountedAsTheLargestSoFar) {
   EXPECT_EQ(under_way, 16);
 }
 
-TEST_F(AnswerRateTest, NoAnswerIsSoLargeThatNoneIsAskedForAgain) {
+TEST_F(AnswerRateTest, AfterTheLargestAnswerEightMoreMayBeUnderWay) {
   EXPECT_TRUE(ask("ann", 100'000));
   now += 1h;
   int under_way = 0;
@@ -66,7 +66,7 @@ TEST_F(AnswerRateTest, NoAnswerIsSoLargeThatNoneIsAskedForAgain) {
   EXPECT_EQ(under_way, 8);
 }
 
-TEST_F(AnswerRateTest, TheSmallestRateLetsOneThrough) {
+TEST_F(AnswerRateTest, TheSmallestRatePermitsOneAnswer) {
   AnswerRate smallest(1);
   const auto taken = smallest.take("ann", now);
   ASSERT_TRUE(taken);

@@ -52,7 +52,7 @@ TEST(PasswordHash, KnowsItsPasswordAndNoOther) {
   EXPECT_NE(hash_password(planted::user_password).value_or_throw(), text) << "no salt";
 }
 
-TEST(PasswordHash, DrawsTextsOfAllTheBitsAsked) {
+TEST(PasswordHash, GeneratesTextsWithTheRequestedBits) {
   EXPECT_EQ(random_text(32).size(), 43U);
   EXPECT_NE(random_text(32), random_text(32));
 }
@@ -66,7 +66,7 @@ TEST(PasswordHash, KeysItsDigestsAndKeepsTheirPartsApart) {
   EXPECT_NE(one.digest(1, "ab", "c"), other.digest(1, "ab", "c"));
 }
 
-TEST(Authenticator, TellsRightFromWrong) {
+TEST(Authenticator, DistinguishesCorrectFromWrongPasswords) {
   Room room;
   EXPECT_EQ(room.verify(&room.user, {"user", planted::user_password}), AuthOutcome::right);
   EXPECT_EQ(room.verify(&room.user, {"user", "wrong"}), AuthOutcome::wrong);
@@ -79,7 +79,7 @@ TEST(Authenticator, TellsRightFromWrong) {
       << "the admin's password is nobody's";
 }
 
-TEST(Authenticator, DoesTheSameWorkForNobodyAsForAWrongPassword) {
+TEST(Authenticator, AnUnknownUserCostsAsMuchWorkAsAWrongPassword) {
   Room room;
   room.verify(&room.user, {"user", "wrong"});
   EXPECT_EQ(room.authenticator.computations(), 1U);
@@ -118,7 +118,7 @@ TEST(Authenticator, ForgetsTheCredentialsUnusedForLongestBeyondItsLimit) {
   EXPECT_EQ(room.authenticator.remembered(given(most + 1)), most + 1);
 }
 
-TEST(Authenticator, ChecksOnceForAllWhoAskTheSame) {
+TEST(Authenticator, ChecksEqualCredentialsOnceForAllRequests) {
   Room room;
   int right = 0;
   for (int i = 0; i < 100; ++i) {
@@ -168,7 +168,7 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
   EXPECT_EQ(room.authenticator.computations(), 1U);
 }
 
-TEST(Authenticator, OnlyWhatIsAskedAlikeSharesAComputation) {
+TEST(Authenticator, SharesAComputationOnlyBetweenEqualCredentials) {
   Room room;
   const CredentialRecord other{4, "user", room.user.argon2};
   // Only requests with the same source and subject share a computation. It makes no difference which
@@ -194,7 +194,7 @@ TEST(Authenticator, OnlyWhatIsAskedAlikeSharesAComputation) {
   }
 }
 
-TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
+TEST(Authenticator, ComputesACorrectPasswordOnceForAllRequests) {
   Room room;
   std::size_t right = 0;
   for (int i = 0; i < 200; ++i) {
@@ -276,7 +276,7 @@ TEST(Authenticator, HoldsBackTheAnswersToASourceThatFailsAgainAndAgain) {
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::wrong);
 }
 
-TEST(Authenticator, AnswersThatAreHeldBackAreInNobodysWay) {
+TEST(Authenticator, DelayedRepliesDoNotDelayOtherRequests) {
   StoppedRoom room;
   room.slow_down("attacker");
   const auto before = room.authenticator.computations();
@@ -311,7 +311,7 @@ TEST(Authenticator, ASlowedSourceComputesAtABoundedRate) {
   }
 }
 
-TEST(Authenticator, WhoTriesManyPasswordsMakesRoomForAnotherNameOfItsSource) {
+TEST(Authenticator, AUserWithManyGuessesMakesRoomForAnotherNameOfItsSource) {
   StoppedRoom room;
   room.slow_down("attacker");
   const auto before = room.authenticator.computations();
@@ -335,7 +335,7 @@ TEST(Authenticator, WhoTriesManyPasswordsMakesRoomForAnotherNameOfItsSource) {
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::right);
 }
 
-TEST(Authenticator, OfTooManyAnswersThatAreHeldBackTheOldestIsGivenEarly) {
+TEST(Authenticator, SendsTheOldestDelayedReplyEarlyWhenThereAreTooMany) {
   StoppedRoom room;
   room.slow_down("attacker");
   const auto before = room.authenticator.computations();
@@ -354,7 +354,7 @@ TEST(Authenticator, OfTooManyAnswersThatAreHeldBackTheOldestIsGivenEarly) {
   EXPECT_EQ(room.outcomes.size(), asked) << "each is given once";
 }
 
-TEST(Authenticator, PasswordsToBeKeptDoNotWaitBehindThoseThatAreTried) {
+TEST(Authenticator, NewPasswordsDoNotWaitBehindPasswordChecks) {
   StoppedRoom room;
   room.slow_down("attacker");
   for (std::size_t i = 0; i < 40; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
@@ -371,7 +371,7 @@ TEST(Authenticator, PasswordsToBeKeptDoNotWaitBehindThoseThatAreTried) {
   EXPECT_LE(tried_first, 2U) << "the one at the worker, and its own";
 }
 
-TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
+TEST(Authenticator, AUserWithManyRememberedPasswordsDoesNotDelayOthersOfItsSource) {
   StoppedRoom room;
   std::size_t busy = 0;
   for (std::size_t i = 0; i < 60; ++i) {
@@ -427,7 +427,7 @@ TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
   run_until(slowed.loop, [&] { return slowed.is_idle(); });
 }
 
-TEST(Authenticator, RemembersAsManyAsItIsTold) {
+TEST(Authenticator, RemembersUpToItsLimit) {
   Room room;
   room.authenticator.remember_at_most(4);
   for (std::uint64_t id = 1; id <= 3; ++id)

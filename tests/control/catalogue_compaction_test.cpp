@@ -87,7 +87,7 @@ class Renewing : public testing::Test {
   std::uint64_t expires_ms = 1'900'000'000'000;
 };
 
-TEST_F(Renewing, IsWorthItWhenMostIsHistoryAndThatIsMuch) {
+TEST_F(Renewing, IsDueWhenMostRecordsAreObsoleteAndTheyAreMany) {
   renew(4000);
   EXPECT_FALSE(catalogue->is_mostly_history()) << "too little";
   renew(200);
@@ -104,7 +104,7 @@ TEST_F(Renewing, IsWorthItWhenMostIsHistoryAndThatIsMuch) {
   EXPECT_FALSE(catalogue->is_mostly_history());
 }
 
-TEST_F(Renewing, KeepsWhatChangesMeanwhile) {
+TEST_F(Renewing, KeepsConcurrentChanges) {
   const auto credential = catalogue->add_credential("user", "x").value();
   const auto doomed = catalogue->add_topic(name("doomed"), {}, credential)->id;
   renew(100);
@@ -132,7 +132,7 @@ TEST_F(Renewing, KeepsWhatChangesMeanwhile) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
-TEST_F(Renewing, AKillAtAnyMomentLeavesTheStateAsItWasPromised) {
+TEST_F(Renewing, AKillAtAnyMomentLeavesThePromisedState) {
   renew(5000);
   ASSERT_TRUE(catalogue->flush().ok());
   const auto compaction = catalogue->begin_compaction();
@@ -155,7 +155,7 @@ TEST_F(Renewing, AKillAtAnyMomentLeavesTheStateAsItWasPromised) {
   EXPECT_EQ(found_after_a_kill(), records_of(catalogue->state()));
 }
 
-TEST_F(Renewing, GoesOnWithTheOldLogWhereTheDiskIsFull) {
+TEST_F(Renewing, ContinuesWithTheOldLogOnAFullDisk) {
   catalogue.reset();
   auto options = room.options();
   options.open_log = [usual = options.open_log](const std::filesystem::path& path) {
@@ -167,7 +167,7 @@ TEST_F(Renewing, GoesOnWithTheOldLogWhereTheDiskIsFull) {
   expect_failure([](CatalogueCompaction& compaction) { compaction.run({}); }, "the disk is full");
 }
 
-TEST_F(Renewing, GoesOnWithTheOldLogWhereTheNewOneCannotTakeItsPlace) {
+TEST_F(Renewing, ContinuesWithTheOldLogIfTheNewOneCannotReplaceIt) {
   expect_failure(
       [this](CatalogueCompaction& compaction) {
         compaction.run({});
@@ -176,7 +176,7 @@ TEST_F(Renewing, GoesOnWithTheOldLogWhereTheNewOneCannotTakeItsPlace) {
       "cannot rename");
 }
 
-TEST_F(Renewing, StopsInTheMiddleWhenItIsToldTo) {
+TEST_F(Renewing, StopsInTheMiddleOnRequest) {
   renew(5000);
   std::stop_source stop;
   stop.request_stop();
@@ -206,7 +206,7 @@ TEST_F(Renewing, TheLogStaysShortWhileItIsUsed) {
   EXPECT_EQ(found_after_a_kill(), expected);
 }
 
-TEST_F(Renewing, ACompactorThatEndsGivesUp) {
+TEST_F(Renewing, ADestroyedCompactorGivesUp) {
   EventLoop loop;
   renew(5000);
   {

@@ -53,7 +53,7 @@ TEST(CatalogueLoss, IsRefusedWithADamagedRecordAndRemovesNothing) {
     const auto opened = room.try_open();
     ASSERT_FALSE(opened.ok());
     EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
-    EXPECT_THAT(opened.error().message, HasSubstr("1 records are damaged"));
+    EXPECT_THAT(opened.error().message, HasSubstr("1 records of topics, users or rights are damaged"));
     EXPECT_THAT(opened.error().message, HasSubstr("lightq log repair " + room.path() + "/00000001 --force"));
   }
   EXPECT_TRUE(std::filesystem::exists(room.path() + "/00000000")) << "what came before";
@@ -81,7 +81,7 @@ TEST(CatalogueLoss, ALaterGenerationWithoutARecordIsRefused) {
   EXPECT_NE(room.open()->state().find("t"), nullptr) << "the earlier one was kept";
 }
 
-TEST(CatalogueLoss, GivesNoTopicAnIdThatHasFiles) {
+TEST(CatalogueLoss, GivesNoNewTopicAnIdWithFiles) {
   CatalogueRoom room;
   ASSERT_TRUE(room.open()->add_topic(name("t"), {}, 0).ok());
   auto options = room.options();
@@ -91,7 +91,7 @@ TEST(CatalogueLoss, GivesNoTopicAnIdThatHasFiles) {
   EXPECT_EQ((*catalogue)->add_topic(name("new"), {}, 0)->id.value, 8U);
 }
 
-TEST(CatalogueLoss, GoesOnWhenThereIsADescriptorForItsFlushAgain) {
+TEST(CatalogueLoss, ContinuesWhenADescriptorIsFreeForItsFlush) {
   CatalogueRoom room;
   const auto catalogue = room.open();
   ASSERT_TRUE(catalogue->add_topic(name("first"), {}, 0).ok());
@@ -135,7 +135,7 @@ class CatalogueReplaced : public testing::Test {
   std::unique_ptr<CatalogueCompaction> compaction;
 };
 
-TEST_F(CatalogueReplaced, KeepsItsLogWhereThereIsNoDescriptorForTheChange) {
+TEST_F(CatalogueReplaced, KeepsItsLogIfNoDescriptorIsFreeForTheChange) {
   {
     const lightq::test::NoDescriptors none;
     catalogue->finish_compaction(*compaction);
@@ -152,7 +152,7 @@ TEST_F(CatalogueReplaced, OpensItsNewLogAsSoonAsThatWorks) {
   expect_both_topics();
 }
 
-TEST_F(CatalogueReplaced, IsNotBegunAnewWhereItsDirectoryIsAway) {
+TEST_F(CatalogueReplaced, IsNotCreatedAnewIfItsDirectoryIsAway) {
   no_log = true;
   catalogue->finish_compaction(*compaction);
   no_log = false;

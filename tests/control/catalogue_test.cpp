@@ -65,7 +65,7 @@ TEST(Catalogue, RemembersEverythingOverARestart) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
-TEST(Catalogue, AnEncryptedTopicHasALogOfItsOwnForGood) {
+TEST(Catalogue, AnEncryptedTopicKeepsItsLogId) {
   CatalogueRoom room;
   auto settings = file_settings();
   std::uint32_t first = 0;
@@ -133,7 +133,7 @@ TEST(Catalogue, RemembersUsersAndNeverUsesTheirNumbersAgain) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
-TEST(Catalogue, AUserComesBackFromItsRecordWithAllItMayHave) {
+TEST(Catalogue, AUserKeepsAllItsRightsOverAReload) {
   UserRecord user;
   user.id = 9;
   user.generation = 4'000'000'000;
@@ -153,7 +153,7 @@ TEST(Catalogue, AUserComesBackFromItsRecordWithAllItMayHave) {
   EXPECT_FALSE(decode_change(R"({"op":"user","id":1,"credential":1,"user_id":"u","rights":[{}]})").ok());
 }
 
-TEST(Catalogue, ATopicsOwnUserMayBecomeAnother) {
+TEST(Catalogue, ATopicsOwnUserMayBeReplaced) {
   CatalogueRoom room;
   TopicId first;
   TopicId second;
@@ -231,7 +231,7 @@ TEST(Catalogue, NeverUsesAnIdAgain) {
   }
 }
 
-TEST(Catalogue, LetsThePortsOfAClosedEndpointAndADeletedTopicRest) {
+TEST(Catalogue, QuarantinesThePortsOfAClosedEndpointAndADeletedTopic) {
   CatalogueRoom room;
   {
     const auto catalogue = room.open();
@@ -333,7 +333,7 @@ std::map<std::string, std::string> files_below(const std::string& path) {
   return files;
 }
 
-TEST(Catalogue, RefusesWhatANewerVersionWroteAndChangesNothing) {
+TEST(Catalogue, RefusesRecordsOfANewerVersionAndChangesNothing) {
   for (const auto& [name, says] : std::map<std::string, std::string>{
            {"catalogue-format", "record 0: it is of version 2, not 1"},
            {"catalogue-op", "record 1: it has a change \"quota\", which this version does not know"},
@@ -366,7 +366,7 @@ TEST(Catalogue, KeepsOptionalChangesThatItDoesNotKnow) {
 }
 
 /// Broker 0.1.0 wrote these records before raw consumers existed.
-TEST(CatalogueRecord, OfAnEndpointWithoutAConnectionTypeIsZeroMqs) {
+TEST(CatalogueRecord, AnEndpointWithoutAConnectionTypeIsZeroMq) {
   const std::string old =
       R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002})";
   const auto change = decode_change(old);
@@ -375,7 +375,7 @@ TEST(CatalogueRecord, OfAnEndpointWithoutAConnectionTypeIsZeroMqs) {
   EXPECT_EQ(encode(*change), old);
 }
 
-TEST(CatalogueRecord, OfARawConsumersEndpointSaysSo) {
+TEST(CatalogueRecord, ARawConsumersEndpointKeepsItsType) {
   const EndpointPut raw{
       {7, TopicId{3}, EndpointRole::pull, protocol::Transport::tcp, 5002, protocol::ConnectionType::socket}};
   const std::string text =
@@ -386,7 +386,7 @@ TEST(CatalogueRecord, OfARawConsumersEndpointSaysSo) {
   EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::socket);
 }
 
-TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
+TEST(CatalogueRecord, ReportsInvalidRecords) {
   for (const char* text :
        {"", "{", "[]", R"({"op":5})", R"({"op":"format","version":"x"})",
         R"({"op":"topic","id":0,"topic":"t"})",
@@ -432,7 +432,7 @@ class UnreadableLog final : public log::Log {
 
 // Taken for empty, the catalogue would lose all users and topics, and the next start would remove their files
 // as leftovers.
-TEST(Catalogue, OneThatCannotBeReadNowIsNotTakenForAnEmptyOne) {
+TEST(Catalogue, AnUnavailableCatalogueIsNotTakenForAnEmptyOne) {
   CatalogueRoom room;
   ASSERT_TRUE(room.open()->add_topic(name("orders"), file_settings(), 0).ok());
   auto options = room.options();

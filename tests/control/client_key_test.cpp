@@ -59,7 +59,7 @@ TEST(ClientKeyCatalogue, RemembersKeysOverARestartAndForgetsThoseThatHaveExpired
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
-TEST(ClientKeyCatalogue, TheOnesThatHaveExpiredMakeRoomAndNoOthersDo) {
+TEST(ClientKeyCatalogue, OnlyExpiredKeysAreEvicted) {
   CatalogueRoom room;
   auto options = room.options();
   options.client_keys_per_topic_max = 3;
@@ -176,7 +176,7 @@ TEST_F(Encrypting, OpenTopicsAndSessionsRegisterNothing) {
   EXPECT_EQ(keys_.size(), 0U);
 }
 
-TEST_F(Encrypting, WhatTheDataPlaneOpenedIsClosedAgainWhereTheKeyFindsNoRoom) {
+TEST_F(Encrypting, AnEndpointIsClosedAgainIfTheKeyHasNoPlace) {
   create(false);
   for (std::size_t i = 0; i < keys_max; ++i) {
     CurvePublicKey key{};
@@ -210,7 +210,7 @@ TEST_F(Encrypting, OneUserTakesNoMoreThanHalfOfATopicsKeys) {
   EXPECT_TRUE(std::holds_alternative<protocol::JoinReply>(ask(join(key_of(1)))));
 }
 
-TEST_F(Encrypting, AKeyThatMadeRoomLetsNobodyInAnyMore) {
+TEST_F(Encrypting, AnEvictedKeyAdmitsNoClientAnyMore) {
   create(false);
   const Grant grant{topic_, EndpointRole::pull};
   const auto record = [&](std::size_t i) {

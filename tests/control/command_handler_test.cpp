@@ -84,7 +84,7 @@ TEST(CommandHandler, CreatesATopicInCatalogueAndDataPlane) {
   EXPECT_EQ(broker.data_plane.topics.size(), 1U);
 }
 
-TEST(CommandHandler, CreatesANameOnceHoweverManyTryAtOnce) {
+TEST(CommandHandler, CreatesANameOnceForConcurrentRequests) {
   Broker broker;
   int created = 0;
   int existed = 0;
@@ -102,7 +102,7 @@ TEST(CommandHandler, CreatesANameOnceHoweverManyTryAtOnce) {
   EXPECT_EQ(created, 1);
 }
 
-TEST(CommandHandler, TakesBackATopicThatTheDataPlaneRefuses) {
+TEST(CommandHandler, RemovesATopicThatTheDataPlaneRefuses) {
   Broker broker;
   broker.data_plane.refuse_add = Error{ErrorCode::no_space, "the disk is full"};
   EXPECT_EQ(broker.create("t"), "no_space");
@@ -111,7 +111,7 @@ TEST(CommandHandler, TakesBackATopicThatTheDataPlaneRefuses) {
   EXPECT_EQ(broker.create("t"), "ok");
 }
 
-TEST(CommandHandler, KeepsATopicWhoseRemovalIsNotOnDisk) {
+TEST(CommandHandler, KeepsATopicIfItsRemovalIsNotOnDisk) {
   lightq::test::FaultyStorage disk;
   log::SegmentPool pool{{"/pool"}, disk};
   Broker broker;
@@ -149,7 +149,7 @@ TEST(CommandHandler, AsksForTheAdminsCredentials) {
   EXPECT_EQ(broker.authenticator.failures(), 6U);
 }
 
-TEST(CommandHandler, ChecksCredentialsBeforeItTellsWhatExists) {
+TEST(CommandHandler, ChecksCredentialsBeforeItRevealsWhetherATopicExists) {
   Broker broker;
   broker.create("t");
   EXPECT_EQ(broker.join("t", user), "ok");
@@ -165,7 +165,7 @@ TEST(CommandHandler, ChecksCredentialsBeforeItTellsWhatExists) {
   EXPECT_EQ(broker.join("t", admin), "ok") << "the admin's name in the user's fields";
 }
 
-TEST(CommandHandler, KeepsOneTopicsUserOutOfAnother) {
+TEST(CommandHandler, ATopicsUserHasNoAccessToOtherTopics) {
   Broker broker;
   broker.create("mine");
   broker.create("theirs", admin, {"other", "pw"});
@@ -179,7 +179,7 @@ TEST(CommandHandler, KeepsOneTopicsUserOutOfAnother) {
   EXPECT_EQ(broker.join("none", {"user", planted::other_password}), "topic_not_found");
 }
 
-TEST(CommandHandler, LetsAnybodyIntoAnOpenTopicWithoutAUser) {
+TEST(CommandHandler, AnOpenTopicWithoutAUserPermitsAllClients) {
   Broker broker;
   protocol::TopicSettings open;
   open.open = true;
@@ -279,7 +279,7 @@ TEST(CommandHandler, BringsUpMoreTopicsThanFitAtOnce) {
   EXPECT_EQ(broker.data_plane.topics.size(), 1000U);
 }
 
-TEST(CommandHandler, GoesOnWithoutATopicThatCannotBeBroughtToLife) {
+TEST(CommandHandler, ContinuesWithoutATopicThatCannotBeOpened) {
   Broker broker;
   broker.create("good");
   broker.create("bad");
@@ -306,7 +306,7 @@ TEST(CommandHandler, FollowsTheEndpointsThatCloseAndMove) {
   EXPECT_TRUE(broker.catalogue->state().released_ports().contains(7777));
 }
 
-TEST(CommandHandler, KeepsWhoseTheFilesOfATopicAreUnlessTheyAreAnothers) {
+TEST(CommandHandler, RecordsTheOwnerOfATopicsFilesUnlessTheyBelongToAnotherTopic) {
   Broker broker;
   broker.create("a");
   broker.create("b");
@@ -322,7 +322,7 @@ TEST(CommandHandler, KeepsWhoseTheFilesOfATopicAreUnlessTheyAreAnothers) {
   EXPECT_EQ(broker.catalogue->state().topic_of_log(4712), nullptr);
 }
 
-TEST(CommandHandler, PassesOnWhatTheDataPlaneSays) {
+TEST(CommandHandler, PassesOnTheRepliesOfTheDataPlane) {
   Broker broker;
   broker.create("t");
   broker.data_plane.refuse_join = Error{ErrorCode::limit_reached, "no descriptors"};
@@ -381,7 +381,7 @@ TEST(CommandHandler, PausesAndPurgesGroups) {
     EXPECT_EQ(broker.code(request), "group_not_found");
 }
 
-TEST(CommandHandler, WhatKeepsNothingIsNeitherPausedNorPurged) {
+TEST(CommandHandler, ATopicWithoutStoredMessagesIsNeitherPausedNorPurged) {
   Broker broker;
   broker.create("d", admin, user, {.broker_type = protocol::BrokerType::direct});
   for (const std::string group : {"", "default"}) {
@@ -423,7 +423,7 @@ TEST(CommandHandler, RemembersWhichEndpointsAreRaw) {
   EXPECT_EQ(endpoints[1].connection_type, protocol::ConnectionType::zmq);
 }
 
-TEST(CommandHandler, LetsSessionsGoOverZeroMq) {
+TEST(CommandHandler, OffersSessionsOverZeroMq) {
   Broker broker;
   broker.create("open", admin, {}, {.open = true});
   for (const auto type : {JoinType::push, JoinType::pull, JoinType::sub}) {
@@ -438,7 +438,7 @@ TEST(CommandHandler, LetsSessionsGoOverZeroMq) {
   }
 }
 
-TEST(CommandHandler, FillsInWhatTheBrokerKnowsOfItself) {
+TEST(CommandHandler, FillsInTheBrokersOwnFields) {
   Broker broker;
   broker.create("t");
   broker.join("t", {"user", "wrong"});
@@ -453,7 +453,7 @@ TEST(CommandHandler, FillsInWhatTheBrokerKnowsOfItself) {
   EXPECT_FALSE(stats.version.empty());
 }
 
-TEST(CommandHandler, AnswersPingAndVersionToEverybodyUntilItStops) {
+TEST(CommandHandler, AnswersPingAndVersionToAllClientsUntilItStops) {
   Broker broker;
   EXPECT_EQ(broker.code(protocol::Ping{}), "ok");
   EXPECT_EQ(broker.code(protocol::Version{}), "ok");

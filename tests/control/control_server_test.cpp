@@ -70,7 +70,7 @@ class StingyServer {
   std::jthread thread_;
 };
 
-TEST(ControlServer, AnswersReqAndDealerClientsWithTheirOwnEnvelope) {
+TEST(ControlServer, ReturnsTheEnvelopeOfReqAndDealerClients) {
   const Server server;
   EXPECT_THAT(server.uri(), testing::Not(testing::EndsWith(":0")));
   Client req(server, zmq::socket_type::req);
@@ -127,14 +127,14 @@ TEST(ControlServer, BoundsAnEnvelope) {
   EXPECT_EQ(dealer.receive(), (std::vector<std::string>{std::string(most - 20, 'i'), "", pong}));
 }
 
-TEST(ControlServer, TellsTheSizeOfARequestThatIsTooLarge) {
+TEST(ControlServer, ReportsTheSizeOfATooLargeRequest) {
   const Server server;
   Client dealer(server, zmq::socket_type::dealer);
   EXPECT_THAT(dealer.ask(std::string(limits::MiB, ' ')),
               HasSubstr("the document has 1048576 bytes, at most 65536 are accepted"));
 }
 
-TEST(ControlServer, AnswersEverythingThatIsNoRequest) {
+TEST(ControlServer, AnswersInvalidRequestsWithAnError) {
   const Server server;
   Client dealer(server, zmq::socket_type::dealer);
   const std::vector<std::vector<std::string>> messages = {{""},
@@ -161,20 +161,21 @@ TEST(ControlServer, AnswersEverythingThatIsNoRequest) {
   EXPECT_EQ(req.ask(ping), pong);
 }
 
-TEST(ControlServer, AnswersEachOfManyRequestsSentAtOnce) {
+TEST(ControlServer, AnswersEachOfManyConcurrentRequests) {
   const Server server;
   Client dealer(server, zmq::socket_type::dealer);
   for (int i = 0; i < 900; ++i) dealer.send({ping});
   for (int i = 0; i < 900; ++i) ASSERT_EQ(dealer.receive(), std::vector<std::string>{pong}) << i;
 }
 
-TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
+TEST(ControlServer, LimitsTheRequestsOfOneSourceThatAreUnderWay) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
   const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
   for (int i = 0; i < limit + 3; ++i) dealer.send({kept_request});
   for (int i = 0; i < 3; ++i)
-    EXPECT_THAT(dealer.receive().at(0), HasSubstr("256 requests from this address are under way already"));
+    EXPECT_THAT(dealer.receive().at(0),
+                HasSubstr("256 requests from this source address are under way already"));
   Client second(server, zmq::socket_type::dealer);
   EXPECT_THAT(second.ask(kept_request), HasSubstr(R"("code":"busy")")) << "it has the same address";
   Client other(server, zmq::socket_type::dealer, "127.0.0.2");
@@ -189,7 +190,7 @@ TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
   EXPECT_EQ(dealer.receive().at(0), pong) << "what is answered does not count";
 }
 
-TEST(ControlServer, RequestsThatStandAsideAreInNobodysWay) {
+TEST(ControlServer, RequestsThatWaitForAPasswordDoNotBlockOthers) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
   const std::string aside = std::string(R"({"cmd":"pause","topic":"t","user_id":"u","password":")") +
@@ -204,7 +205,7 @@ TEST(ControlServer, RequestsThatStandAsideAreInNobodysWay) {
   for (int i = 0; i < limit + 3; ++i) ASSERT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")")) << i;
 }
 
-TEST(ControlServer, WhatNeedsNoCredentialsIsAnsweredWhateverIsUnderWay) {
+TEST(ControlServer, AnswersRequestsWithoutCredentialsWhenAllPlacesAreTaken) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
   const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
@@ -286,7 +287,7 @@ TEST(ControlServer, HangsUpOnPeersThatSpeakNoZmtp3) {
   EXPECT_EQ(req.ask(ping), pong);
 }
 
-TEST(ControlServer, SaysWhyAnAddressCannotBeBound) {
+TEST(ControlServer, ReportsWhyAnAddressCannotBeBound) {
   EventLoop loop;
   test::RecordingSink sink;
   const auto open = [&](const std::string& uri) {
@@ -303,7 +304,7 @@ TEST(ControlServer, SaysWhyAnAddressCannotBeBound) {
   EXPECT_EQ(open("tcp://127.0.0.1:99999").code, ErrorCode::invalid_argument);
 }
 
-TEST(ControlServer, RefusesWhatASourceAsksBeyondItsRate) {
+TEST(ControlServer, RefusesRequestsBeyondTheRateOfTheirSource) {
   StingyServer server;
   Client greedy(server, zmq::socket_type::req);
   const auto word = [&](Client& client) {
@@ -327,7 +328,7 @@ TEST(ControlServer, RefusesWhatASourceAsksBeyondItsRate) {
   EXPECT_STREQ(word(greedy), "busy");
 }
 
-TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
+TEST(ControlServer, ClosesOnlyTheClientWithMostUnreadRepliesOfItsSource) {
   constexpr std::size_t answer_bytes = 1 * limits::MiB;
   Server server({.answers_unread_bytes_total = 64 * limits::MiB}, answer_bytes);
   Client hog(server, zmq::socket_type::dealer, "127.0.0.2");
@@ -349,7 +350,7 @@ TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
   EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 0U) << "it had not too much by itself";
 }
 
-TEST(ControlServer, CountsWhoLeavesTooMuchUnreadByItselfApart) {
+TEST(ControlServer, CountsClientsWithTooManyUnreadRepliesSeparately) {
   constexpr std::size_t answer_bytes = 1 * limits::MiB;
   Server server({.answers_unread_bytes_max = 8 * limits::MiB}, answer_bytes);
   Client hog(server, zmq::socket_type::dealer, "127.0.0.2");
@@ -361,7 +362,7 @@ TEST(ControlServer, CountsWhoLeavesTooMuchUnreadByItselfApart) {
   EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_total), 0U);
 }
 
-TEST(ControlServer, WhoIsStillReadingItsAnswersIsNotTheFirstThatMakesRoom) {
+TEST(ControlServer, AClientThatIsReadingItsRepliesIsNotEvictedFirst) {
   constexpr std::size_t answer_bytes = 4 * limits::MiB;
   constexpr int answers = 8;  // more bytes than the buffers between server and client
   Server server({.connections_max = 3}, answer_bytes, 1'000'000);
@@ -387,7 +388,7 @@ TEST(ControlServer, WhoIsStillReadingItsAnswersIsNotTheFirstThatMakesRoom) {
   }
 }
 
-TEST(ControlServer, ReadsNothingOfWhatASourceAsksBeyondItsRateButTheCommand) {
+TEST(ControlServer, ReadsOnlyTheCommandOfRequestsBeyondTheRateOfTheirSource) {
   StingyServer server;
   Client greedy(server, zmq::socket_type::dealer);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(greedy.ask(ping), pong);
@@ -417,7 +418,7 @@ TEST(UnreadAnswers, AreCountedBySourceAndTogether) {
   EXPECT_EQ(unread.total(), 7U);
 }
 
-TEST(ControlServer, HasRoomForWhatItsLimitsSay) {
+TEST(ControlServer, PermitsAsMuchAsItsLimits) {
   Server server({.request_bytes_max = 4096, .requests_waiting_max = 8, .connections_max = 2});
   Client dealer(server, zmq::socket_type::dealer, "127.0.0.2");
   dealer.send({ping + std::string(4096 - ping.size(), ' ')});
@@ -425,7 +426,7 @@ TEST(ControlServer, HasRoomForWhatItsLimitsSay) {
   dealer.send({ping + std::string(4097 - ping.size(), ' ')});
   EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("code":"request_too_large")"));
   for (int i = 0; i < 3; ++i) dealer.send({kept_request});
-  EXPECT_THAT(dealer.receive().at(0), HasSubstr("2 requests from this address are under way already"));
+  EXPECT_THAT(dealer.receive().at(0), HasSubstr("2 requests from this source address are under way already"));
   Client other(server, zmq::socket_type::dealer, "127.0.0.3");
   EXPECT_EQ(other.ask(ping), pong);
   EXPECT_EQ(server.count_of(Limit::request_bytes_max), 1U);

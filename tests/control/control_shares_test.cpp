@@ -27,7 +27,7 @@ std::string answered_of(int number) {
   return R"({"cmd":"list_topics","admin_user_id":")" + std::to_string(number) + R"(","admin_password":"p"})";
 }
 
-TEST(ControlServer, OneUserHasAPartOfWhatMayBeUnderWayWhereverHeAsks) {
+TEST(ControlServer, LimitsTheRequestsOfOneUserThatAreUnderWayFromAllSources) {
   Server server({.requests_waiting_max = 8});
   Client here(server, zmq::socket_type::dealer, "127.0.0.2");
   Client there(server, zmq::socket_type::dealer, "127.0.0.3");
@@ -48,7 +48,7 @@ TEST(ControlServer, OneUserHasAPartOfWhatMayBeUnderWayWhereverHeAsks) {
   EXPECT_EQ(elsewhere.ask(ping), pong);
 }
 
-TEST(ControlServer, OneUserLeavesRoomForOthersOfHisAddress) {
+TEST(ControlServer, OneUserLeavesPlacesForOthersOfItsSource) {
   Server server;
   Client ann(server, zmq::socket_type::dealer);
   for (std::size_t i = 0; i <= limits::requests_waiting_per_source_max; ++i) ann.send({kept_of(7)});
@@ -61,7 +61,7 @@ TEST(ControlServer, OneUserLeavesRoomForOthersOfHisAddress) {
   EXPECT_THAT(bob.receive().at(0), HasSubstr(R"("status":"ok")"));
 }
 
-TEST(ControlServer, ConnectionsOfTheUserWhoHasMostMakeRoomAndNoneThatWaitsForItsAnswer) {
+TEST(ControlServer, EvictsIdleConnectionsOfTheUserWithMost) {
   Server server({.connections_max = 4});
   Client bobs(server, zmq::socket_type::dealer);
   EXPECT_THAT(bobs.ask(answered_of(8)), HasSubstr(R"("status":"ok")"));
@@ -82,7 +82,7 @@ TEST(ControlServer, ConnectionsOfTheUserWhoHasMostMakeRoomAndNoneThatWaitsForIts
   EXPECT_THAT(bobs.receive().at(0), HasSubstr(R"("status":"ok")"));
 }
 
-TEST(ControlServer, WhereAllWaitForTheirAnswersThereAreMoreConnectionsForAsLong) {
+TEST(ControlServer, WhileAllConnectionsWaitForRepliesMoreAreAccepted) {
   Server server({.connections_max = 2});
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 4; ++i) {

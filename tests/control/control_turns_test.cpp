@@ -83,19 +83,19 @@ TEST_F(ControlTurnsTest, SmallRequestsOfOneInputAreTakenInSharesAndAnsweredToget
   EXPECT_LE(sends, 2 * requests_.taken_in_turn.size()) << "one for all answers of a share";
 }
 
-TEST_F(ControlTurnsTest, WhatCameBeforeNonsenseIsAnswered) {
+TEST_F(ControlTurnsTest, RequestsBeforeMalformedDataAreAnswered) {
   wire_.send(frame("first") + frame("second") + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
   EXPECT_EQ(wire_.received(), frame("first") + frame("second"));
 }
 
-TEST_F(ControlTurnsTest, WhatCameBeforeAMalformedCommandIsAnswered) {
+TEST_F(ControlTurnsTest, RequestsBeforeAMalformedCommandAreAnswered) {
   wire_.send(frame("first") + command("PING", ""));
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
   EXPECT_EQ(wire_.received(), frame("first"));
 }
 
-TEST(ControlServerTurns, OfLongAnswersThatOneClientAsksForAtOnceOnlyAFewAreMadeInATurn) {
+TEST(ControlServerTurns, WritesOnlyAFewOfAClientsLongRepliesInATurn) {
   constexpr int requests = 20;
   constexpr std::size_t answer_bytes = TurnShare::call_work_max / TurnWork::answer_byte_written;
   EventLoop loop;

@@ -26,7 +26,7 @@ class CurveKeyFile : public testing::Test {
   const std::filesystem::path file = directory / "curve.key";
 };
 
-TEST_F(CurveKeyFile, IsMadeOnceForItsOwnerAlone) {
+TEST_F(CurveKeyFile, IsCreatedOnceForItsOwnerOnly) {
   const auto first = open_curve_key(file).value_or_throw();
   struct stat facts{};
   ASSERT_EQ(stat(file.c_str(), &facts), 0);
@@ -39,7 +39,7 @@ TEST_F(CurveKeyFile, IsMadeOnceForItsOwnerAlone) {
   EXPECT_NE(open_curve_key(file).value_or_throw()->public_key(), first->public_key());
 }
 
-TEST_F(CurveKeyFile, IsRefusedIfItIsOpenToOthersOrHasAnotherLength) {
+TEST_F(CurveKeyFile, IsRefusedIfOthersCanReadItOrItsLengthIsWrong) {
   write(std::string(32, 'k'), 0640);
   auto opened = open_curve_key(file);
   ASSERT_FALSE(opened.ok());

@@ -48,7 +48,7 @@ TEST_F(FairQueueTest, SourcesTakeTurnsAndInThemNames) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(FairQueueTest, TakesFromSourcesThatAreReady) {
+TEST_F(FairQueueTest, TakesItemsOfReadySources) {
   push("a", "x");
   push("b", "x");
   const auto only_b = [](const std::string& source) { return source == "b"; };
@@ -57,7 +57,7 @@ TEST_F(FairQueueTest, TakesFromSourcesThatAreReady) {
   EXPECT_EQ(queue.size(), 1U);
 }
 
-TEST_F(FairQueueTest, InAFullSourceTheNameThatHasMostMakesRoom) {
+TEST_F(FairQueueTest, InAFullSourceTheNameWithMostLosesAPlace) {
   for (int i = 0; i < 4; ++i) EXPECT_THAT(push("a", "x"), IsEmpty());
   EXPECT_THAT(push("a", "x"), ElementsAre(5)) << "it would be the name itself";
   EXPECT_THAT(push("a", "y"), ElementsAre(4)) << "the newest";
@@ -81,7 +81,7 @@ TEST_F(FairQueueTest, NamesThatAreDoubtfulAndThoseThatAreNotHaveHalfEach) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(FairQueueTest, WhatIsFoundDoubtfulWhileItWaitsMakesRoom) {
+TEST_F(FairQueueTest, DoubtfulRequestsLoseTheirPlaces) {
   for (const char* name : {"p", "q", "r", "s"}) push("a", name);
   EXPECT_THAT(push("a", "t"), testing::SizeIs(1)) << "one of five that are alike";
   for (const char* name : {"p", "q", "r", "s", "t"}) queue.doubt("a", name);
@@ -92,7 +92,7 @@ TEST_F(FairQueueTest, WhatIsFoundDoubtfulWhileItWaitsMakesRoom) {
   EXPECT_EQ(queue.size(), 2U);
 }
 
-TEST_F(FairQueueTest, WhereAllIsFullTheSourceThatHasMostMakesRoom) {
+TEST_F(FairQueueTest, IfAllIsFullTheSourceWithMostLosesAPlace) {
   for (int i = 0; i < 8; ++i) EXPECT_THAT(push("a", "x", false, 100), IsEmpty());
   EXPECT_THAT(push("a", "x", false, 100), ElementsAre(9));
   EXPECT_THAT(push("b", "y", false, 100), ElementsAre(8));
@@ -101,13 +101,13 @@ TEST_F(FairQueueTest, WhereAllIsFullTheSourceThatHasMostMakesRoom) {
   EXPECT_THAT(push("i", "z"), ElementsAre(17)) << "one each";
 }
 
-TEST_F(FairQueueTest, ASourceThatMayHaveLessLosesTheRestAtItsNext) {
+TEST_F(FairQueueTest, ASourceWithASmallerLimitLosesTheExcessAtItsNextRequest) {
   for (int i = 0; i < 4; ++i) push("a", "x");
   EXPECT_THAT(push("a", "y", false, 2), ElementsAre(4, 3, 2));
   EXPECT_THAT(take_all(), ElementsAre(1, 5));
 }
 
-TEST(DelayedReplies, GivesTheOldestEarlyWhereThereAreTooMany) {
+TEST(DelayedReplies, SendsTheOldestEarlyIfThereAreTooMany) {
   DelayedReplies held(3, 2);
   std::vector<int> given;
   const auto add = [&](const std::string& source, int number) {

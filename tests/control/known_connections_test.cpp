@@ -18,7 +18,7 @@ void use(KnownConnections& known, std::uint64_t connection, const std::string& o
   known.idle(connection);
 }
 
-TEST(KnownConnections, TheOneUsedLongestAgoOfTheOwnerThatHasMostMakesRoom) {
+TEST(KnownConnections, TheLeastRecentlyUsedOfTheOwnerWithMostIsEvicted) {
   KnownConnections known;
   EXPECT_EQ(known.to_displace(), std::nullopt);
   use(known, 1, "bob");
@@ -33,7 +33,7 @@ TEST(KnownConnections, TheOneUsedLongestAgoOfTheOwnerThatHasMostMakesRoom) {
   EXPECT_EQ(known.size(), 2U);
 }
 
-TEST(KnownConnections, OneWithARequestUnderWayStays) {
+TEST(KnownConnections, AConnectionWithARequestUnderWayStays) {
   KnownConnections known;
   use(known, 1, "bob");
   known.used(2, "ann");
@@ -49,7 +49,7 @@ TEST(KnownConnections, OneWithARequestUnderWayStays) {
   EXPECT_EQ(known.to_displace(), 3U);
 }
 
-TEST(KnownConnections, OneWhoseAnswersHaveNotWhollyLeftGoesAfterTheOthersOfItsOwner) {
+TEST(KnownConnections, AConnectionWithUnsentRepliesIsEvictedAfterTheOthersOfItsOwner) {
   KnownConnections known;
   for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
   known.unread(1);
@@ -63,7 +63,7 @@ TEST(KnownConnections, OneWhoseAnswersHaveNotWhollyLeftGoesAfterTheOthersOfItsOw
   EXPECT_EQ(known.to_displace(), 2U);
 }
 
-TEST(KnownConnections, IsOfWhomeverItWasPermittedSomethingLast) {
+TEST(KnownConnections, AConnectionCountsForTheLastUserThatItServed) {
   KnownConnections known;
   for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
   for (const std::uint64_t each : {4U, 5U}) use(known, each, "bob");
@@ -73,7 +73,7 @@ TEST(KnownConnections, IsOfWhomeverItWasPermittedSomethingLast) {
   EXPECT_EQ(known.to_displace(), 2U);
 }
 
-TEST(KnownConnections, NothingHappensToOneThatIsNotKnown) {
+TEST(KnownConnections, IgnoresUnknownConnections) {
   KnownConnections known;
   known.busy(7);
   known.idle(7);

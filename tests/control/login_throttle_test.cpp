@@ -30,12 +30,12 @@ class LoginThrottleTest : public testing::Test {
   LoginThrottle::Time now{1h};
 };
 
-TEST_F(LoginThrottleTest, AFewFailuresAreFreeAndThenEachTakesTwiceAsLong) {
+TEST_F(LoginThrottleTest, AFewFailuresAreFreeAndThenEachDoublesTheDelay) {
   EXPECT_THAT(fail("a", "user", 14),
               ElementsAre(0ms, 0ms, 0ms, 0ms, 0ms, 16ms, 32ms, 64ms, 128ms, 256ms, 512ms, 1s, 1s, 1s));
 }
 
-TEST_F(LoginThrottleTest, ASourcesFailuresCountWhateverNameItTries) {
+TEST_F(LoginThrottleTest, ASourcesFailuresCountForAllNames) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(throttle.wrong("a", "user " + std::to_string(i), now), 0ms);
   EXPECT_EQ(throttle.wrong("a", "another", now), 16ms);
   EXPECT_EQ(throttle.wrong("b", "yet another", now), 0ms) << "of another source nothing is known";
@@ -83,7 +83,7 @@ TEST_F(LoginThrottleTest, RemembersWhichNamesASourceHasFailedWith) {
   EXPECT_FALSE(throttle.has_failed("a", "user", now + LoginThrottle::forgotten_after));
 }
 
-TEST(RecentMap, ForgetsWhatWasUsedLongestAgo) {
+TEST(RecentMap, ForgetsTheLeastRecentlyUsedEntry) {
   RecentMap<std::string, int> map(3);
   map["a"] = 1;
   map["b"] = 2;
@@ -96,7 +96,7 @@ TEST(RecentMap, ForgetsWhatWasUsedLongestAgo) {
   EXPECT_EQ(map["b"], 0) << "it was the oldest";
 }
 
-TEST(RequestRate, GivesEachSourceSoManyASecond) {
+TEST(RequestRate, PermitsEachSourceARatePerSecond) {
   RequestRate rate(10);
   RequestRate::Time now{1h};
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(rate.take("a", now));

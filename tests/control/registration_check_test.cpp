@@ -56,7 +56,7 @@ class RegistrationCheck : public ::testing::Test {
   TopicId topic;
 };
 
-TEST_F(RegistrationCheck, NothingEndsWhereAllIsAsItWas) {
+TEST_F(RegistrationCheck, UnchangedKeysEndNoRegistration) {
   const auto generation = start("a password");
   EXPECT_NE(generation, 0U);
   register_keys(generation);
@@ -66,7 +66,7 @@ TEST_F(RegistrationCheck, NothingEndsWhereAllIsAsItWas) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
-TEST_F(RegistrationCheck, AnotherPasswordEndsWhatTheAdministratorRegisteredForGood) {
+TEST_F(RegistrationCheck, ANewPasswordEndsTheAdministratorsKeysForGood) {
   const auto generation = start("a password");
   register_keys(generation);
   const auto other = start("another one");
@@ -79,7 +79,7 @@ TEST_F(RegistrationCheck, AnotherPasswordEndsWhatTheAdministratorRegisteredForGo
   EXPECT_FALSE(knows(1));
 }
 
-TEST_F(RegistrationCheck, AnotherTicketKeyEndsAllForGood) {
+TEST_F(RegistrationCheck, AnotherTicketKeyEndsAllKeysForGood) {
   const auto generation = start("a password");
   register_keys(generation);
   EXPECT_EQ(start("a password", 2), generation);
@@ -94,7 +94,7 @@ TEST_F(RegistrationCheck, AnotherTicketKeyEndsAllForGood) {
   EXPECT_TRUE(knows(2)) << "registered under the key that is there";
 }
 
-TEST_F(RegistrationCheck, KeysOfACatalogueThatDoesNotSayUnderWhatTheyWereRegisteredEnd) {
+TEST_F(RegistrationCheck, KeysOfACatalogueWithoutTheirTicketKeyEnd) {
   catalogue = room.open();
   register_keys(0);
   start("a password");
@@ -102,7 +102,7 @@ TEST_F(RegistrationCheck, KeysOfACatalogueThatDoesNotSayUnderWhatTheyWereRegiste
   EXPECT_FALSE(knows(2));
 }
 
-TEST_F(RegistrationCheck, ACompactedCatalogueSaysTheSame) {
+TEST_F(RegistrationCheck, ACompactedCatalogueGivesTheSameResult) {
   const auto generation = start("a password");
   register_keys(generation);
   CatalogueState again;
@@ -121,7 +121,7 @@ TEST_F(RegistrationCheck, TheCatalogueHoldsNeitherThePasswordNorTheTicketKey) {
   EXPECT_THAT(catalogue->state().administrator().argon2, HasSubstr("$argon2id$"));
 }
 
-TEST(RegistrationRecords, ThoseThatMakeNoSenseAreReported) {
+TEST(RegistrationRecords, InvalidRecordsAreReported) {
   EXPECT_TRUE(decode_change(R"({"op":"ticket_key","key_id":"ab"})").ok());
   EXPECT_TRUE(decode_change(R"({"op":"administrator","generation":7,"argon2":"$argon2id$"})").ok());
   for (const char* const bad :
@@ -132,7 +132,7 @@ TEST(RegistrationRecords, ThoseThatMakeNoSenseAreReported) {
     EXPECT_FALSE(decode_change(bad).ok()) << bad;
 }
 
-TEST(RegistrationRoom, KeysThatEndTooLateMakeRoomAsThoseThatHaveExpiredDo) {
+TEST(RegistrationRoom, KeysThatEndTooLateAreEvictedLikeExpiredOnes) {
   test::CatalogueRoom room;
   auto options = room.options();
   options.client_keys_per_topic_max = 2;

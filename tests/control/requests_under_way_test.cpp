@@ -27,7 +27,7 @@ TEST(RequestsUnderWay, OneSourceHasAQuarterAndAllTogetherTheWhole) {
   EXPECT_FALSE(under_way.objection_to("a"));
 }
 
-TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
+TEST(RequestsUnderWay, OneUserHasAQuarterFromAllSources) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
   Turn one{"a"};
   Turn two{"b"};
@@ -64,7 +64,7 @@ std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Turn>& requests, s
   return taken;
 }
 
-TEST(RequestsUnderWay, WhoHasHalfOfASourcesPartLeavesTheLastEighthToOthers) {
+TEST(RequestsUnderWay, AUserWithHalfOfASourcesPartCannotUseTheReserve) {
   RequestsUnderWay under_way({.requests_waiting_max = 256});
   std::vector<Turn> requests;
   EXPECT_EQ(taken_by(under_way, requests, 7), 56U) << "of 64";
@@ -74,7 +74,7 @@ TEST(RequestsUnderWay, WhoHasHalfOfASourcesPartLeavesTheLastEighthToOthers) {
   EXPECT_EQ(taken_by(under_way, requests, 9, "b"), 48U) << "he has not half of it before";
 }
 
-TEST(RequestsUnderWay, OfFewOneIsLeftToOthers) {
+TEST(RequestsUnderWay, LeavesOneOfAFewPlacesToOthers) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
   std::vector<Turn> requests;
   EXPECT_EQ(taken_by(under_way, requests, 7), 1U);
@@ -83,7 +83,7 @@ TEST(RequestsUnderWay, OfFewOneIsLeftToOthers) {
   EXPECT_EQ(taken_by(one, requests, 7), 1U) << "of one none";
 }
 
-TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
+TEST(RequestsUnderWay, TheAdministratorIsBoundByItsSourceAndTheWhole) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
   std::vector<Turn> requests(5, Turn{"a"});
   for (Turn& each : requests) {
@@ -92,7 +92,7 @@ TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
   }
 }
 
-TEST(RequestsUnderWay, WhatStandsAsideCountsForNobodyAndLaterForItsUser) {
+TEST(RequestsUnderWay, AWaitingRequestCountsForItsUserOnlyAfterwards) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
   Turn request{"a"};
   under_way.enter(request);

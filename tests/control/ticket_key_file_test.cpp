@@ -33,7 +33,7 @@ class TicketKeyFile : public testing::Test {
   const std::filesystem::path file = directory / "ticket.key";
 };
 
-TEST_F(TicketKeyFile, IsMadeOnceForItsOwnerAlone) {
+TEST_F(TicketKeyFile, IsCreatedOnceForItsOwnerOnly) {
   const Timestamp now{1'000'000};
   const auto first = open_ticket_key(file).value_or_throw();
   const auto ticket = first->issue({TopicId{1}, EndpointRole::sub}, std::chrono::hours(1), now);
@@ -49,7 +49,7 @@ TEST_F(TicketKeyFile, IsMadeOnceForItsOwnerAlone) {
   EXPECT_FALSE(other->check(ticket.text(), now).grant.has_value());
 }
 
-TEST_F(TicketKeyFile, IsRefusedIfItHasAnotherLength) {
+TEST_F(TicketKeyFile, IsRefusedIfItsLengthIsWrong) {
   for (const std::size_t bytes : {0U, 1U, 31U, 33U, 4096U}) {
     write(std::string(bytes, 'k'), 0600);
     const Error error = failure();
@@ -69,7 +69,7 @@ TEST_F(TicketKeyFile, IsRefusedIfOthersMayReadOrWriteIt) {
   EXPECT_TRUE(open_ticket_key(file).ok());
 }
 
-TEST_F(TicketKeyFile, IsNoLinkToAnother) {
+TEST_F(TicketKeyFile, ALinkIsRefused) {
   const auto elsewhere = directory / "elsewhere";
   std::ofstream(elsewhere) << std::string(32, 'k');
   std::filesystem::create_symlink(elsewhere, file);

@@ -50,7 +50,7 @@ class TlsFilesTest : public testing::Test {
   const TlsFiles files{directory / "tls.crt", directory / "tls.key"};
 };
 
-TEST_F(TlsFilesTest, TheBrokersOwnAreMadeOnceForItsOwnerAlone) {
+TEST_F(TlsFilesTest, TheBrokersOwnFilesAreCreatedOnceForItsOwnerOnly) {
   const std::string first = own();
   EXPECT_EQ(mode_of(files.key), 0600U);
   EXPECT_EQ(mode_of(files.certificate), 0600U);
@@ -79,7 +79,7 @@ TEST_F(TlsFilesTest, AKeyThatOthersMayReadIsRefused) {
          {failure(open_own_tls_context(files, now)), failure(open_tls_context(files, now))}) {
       EXPECT_EQ(error.code, ErrorCode::invalid_argument) << mode;
       EXPECT_THAT(error.message,
-                  AllOf(HasSubstr("tls.key holds the broker's private key and is open to other users: "),
+                  AllOf(HasSubstr("tls.key contains the broker's private key and is open to other users: "),
                         EndsWith("; chmod 600 it")));
     }
   }
@@ -87,13 +87,13 @@ TEST_F(TlsFilesTest, AKeyThatOthersMayReadIsRefused) {
   EXPECT_TRUE(open_own_tls_context(files, now).ok());
 }
 
-TEST_F(TlsFilesTest, EverybodyMayReadTheCertificate) {
+TEST_F(TlsFilesTest, TheCertificateMayBeReadableByAll) {
   (void)own();
   ASSERT_EQ(chmod(files.certificate.c_str(), 0644), 0);
   EXPECT_TRUE(open_tls_context(files, now).ok());
 }
 
-TEST_F(TlsFilesTest, FilesThatAreNotThereAreNamed) {
+TEST_F(TlsFilesTest, MissingFilesAreNamed) {
   const Error certificate = failure(open_tls_context(files, now));
   EXPECT_EQ(certificate.code, ErrorCode::io_error);
   EXPECT_THAT(certificate.text(), HasSubstr("cannot read " + files.certificate.string()));
@@ -106,11 +106,11 @@ TEST_F(TlsFilesTest, DamagedFilesAreNamed) {
   const std::string certificate = read(files.certificate);
   write(files.certificate, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
   EXPECT_THAT(failure(open_own_tls_context(files, now)).message,
-              StartsWith(files.certificate.string() + " holds no certificate in PEM"));
+              StartsWith(files.certificate.string() + " contains no certificate in PEM"));
   write(files.certificate, certificate);
   write(files.key, "nothing");
   EXPECT_THAT(failure(open_own_tls_context(files, now)).message,
-              StartsWith(files.key.string() + " holds no private key in PEM"));
+              StartsWith(files.key.string() + " contains no private key in PEM"));
   write(files.key, make_tls_key().value_or_throw());
   EXPECT_EQ(failure(open_own_tls_context(files, now)).message,
             files.key.string() + " is not the key of " + files.certificate.string());

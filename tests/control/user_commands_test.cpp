@@ -41,7 +41,7 @@ class WorkCount final : public RequestCourse {
   std::uint64_t work = 0;
 };
 
-TEST_F(UserCommands, AListThatShowsNothingIsChargedForWhatWasLookedAt) {
+TEST_F(UserCommands, AListWithoutVisibleTopicsIsChargedForTheExaminedOnes) {
   constexpr std::uint64_t topics = 20;
   constexpr std::uint64_t patterns = 10;
   for (std::uint64_t i = 0; i < topics; ++i) ASSERT_EQ(create_topic("t" + std::to_string(i)), "ok");
@@ -147,7 +147,7 @@ TEST_F(UserCommands, NamesMeanOnePersonEach) {
   EXPECT_EQ(create_user({}, owner), "user_already_exists") << "the topic's own user";
   const auto refused = ask(protocol::CreateUser{admin, owner, false, {}, {}});
   EXPECT_THAT(std::get<protocol::ErrorReply>(refused).description,
-              testing::HasSubstr("topic t has a user of its own"));
+              testing::HasSubstr("topic t has its own user"));
   EXPECT_EQ(create_user({}), "ok");
   EXPECT_EQ(create_topic("other", admin, ann), "user_already_exists");
   EXPECT_EQ(catalogue->state().find("other"), nullptr);
@@ -166,7 +166,7 @@ TEST_F(UserCommands, AUserSeesTheTopicsItHasARightOn) {
   EXPECT_THAT(topics, ElementsAre("mine.a", "mine.b"));
 }
 
-TEST_F(UserCommands, WhoManagesAPatternMakesTopicsOfIt) {
+TEST_F(UserCommands, AManagerOfAPatternCreatesMatchingTopics) {
   create_user({{"mine.*", {.manage = true}}});
   EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
   EXPECT_EQ(create_topic("mine", ann, {}), "unauthorized_access");
@@ -174,7 +174,7 @@ TEST_F(UserCommands, WhoManagesAPatternMakesTopicsOfIt) {
   EXPECT_EQ(code(protocol::DeleteTopic{ann, name("mine.a")}), "topic_not_found");
 }
 
-TEST_F(UserCommands, WhoLeavesIsToldToTheDataPlaneWithTheRightsOnTheTopic) {
+TEST_F(UserCommands, ALeaveReachesTheDataPlaneWithTheRightsOnTheTopic) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   const auto leaver = [&](const Credentials& by, bool as_admin = false) {
@@ -200,7 +200,7 @@ TEST_F(UserCommands, WhoLeavesIsToldToTheDataPlaneWithTheRightsOnTheTopic) {
   EXPECT_EQ(authenticator.computations() - computed, 4U) << "the same work for each";
 }
 
-TEST_F(UserCommands, AnOpenTopicsMessagesAreForAnybodyNotWhatBecomesOfIt) {
+TEST_F(UserCommands, AnOpenTopicsMessagesArePublicButItsManagementIsNot) {
   protocol::TopicSettings settings;
   settings.open = true;
   const TopicName t = name("t");
@@ -237,7 +237,7 @@ TEST_F(UserCommands, AUserHasSoManyPatternsAtMost) {
   EXPECT_EQ(grant({"t7", {.consume = true}}), "ok");
 }
 
-TEST_F(UserCommands, WhoMayNotLearnsNothingAndCostsOneComputationEach) {
+TEST_F(UserCommands, AUserWithoutTheRightLearnsNothingAndCostsOneComputationEach) {
   create_topic("t");
   create_user({{"mine", {.produce = true}}});
   const auto cost = [&](const std::string& topic, const Credentials& by) {
@@ -256,7 +256,7 @@ TEST_F(UserCommands, WhoMayNotLearnsNothingAndCostsOneComputationEach) {
   EXPECT_EQ(join("mine", ann), "topic_not_found") << "who has a right on the name may know";
 }
 
-TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
+TEST_F(UserCommands, TwoConcurrentGuessesRevealNothing) {
   create_topic("t");
   create_topic("theirs", admin, {"another owner", "pw"});
   create_topic("nobodys", admin, {});
@@ -287,7 +287,7 @@ TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
   }
 }
 
-TEST_F(UserCommands, AUserWhoIsChangedWhileItsPasswordIsCheckedIsNotLetIn) {
+TEST_F(UserCommands, AUserThatIsChangedDuringItsPasswordCheckIsRefused) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   std::optional<Reply> joined;
@@ -330,7 +330,7 @@ TEST_F(UserCommands, AProcessOfAUsersUidNeedsNoPassword) {
   EXPECT_EQ(asked_by(1000, {}, JoinType::push), "unauthorized_access");
 }
 
-TEST_F(UserCommands, TheListTellsRightsAndNoHashes) {
+TEST_F(UserCommands, TheListContainsRightsAndNoHashes) {
   create_user({{"t", {.produce = true}}});
   const Reply reply = ask(protocol::ListUsers{admin});
   const auto& users = std::get<protocol::UserListReply>(reply).users;
@@ -367,7 +367,7 @@ std::vector<Request> all_commands(const Credentials& by, const std::string& of_t
       protocol::ListUsers{by}};
 }
 
-TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
+TEST_F(UserCommands, EveryCommandChecksCredentialsFirst) {
   create_topic("t");
   create_user({{"other", {.produce = true}}});
   EXPECT_EQ(join("other", ann), "topic_not_found") << "the password is remembered";
@@ -402,7 +402,7 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   ask_all(ann.user_id, ann.password, 0);
   for (const std::string& answer : answers) {
     EXPECT_THAT(answer, testing::HasSubstr(R"("code":"unauthorized_access","description":"user 'ann' )"));
-    EXPECT_THAT(answer, testing::AnyOf(testing::HasSubstr("is no administrator"),
+    EXPECT_THAT(answer, testing::AnyOf(testing::HasSubstr("is not an administrator"),
                                        testing::HasSubstr("lightq user grant ann --")));
   }
   for (std::size_t i = 0; i < answers.size() / 2; ++i) {
@@ -431,7 +431,8 @@ TEST_F(UserCommands, ARefusedUserHearsWhichRightIsMissingAndHowToGetIt) {
   EXPECT_EQ(told(protocol::Stats{ann, name("other")}),
             "user 'ann' has no right on topic 'other'; an administrator can grant it:  "
             "lightq user grant ann --consume other");
-  EXPECT_EQ(told(protocol::Stats{ann, {}, true}), "user 'ann' is no administrator, and this takes one");
+  EXPECT_EQ(told(protocol::Stats{ann, {}, true}),
+            "user 'ann' is not an administrator, and this command needs one");
   const Credentials odd{"$(reboot) :x", planted::other_password};
   create_user({}, odd);
   EXPECT_EQ(

@@ -37,7 +37,7 @@ TEST_F(UserCommands, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
   EXPECT_NE(state.find("mine.guess")->credential_id, state.find("t")->credential_id);
 }
 
-TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfAUserWhoIsNoMore) {
+TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfADeletedUser) {
   create_user({{"*", {.produce = true}}});
   create_topic("first");
   EXPECT_EQ(join("first", ann), "ok") << "now the password is remembered";
@@ -48,7 +48,7 @@ TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfAUserWhoIsNoMore) 
   EXPECT_EQ(join("t", ann), "ok");
 }
 
-TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
+TEST_F(UserCommands, ACommandThatWaitsForAHashIsRefusedIfTheRightIsRevoked) {
   const Credentials eve{"eve", planted::other_password};
   ASSERT_EQ(code(protocol::CreateUser{admin, eve, true, {}, {}}), "ok");
   ASSERT_EQ(create_user({{"t*", {.manage = true}}}), "ok");
@@ -74,7 +74,7 @@ TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
   EXPECT_EQ(code(protocol::Stats{ann, name("t-first")}), "unauthorized_access");
 }
 
-TEST_F(UserCommands, OfTwoPasswordsThatOnePermitsTheSecondComesTooLate) {
+TEST_F(UserCommands, OfTwoPasswordsThatACommandPermitsTheSecondIsTooLate) {
   ASSERT_EQ(create_user({{"t", {.produce = true}}}), "ok");
   create_topic("t");
   ASSERT_EQ(join("t", ann), "ok");
@@ -116,7 +116,7 @@ TEST_F(UserCommands, HashingForOneSourceIsBounded) {
       << "what is answered waits no more";
 }
 
-TEST_F(UserCommands, AnotherPasswordIsAnotherGeneration) {
+TEST_F(UserCommands, ANewPasswordIsANewGeneration) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   EXPECT_EQ(join("t", ann), "ok");
@@ -135,7 +135,7 @@ TEST_F(UserCommands, AnotherPasswordIsAnotherGeneration) {
   EXPECT_EQ(join("t", ann), "unauthorized_access");
 }
 
-TEST_F(UserCommands, ATopicsOwnUserHasItsPasswordChangedToo) {
+TEST_F(UserCommands, ATopicsOwnUserCanGetANewPassword) {
   create_topic("t");
   create_topic("other");
   const auto set = [&](const Credentials& by, bool as_admin, const std::string& user, const std::string& to) {
@@ -156,7 +156,7 @@ TEST_F(UserCommands, ATopicsOwnUserHasItsPasswordChangedToo) {
   EXPECT_EQ(code(protocol::SetPassword{admin, true, "", name("nobodys"), "pw"}), "invalid_request");
 }
 
-TEST_F(UserCommands, ATopicNeverHasACredentialOfItsOwnAgain) {
+TEST_F(UserCommands, ATopicNeverGetsItsOldCredentialAgain) {
   create_topic("t");
   create_topic("other");
   std::set<std::uint64_t> had;

@@ -43,7 +43,7 @@ TEST_F(GroupTest, NoMoreMessagesComeThanThereIsCreditFor) {
   EXPECT_EQ(member.member->messages_left(), 8U);
 }
 
-TEST_F(GroupTest, AMessageComesWhileAByteIsLeftHoweverLargeItIs) {
+TEST_F(GroupTest, OneByteOfCreditPermitsAMessageOfAnySize) {
   Member member;
   auto open = asked();
   open.credit_bytes = 5;
@@ -80,7 +80,7 @@ TEST_F(GroupTest, CreditHasALimit) {
   EXPECT_FALSE(member.member->add_credit({1, 0}));
 }
 
-TEST_F(GroupTest, WholeBatchesComeWholeAndTheOthersInParts) {
+TEST_F(GroupTest, CompleteBatchesAreDeliveredWholeAndOthersInParts) {
   topic.answer_at_once();
   Member member;
   auto open = asked();
@@ -101,7 +101,7 @@ TEST_F(GroupTest, WholeBatchesComeWholeAndTheOthersInParts) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("5", "6")) << "the batch's rest";
 }
 
-TEST_F(GroupTest, NothingComesBeforeAMemberBeginsOrWhileItIsNotWritable) {
+TEST_F(GroupTest, NothingIsDeliveredBeforeAMemberBeginsOrWhileItIsNotWritable) {
   Member early;
   const auto opened = topic.groups().open(asked(), first_life);
   early.member = &topic.groups().attach(*opened.group, early.consumer, asked());
@@ -118,7 +118,7 @@ TEST_F(GroupTest, NothingComesBeforeAMemberBeginsOrWhileItIsNotWritable) {
   EXPECT_THAT(early.consumer.take(), ElementsAre("a"));
 }
 
-TEST_F(GroupTest, AMemberWithoutCreditIsPassedOver) {
+TEST_F(GroupTest, AMemberWithoutCreditIsSkipped) {
   Member without_messages, without_bytes, other;
   auto open = asked();
   open.credit_messages = 0;
@@ -132,7 +132,7 @@ TEST_F(GroupTest, AMemberWithoutCreditIsPassedOver) {
   EXPECT_THAT(other.consumer.take(), ElementsAre("0", "1", "2"));
 }
 
-TEST_F(GroupTest, ASlowMemberAmongFourHasWhatItHasCreditForAndDelaysNobody) {
+TEST_F(GroupTest, ASlowMemberAmongFourReceivesItsCreditAndDelaysNoOther) {
   constexpr std::uint32_t credit = 10;
   Member members[4];
   auto open = asked();
@@ -168,7 +168,7 @@ TEST_F(GroupTest, MembersTakeTurnsByBatches) {
   EXPECT_THAT(other.consumer.take(), ElementsAre("1", "3", "5"));
 }
 
-TEST_F(GroupTest, MembersTakeTurnsAlsoWhereBatchesComeOneAtATime) {
+TEST_F(GroupTest, MembersTakeTurnsEvenWithSingleBatches) {
   for (const std::size_t count : {std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     std::vector<Member> members(count);
     for (Member& member : members) join(member, asked());
@@ -184,7 +184,7 @@ TEST_F(GroupTest, MembersTakeTurnsAlsoWhereBatchesComeOneAtATime) {
   }
 }
 
-TEST_F(GroupTest, WhatAMemberCannotTakeIsForOthersAndWasNotDelivered) {
+TEST_F(GroupTest, AMessageThatAMemberCannotAcceptGoesToOthersAndCountsAsUndelivered) {
   for (const auto acknowledgement :
        {session::Acknowledgement::by_consumer, session::Acknowledgement::automatic}) {
     Member small, other;
@@ -207,7 +207,7 @@ TEST_F(GroupTest, WhatAMemberCannotTakeIsForOthersAndWasNotDelivered) {
 
 // --- Acknowledging ---
 
-TEST_F(GroupTest, CommittedIsWhatEverythingBeforeIsDone) {
+TEST_F(GroupTest, CommittedIsTheOffsetBelowWhichAllMessagesAreDone) {
   Member member;
   join(member, asked());
   publish_numbers(0, 10);
@@ -230,7 +230,7 @@ TEST_F(GroupTest, CommittedIsWhatEverythingBeforeIsDone) {
   EXPECT_THAT(member.group->acknowledged(), IsEmpty());
 }
 
-TEST_F(GroupTest, ACumulativeAcknowledgementSpeaksOfWhatCameToThatMember) {
+TEST_F(GroupTest, ACumulativeAcknowledgementCoversOnlyThatMembersMessages) {
   Member one, other;
   join(one, asked());
   join(other, asked());
@@ -243,7 +243,7 @@ TEST_F(GroupTest, ACumulativeAcknowledgementSpeaksOfWhatCameToThatMember) {
   EXPECT_EQ(stats().committed_offset, 2U);
 }
 
-TEST_F(GroupTest, WhatIsNotTheMembersOwnIsPassedOver) {
+TEST_F(GroupTest, AcknowledgementsOfOtherMembersMessagesAreIgnored) {
   Member one, other;
   join(one, asked());
   join(other, asked());
@@ -276,7 +276,7 @@ TEST_F(GroupTest, AutomaticIsDoneAsItIsDelivered) {
   EXPECT_EQ(topic.groups().next_timer(), never);
 }
 
-TEST_F(GroupTest, NothingMoreComesAtHalfOfTheLimitOfPieces) {
+TEST_F(GroupTest, AtHalfOfTheRangeLimitNothingMoreIsDelivered) {
   Member member;
   join(member, asked());
   const std::uint64_t half = limits::outstanding_ranges_max / 2;
@@ -295,7 +295,7 @@ TEST_F(GroupTest, NothingMoreComesAtHalfOfTheLimitOfPieces) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("y"));
 }
 
-TEST_F(GroupTest, WhatDoesNotFitTheLimitIsInPieces) {
+TEST_F(GroupTest, MessagesBeyondTheLimitFormSeveralRanges) {
   Member member;
   join(member, asked());
   const std::uint64_t most = limits::outstanding_ranges_max;
@@ -309,7 +309,7 @@ TEST_F(GroupTest, WhatDoesNotFitTheLimitIsInPieces) {
   EXPECT_TRUE(member.member->is_in_pieces());
 }
 
-TEST_F(GroupTest, WhatIsRejectedForLongInManyPiecesKeepsNewMessagesBack) {
+TEST_F(GroupTest, ManyDelayedRangesHoldBackNewMessages) {
   Member member;
   join(member, asked());
   const std::uint64_t pieces = limits::returned_ranges_max;
@@ -341,7 +341,7 @@ TEST_F(GroupTest, WhatIsRejectedForLongInManyPiecesKeepsNewMessagesBack) {
 
 // --- Redelivery ---
 
-TEST_F(GroupTest, WhatALeavingMemberHadComesAgainBeforeAnythingNewer) {
+TEST_F(GroupTest, MessagesOfALeavingMemberAreRedeliveredBeforeNewOnes) {
   Member leaving, staying;
   join(leaving, asked());
   publish_numbers(0, 4);
@@ -375,7 +375,7 @@ TEST_F(GroupTest, DeliveryNumbersCountUp) {
   EXPECT_THAT(next.consumer.take(), ElementsAre("0#4", "1#2"));
 }
 
-TEST_F(GroupTest, WhatIsNotAcknowledgedInTimeGoesToAnother) {
+TEST_F(GroupTest, AnUnacknowledgedMessageGoesToAnotherMemberAfterTheTimeout) {
   Member slow, other;
   auto open = asked();
   open.ack_timeout_ms = 1000;
@@ -403,7 +403,7 @@ TEST_F(GroupTest, WhatIsNotAcknowledgedInTimeGoesToAnother) {
   EXPECT_THAT(other.consumer.take(), ElementsAre("2#2"));
 }
 
-TEST_F(GroupTest, AConsumerThatSaysNothingHasThirtySeconds) {
+TEST_F(GroupTest, AConsumerWithoutATimeoutHasThirtySeconds) {
   Member member, other;
   join(member, asked());
   EXPECT_EQ(member.member->ack_timeout_ms(), 30'000U);
@@ -419,7 +419,7 @@ TEST_F(GroupTest, AConsumerThatSaysNothingHasThirtySeconds) {
   EXPECT_THAT(other.consumer.take(), ElementsAre("a#2"));
 }
 
-TEST_F(GroupTest, WhatIsRejectedForAWhileComesAgainThen) {
+TEST_F(GroupTest, AMessageRejectedWithADelayIsRedeliveredAfterIt) {
   Member member;
   join(member, asked());
   publish_numbers(0, 3);
@@ -442,7 +442,7 @@ TEST_F(GroupTest, WhatIsRejectedForAWhileComesAgainThen) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("0#2", "1#2"));
 }
 
-TEST_F(GroupTest, SeekForgetsWhatWasDelivered) {
+TEST_F(GroupTest, SeekForgetsDeliveredMessages) {
   Member member;
   join(member, asked());
   publish_numbers(0, 5);

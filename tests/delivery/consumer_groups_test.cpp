@@ -27,7 +27,7 @@ class GroupSetTest : public testing::Test, public GroupWorld {};
 
 // --- Plain pullers beside members ---
 
-TEST_F(GroupSetTest, WhatAMemberLeavesGoesToAPlainPullerAndTheOtherWayRound) {
+TEST_F(GroupSetTest, MessagesOfALeavingMemberGoToAPlainPullerAndTheReverse) {
   FakeRecordSink puller(2, false);
   Member member;
   publish_numbers(0, 4);
@@ -62,7 +62,7 @@ TEST_F(GroupSetTest, NeitherPlainPullersNorMembersStarve) {
   EXPECT_EQ(stats().next_offset, 50U);
 }
 
-TEST_F(GroupSetTest, SeekForgetsWhatAPlainPullerHasNotSent) {
+TEST_F(GroupSetTest, SeekForgetsTheUnsentMessagesOfAPlainPuller) {
   FakeRecordSink puller(1, false);
   Member member;
   topic.attach_puller(puller);
@@ -116,7 +116,7 @@ TEST_F(GroupSetTest, ATopicHasSoManyGroupsAndNoMore) {
   EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, Code::ok);
 }
 
-TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
+TEST_F(GroupSetTest, AUserWithHalfOfTheGroupsCannotUseTheReserve) {
   constexpr std::uint64_t ann = 7;
   constexpr std::uint64_t bob = 8;
   std::size_t made = 0;
@@ -134,7 +134,7 @@ TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
   EXPECT_EQ(topic.groups().open(asked("g7"), first_life).refusal, Code::ok) << "the administrator's";
 }
 
-TEST_F(GroupSetTest, ACursorOfOnesOwnIsTakenOverByNoOtherUser) {
+TEST_F(GroupSetTest, AnotherUserCannotTakeOverAnOwnCursor) {
   constexpr std::uint64_t alice = 7;
   constexpr std::uint64_t mallory = 8;
   const auto open = [&](std::uint64_t user) {
@@ -159,7 +159,7 @@ TEST_F(GroupSetTest, ACursorOfTheAdministratorsIsTakenOverByNoUser) {
   EXPECT_EQ(topic.groups().open(asked("his", Mode::own), first_life, 0).refusal, Code::ok);
 }
 
-TEST_F(GroupSetTest, ACursorThatWasStoredDoesNotCountAmongTheGroupsOfWhoOpensIt) {
+TEST_F(GroupSetTest, AStoredCursorDoesNotCountAmongTheGroupsOfItsOpener) {
   constexpr std::uint64_t ann = 7;
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
   ASSERT_EQ(topic.groups().open(asked("old", Mode::own), first_life, ann).refusal, Code::ok);
@@ -191,7 +191,7 @@ TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {
   EXPECT_EQ(add(bob), Code::ok);
 }
 
-TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
+TEST_F(GroupSetTest, ANewGroupBeginsAtTheRequestedStart) {
   for (int i = 0; i < 10; ++i) {
     wall.us = 1'000'000 + i * 1000;
     publish_numbers(3 * i, 3 * i + 3);
@@ -216,7 +216,7 @@ TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
   EXPECT_EQ(begin({From::time, ~std::uint64_t{0}}), 30U);
 }
 
-TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
+TEST_F(GroupSetTest, AStartAtATimeSkipsNothingAfterTheClockWasSetBack) {
   constexpr std::int64_t hour_us = 3'600'000'000;
   constexpr std::int64_t now_us = 1'000 * hour_us;
   int next = 0;
@@ -236,7 +236,7 @@ TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
   EXPECT_EQ(begin(now_us + 3 * hour_us), 5U);
 }
 
-TEST_F(GroupSetTest, AStartInAnEarlierLifeIsWhereTheMessagesAreTheSame) {
+TEST_F(GroupSetTest, AStartInAnEarlierLifeIsValidWhileTheMessagesAreTheSame) {
   publish_numbers(0, 30);
   LogLives lives(incarnation);
   lives.begin({20}, 7);
@@ -255,7 +255,7 @@ TEST_F(GroupSetTest, AStartInAnEarlierLifeIsWhereTheMessagesAreTheSame) {
   EXPECT_EQ(begin({From::next, 0}), 30U);
 }
 
-TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupIsThere) {
+TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupExists) {
   auto open = asked("g");
   open.incarnation = incarnation + 1;
   EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::incarnation_changed);
@@ -292,7 +292,7 @@ TEST_F(GroupSetTest, TheSlowestGroupHoldsTheLogAndIsNamed) {
   EXPECT_EQ(publish({std::string(10 * limits::KiB, 'x')}), PublishOutcome::accepted);
 }
 
-TEST_F(GroupSetTest, AnOwnCursorThatHoldsTakesNothingFromAGroupThatComesLater) {
+TEST_F(GroupSetTest, AHoldingCursorTakesNothingFromALaterGroup) {
   publish_numbers(0, 4);
   Member own;
   auto wish = asked("", Mode::own);
@@ -346,7 +346,7 @@ TEST_F(GroupSetTest, AnOwnCursorHoldsTheLogOnlyIfAsked) {
   EXPECT_EQ(world.topic.blocked_by(), "group:mine");
 }
 
-TEST(Groups, WhatIsDroppedWhileAMemberHasItIsLostOnlyIfItComesBack) {
+TEST(Groups, AMessageDroppedWhileInFlightIsLostOnlyIfItIsRequeued) {
   GroupWorld world(BrokerType::queue, Overflow::drop_oldest);
   Member member;
   world.join(member, asked());
@@ -422,7 +422,7 @@ TEST_F(GroupSetTest, StatisticsSayHowOldTheOldestIs) {
   EXPECT_EQ(stats().oldest_ms, 0U);
 }
 
-TEST_F(GroupSetTest, ARestoredGroupHandsOutExactlyWhatWasNotDone) {
+TEST_F(GroupSetTest, ARestoredGroupDeliversExactlyTheUnfinishedMessages) {
   Member member;
   FakeRecordSink puller(1, false);
   topic.attach_puller(puller);

@@ -10,7 +10,7 @@ OffsetRange range(std::uint64_t begin, std::uint64_t end) {
   return {{begin}, {end}};
 }
 
-TEST(DamageCount, CountsEachMessageOnceWhoeverComesToIt) {
+TEST(DamageCount, CountsEachMessageOnceForAllReaders) {
   DamageCount count;
   count.note({range(10, 20)});
   EXPECT_EQ(count.messages(), 10U);
@@ -20,7 +20,7 @@ TEST(DamageCount, CountsEachMessageOnceWhoeverComesToIt) {
   EXPECT_EQ(count.messages(), 15U);
 }
 
-TEST(DamageCount, CountsWhatLiesBeforeThatToo) {
+TEST(DamageCount, CountsEarlierMessagesToo) {
   DamageCount count;
   count.note({range(1000, 1010)});
   count.note({range(5, 8), range(20, 30)});

@@ -92,7 +92,7 @@ TEST_F(DurableProducersTest, TheFirstProducerIsAnsweredWhenThereIsAFile) {
   EXPECT_TRUE(producers.is_settled(producers.change())) << "another id needs no file of its own";
 }
 
-TEST_F(DurableProducersTest, AStartKnowsWhoseTheProducersAre) {
+TEST_F(DurableProducersTest, AStartRestoresTheOwnersOfTheProducers) {
   producers.open({}, 5, now, {.user = 42});
   ASSERT_TRUE(save());
   send({5, 0}, 0, 1);
@@ -137,7 +137,7 @@ TEST_F(DurableProducersTest, ASnapshotIsWrittenOnlyWhenTheLogIsDurableUpToIt) {
   EXPECT_EQ(on_disk()->producers.front().expected, 3U);
 }
 
-TEST_F(DurableProducersTest, WhatLiesInMemoryOnlyIsNotDurable) {
+TEST_F(DurableProducersTest, MessagesInMemoryOnlyAreNotDurable) {
   log::WriteBehindLog behind({.ring = {.capacity_bytes = limits::ring_bytes_min}}, std::move(log));
   const auto take_behind = [&] { return producers.take_save(LogEnds::of(behind), now); };
   const auto producer = begin(5);
@@ -150,7 +150,7 @@ TEST_F(DurableProducersTest, WhatLiesInMemoryOnlyIsNotDurable) {
   EXPECT_TRUE(take_behind());
 }
 
-TEST_F(DurableProducersTest, ATakeoverIsToldOnlyWhenItIsOnDiskAndHurriesTheLog) {
+TEST_F(DurableProducersTest, ATakeoverIsConfirmedWhenItIsOnDiskAndHastensASync) {
   const auto older = begin(5);
   ASSERT_TRUE(save());
   send(older, 0, 2);
@@ -167,7 +167,7 @@ TEST_F(DurableProducersTest, ATakeoverIsToldOnlyWhenItIsOnDiskAndHurriesTheLog) 
 }
 
 // A producer that opens again with its current epoch also waits while an earlier takeover is not on disk.
-TEST_F(DurableProducersTest, WhoComesBackWaitsForTheTakeoverBefore) {
+TEST_F(DurableProducersTest, AReturningProducerWaitsForTheEarlierTakeover) {
   begin(5);
   ASSERT_TRUE(save());
   producers.open({5, 1}, 0, now);
@@ -213,7 +213,7 @@ TEST_F(DurableProducersTest, ChangesAreWrittenAtMostOnceASecond) {
   EXPECT_TRUE(save()) << "a clock that is set back stops nothing";
 }
 
-TEST_F(DurableProducersTest, SomebodyElsesMessagesAreWrittenBehindToo) {
+TEST_F(DurableProducersTest, OtherProducersMessagesAreAlsoWrittenBehind) {
   begin(5);
   ASSERT_TRUE(save());
   ASSERT_EQ(append({"plain"}), log::AppendOutcome::appended);
@@ -271,7 +271,7 @@ TEST_F(DurableProducersTest, AfterACleanStopNothingIsRead) {
   EXPECT_FALSE(producers.take_last_save(LogEnds::of(*log)));
 }
 
-TEST_F(DurableProducersTest, WhatCameAfterTheFileIsLearnedFromTheLog) {
+TEST_F(DurableProducersTest, MessagesAfterTheFileAreLearnedFromTheLog) {
   const auto one = begin(5);
   send(one, 0, 2);
   ASSERT_TRUE(log->flush().ok() && save());
@@ -291,17 +291,17 @@ TEST_F(DurableProducersTest, WhatCameAfterTheFileIsLearnedFromTheLog) {
   EXPECT_TRUE(producers.wants_save());
 }
 
-TEST_F(DurableProducersTest, AFileThatKnowsMoreThanTheLogIsNotBelieved) {
+TEST_F(DurableProducersTest, AFileThatIsAheadOfTheLogIsIgnored) {
   const auto producer = begin(5);
   send(producer, 0, 2);
   ASSERT_TRUE(file.write(ProducerFile::encode({{9}, producers.table().list()})).ok());
   const auto doubt = restart();
   ASSERT_TRUE(doubt);
-  EXPECT_NE(doubt->find("the log ended at 9, and it ends at 2"), std::string::npos) << *doubt;
+  EXPECT_NE(doubt->find("the log ended at 9, but the log ends at 2"), std::string::npos) << *doubt;
   EXPECT_EQ(producers.table().size(), 0U);
 }
 
-TEST_F(DurableProducersTest, WhoseMessagesAreDroppedUnreadIsUnknown) {
+TEST_F(DurableProducersTest, AProducerWithUnreadDroppedMessagesIsUnknown) {
   for (const std::uint64_t id : {5, 6, 7}) begin(id);
   ASSERT_TRUE(save());
   send({5, 0}, 0, 2, 20'000);
@@ -317,7 +317,7 @@ TEST_F(DurableProducersTest, WhoseMessagesAreDroppedUnreadIsUnknown) {
   EXPECT_EQ(producers.find(7), nullptr);
 }
 
-TEST_F(DurableProducersTest, AfterDamageOnlyThoseAreKnownWhoCameBehindIt) {
+TEST_F(DurableProducersTest, AfterDamageOnlyLaterProducersAreKnown) {
   const auto one = begin(5);
   const auto other = begin(6);
   send(one, 0, 1);
@@ -335,7 +335,7 @@ TEST_F(DurableProducersTest, AfterDamageOnlyThoseAreKnownWhoCameBehindIt) {
 }
 
 // Messages that were lost in the middle must not count as stored because later ones are there.
-TEST_F(DurableProducersTest, WhoHasMessagesInTheDamageIsUnknownThoughLaterOnesAreThere) {
+TEST_F(DurableProducersTest, AProducerWithDamagedMessagesIsUnknownEvenIfLaterOnesAreSound) {
   for (const std::uint64_t id : {5, 6, 7, 8}) begin(id);
   send({7, 0}, 0, 1);
   ASSERT_TRUE(log->flush().ok() && save());
@@ -354,7 +354,7 @@ TEST_F(DurableProducersTest, WhoHasMessagesInTheDamageIsUnknownThoughLaterOnesAr
   EXPECT_EQ(producers.find(8), nullptr) << "it may have sent what is damaged";
 }
 
-TEST_F(DurableProducersTest, ATableThatDoesNotGoOnInTheLogIsNotBelieved) {
+TEST_F(DurableProducersTest, ATableThatDoesNotMatchTheLogIsIgnored) {
   const auto one = begin(5);
   const auto other = begin(6);
   send(one, 0, 2);
@@ -379,7 +379,7 @@ TEST_F(DurableProducersTest, ATableThatDoesNotGoOnInTheLogIsNotBelieved) {
 }
 
 // The log could not tell which producers are known. Both answers could be wrong.
-TEST_F(DurableProducersTest, ALogThatCannotBeReadNowForgetsNobody) {
+TEST_F(DurableProducersTest, AnUnavailableLogForgetsNoProducer) {
   const ProducerIdentity producer = begin(5);
   ASSERT_TRUE(log->flush().ok());
   ASSERT_TRUE(save());

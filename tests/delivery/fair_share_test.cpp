@@ -10,7 +10,7 @@ namespace {
 
 using Verdict = FairShare::Verdict;
 
-TEST(FairShare, WhoHasHalfLeavesTheLastEighth) {
+TEST(FairShare, AUserWithHalfLeavesTheLastEighth) {
   constexpr FairShare share(16);
   EXPECT_EQ(share.ask(13, 7, 13), Verdict::room);
   EXPECT_EQ(share.ask(14, 7, 14), Verdict::others);
@@ -20,13 +20,13 @@ TEST(FairShare, WhoHasHalfLeavesTheLastEighth) {
   EXPECT_EQ(share.ask(16, 8, 0), Verdict::full);
 }
 
-TEST(FairShare, NobodyInParticularIsHeldToTheWhole) {
+TEST(FairShare, TheAdministratorIsBoundByTheWholeLimit) {
   constexpr FairShare share(16);
   EXPECT_EQ(share.ask(15, 0, 15), Verdict::room);
   EXPECT_EQ(share.ask(16, 0, 16), Verdict::full);
 }
 
-TEST(FairShare, ManyAtOnceAreAskedForAsTheyWouldBeOneByOne) {
+TEST(FairShare, AskingForManyEqualsAskingOneByOne) {
   for (std::size_t most = 1; most < 20; ++most) {
     const FairShare share(most);
     for (std::size_t taken = 0; taken <= most; ++taken) {

@@ -142,7 +142,7 @@ TEST_F(GroupBounds, SeekVisitsOnlyMembersThatHaveMessages) {
   EXPECT_EQ(busy.group->members_of(7), 0U);
 }
 
-TEST_F(GroupBounds, SeekForgetsWhatWasTakenBackInTime) {
+TEST_F(GroupBounds, SeekForgetsMessagesThatWereTakenBackByTheTimeout) {
   publish_numbers(0, 4);
   Member slow;
   slow.consumer.wants_late = true;
@@ -158,7 +158,7 @@ TEST_F(GroupBounds, SeekForgetsWhatWasTakenBackInTime) {
   EXPECT_FALSE(slow.member->has_overdue());
 }
 
-TEST_F(GroupBounds, WhatIsKeptOverACrashIsBoundedInAllAndSharedByTheGroups) {
+TEST_F(GroupBounds, TheStateKeptOverACrashIsBoundedAndSharedByTheGroups) {
   constexpr std::uint64_t pieces = 100;
   constexpr std::size_t ranges_max = 80;
   publish(std::vector<std::string>(2 * pieces, "x"));
@@ -180,7 +180,7 @@ TEST_F(GroupBounds, WhatIsKeptOverACrashIsBoundedInAllAndSharedByTheGroups) {
   for (const auto& cursor : topic.groups().cursors()) EXPECT_EQ(cursor.acknowledged.size(), pieces);
 }
 
-TEST_F(GroupBounds, StatisticsAreSumsOfWhatWasCountedAsItHappened) {
+TEST_F(GroupBounds, StatisticsAreSumsOfTheCountedEvents) {
   Member first;
   Member second;
   join(first, asked());
@@ -222,7 +222,7 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   EXPECT_GT(scattered.budget.ranges() * TurnWork::range_passed, oldest) << "or this would show nothing";
 }
 
-TEST_F(GroupBounds, PendingIsOneNumberWhateverTheState) {
+TEST_F(GroupBounds, PendingCountsMessagesInEveryState) {
   Member first;
   join(first, asked());
   publish_numbers(0, 10);
@@ -253,7 +253,7 @@ TEST_F(GroupBounds, PendingIsOneNumberWhateverTheState) {
   expect(10, 0, 0);
 }
 
-TEST_F(GroupBounds, AHandOutAsksOnlyMembersWithCredit) {
+TEST_F(GroupBounds, ADispatchAsksOnlyMembersWithCredit) {
   constexpr std::size_t many = 1000;
   std::vector<Member> idle(many);
   auto without_credit = asked();

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 class GroupLateTest : public ::testing::Test, protected GroupWorld {};
 
-TEST_F(GroupLateTest, ALateAcknowledgementCountsAsLongAsNobodyElseWasHandedTheMessage) {
+TEST_F(GroupLateTest, ALateAcknowledgementCountsUntilTheMessageIsRedelivered) {
   Member slow, other;
   auto open = asked();
   open.ack_timeout_ms = 1000;
@@ -42,7 +42,7 @@ TEST_F(GroupLateTest, ALateAcknowledgementCountsAsLongAsNobodyElseWasHandedTheMe
   EXPECT_EQ(stats().committed_offset, 5U);
 }
 
-TEST_F(GroupLateTest, WhatIsHandedToTheSameMemberAgainIsNotLate) {
+TEST_F(GroupLateTest, AMessageRedeliveredToTheSameMemberIsNotLate) {
   Member slow;
   auto open = asked();
   open.ack_timeout_ms = 1000;
@@ -58,7 +58,7 @@ TEST_F(GroupLateTest, WhatIsHandedToTheSameMemberAgainIsNotLate) {
   EXPECT_THAT(slow.consumer.was_late, IsEmpty());
 }
 
-TEST_F(GroupLateTest, WhoDoesNotWantToBeToldIsPassedOverWhenItIsLate) {
+TEST_F(GroupLateTest, AMemberWithoutTheOptionIsNotToldOfLateAcknowledgements) {
   Member slow;
   auto open = asked();
   open.ack_timeout_ms = 1000;

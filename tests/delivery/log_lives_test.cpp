@@ -18,7 +18,7 @@ std::uint32_t any_number() {
   return static_cast<std::uint32_t>(source());
 }
 
-TEST(LogLives, BeginWithTheLogsOwn) {
+TEST(LogLives, BeginWithTheLogsFirstLife) {
   const LogLives lives(incarnation);
   EXPECT_EQ(lives.incarnation(), incarnation);
   EXPECT_EQ(lives.same_up_to(incarnation), beyond_all);
@@ -26,7 +26,7 @@ TEST(LogLives, BeginWithTheLogsOwn) {
   EXPECT_TRUE(lives.cursors().empty());
 }
 
-TEST(LogLives, HaveTheSameMessagesUpToWhereTheNextOneBegan) {
+TEST(LogLives, HaveTheSameMessagesUpToTheBeginningOfTheNext) {
   LogLives lives(incarnation);
   lives.begin({120}, any_number());
   const std::uint64_t second = lives.incarnation();
@@ -38,7 +38,7 @@ TEST(LogLives, HaveTheSameMessagesUpToWhereTheNextOneBegan) {
   EXPECT_EQ(lives.incarnation() >> 32, incarnation >> 32) << "whose log it is";
 }
 
-TEST(LogLives, AnEndThatIsLostLaterIsLostForTheEarlierOnesToo) {
+TEST(LogLives, AnEndLostLaterIsLostForEarlierLivesToo) {
   LogLives lives(incarnation);
   lives.begin({120}, any_number());
   const std::uint64_t second = lives.incarnation();
@@ -111,7 +111,7 @@ TEST(LogLives, ThatWouldLookLikeAnEarlierOneGetAnotherNumber) {
   }
 }
 
-TEST(LogLives, WhatCouldNotBeWrittenIsNotShown) {
+TEST(LogLives, AnUnwrittenLifeIsNotShown) {
   LogLives lives(incarnation);
   lives.begin({9}, any_number());
   const std::uint64_t written = lives.incarnation();

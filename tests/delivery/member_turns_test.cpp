@@ -39,7 +39,7 @@ TEST(MemberTurns, MembersTakeTurnsInTheOrderInWhichTheyWoke) {
   EXPECT_EQ(turns.waiting(), 0U);
 }
 
-TEST(MemberTurns, TakesTurnsAsAListDoes) {
+TEST(MemberTurns, MatchesAModelList) {
   constexpr int steps = 5000;
   constexpr std::size_t items = 7;
   test::Random random;

@@ -11,7 +11,7 @@ namespace {
 
 class OffsetSearch : public lightq::test::LogFixture {};
 
-TEST_F(OffsetSearch, CountsTheSegmentsThatATimeLiesBehind) {
+TEST_F(OffsetSearch, CountsTheSegmentsBeforeATime) {
   constexpr std::uint64_t batches = 100;
   options.segment_bytes = limits::segment_bytes_min;
   open();

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(, PackedBatches,
                                   (test.param.with_key ? "_with_keys" : "");
                          });
 
-TEST_P(PackedBatches, ComeWholeWhereAllIsWanted) {
+TEST_P(PackedBatches, ArriveWholeIfAllRecordsAreWanted) {
   Member member;
   join(member, asked());
   publish_all();
@@ -200,7 +200,7 @@ TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
   topic.detach_subscriber(cursor);
 }
 
-TEST_P(PackedBatches, ThatComeBackGoToAPlainConsumerToo) {
+TEST_P(PackedBatches, GoToAPlainConsumerAfterARequeue) {
   topic.open_group();
   Member member;
   join(member, asked());
@@ -217,7 +217,7 @@ TEST_P(PackedBatches, ThatComeBackGoToAPlainConsumerToo) {
   topic.detach_puller(puller);
 }
 
-TEST_P(PackedBatches, ComeUnpackedToWhoCannotReadThem) {
+TEST_P(PackedBatches, ArriveUnpackedAtClientsThatCannotReadThem) {
   const Codec other = GetParam().codec == Codec::lz4 ? Codec::zstd : Codec::lz4;
   for (const CodecSet reads : {CodecSet(), CodecSet(1U << static_cast<unsigned>(other))}) {
     GroupWorld world;
@@ -271,7 +271,7 @@ TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
   topic.detach_subscriber(cursor);
 }
 
-TEST_F(UnreadableBatch, ThatComesBackIsTakenForDamageToo) {
+TEST_F(UnreadableBatch, ARequeuedBatchIsTakenForDamageToo) {
   topic.open_group();
   Member member;
   join(member, asked());

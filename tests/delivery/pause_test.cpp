@@ -45,7 +45,7 @@ TEST_F(PauseTest, APausedGroupHandsNothingOutAndTheOthersDo) {
   EXPECT_FALSE(stats("g").paused);
 }
 
-TEST_F(PauseTest, APausedGroupTakesBackAndHandsItOutAfterwards) {
+TEST_F(PauseTest, APausedGroupTakesMessagesBackAndDeliversThemAfterwards) {
   Member member;
   auto open = asked("g");
   open.ack_timeout_ms = 1000;
@@ -69,7 +69,7 @@ TEST_F(PauseTest, APausedGroupTakesBackAndHandsItOutAfterwards) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("1#2", "2#2", "3#2"));
 }
 
-TEST_F(PauseTest, WhatAPausedGroupIsDoneWithMakesRoom) {
+TEST_F(PauseTest, AcknowledgementsOfAPausedGroupFreeSpace) {
   Member member;
   join(member, asked("g"));
   publish({"a"});
@@ -100,7 +100,7 @@ TEST_F(PauseTest, AGroupsPauseIsKeptWithItsCursor) {
 
 // --- A topic ---
 
-TEST_F(PauseTest, APausedTopicHandsNobodyAnything) {
+TEST_F(PauseTest, APausedTopicDeliversNothing) {
   Member member, own;
   FakeRecordSink puller, subscribed;
   join(member, asked("g"));
@@ -140,7 +140,7 @@ TEST_F(PauseTest, ATopicThatWasPausedBeginsSo) {
 
 // --- Purging ---
 
-TEST_F(PauseTest, AGroupThatPassesOverIsDoneWithEverything) {
+TEST_F(PauseTest, AGroupThatSkipsHasEverythingProcessed) {
   Member member, other;
   FakeRecordSink puller(1'000'000, false);
   auto open = asked("g");
@@ -168,7 +168,7 @@ TEST_F(PauseTest, AGroupThatPassesOverIsDoneWithEverything) {
   EXPECT_THAT(member.consumer.take(), ElementsAre("next"));
 }
 
-TEST_F(PauseTest, ATopicThatIsPassedOverGoesOnBehindIt) {
+TEST_F(PauseTest, ASkippedTopicContinuesAfterThePause) {
   Member member;
   FakeRecordSink subscribed(2, false), again;
   join(member, asked("g"));
@@ -192,7 +192,7 @@ TEST_F(PauseTest, ATopicThatIsPassedOverGoesOnBehindIt) {
   EXPECT_EQ(topic.subscriber_stats(subscriber).lost, 0U);
 }
 
-TEST_F(PauseTest, WhatIsPassedOverDoesNotCountAsSent) {
+TEST_F(PauseTest, SkippedMessagesDoNotCountAsSent) {
   FakeRecordSink subscribed(2);
   topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
   publish_numbers(0, 10);

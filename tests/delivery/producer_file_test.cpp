@@ -94,7 +94,7 @@ TEST_F(ProducerFileTest, IsNothingBeforeTheFirstWriteAndAfterItsRemoval) {
   expect_loads(second);
 }
 
-TEST_F(ProducerFileTest, LoadsWhatWasWrittenLast) {
+TEST_F(ProducerFileTest, LoadsTheNewestWrittenState) {
   for (const auto& snapshot : {first, second, largest, nobody, second}) {
     ASSERT_TRUE(write(snapshot).ok());
     expect_loads(snapshot);
@@ -124,7 +124,7 @@ TEST_F(ProducerFileTest, FallsBackWhicheverByteOfTheNewestIsDamaged) {
   }
 }
 
-TEST_F(ProducerFileTest, SaysWhatItCannotReadAndWhere) {
+TEST_F(ProducerFileTest, ReportsUnreadableContentWithItsPosition) {
   const auto refused = [&](ErrorCode code, const std::string& where) {
     const auto loaded = load();
     ASSERT_FALSE(loaded.ok());
@@ -136,7 +136,7 @@ TEST_F(ProducerFileTest, SaysWhatItCannotReadAndWhere) {
   auto& bytes = storage.bytes_of(slots[0]);
   const auto good = bytes;
   bytes.back() ^= std::byte{1};
-  refused(ErrorCode::corrupt, "12: the checksum does not fit");
+  refused(ErrorCode::corrupt, "12: wrong checksum");
   bytes = good;
   bytes[8] = std::byte{3};
   refused(ErrorCode::foreign_format, "8: a producer file of version 3, not 1 to 2");
@@ -210,7 +210,7 @@ TEST_F(ProducerFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
   expect_loads(largest);
 }
 
-TEST_F(ProducerFileTest, FilesOfVersion2AreReadAndWrittenAsEver) {
+TEST_F(ProducerFileTest, ReadsAndWritesFilesOfVersion2Unchanged) {
   ASSERT_TRUE(write(nobody).ok() && write(first).ok());
   const std::string path = std::string(LIGHTQ_GOLDEN_DIR) + "/producers.v2";
   const auto& today = storage.bytes_of(slots[1]);

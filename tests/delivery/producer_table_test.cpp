@@ -63,7 +63,7 @@ TEST_F(ProducerTableTest, MessagesAreStoredInTheirOrderAndOnce) {
   EXPECT_EQ(table.admit({producer, 4, 1}), Admission::store);
 }
 
-TEST_F(ProducerTableTest, WhoComesBackGoesOnWhereItWas) {
+TEST_F(ProducerTableTest, AReturningProducerContinuesAtItsPosition) {
   const auto producer = begin();
   store(producer, 0, 10);
   const auto again = table.open(producer, 99, now);
@@ -84,7 +84,7 @@ TEST_F(ProducerTableTest, AHigherEpochShutsTheOlderOneOut) {
 }
 
 // Otherwise the last possible epoch would fence all other producers for good.
-TEST_F(ProducerTableTest, EpochsBeginAnewBehindTheLastOne) {
+TEST_F(ProducerTableTest, EpochsRestartAfterTheLastOne) {
   const auto producer = begin();
   ASSERT_EQ(table.open({producer.id, 32'767}, 99, now).refusal, Code::ok);
   ASSERT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, Code::ok);
@@ -97,13 +97,13 @@ TEST_F(ProducerTableTest, EpochsBeginAnewBehindTheLastOne) {
   EXPECT_EQ(table.find(producer.id)->identity.epoch, 1U);
 }
 
-TEST_F(ProducerTableTest, AnIdThatNobodyKnowsIsToldSo) {
+TEST_F(ProducerTableTest, AnUnknownIdIsReported) {
   EXPECT_EQ(table.open({7, 0}, 99, now).refusal, Code::unknown_producer);
   EXPECT_EQ(table.admit({{7, 0}, 0, 1}), Admission::unknown);
   EXPECT_EQ(table.size(), 0U);
 }
 
-TEST_F(ProducerTableTest, TheOneThatWasIdleLongestGoesFirst) {
+TEST_F(ProducerTableTest, TheLongestIdleProducerIsForgottenFirst) {
   const auto first = leave_behind(1);
   const auto second = leave_behind(2);
   leave_behind(3);
@@ -115,7 +115,7 @@ TEST_F(ProducerTableTest, TheOneThatWasIdleLongestGoesFirst) {
   EXPECT_EQ(table.admit({first, 1, 1}), Admission::store);
 }
 
-TEST_F(ProducerTableTest, OneThatIsOpenIsNeverForgotten) {
+TEST_F(ProducerTableTest, AnOpenProducerIsNeverForgotten) {
   const auto open = begin(1);
   for (std::uint64_t id = 10; id < 50; ++id) leave_behind(id, 7);
   for (std::uint64_t id = 50; id < 90; ++id)
@@ -138,7 +138,7 @@ TEST_F(ProducerTableTest, WhenAllAreOpenTheNextOneIsRefused) {
   EXPECT_EQ(table.find(2), nullptr);
 }
 
-TEST_F(ProducerTableTest, OnesThatNeverStoredAMessageMakeRoomFirst) {
+TEST_F(ProducerTableTest, ProducersWithoutMessagesAreForgottenFirst) {
   const auto first = leave_behind(1);
   begin(2);
   table.close(2, now);
@@ -149,7 +149,7 @@ TEST_F(ProducerTableTest, OnesThatNeverStoredAMessageMakeRoomFirst) {
   EXPECT_NE(table.find(third.id), nullptr);
 }
 
-TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
+TEST_F(ProducerTableTest, AnIdleProducerIsForgotten) {
   const auto idle = leave_behind(1);
   pass_days(4);
   const auto busy = leave_behind(2);
@@ -164,7 +164,7 @@ TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
 
 // A producer that was connected until now must not count as idle. This one is open and silent for 8 days
 // before its connection breaks.
-TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
+TEST_F(ProducerTableTest, AProducerThatWasOpenUntilNowIsNotIdle) {
   const auto silent = begin(1);
   store(silent, 0, 1);
   pass_days(8);
@@ -180,7 +180,7 @@ TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
   EXPECT_EQ(table.find(silent.id), nullptr);
 }
 
-TEST_F(ProducerTableTest, AStepOfTheClockForgetsNobody) {
+TEST_F(ProducerTableTest, AStepOfTheClockForgetsNoProducer) {
   const auto producer = leave_behind(1);
   for (const std::int64_t step : {3'650 * day_us, -3'650 * day_us, 8 * day_us}) {
     now.us += step;
@@ -211,7 +211,7 @@ TEST_F(ProducerTableTest, AfterARestartAllAreAsIdleAsTheyWere) {
 }
 
 // A crash must not make an open producer idle, even if it was silent for long.
-TEST_F(ProducerTableTest, OneThatIsOpenIsListedAsUsedNow) {
+TEST_F(ProducerTableTest, AnOpenProducerIsListedAsUsedNow) {
   const auto silent = begin(1);
   store(silent, 0, 1);
   pass_days(10);
@@ -221,7 +221,7 @@ TEST_F(ProducerTableTest, OneThatIsOpenIsListedAsUsedNow) {
   EXPECT_EQ(table.open(silent, 99, now).refusal, Code::ok);
 }
 
-TEST_F(ProducerTableTest, TimesThatCannotBeAreNotBelieved) {
+TEST_F(ProducerTableTest, ImpossibleTimesAreIgnored) {
   table.restore({{{1, 0}, 1, {INT64_MIN}}, {{2, 0}, 1, {INT64_MAX}}, {{3, 0}, 1, {0}}});
   table.expire(now);
   EXPECT_EQ(table.find(1), nullptr);
@@ -231,7 +231,7 @@ TEST_F(ProducerTableTest, TimesThatCannotBeAreNotBelieved) {
   EXPECT_EQ(table.size(), 1U);
 }
 
-TEST_F(ProducerTableTest, WhatTheLogHoldsIsLearnedFromIt) {
+TEST_F(ProducerTableTest, LearnsTheMessagesOfTheLog) {
   table.stored({{8, 2}, 100, 5}, now);
   table.stored({{8, 3}, 105, 1}, now);
   ASSERT_NE(table.find(8), nullptr);
@@ -241,7 +241,7 @@ TEST_F(ProducerTableTest, WhatTheLogHoldsIsLearnedFromIt) {
   EXPECT_EQ(table.find(8)->expected, UINT64_MAX) << "no number begins anew";
 }
 
-TEST_F(ProducerTableTest, AClockThatIsSetBackPutsNobodyBeforeItsTurn) {
+TEST_F(ProducerTableTest, AClockThatIsSetBackDoesNotForgetAProducerEarly) {
   const auto first = leave_behind(1);
   now.us -= day_us / 2;
   leave_behind(2);
@@ -277,20 +277,20 @@ class ProducersOfUsersTest : public ::testing::Test {
   ProducerTable table{16, 7 * day_us};
 };
 
-TEST_F(ProducersOfUsersTest, WhoOpensManyDrivesOutItsOwn) {
+TEST_F(ProducersOfUsersTest, AUserWithManyEvictsItsOwn) {
   leave_behind(bob, 1, 6);
   leave_behind(ann, 100, 1000);
   EXPECT_EQ(known(1, 7), 6U);
   EXPECT_EQ(known(1090, 1100), 10U) << "its last ones";
 }
 
-TEST_F(ProducersOfUsersTest, NobodyIsDrivenBelowHalfByOneOther) {
+TEST_F(ProducersOfUsersTest, NoUserIsEvictedBelowHalfByOneOther) {
   leave_behind(bob, 1, 16);
   leave_behind(ann, 100, 1000);
   EXPECT_EQ(known(1, 17), 8U);
 }
 
-TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
+TEST_F(ProducersOfUsersTest, AUserWithHalfOfThemOpenCannotUseTheReserve) {
   std::uint64_t id = 100;
   while (open(ann, id) == Code::ok) ++id;
   EXPECT_EQ(id, 114U);
@@ -303,7 +303,7 @@ TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
   EXPECT_EQ(open(bob, 3), Code::ok);
 }
 
-TEST_F(ProducersOfUsersTest, WhatARestartLeavesIsNobodysAndMakesRoomLikeAUsers) {
+TEST_F(ProducersOfUsersTest, ProducersFromBeforeARestartAreAnonymousAndEvictedLikeAUsers) {
   leave_behind(bob, 1, 16);
   table.restore(table.list());
   ASSERT_EQ(table.open({16, 0}, 99, now, {bob}).refusal, Code::ok);
@@ -313,7 +313,7 @@ TEST_F(ProducersOfUsersTest, WhatARestartLeavesIsNobodysAndMakesRoomLikeAUsers) 
   EXPECT_GE(known(1, 16), 7U);
 }
 
-TEST_F(ProducersOfUsersTest, AnIdIsGoodForTheUserWhomItWasGivenTo) {
+TEST_F(ProducersOfUsersTest, AnIdIsValidForTheUserThatReceivedIt) {
   leave_behind(ann, 1, 1);
   for (int start = 0; start < 2; ++start) {
     for (const std::uint64_t other : {std::uint64_t{0}, bob, broker::FairShare::strangers}) {
@@ -328,7 +328,7 @@ TEST_F(ProducersOfUsersTest, AnIdIsGoodForTheUserWhomItWasGivenTo) {
 }
 
 // As after a start with a file from before ids had owners, or with a producer that only the log names.
-TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToWhoeverOpensItFirst) {
+TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToItsFirstOpener) {
   table.found({{5, 0}, 0, 3});
   EXPECT_EQ(table.find(5)->owner, std::nullopt);
   EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
@@ -345,7 +345,7 @@ class ProducersOfNobodyTest : public ProducersOfUsersTest {
   }
 };
 
-TEST_F(ProducersOfNobodyTest, OnlyWhoShowsItsSecretComesBack) {
+TEST_F(ProducersOfNobodyTest, OnlyAClientWithTheSecretContinues) {
   const auto opened = table.open({}, 5, now, {nobody, {}, secret(1)});
   EXPECT_EQ(opened.producer.secret, secret(1));
   for (int start = 0; start < 2; ++start) {
@@ -367,7 +367,7 @@ TEST_F(ProducersOfNobodyTest, AClientThatKeepsNoSecretNeedsNone) {
 }
 
 // The broker was killed before it saved the secret.
-TEST_F(ProducersOfNobodyTest, WhatTheClientShowsIsTakenWhereTheSecretWasLost) {
+TEST_F(ProducersOfNobodyTest, TheClientsSecretIsAcceptedIfTheBrokersWasLost) {
   table.found({{5, 0}, 0, 3});
   EXPECT_EQ(open_again(5, secret(1)), Code::ok);
   EXPECT_EQ(open_again(5, secret(2)), Code::unknown_producer);
@@ -379,7 +379,7 @@ TEST_F(ProducersOfNobodyTest, UsersNeedNoSecret) {
 }
 
 // Compares the table with a plain list of all stored messages.
-TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
+TEST(ProducerTableModelTest, NoMessageIsStoredTwiceAfterAnyResend) {
   Random random;
   ProducerTable table(8, 7 * day_us);
   Timestamp now{0};

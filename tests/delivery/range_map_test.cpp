@@ -35,7 +35,7 @@ TEST(RangeMap, NeighboursOfEqualValueAreOneRange) {
   EXPECT_EQ(map.ranges(), 2U);
 }
 
-TEST(RangeMap, WhatIsCutOutIsToldInOrderAndTheRestStays) {
+TEST(RangeMap, ErasedRangesAreReportedInOrderAndOthersStay) {
   RangeMap<int> map;
   map.assign({{0}, {10}}, 1);
   map.assign({{20}, {30}}, 2);
@@ -73,7 +73,7 @@ void expect_same(const RangeMap<int>& map, const Model& model) {
   ASSERT_EQ(map.empty(), model.empty());
 }
 
-TEST(RangeMap, IsAMapOfOffsetsWhateverIsDoneToIt) {
+TEST(RangeMap, MatchesAModelMapOfOffsets) {
   test::Random random;
   RangeMap<int> map;
   Model model;

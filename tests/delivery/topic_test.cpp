@@ -112,7 +112,7 @@ TEST_P(TopicOnAFailingDisk, TriesItNowAndThenOnly) {
   EXPECT_EQ(topic.publish(batch, {now.us + (offers + 1001) * 1000}), PublishOutcome::accepted);
 }
 
-TEST_P(TopicOnAFailingDisk, TriesItAtOnceWhenTheClockIsSetBack) {
+TEST_P(TopicOnAFailingDisk, RetriesImmediatelyWhenTheClockIsSetBack) {
   int tries = 0;
   TopicOnLog topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
               std::make_unique<FailingLog>(tries), now);
@@ -160,7 +160,7 @@ TEST(Topic, AStalledPullerIsPassedByTheOthers) {
   EXPECT_THAT(quick.taken, ElementsAre("2", "3", "4"));
 }
 
-TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
+TEST(Topic, UnsentMessagesOfAPullerGoToAnotherBeforeNewOnes) {
   TopicOnLog topic = make_topic();
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
@@ -178,7 +178,7 @@ TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
   EXPECT_EQ(topic.group_committed()->value, 4U);
 }
 
-TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
+TEST(Topic, DeliveredButUnsentMessagesHoldTheLog) {
   TopicOnLog topic = make_topic();
   FakeRecordSink slow(1'000'000, false);
   topic.attach_puller(slow);
@@ -212,7 +212,7 @@ TEST(Topic, RejectTurnsAwayAndCounts) {
   EXPECT_EQ(topic.stats().rejected, 3U);
 }
 
-TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
+TEST(Topic, DropOldestKeepsTheNewestAndCountsTheGroupsLosses) {
   TopicOnLog topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
   topic.open_group();
   for (int i = 0; i < 20; ++i) {
@@ -231,7 +231,7 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
   EXPECT_EQ(stats.groups.at(0).lost, stats.dropped);
 }
 
-TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
+TEST(Topic, MessagesRequeuedFromAPullerAndDroppedAreCounted) {
   TopicOnLog topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
@@ -249,7 +249,7 @@ TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
   EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
 }
 
-TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
+TEST(Topic, ATopicWithoutGroupsNeverBlocksAndCountsOverwrittenMessages) {
   TopicOnLog topic = make_topic();
   EXPECT_EQ(fill(topic), PublishOutcome::accepted);
   const auto stats = topic.stats();
@@ -260,7 +260,7 @@ TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
   EXPECT_EQ(stats.dropped, 0U);
 }
 
-TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
+TEST(Topic, ASlowSubscriberDelaysNoOtherAndItsLossIsCounted) {
   TopicOnLog topic = make_topic();
   FakeRecordSink slow(1);
   FakeRecordSink quick;
@@ -284,7 +284,7 @@ TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
   EXPECT_EQ(topic.stats().messages_sent, 50U) << "no group: as far as the furthest subscriber came";
 }
 
-TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
+TEST(Topic, AReturningSubscriberContinuesAtItsFirstUnsentMessage) {
   TopicOnLog topic = make_topic();
   FakeRecordSink first(3, false);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
@@ -324,7 +324,7 @@ TEST(Topic, DeletingTheGroupStopsItHolding) {
   EXPECT_EQ(fill(topic), PublishOutcome::accepted);
 }
 
-TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComers) {
+TEST(Topic, DirectAcceptsMessagesOnlyWithAConnectedConsumerAndKeepsNone) {
   TopicOnLog topic = make_topic(BrokerType::direct);
   EXPECT_FALSE(topic.accepting());
   topic.set_producers_held(true);
@@ -344,7 +344,7 @@ TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComer
   EXPECT_THAT(late.taken, ElementsAre("4"));
 }
 
-TEST(Topic, DirectSubscriberWhoWasAwayGetsNothingOlder) {
+TEST(Topic, ADirectSubscriberReceivesNothingFromItsAbsence) {
   TopicOnLog topic = make_topic(BrokerType::direct);
   FakeRecordSink puller;
   topic.attach_puller(puller);
@@ -373,7 +373,7 @@ TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
   EXPECT_EQ(topic.group_committed()->value, 0U);
 }
 
-TEST(Topic, APumpIsBoundedAndSaysThatThereIsMore) {
+TEST(Topic, ADispatchIsLimitedAndReportsThatThereIsMore) {
   TopicOnLog topic = make_topic(BrokerType::queue, Overflow::block, 4 * limits::MiB);
   topic.answer_at_once();
   FakeRecordSink puller;

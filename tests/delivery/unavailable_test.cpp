@@ -91,7 +91,7 @@ class UnavailableTopicTest : public test::LogFixture {
   int tries = 0;
 };
 
-TEST_F(UnavailableTopicTest, AGroupOverSessionsWaitsAndGoesOn) {
+TEST_F(UnavailableTopicTest, AGroupOverSessionsWaitsAndContinues) {
   for (const Call call : {Call::open, Call::map, Call::read}) {
     for (const int error : shortages) {
       make_topic();
@@ -150,7 +150,7 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
   }
 }
 
-TEST_F(UnavailableTopicTest, ItIsTriedTwiceASecondHoweverMuchIsPublished) {
+TEST_F(UnavailableTopicTest, IsRetriedTwiceASecondAtAnyPublishRate) {
   make_topic();
   fail(Call::open, EMFILE);
   Member member;
@@ -171,7 +171,7 @@ TEST_F(UnavailableTopicTest, ItIsTriedTwiceASecondHoweverMuchIsPublished) {
   topic->remove_subscriber(subscriber);
 }
 
-TEST_F(UnavailableTopicTest, OneFailureDelaysByHalfASecondAtMost) {
+TEST_F(UnavailableTopicTest, OneFailureDelaysByAtMostHalfASecond) {
   for (const int error : shortages) {
     make_topic();
     fail(Call::open, error, 2);
@@ -185,7 +185,7 @@ TEST_F(UnavailableTopicTest, OneFailureDelaysByHalfASecondAtMost) {
   }
 }
 
-TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
+TEST_F(UnavailableTopicTest, RequeuedMessagesAreNotGivenUp) {
   make_topic();
   Member gone, heir;
   auto all = test::asked("g");
@@ -211,7 +211,7 @@ TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
   topic->groups().detach(*heir.group, *heir.member);
 }
 
-TEST_F(UnavailableTopicTest, APlaceInTimeIsNotFoundWhereItCannotBeLookedFor) {
+TEST_F(UnavailableTopicTest, AStartAtATimeFailsWhileTheLogIsUnavailable) {
   make_topic();
   storage.on_call = [](Call call, const std::string& path) {
     return FaultyStorage::Fault{call == Call::open && path.ends_with(".seg") ? EMFILE : 0, 0};

@@ -62,7 +62,7 @@ def tree(broker):
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_nothing_of_messages_lies_on_the_disk_and_all_ways_to_read_bring_them(sealed, control, session, broker_type):
+def test_no_plain_text_of_messages_is_on_disk_and_all_readers_return_them(sealed, control, session, broker_type):
     control.create("t", broker_type, encrypt_at_rest=True, segment_bytes=64 * 1024)
     control.create("clear", broker_type)
     subscriber = sealed.socket(zmq.SUB, control.join("t", "sub"), rcvhwm=0)
@@ -84,7 +84,7 @@ def test_nothing_of_messages_lies_on_the_disk_and_all_ways_to_read_bring_them(se
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_what_was_flushed_survives_a_kill(sealed, control, session, broker_type):
+def test_flushed_messages_survive_a_kill(sealed, control, session, broker_type):
     control.create("t", broker_type, encrypt_at_rest=True)
     producer = session("t").producer("t", level=FLUSHED)
     sent = []
@@ -102,7 +102,7 @@ def test_what_was_flushed_survives_a_kill(sealed, control, session, broker_type)
 
 @pytest.mark.parametrize("codec", [NONE, LZ4, ZSTD], ids=["plain", "lz4", "zstd"])
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_a_producers_batches_come_back_as_they_were_sent(sealed, control, session, broker_type, codec):
+def test_a_producers_batches_are_delivered_unchanged(sealed, control, session, broker_type, codec):
     control.create("t", broker_type, encrypt_at_rest=True)
     said = [Message(b"%d " % number + PLANTED * 20, key=b"planted-key", headers=((b"planted-name", b"planted-value"),))
             for number in range(20)]
@@ -158,7 +158,7 @@ def test_without_the_right_key_the_topic_is_closed_and_nothing_changes(sealed, c
     assert receive(sealed.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0), 1000) == planted(0, 1000)
 
 
-def test_a_new_key_is_put_before_the_old_one(sealed, control, session):
+def test_a_new_storage_key_is_put_before_the_old_one(sealed, control, session):
     control.create("t", "file", encrypt_at_rest=True)
     send(sealed, control, planted(0, 10))
     for number in (1, 2):
@@ -179,7 +179,7 @@ def test_a_new_key_is_put_before_the_old_one(sealed, control, session):
     sealed.start()
 
 
-def test_create_topic_says_what_is_missing_and_what_there_is(sealed, control, make_broker):
+def test_create_topic_names_the_missing_field_and_its_values(sealed, control, make_broker):
     control.create("t", "queue_file", encrypt_at_rest=True)
     settings = {topic["topic"]: topic["settings"] for topic in control.list()}
     assert settings["t"]["encrypt_at_rest"] is True
@@ -196,7 +196,7 @@ def test_create_topic_says_what_is_missing_and_what_there_is(sealed, control, ma
     assert bare.stats("t")["settings"]["encrypt_at_rest"] is False
 
 
-def test_the_command_line_creates_such_topics(sealed):
+def test_the_command_line_creates_encrypted_topics(sealed):
     environment = {**sealed.environment, "LIGHTQ_DATA_DIR": str(sealed.data_dir), "LIGHTQ_BROKER": sealed.control_uri}
     for command, stdin in ((["topic", "create", "t", "--type", "file", "--encrypt-at-rest"], b""), (["produce", "t"], PLANTED)):
         done = subprocess.run([BINARY, *command], input=stdin, env=environment, capture_output=True, timeout=DEADLINE)
@@ -208,7 +208,7 @@ def test_the_command_line_creates_such_topics(sealed):
     sealed.start()
 
 
-def test_a_command_gives_the_key(make_broker):
+def test_a_command_prints_the_storage_key(make_broker):
     broker = make_broker(start=False)
     path = key_file(broker, KEYS[0])
     broker.flags += ["--storage-key-command", f"cat {path}; echo heard >> {broker.directory}/heard"]
@@ -226,13 +226,13 @@ def test_a_command_gives_the_key(make_broker):
 @pytest.mark.parametrize("flags, text, mode, said", [
     (["--storage-key-file", "./absent"], None, None, "storage_key_file: cannot read the storage keys in ./absent"),
     (["--storage-key-file", "storage.keys"], KEYS[0].hex(), 0o640, "chmod 600"),
-    (["--storage-key-file", "storage.keys"], "planted-no-key", 0o600, "storage.keys, line 1: no key of 64"),
-    (["--storage-key-file", "storage.keys"], "", 0o600, "storage.keys has no key"),
+    (["--storage-key-file", "storage.keys"], "planted-no-key", 0o600, "storage.keys, line 1: not a key of 64"),
+    (["--storage-key-file", "storage.keys"], "", 0o600, "storage.keys contains no key"),
     (["--storage-key-command", "echo planted-words >&2; exit 7"], None, None, "exit code 7"),
-    (["--storage-key-command", "echo planted-no-key"], None, None, "line 1: no key of 64"),
-    (["--storage-key-command", "true", "--storage-key-file", "x"], None, None, "both are given"),
+    (["--storage-key-command", "echo planted-no-key"], None, None, "line 1: not a key of 64"),
+    (["--storage-key-command", "true", "--storage-key-file", "x"], None, None, "give only one of them"),
 ])
-def test_a_broker_does_not_start_without_the_key_that_it_was_told_of(make_broker, flags, text, mode, said):
+def test_a_broker_does_not_start_without_a_configured_key(make_broker, flags, text, mode, said):
     broker = make_broker(*flags, start=False)
     if text is not None:
         (broker.directory / "storage.keys").write_text(text)
@@ -276,31 +276,31 @@ def test_log_commands_with_the_key_show_and_check_all(files):
     report = keyed.verify()
     assert report["status"] == "clean" and report["messages"] == 1000
     assert report["encrypted_batches"] == report["decrypted_batches"] == report["batches"] > 0
-    assert b"all looked into" in keyed("verify").stdout
+    assert b"all decrypted and checked" in keyed("verify").stdout
     environment = {**os.environ, "LIGHTQ_KEY_FILE": str(keyed.path)}
     done = subprocess.run([BINARY, "log", "dump", str(bare.directory), "-n", "1", "--format", "raw"], capture_output=True,
                           timeout=DEADLINE, env=environment)
     assert done.stdout == planted(0, 1)[0] + b"\n", done
 
 
-def test_log_commands_without_the_key_show_what_lies_where(files):
+def test_log_commands_without_the_key_show_positions(files):
     bare, _ = files
     before = bare.tree()
     report = bare.verify()
     assert (report["status"], report["messages"]) == ("clean", 1000)
     assert report["encrypted_batches"] == report["batches"] and report["decrypted_batches"] == 0
-    assert b"not looked into: --key-file does" in bare("verify").stdout
+    assert b"not decrypted: give --key-file to check them" in bare("verify").stdout
     batches = bare.batches()
     assert all(batch["encrypted"] is True for batch in batches)
     assert sum(batch["next_offset"] - batch["first_offset"] for batch in batches) == 1000
     lines = bare("dump").stdout.splitlines()
     assert len(lines) == len(batches) and all(line.endswith(b": ok, encrypted") for line in lines)
     done = bare("dump", "--format", "raw", code=1)
-    assert done.stdout == b"" and b"1,000 messages are encrypted: --key-file FILE shows" in done.stderr
+    assert done.stdout == b"" and b"1,000 messages are encrypted: give --key-file FILE to print" in done.stderr
     assert bare.tree() == before
 
 
-def test_log_commands_with_another_key_say_so(files):
+def test_log_commands_with_another_key_report_it(files):
     bare, keyed = files
     keyed.path.write_text(KEYS[1].hex())
     for verb in ("dump", "verify"):
@@ -310,7 +310,7 @@ def test_log_commands_with_another_key_say_so(files):
     assert b"chmod 600" in keyed("verify", code=2).stderr
 
 
-def test_what_was_put_in_place_of_a_batch_shows_with_the_key(files):
+def test_a_replaced_batch_is_found_with_the_key(files):
     bare, keyed = files
     segment = bare.segments[0]
     file = segment.read_bytes()
@@ -331,12 +331,12 @@ def in_clear(segment, next_offset):
     epoch, first, incarnation, size = struct.unpack_from("<IQQQ", segment.read_bytes(), 12)
     batch = batch_bytes.batch([b"planted-in-clear"] * (next_offset - first), offset=first, time_us=1, segment_epoch=epoch)
     page = bytearray(encrypted_bytes.segment_page(epoch, first, incarnation, size, 0))
-    struct.pack_into("<I", page, 8, 1)  # the version that has no keys
+    struct.pack_into("<I", page, 8, 1)  # the version that contains no keys
     struct.pack_into("<I", page, 60, batch_bytes.crc32c(bytes(page[:60])))
     return bytes(page) + batch + bytes(size - PAGE - len(batch))
 
 
-def test_a_file_in_clear_among_encrypted_ones_is_damage_with_the_key_and_without_it(files):
+def test_an_unencrypted_file_among_encrypted_ones_is_damage_with_and_without_the_key(files):
     bare, keyed = files
     segment, behind = bare.segments[1:3]
     segment.write_bytes(in_clear(segment, int(behind.stem)))
@@ -345,16 +345,16 @@ def test_a_file_in_clear_among_encrypted_ones_is_damage_with_the_key_and_without
         assert report["status"] == "damaged"
         assert [(finding["kind"], finding["file"]) for finding in report["findings"]] == [("mixed", str(segment))], report
         said = log("verify", code=1).stdout.decode()
-        assert f"damage: {segment} is not encrypted, and others of its log are: the log is mixed" in said, said
+        assert f"damage: {segment} is not encrypted, but other segments are: the log mixes encrypted and unencrypted segments" in said, said
     kept = keyed.messages(code=1)
     assert set(kept.values()) - set(WRITTEN.values()) == {"planted-in-clear"}, "what clear files hold is shown"
 
 
-def test_a_log_of_which_nothing_is_encrypted_is_said_to_be_so_to_who_has_a_key(sealed, control):
+def test_verify_with_a_key_reports_an_unencrypted_log(sealed, control):
     control.create("t", "file")
     send(sealed, control, planted(0, 10))
     sealed.stop()
-    assert b"; nothing of it is encrypted" in KeyedFiles(sealed)("verify").stdout
+    assert b"; no batch is encrypted" in KeyedFiles(sealed)("verify").stdout
     assert b"encrypted" not in topic_files(sealed)("verify").stdout
 
 

@@ -86,7 +86,7 @@ def without_logs(broker):
 
 
 @pytest.mark.parametrize("how", ["in the place of its own", "where it had none"])
-def test_another_topics_files_in_a_topics_place_are_not_given_out(sealed, session, how):
+def test_another_topics_files_in_a_topics_directory_are_not_delivered(sealed, session, how):
     if how == "where it had none":
         sealed.control().create("c", "file", encrypt_at_rest=True, segment_bytes=64 * 1024)
     victim = "a" if how == "in the place of its own" else "c"
@@ -117,7 +117,7 @@ def test_another_topics_files_in_a_topics_place_are_not_given_out(sealed, sessio
     assert read(session, sealed, victim) == (said("a") if victim == "a" else [])
 
 
-def test_its_own_files_open_whatever_became_of_them(sealed, session, tmp_path):
+def test_a_topics_own_files_open_after_a_kill_and_after_a_restore(sealed, session, tmp_path):
     log = LogFiles(place(sealed, "a"))
     log("snapshot", tmp_path / "copy")
     send(sealed, sealed.control(), said("a", COUNT), "a")
@@ -146,7 +146,7 @@ def incarnation(directory):
     return int.from_bytes(LogFiles(directory).segments[0].read_bytes()[24:32], "little")
 
 
-def test_a_log_that_is_begun_anew_is_the_topics_too_and_another_one(sealed, session, tmp_path):
+def test_a_recreated_log_belongs_to_the_topic_and_is_another_log(sealed, session, tmp_path):
     directory = place(sealed, "a")
     sealed.stop()
     shutil.copytree(directory, tmp_path / "backup")
@@ -167,7 +167,7 @@ def test_a_log_that_is_begun_anew_is_the_topics_too_and_another_one(sealed, sess
     assert read(session, sealed, "a") == said("a"), "an older backup of the same topic"
 
 
-def test_a_catalogue_of_before_takes_over_what_lies_there_and_keeps_to_it(sealed, session):
+def test_an_older_catalogue_adopts_the_existing_files_and_keeps_them(sealed, session):
     sealed.control().create("never", "file", encrypt_at_rest=True)
     sealed.stop()
     assert without_logs(sealed) == 3
@@ -183,7 +183,7 @@ def test_a_catalogue_of_before_takes_over_what_lies_there_and_keeps_to_it(sealed
     assert read(session, sealed, "never") == [b"first"]
 
 
-def test_a_copy_that_is_older_than_that_is_told_of(sealed):
+def test_an_older_copy_of_a_topics_files_is_logged(sealed):
     sealed.stop()
     without_logs(sealed)
     fill(place(sealed, "a"), place(sealed, "b"))
@@ -192,7 +192,7 @@ def test_a_copy_that_is_older_than_that_is_told_of(sealed):
     assert "or a copy of them" in sealed.logged("its files are those of topic", begin)
 
 
-def test_who_has_the_key_brings_another_topics_messages_by_hand(sealed, session):
+def test_a_client_with_the_key_decrypts_another_topics_messages_by_hand(sealed, session):
     directory = place(sealed, "b")
     sealed.control().create("anew", "file", encrypt_at_rest=True)
     out = LogFiles(directory)("dump", "--format", "%p\n", "--key-file", sealed.directory / "storage.keys").stdout
@@ -223,7 +223,7 @@ def corrupt(broker):
 
 
 @pytest.mark.parametrize("reads", ["read", "peek"])
-def test_forged_batches_count_once_whoever_comes_to_them_first(sealed, session, reads):
+def test_forged_batches_count_once_for_all_readers(sealed, session, reads):
     sealed.stop()
     lost = forge(sealed)
     sealed.start()
@@ -236,8 +236,8 @@ def test_forged_batches_count_once_whoever_comes_to_them_first(sealed, session, 
             done = CommandLine(sealed)("peek", "a", "-n", str(COUNT), "--format", "%p\\n")
             assert done.stdout.splitlines() == kept
         assert corrupt(sealed) == len(lost)
-    until(lambda: f"{len(lost)} messages cannot be read and were passed over" in sealed.log()[begin:], "a line in the log")
-    line = next(line for line in sealed.log()[begin:].splitlines() if "were passed over" in line)
+    until(lambda: f"{len(lost)} messages cannot be read and were skipped" in sealed.log()[begin:], "a line in the log")
+    line = next(line for line in sealed.log()[begin:].splitlines() if "were skipped" in line)
     assert f"{lost[0]:020}.seg" in line and "position" in line, line
     puller = sealed.socket(zmq.PULL, sealed.control().join("a", "pull"), rcvhwm=0)
     assert receive(puller, len(kept)) == kept

@@ -37,7 +37,7 @@ def test_a_stop_does_not_wait_for_the_command(make_broker):
     broker.logged("stopping on SIGTERM")
 
 
-def test_a_stop_does_not_wait_for_a_pipe_that_nobody_writes_to(make_broker):
+def test_a_stop_does_not_wait_for_a_pipe_without_a_writer(make_broker):
     broker = make_broker(start=False)
     pipe = broker.directory / "keys"
     os.mkfifo(pipe, 0o600)
@@ -104,7 +104,7 @@ def closed(control, topic="t"):
     return error["code"], error["description"]
 
 
-def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, control):  # noqa: F811
+def test_a_missing_key_with_an_id_lost_by_a_repair_closes_the_topic(sealed, control):  # noqa: F811
     control.create("t", "file", encrypt_at_rest=True, segment_bytes=64 * 1024)
     send(sealed, control, planted(0, 1000))
     sealed.stop()
@@ -125,7 +125,7 @@ def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, contr
     before = messages_of(files)
     sealed.start()
     code, why = closed(control)
-    assert code == "not_supported" and str(damaged) in why and "no key that was given decrypts any of it" in why
+    assert code == "not_supported" and str(damaged) in why and "none of the given keys decrypts it" in why
     sealed.stop()
     assert messages_of(files) == before
     for segment in aside:
@@ -135,7 +135,7 @@ def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, contr
     assert receive(sealed.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0), 1010) == planted(0, 1010)
 
 
-def test_a_log_in_the_place_of_one_of_the_other_kind_closes_the_topic(sealed, control):  # noqa: F811
+def test_a_log_of_the_other_encryption_closes_the_topic(sealed, control):  # noqa: F811
     control.create("t", "file", encrypt_at_rest=True)
     control.create("clear", "file")
     send(sealed, control, planted(0, 10))

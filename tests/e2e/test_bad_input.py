@@ -79,7 +79,7 @@ def handshaken(broker):
     return stranger
 
 
-def test_a_message_whose_parts_never_end_takes_no_memory(broker, flowing):
+def test_a_message_with_endless_parts_takes_no_memory(broker, flowing):
     with handshaken(broker) as stranger:
         before = broker.resident_bytes()
         part = b"\x01\xff" + b"x" * 255  # a short frame with the flag that more frames follow
@@ -151,7 +151,7 @@ def test_a_bad_topic_name_is_refused(broker, flowing, name):
 
 
 @pytest.mark.parametrize("name", ["x" * 128, "a", "A.b_c-9", "_", "0"])
-def test_a_good_topic_name_is_taken(flowing, name):
+def test_a_valid_topic_name_is_accepted(flowing, name):
     flowing.create(name, "file")
     flowing.delete(name)
 
@@ -170,7 +170,7 @@ def test_a_setting_out_of_its_range_is_refused(flowing, name, value):
     assert name in reply["description"], reply
 
 
-def test_leave_of_what_was_never_joined_is_an_error(flowing):
+def test_leaving_an_endpoint_without_a_join_is_an_error(flowing):
     for uri in ("tcp://127.0.0.1:1", "tcp://1.2.3.4:99999", "ipc:///etc/passwd", "nonsense", "x" * 10_000):
         reply = flowing("leave", topic="flow", user_id=USER, password=PASSWORD, bind_uri=uri)
         assert reply.get("code") in ("endpoint_not_found", "invalid_request"), reply
@@ -207,7 +207,7 @@ def test_odd_envelopes_on_the_control_socket_do_no_harm(broker, flowing):
     dealer.close()
 
 
-def test_a_client_that_never_reads_its_answers_blocks_nobody(broker, flowing):
+def test_a_client_that_never_reads_its_replies_blocks_no_other(broker, flowing):
     rude = broker.socket(zmq.DEALER, broker.control_uri, rcvhwm=1, sndhwm=0, rcvbuf=4096)
     for _ in range(20_000):
         rude.send_multipart([b"", b'{"cmd":"version"}'], zmq.NOBLOCK)

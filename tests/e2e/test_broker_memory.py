@@ -55,7 +55,7 @@ def asked(make_broker, request):
     return asked
 
 
-def test_what_stands_in_memory_is_found(asked):
+def test_secrets_in_memory_are_found(asked):
     asked.control.ok("create_topic", **ADMINISTRATOR, topic="a-name-that-is-no-secret", broker_type="queue")
     assert places_in_memory(asked.broker.process, "a-name-that-is-no-secret") > 0
     assert pieces_in_memory(asked.broker.process, {"a-name-tha...", "...at-is-no-secret", "another-name"}) == {
@@ -64,7 +64,7 @@ def test_what_stands_in_memory_is_found(asked):
 
 # Short strings are inside the string object, long ones on the heap.
 @pytest.mark.parametrize("length", [15, 1000])
-def test_after_good_requests_and_refused_ones(asked, length):
+def test_no_copy_remains_after_valid_and_refused_requests(asked, length):
     control, new = asked.control, lambda: asked.new(length)
     own, anns = new(), new()
     created = {"topic": "t", "broker_type": "queue", "user_id": "shop", "password": own}
@@ -96,7 +96,7 @@ def test_after_good_requests_and_refused_ones(asked, length):
     asked.absent()
 
 
-def test_after_requests_that_are_none(asked):
+def test_no_copy_remains_after_invalid_requests(asked):
     def login(**more):
         return json.dumps({"cmd": "stats", "topic": "t", "user_id": "u", "password": asked.new(), **more}).encode()
 
@@ -118,7 +118,7 @@ def test_after_requests_that_are_none(asked):
     asked.absent()
 
 
-def test_after_many_requests_at_once(asked):
+def test_no_copy_remains_after_many_concurrent_requests(asked):
     socket = asked.broker.socket(zmq.DEALER, asked.broker.control_uri, **asked.control.options)
     count, passwords = 200, [asked.new() for _ in range(40)]
     for index in range(count):
@@ -133,7 +133,7 @@ def test_after_many_requests_at_once(asked):
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_after_a_client_that_goes_within_its_request(make_broker, size):
+def test_no_copy_remains_after_a_client_that_leaves_within_its_request(make_broker, size):
     asked = Asked(make_broker())
     host, port = asked.broker.control_uri.removeprefix("tcp://").rsplit(":", 1)
     request = json.dumps({"password": asked.new(), "filler": "x" * size}).encode()
@@ -146,7 +146,7 @@ def test_after_a_client_that_goes_within_its_request(make_broker, size):
 
 
 @pytest.mark.parametrize("length", [15, 40, 1000])
-def test_of_the_administrators_password(make_broker, tmp_path, length):
+def test_memory_contains_no_copy_of_the_administrators_password(make_broker, tmp_path, length):
     of_environment, of_file = password(length), password(length)
     broker = make_broker(admin=False, environment={"LIGHTQ_ADMIN_PASSWORD": of_environment})
     until(lambda: not pieces_in_memory(broker.process, {of_environment}), "none of the environment's")
@@ -157,7 +157,7 @@ def test_of_the_administrators_password(make_broker, tmp_path, length):
     until(lambda: not pieces_in_memory(broker.process, {of_environment, of_file}), "none of the file's")
 
 
-def test_of_the_administrators_password_that_the_broker_makes(make_broker):
+def test_memory_contains_no_copy_of_the_created_administrators_password(make_broker):
     broker = make_broker(admin=False)
     for _ in range(2):  # the first start makes the password; the second reads it
         made = Secrets.plant(json.loads((broker.data_dir / "admin.json").read_text())["admin_password"], "admin.json")

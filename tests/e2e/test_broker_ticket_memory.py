@@ -66,7 +66,7 @@ def clear(make_broker):
     return Shown(make_broker())
 
 
-def test_after_joins(shown):
+def test_no_copy_remains_after_joins(shown):
     for kind in KINDS:
         shown.plain(kind)
         shown.session(kind)
@@ -75,7 +75,7 @@ def test_after_joins(shown):
     shown.absent()
 
 
-def test_what_stands_in_memory_is_found(shown):
+def test_secrets_in_memory_are_found(shown):
     """The broker keeps the name of a consumer, so a secret in the name must be found."""
     secret = shown.session().text.split(".")[1]
     with Session(shown.session(), name="name-" + secret):
@@ -83,7 +83,7 @@ def test_what_stands_in_memory_is_found(shown):
     shown.secrets.clear()
 
 
-def test_after_answers_that_waited_to_be_read(shown):
+def test_no_copy_remains_after_replies_that_waited_to_be_read(shown):
     """A client asks often and reads late, so many answers wait to be sent. Some requests are not permitted."""
     socket = shown.broker.socket(zmq.DEALER, shown.broker.control_uri, rcvhwm=1, rcvbuf=4096, **shown.control.options)
     request = json.dumps({"cmd": "join", "connection_type": "socket", "delivery": "session", "type": "push", "topic": "t",
@@ -101,7 +101,7 @@ def test_after_answers_that_waited_to_be_read(shown):
     shown.absent()
 
 
-def test_after_a_client_that_went_before_its_answers_came(clear):
+def test_no_copy_remains_after_a_client_that_left_before_its_replies(clear):
     host, port = clear.broker.control_uri.removeprefix("tcp://").rsplit(":", 1)
     request = json.dumps({"cmd": "join", "connection_type": "socket", "delivery": "session", "type": "push", "topic": "t",
                           "user_id": USER, "password": PASSWORD}).encode()
@@ -121,7 +121,7 @@ def test_after_a_client_that_went_before_its_answers_came(clear):
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
-def test_after_plain_sockets_that_showed_them(clear, transport):
+def test_no_copy_remains_after_plain_sockets_with_tickets(clear, transport):
     for kind, kind_of_socket in KINDS.items():
         address = clear.plain(kind, transport=transport)
         assert gets_in(clear, kind_of_socket, address)
@@ -155,7 +155,7 @@ def plain_hello(identity, secret):
 
 
 @pytest.mark.parametrize("cut", [20, 100, 150])
-def test_after_a_handshake_in_pieces(clear, cut):
+def test_no_copy_remains_after_a_handshake_in_pieces(clear, cut):
     """Sends a hello without its last byte, a whole one, and one followed by an invalid command."""
     address = clear.plain("push")
     hello = plain_hello(address.ticket["id"], address.ticket["secret"])
@@ -183,7 +183,7 @@ def receive_exactly(peer, count):
 
 
 @pytest.mark.parametrize("carrier", ["socket", "unix", "zmq"])
-def test_after_sessions_that_showed_them(shown, carrier):
+def test_no_copy_remains_after_sessions_with_tickets(shown, carrier):
     def ticket(kind="push", topic="t"):
         if carrier == "unix":
             return shown.session(kind, topic, transport="ipc")
@@ -202,7 +202,7 @@ def test_after_sessions_that_showed_them(shown, carrier):
     shown.absent()
 
 
-def test_after_frames_in_pieces(clear):
+def test_no_copy_remains_after_frames_in_pieces(clear):
     """A hello and a present arrive byte by byte, and a present arrives behind other frames in one message."""
     ticket, more, never = clear.session(), clear.session("pull"), clear.session("sub")
     with Session(ticket, hello=False) as session:

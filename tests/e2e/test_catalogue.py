@@ -58,7 +58,7 @@ def broker(make_broker):
     return broker
 
 
-def test_a_client_that_joins_over_and_over_does_not_make_it_grow(broker):
+def test_repeated_joins_of_a_client_do_not_grow_the_broker(broker):
     pair = zmq.curve_keypair()
     longest = slowest = 0
     other = broker.control()
@@ -74,7 +74,7 @@ def test_a_client_that_joins_over_and_over_does_not_make_it_grow(broker):
     assert SANITIZED or generation(broker) > 3, "a few times it was compacted"
 
 
-def test_a_kill_in_the_middle_loses_nothing_that_was_answered(broker):
+def test_a_kill_in_the_middle_loses_nothing_that_was_confirmed(broker):
     control = broker.control()
     pair = zmq.curve_keypair()
     key = pair[0].decode()

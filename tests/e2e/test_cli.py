@@ -11,7 +11,7 @@ from cli_support import lightq
 from support import Address, BINARY, DEADLINE, PASSWORD, USER, numbered, receive, secret_file, until
 
 
-def test_what_is_produced_is_consumed_byte_for_byte(lightq):
+def test_produced_messages_are_consumed_byte_for_byte(lightq):
     lightq("topic", "create", "t", "--type", "file")
     text = b"first\r\n\n  spaces  \n\xff\xfe not UTF-8 \0 NUL\n" + b"long " * 50_000 + b"\n\nlast, without a newline"
     produced = lightq("produce", "t", stdin=text)
@@ -74,7 +74,7 @@ def test_help_has_an_example_and_goes_to_standard_output(lightq, command):
     assert b"lightq " in shown.stdout and shown.stderr == b""
 
 
-def test_no_broker_is_an_error_that_says_where_it_was_looked_for(lightq):
+def test_an_error_names_the_address_without_a_broker(lightq):
     lightq.broker.stop()
     lightq.environment.pop("LIGHTQ_BROKER")
     failed = lightq("ping", "--broker", "tcp://127.0.0.1:1", "--request-timeout", "300ms", code=1)
@@ -82,7 +82,7 @@ def test_no_broker_is_an_error_that_says_where_it_was_looked_for(lightq):
     lightq.broker.start()
 
 
-def test_what_cannot_be_connected_to_is_told_at_once_and_each_cause_apart(lightq):
+def test_each_failed_connection_is_reported_immediately_with_its_cause(lightq):
     lightq.environment.pop("LIGHTQ_BROKER")
 
     def told(address, code=1, **variables):
@@ -145,7 +145,7 @@ def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["flags", "variables"])
-def test_credentials_that_were_given_are_the_only_ones_that_are_tried(lightq, tmp_path, way):
+def test_only_given_credentials_are_tried(lightq, tmp_path, way):
     """Even if this machine's admin.json could be read."""
     password = secret_file(tmp_path / "password", "of-nobody-12")
     ghost = ["--user", "ghost", "--password-file", password] if way == "flags" else []
@@ -154,7 +154,7 @@ def test_credentials_that_were_given_are_the_only_ones_that_are_tried(lightq, tm
     for command in ("topic delete t", "topic purge t", "topic create u", "topic list", "stats", "stats t", "user list",
                     "user grant ghost --manage t", "consume t -n 1", "peek t"):
         told = lightq(*command.split(), *ghost, code=1, variables=variables).stderr
-        assert b"user 'ghost' is refused: there is no such user, or the password is another" in told, command
+        assert b"user 'ghost' is refused: the user does not exist, or the password is wrong" in told, command
         assert b"--password-file" not in told, "it was given"
     assert lightq.topics() == ["t"]
 
@@ -168,7 +168,7 @@ def test_a_user_may_make_and_delete_topics_with_a_right_of_its_own(lightq, tmp_p
     lightq("topic", "delete", "anns.first", *ann)
 
 
-def test_who_is_refused_is_told_what_is_missing_and_how_to_get_it(lightq, tmp_path):
+def test_a_refused_client_receives_the_missing_right_and_the_command_for_it(lightq, tmp_path):
     password = secret_file(tmp_path / "password", PASSWORD)
     lightq("topic", "create", "t")
     lightq("user", "add", "ann", "--consume", "t", "--new-password-file", password)
@@ -180,7 +180,7 @@ def test_who_is_refused_is_told_what_is_missing_and_how_to_get_it(lightq, tmp_pa
         assert f"lightq user grant ann --{right} {topic}" in told and "--password-file" not in told, told
     for command in ("stats", "user list", "user add bob", "user grant ann --manage t"):
         told = lightq(*command.split(), *ann, code=1, variables={"LIGHTQ_NEW_PASSWORD": "of-bob-12"}).stderr
-        assert b"user 'ann' is no administrator" in told and b"--password-file" not in told, told
+        assert b"user 'ann' is not an administrator" in told and b"--password-file" not in told, told
     assert b"'ann' has no right on topic 'v'" in lightq("stats", "v", *ann, code=1).stderr
     assert lightq("topic", "list", *ann).stdout == b"t\tqueue\n"
     for command in ("topic list", "topic create u", "stats", "stats t", "produce t"):

@@ -25,7 +25,7 @@ def group(lightq, name="default", topic="t"):
 
 # --- a count ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["queue", "file"])
-def test_a_count_leaves_the_rest_to_the_next_consumer_exactly_once(lightq, kind):
+def test_a_count_leaves_the_other_messages_to_the_next_consumer_exactly_once(lightq, kind):
     lightq("topic", "create", "t", "--type", kind)
     lightq("produce", "t", "-n", "3000")
     parts = [lightq("consume", "t", *bound).stdout for bound in (["-n", "1"], ["-n", "700"], ["-n", "700"],
@@ -35,14 +35,14 @@ def test_a_count_leaves_the_rest_to_the_next_consumer_exactly_once(lightq, kind)
     assert group(lightq)["redelivered"] == 0, "no more were handed out than were asked for"
 
 
-def test_a_great_count_leaves_the_rest_too(lightq):
+def test_a_great_count_leaves_the_other_messages_too(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "30000")
     parts = [lightq("consume", "t", *bound).stdout for bound in (["-n", "15000"], ["--no-follow"])]
     assert len(numbers(parts[0])) == 15000 and numbers(b"".join(parts)) == list(range(30000))
 
 
-def test_a_count_is_waited_for(lightq):
+def test_a_count_waits_for_that_many_messages(lightq):
     lightq("topic", "create", "t")
     consumer = lightq.begin("consume", "t", "-n", "4")
     for number in range(6):
@@ -74,7 +74,7 @@ def test_each_group_gets_every_message(lightq):
         "default": 5000, "a": 5000, "b": 5000}
 
 
-def test_the_end_does_not_wait_for_what_other_members_have(lightq):
+def test_the_end_does_not_wait_for_messages_of_other_members(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "5000")
     slow = lightq.begin("consume", "t")  # its output is not read
@@ -85,7 +85,7 @@ def test_the_end_does_not_wait_for_what_other_members_have(lightq):
 
 
 # --- cursors of one's own --------------------------------------------------------------------------------------------
-def test_a_place_with_a_name_is_kept(lightq):
+def test_a_named_cursor_is_kept(lightq):
     lightq("topic", "create", "t", "--type", "file")
     mine = ["sub", "t", "--group", "mine", "--no-follow"]
     lightq("produce", "t", stdin=lines("before"))
@@ -100,7 +100,7 @@ def test_a_place_with_a_name_is_kept(lightq):
     assert b"not_supported" in lightq("consume", "t", "--group", "mine", "--no-follow", code=1).stderr
 
 
-def test_what_was_dropped_before_it_could_be_had_is_told(lightq):
+def test_messages_dropped_before_delivery_are_reported(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB", "--overflow", "drop_oldest")
     mine = ["sub", "t", "--group", "mine", "--no-follow"]
     lightq(*mine)
@@ -112,7 +112,7 @@ def test_what_was_dropped_before_it_could_be_had_is_told(lightq):
 
 
 # --- from ------------------------------------------------------------------------------------------------------------
-def test_a_group_or_place_begins_where_it_is_told_to(lightq):
+def test_a_group_or_cursor_begins_at_the_given_start(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", stdin=lines("0", "1", "2"))
     until(lambda: lightq.stats("t")["next_offset"] == 3, "them")
@@ -145,7 +145,7 @@ def test_wrong_usage(lightq, command, wrong):
 # --- other ends, other ways ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["queue", "file", "queue_file", "direct"])
 @pytest.mark.parametrize("command", ["consume", "sub"])
-def test_an_end_is_found_on_every_kind_of_topic(lightq, kind, command):
+def test_no_follow_ends_on_every_kind_of_topic(lightq, kind, command):
     lightq("topic", "create", "t", "--type", kind)
     follower = lightq.begin(command, "t", "-n", "3")
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the follower")
@@ -157,7 +157,7 @@ def test_an_end_is_found_on_every_kind_of_topic(lightq, kind, command):
     assert many.returncode == 0
 
 
-def test_a_topic_that_is_deleted_ends_it(lightq):
+def test_the_deletion_of_its_topic_ends_it(lightq):
     lightq("topic", "create", "t")
     consumer = lightq.begin("consume", "t")
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the consumer")
@@ -174,14 +174,14 @@ def test_an_unknown_topic_or_password_is_an_error_at_once(lightq, tmp_path):
     assert b"user 'u' is refused" in told
 
 
-def test_a_broker_that_is_not_there_is_told_and_waited_for(lightq):
+def test_a_missing_broker_is_reported_and_awaited(lightq):
     lightq("topic", "create", "t", "--type", "file")
     consumer = lightq.begin("sub", "t", "-n", "2")  # it counts its messages itself
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the consumer")
     lightq("produce", "t", stdin=lines("first"))
     assert consumer.stdout.readline() == lines("first")  # shows that the consumer is open
     lightq.broker.kill()
-    assert b"waiting: the broker is not there (" in consumer.stderr.readline()
+    assert b"waiting: the broker cannot be reached (" in consumer.stderr.readline()
     lightq.broker.start()
     lightq("produce", "t", stdin=lines("x"))
     assert consumer.communicate(timeout=DEADLINE)[0] == lines("x") and consumer.returncode == 0
@@ -200,7 +200,7 @@ def test_plain_receives_over_zeromq(lightq):
     assert lightq("consume", "t", "--no-follow").stdout == lines("a", "b")
 
 
-def test_what_cannot_be_written_is_not_done_with(lightq):
+def test_messages_that_cannot_be_written_are_not_acknowledged(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "2000")
     with open("/dev/full", "wb") as full:
@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_not_done_with(lightq):
     assert numbers(lightq("consume", "t", "--no-follow").stdout) == list(range(2000))
 
 
-def test_a_signal_beside_a_slow_reader_leaves_whole_lines_and_the_rest_to_the_next_consumer(lightq):
+def test_a_signal_beside_a_slow_reader_leaves_whole_lines_and_later_messages_to_the_next_consumer(lightq):
     sent = [b"%05d" % number + b"x" * 995 for number in range(500)]
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", stdin=b"\n".join(sent) + b"\n")

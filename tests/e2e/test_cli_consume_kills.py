@@ -63,7 +63,7 @@ def full(lightq):
     return lightq
 
 
-def test_a_reader_that_goes_away_gives_what_it_was_not_given_to_the_next(lightq):
+def test_undelivered_messages_of_a_reader_that_leaves_go_to_the_next(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "10")
     consumer = lightq.begin("consume", "t")
@@ -86,7 +86,7 @@ def test_a_pipe_that_is_closed_in_the_midst_loses_nothing(full):
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_a_consumer_that_is_ended_in_the_midst_loses_nothing(full, by):
+def test_a_consumer_that_is_stopped_during_delivery_loses_nothing(full, by):
     consumer, read = begin_in_pipe(full)
     consumer.send_signal(by)
     rest, told = consumer.communicate(timeout=DEADLINE)
@@ -97,7 +97,7 @@ def test_a_consumer_that_is_ended_in_the_midst_loses_nothing(full, by):
     assert_goes_on(first, second)
 
 
-def test_a_group_shares_what_a_killed_member_had(full, tmp_path):
+def test_the_messages_of_a_killed_member_are_shared_by_its_group(full, tmp_path):
     stuck, read = begin_in_pipe(full)
     with open(tmp_path / "out", "wb") as out:
         other = full.begin("consume", "t", stdout=out)

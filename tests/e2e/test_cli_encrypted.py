@@ -36,7 +36,7 @@ def test_a_great_many_messages_pass_once_and_in_order(lightq):
     assert numbers(lightq("consume", "t", "-n", "300000").stdout) == list(range(300_000))
 
 
-def test_a_producer_and_a_consumer_go_on_after_kills(lightq):
+def test_a_producer_and_a_consumer_continue_after_kills(lightq):
     count = 60_000
     lightq("topic", "create", "t", "--type", "file")
     producer = lightq.begin("produce", "t", "-n", str(count), "--rate", "20000", "--size", "120")
@@ -83,7 +83,7 @@ class LyingControl:
         self.socket.close()
 
 
-def test_what_is_encrypted_never_goes_on_in_clear(lightq):
+def test_an_encrypting_client_never_continues_unencrypted(lightq):
     """The answer to a join names no certificate. The connection that brought it has the right key."""
     lightq("topic", "create", "t", "--type", "file", variables=OWN_USER)
     lying = LyingControl(lightq.broker, lambda reply: reply.pop("tls"))
@@ -91,7 +91,7 @@ def test_what_is_encrypted_never_goes_on_in_clear(lightq):
         done = run_beside(lightq, lying, "produce")
     finally:
         lying.close()
-    assert done.returncode == 1 and b"names no certificate for sessions over TCP" in done.stderr, done
+    assert done.returncode == 1 and b"sent no certificate for sessions over TCP" in done.stderr, done
     assert lightq.stats("t")["next_offset"] == 0
 
 
@@ -115,7 +115,7 @@ def test_another_certificate_is_an_error_and_no_loop(lightq, make_broker, comman
     finally:
         lying.close()
     assert done.returncode == 1 and done.stdout == b"", done
-    assert b"is not the broker: it shows the certificate " in done.stderr and b"ab" * 32 in done.stderr, done
+    assert b"is not the broker: it has the certificate " in done.stderr and b"ab" * 32 in done.stderr, done
     assert b"--password-file" not in done.stderr
     assert lying.joins <= 2
     assert lightq.stats("t")["next_offset"] == 1

@@ -17,14 +17,14 @@ def test_a_topic_may_be_called_like_a_command(lightq, name):
     assert json.loads(lightq("stats", name, "--json").stdout)["messages_received"] == 1
 
 
-def test_an_unknown_flag_is_what_the_error_is_about(lightq):
+def test_the_error_names_an_unknown_flag(lightq):
     assert b"--modes" in lightq("consume", "t", "--modes", "sub", code=2).stderr
 
 
 @pytest.mark.parametrize("typed,meant", [
     ("topic ls", "topic list"), ("topic rm t", "topic delete"), ("topics list", "topic"), ("list", "topic list"),
     ("create t", "topic create"), ("delete t", "topic delete"), ("prod t", "produce"), ("info t", "stats")])
-def test_other_words_for_a_command_are_answered_with_the_right_one(lightq, typed, meant):
+def test_similar_commands_are_suggested_for_unknown_ones(lightq, typed, meant):
     assert f"did you mean '{meant}'?".encode() in lightq(*typed.split(), code=2).stderr
 
 
@@ -34,7 +34,7 @@ def test_wrong_usage_points_to_the_help_of_the_command(lightq):
     assert lightq("--nonsense", code=2).stderr.endswith(b"see  lightq --help\n")
 
 
-def test_consuming_none_ends_at_once(lightq):
+def test_consuming_zero_messages_ends_immediately(lightq):
     lightq("topic", "create", "t")
     assert lightq("consume", "t", "-n", "0").stdout == b""
 
@@ -51,13 +51,13 @@ def test_help_is_a_command_too(lightq):
     assert lightq("help", "consume").stdout == lightq("consume", "--help").stdout
 
 
-def test_deleting_what_is_not_there_does_not_suggest_making_it(lightq):
+def test_deleting_a_missing_topic_does_not_suggest_creating_it(lightq):
     told = lightq("topic", "delete", "absent", code=1).stderr
     assert b"absent" in told and b"create" not in told
 
 
 @pytest.mark.parametrize("how", [[], ["--mode", "sub", "--from", "first"]])
-def test_following_ends_when_nobody_reads_any_more(lightq, how):
+def test_following_ends_when_the_reader_closes(lightq, how):
     lightq("topic", "create", "t")
     lightq("produce", "t", stdin=b"one\n")
     following = lightq.begin("consume", "t", *how, stderr=subprocess.DEVNULL)

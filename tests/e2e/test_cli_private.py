@@ -25,7 +25,7 @@ def modes_below(directory):
 
 
 @pytest.mark.parametrize("command", [["snapshot"], ["repair", "--output"]], ids=["snapshot", "repair"])
-def test_a_copy_of_a_log_is_its_owners_alone(log_files, command):
+def test_a_copy_of_a_log_is_readable_by_its_owner_only(log_files, command):
     place = log_files.broker.directory / "copy"
     before = os.umask(0o022)
     try:
@@ -55,12 +55,12 @@ def test_a_users_name_does_not_act_on_the_terminal(lightq):
 
 # --- prompts ---------------------------------------------------------------------------------------------------------
 
-PROMPTS = [b"new password: ", b"once more: "]
+PROMPTS = [b"new password: ", b"repeat it: "]
 
 
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP])
-def test_a_prompt_that_is_ended_leaves_the_terminal_as_it_was(lightq, number, at):
+def test_an_interrupted_prompt_restores_the_terminal(lightq, number, at):
     with TerminalSession([BINARY, "user", "add", "ann"], lightq.environment) as session:
         for prompt in PROMPTS[:at]:
             session.wait_prompt(prompt)
@@ -79,7 +79,7 @@ def test_a_prompt_that_is_ended_leaves_the_terminal_as_it_was(lightq, number, at
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_prompt_that_is_stopped_shows_what_is_typed_elsewhere_and_goes_on_hidden(lightq, at):
+def test_a_suspended_prompt_restores_the_terminal_and_continues_hidden(lightq, at):
     with TerminalSession([BINARY, "user", "add", "ann"], lightq.environment) as session:
         for prompt in PROMPTS[:at]:
             session.wait_prompt(prompt)
@@ -117,7 +117,7 @@ def refused(lightq, *arguments, code=2, **variables):
 
 
 @pytest.mark.parametrize("secret", [MISTAKEN, MISTAKEN_KEY], ids=["word", "key"])
-def test_a_secret_in_place_of_its_files_name_is_not_repeated(lightq, secret):
+def test_a_secret_given_for_a_file_name_is_not_shown(lightq, secret):
     user = ["--user", "ann"]
     assert "--password-file" in refused(lightq, "stats", "t", *user, "--password-file", secret)
     assert "LIGHTQ_PASSWORD_FILE" in refused(lightq, "stats", "t", *user, LIGHTQ_PASSWORD_FILE=secret)
@@ -126,21 +126,21 @@ def test_a_secret_in_place_of_its_files_name_is_not_repeated(lightq, secret):
     assert "--new-password-file" in refused(lightq, "user", "add", "ann", "--new-password-file", secret)
 
 
-def test_the_name_of_a_file_that_is_not_there_is_repeated(lightq, tmp_path):
+def test_the_name_of_a_missing_file_is_shown(lightq, tmp_path):
     for name in (str(tmp_path / "absent"), "absent.txt", "./absent"):
         assert name in refused(lightq, "stats", "t", "--user", "ann", "--password-file", name)
 
 
 @pytest.mark.parametrize("secret", [MISTAKEN, MISTAKEN_KEY], ids=["word", "key"])
 @pytest.mark.parametrize("flag", ["--admin-password-file", "--storage-key-file"])
-def test_a_broker_does_not_repeat_it_either(lightq, tmp_path, flag, secret):
+def test_a_broker_does_not_show_a_secret_given_for_a_file_name(lightq, tmp_path, flag, secret):
     command = ["broker", "--data-dir", str(tmp_path / "data"), "--control", "tcp://127.0.0.1:0"]
     variable = "LIGHTQ_" + flag[2:].upper().replace("-", "_")
     for given, variables in ((command + [flag, secret], {}), (command, {variable: secret})):
         done = subprocess.run([BINARY, *given], env={**lightq.environment, **variables}, capture_output=True, timeout=DEADLINE)
         told = (done.stdout + done.stderr).decode()
         assert done.returncode in (1, 2) and secret not in told, told
-        assert "not repeated" in told and flag[2:].replace("-", "_") in told, told
+        assert "not shown" in told and flag[2:].replace("-", "_") in told, told
 
 
 COMMANDS = [["user", "add", "ann"], ["user", "password", "ann"], ["stats", "t"], ["consume", "t"], ["topic", "create", "t"],
@@ -148,14 +148,14 @@ COMMANDS = [["user", "add", "ann"], ["user", "password", "ann"], ["stats", "t"],
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_word_that_is_not_expected_is_not_repeated(lightq, command):
+def test_an_unexpected_argument_is_not_shown(lightq, command):
     told = refused(lightq, *command, MISTAKEN)
     assert "was not expected" in told and "passwords come from" in told
     assert "--frob" in refused(lightq, *command, MISTAKEN, "--frob=" + MISTAKEN)
     assert "not expected: -p\n" in refused(lightq, *command, "-p" + MISTAKEN)
 
 
-def test_a_password_behind_a_users_name_is_not_repeated(lightq):
+def test_a_password_after_a_users_name_is_not_shown(lightq):
     told = "user 'ann:...' needs a password"
     assert told in refused(lightq, "stats", "t", "--user", "ann:" + MISTAKEN)
     assert told in refused(lightq, "stats", "t", LIGHTQ_USER="ann:" + MISTAKEN)
@@ -165,11 +165,11 @@ def test_a_password_behind_a_users_name_is_not_repeated(lightq):
     # A name with a colon that exists, so the catalogue may contain it.
     with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED, "LIGHTQ_ADMIN_USER": "lightq_admin"}
     assert b"user 'ann:...'" in lightq("topic", "create", "t", variables=with_password).stderr
-    assert b"user 'eve:...' is there" in lightq("user", "add", "eve:of-rome", stdin=b"pw\n").stderr
+    assert b"user 'eve:...' is created" in lightq("user", "add", "eve:of-rome", stdin=b"pw\n").stderr
 
 
 @pytest.mark.parametrize("uri", ["tcp://ann:{}@127.0.0.1:1", "tcp://ann:{}@192.0.2.1:1", "ann:{}@127.0.0.1:1", "tcp://{}@[::1]:1"])
-def test_a_password_in_an_address_is_not_repeated(lightq, tmp_path, uri):
+def test_a_password_in_an_address_is_not_shown(lightq, tmp_path, uri):
     shown = (uri[:6] if uri.startswith("tcp:") else "") + "..." + uri[uri.index("@"):]
     wrong = uri.format(MISTAKEN)
     assert shown in refused(lightq, "ping", "--broker", wrong)

@@ -19,12 +19,12 @@ def test_messages_are_stored_once_and_in_order_though_the_broker_is_killed_again
         lightq.broker.kill()
         lightq.broker.start()
     _, told = producer.communicate(timeout=4 * DEADLINE)
-    assert producer.returncode == 0 and b"60,000 messages received by the broker and on its disk" in told, told
+    assert producer.returncode == 0 and b"60,000 messages received by the broker and written to its disk" in told, told
     assert lightq.stats("t")["next_offset"] == count
     assert numbers(lightq("consume", "t", "-n", str(count)).stdout) == list(range(count))
 
 
-def test_each_line_leaves_though_its_input_stays_open(lightq):
+def test_each_line_is_sent_while_its_input_stays_open(lightq):
     lightq("topic", "create", "t")
     producer = lightq.begin("produce", "t", stdin=subprocess.PIPE)
     for sent in range(1, 21):
@@ -35,7 +35,7 @@ def test_each_line_leaves_though_its_input_stays_open(lightq):
     assert producer.returncode == 0
 
 
-def test_what_may_be_stored_or_not_is_told(lightq):
+def test_messages_in_doubt_are_reported(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB")
     lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     producer = lightq.begin("produce", "t", "-n", "1000", "--size", "1KiB")
@@ -46,7 +46,7 @@ def test_what_may_be_stored_or_not_is_told(lightq):
     assert producer.returncode == 1 and b"may be stored or not" in told, told
 
 
-def test_a_topic_that_is_deleted_ends_it(lightq):
+def test_the_deletion_of_its_topic_ends_it(lightq):
     lightq("topic", "create", "t")
     producer = lightq.begin("produce", "t", stdin=subprocess.PIPE)
     producer.stdin.write(b"one\n")
@@ -58,12 +58,12 @@ def test_a_topic_that_is_deleted_ends_it(lightq):
     assert b"topic_not_found" in told or b"topic_deleted" in told or b"does not exist" in told, told
 
 
-def test_confirm_says_what_is_waited_for(lightq):
+def test_the_summary_of_produce_names_the_confirm_level(lightq):
     lightq("topic", "create", "f", "--type", "file")
     lightq("topic", "create", "q")
-    assert b"on its disk" in lightq("produce", "f", "-n", "3").stderr
-    assert b"on its disk" not in lightq("produce", "f", "-n", "3", "--confirm", "received").stderr
-    assert b"on its disk" not in lightq("produce", "q", "-n", "3").stderr
+    assert b"written to its disk" in lightq("produce", "f", "-n", "3").stderr
+    assert b"written to its disk" not in lightq("produce", "f", "-n", "3", "--confirm", "received").stderr
+    assert b"written to its disk" not in lightq("produce", "q", "-n", "3").stderr
     assert b"not_supported" in lightq("produce", "q", "-n", "3", "--confirm", "flushed", code=1).stderr
     lightq("produce", "q", "-n", "3", "--confirm", "perhaps", code=2)
 
@@ -126,7 +126,7 @@ def test_wrong_usage_of_keys_headers_and_compression(lightq, wrong):
     assert lightq.stats("t")["messages_received"] == 0
 
 
-def test_a_key_that_is_too_long_is_told(lightq):
+def test_a_key_that_is_too_long_is_reported(lightq):
     lightq("topic", "create", "t")
     failed = lightq("produce", "t", "--key", "k" * 1025, stdin=b"x\n", code=2)
     assert b"a key of 1025 bytes is longer than 1024" in failed.stderr

@@ -9,7 +9,7 @@ from support import DEADLINE, until
 
 
 @pytest.mark.parametrize("mode", ["consume", "sub"])
-def test_a_follower_goes_on_after_the_broker_was_killed(lightq, mode):
+def test_a_follower_continues_after_the_broker_was_killed(lightq, mode):
     lightq("topic", "create", "t", "--type", "file")
     follower = lightq.begin(mode, "t")
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the follower")
@@ -24,7 +24,7 @@ def test_a_follower_goes_on_after_the_broker_was_killed(lightq, mode):
     finish(follower)
 
 
-def test_a_producer_with_a_pipe_goes_on_after_the_broker_was_killed(lightq):
+def test_a_producer_with_a_pipe_continues_after_the_broker_was_killed(lightq):
     lightq("topic", "create", "t", "--type", "file")
     producer = lightq.begin("produce", "t", stdin=subprocess.PIPE)
     producer.stdin.write(b"one\n")

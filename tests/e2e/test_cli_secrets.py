@@ -69,7 +69,7 @@ def test_a_command_that_runs_shows_no_password_in_its_environment(lightq, topic,
     running.finish()
 
 
-def test_every_entry_of_an_environment_is_overwritten(lightq, topic):
+def test_every_secret_in_the_environment_is_overwritten(lightq, topic):
     both = f"LIGHTQ_PASSWORD={PASSWORD}", f"LIGHTQ_PASSWORD={NEW_PASSWORD}"
     process = subprocess.Popen(["/usr/bin/python3", "-c", TWICE, *both, BINARY, "consume", "t"],
                                env={**lightq.environment, "LIGHTQ_USER": USER}, stdin=subprocess.DEVNULL,
@@ -117,7 +117,7 @@ def either(make_broker, request):
 @pytest.mark.parametrize("password", [PASSWORD, Secrets.plant("short-secret")], ids=["long", "short"])
 @pytest.mark.parametrize("source", ["environment", "file", "standard input"])
 @pytest.mark.parametrize("command", [["consume"], ["consume", "--zmq"], ["consume", "--plain"], ["produce"]], ids=" ".join)
-def test_a_password_stays_in_memory_where_it_has_to_alone(either, tmp_path, command, source, password):
+def test_a_password_stays_in_memory_only_where_it_must(either, tmp_path, command, source, password):
     """The client's options have the password, for joining again. Memory of libzmq has it too: libzmq keeps the
     last request until the next one, or does not wipe it after encrypting it."""
     words = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": password}
@@ -134,7 +134,7 @@ def test_a_password_stays_in_memory_where_it_has_to_alone(either, tmp_path, comm
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
-def test_the_administrators_password_out_of_admin_json_stays_in_memory_no_more_often(either):
+def test_the_administrators_password_from_admin_json_is_in_memory_no_more_often(either):
     password = json.loads((either.broker.data_dir / "admin.json").read_text())["admin_password"]
     either("topic", "create", "t")
     running = Running(either, "consume", "t")
@@ -149,18 +149,18 @@ def test_the_administrators_password_out_of_admin_json_stays_in_memory_no_more_o
 def test_a_password_file_that_others_may_open_is_refused(lightq, tmp_path, command, mode):
     path = secret_file(tmp_path / "secret", "planted-in-a-file-33", mode)
     told = lightq(*command.split(), path, code=2).stderr.decode()
-    assert f"{path} holds a password and is open to other users: its mode is 0{mode:o}; chmod 600 it" in told
+    assert f"{path} contains a password and is open to other users: its mode is 0{mode:o}; chmod 600 it" in told
     os.chmod(path, 0o400)
     used = lightq(*command.split(), path, code=0 if "--new" in command else 1)
     assert "--new" in command or b"is refused" in used.stderr, "it is not this one's password"
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_an_admin_json_that_others_may_open_is_refused_by_who_would_use_it(lightq, mode):
+def test_an_admin_json_that_others_may_open_is_refused_by_its_users(lightq, mode):
     file = lightq.broker.data_dir / "admin.json"
     file.chmod(mode)
     told = lightq("topic", "list", code=2).stderr.decode()
-    assert f"{file} holds the administrator's password and is open to other users: its mode is 0{mode:o}" in told
+    assert f"{file} contains the administrator's password and is open to other users: its mode is 0{mode:o}" in told
     file.chmod(0o600)
     lightq("topic", "list")
 
@@ -189,7 +189,7 @@ def test_a_broker_refuses_a_password_file_that_others_may_open(make_broker, tmp_
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 2
     broker.process = None
-    broker.logged(f"{path} holds the administrator's password and is open to other users: its mode is 0{mode:o}")
+    broker.logged(f"{path} contains the administrator's password and is open to other users: its mode is 0{mode:o}")
     os.chmod(path, 0o600)
     broker.start()
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password="planted-in-a-file-34")
@@ -199,7 +199,7 @@ def test_a_broker_refuses_a_password_file_that_others_may_open(make_broker, tmp_
     ("stats", "t", "--password=hunter2-in-argv"), ("stats", "t", "--password", "hunter2-in-argv"),
     ("user", "password", "ann", "--new-password=hunter2-in-argv"), ("broker", "--admin-password", "hunter2-in-argv"),
     ("produce", "t", "--pasword", "hunter2-in-argv", "more"), ("consume", "t", "--ticket=hunter2-in-argv")])
-def test_what_stands_behind_an_unknown_flag_is_not_repeated(lightq, arguments):
+def test_the_value_after_an_unknown_flag_is_not_shown(lightq, arguments):
     done = lightq(*arguments, code=2)
     said = (done.stdout + done.stderr).decode()
     assert "hunter2" not in said, said

@@ -32,7 +32,7 @@ def test_a_user_is_made_changed_and_removed(lightq):
     assert b"lightq user add" in lightq("user", "list").stderr
     done = lightq("user", "add", "ann", "--produce", "orders.*", "--consume", "orders.*", "--consume", "*.us",
                   stdin=f"{SECRET}\n".encode())
-    assert (done.stdout, done.stderr) == (b"", b"lightq: user 'ann' is there\n")
+    assert (done.stdout, done.stderr) == (b"", b"lightq: user 'ann' is created\n")
     assert lightq("user", "list").stdout == b"ann\t-\torders.*=produce,consume\t*.us=consume\n"
     lightq("user", "grant", "ann", "--manage", "orders.*", "--produce", "new", "-q")
     lightq("user", "revoke", "ann", "--consume", "orders.*", "--consume", "*.us")
@@ -46,7 +46,7 @@ def test_a_user_is_made_changed_and_removed(lightq):
     assert b"there is no user ann" in lightq("user", "remove", "ann", code=1).stderr
 
 
-def test_an_administrator_among_the_users_does_what_the_administrator_does(lightq, tmp_path):
+def test_an_administrator_among_the_users_can_do_everything_that_the_administrator_can(lightq, tmp_path):
     secret_file(tmp_path / "secret", SECRET)
     lightq("user", "add", "chief", "--admin", "--new-password-file", str(tmp_path / "secret"))
     assert lightq("user", "list").stdout == b"chief\tadmin\n"
@@ -74,7 +74,7 @@ def test_a_topics_own_user_gets_another_password(lightq):
     lightq("stats", "t", variables=as_user("own", OTHER))
 
 
-def test_what_is_no_password_or_no_right_is_said_and_nothing_changes(lightq):
+def test_invalid_passwords_and_rights_are_reported_and_nothing_changes(lightq):
     lightq("user", "add", "ann", stdin=b"", code=2)
     lightq("user", "add", "ann", stdin=b"\n", code=2)
     lightq("user", "add", "ann", "--new-password-file", "/nowhere/file", code=2)
@@ -115,13 +115,13 @@ def on_terminal(lightq, lines, *arguments):
     return shown, process.wait(DEADLINE)
 
 
-def test_on_a_terminal_it_is_typed_twice_and_not_shown(lightq):
-    twice = [(b"new password: ", SECRET.encode()), (b"once more: ", SECRET.encode())]
+def test_on_a_terminal_a_new_password_is_typed_twice_and_hidden(lightq):
+    twice = [(b"new password: ", SECRET.encode()), (b"repeat it: ", SECRET.encode())]
     shown, code = on_terminal(lightq, twice, "user", "add", "ann")
-    assert code == 0 and SECRET.encode() not in shown and b"is there" in shown, shown
-    differing = [(b"new password: ", SECRET.encode()), (b"once more: ", OTHER.encode())]
+    assert code == 0 and SECRET.encode() not in shown and b"is created" in shown, shown
+    differing = [(b"new password: ", SECRET.encode()), (b"repeat it: ", OTHER.encode())]
     shown, code = on_terminal(lightq, differing, "user", "password", "ann")
-    assert code == 2 and OTHER.encode() not in shown and b"not the same" in shown, shown
+    assert code == 2 and OTHER.encode() not in shown and b"differ" in shown, shown
     lightq("topic", "create", "t")
     lightq("user", "grant", "ann", "--consume", "t")
     lightq("stats", "t", variables=as_user("ann", SECRET))

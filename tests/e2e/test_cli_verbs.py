@@ -24,7 +24,7 @@ def lines(count):
 # --- bench -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind,mode", [("queue", "pull"), ("queue", "sub"), ("file", "pull"), ("direct", "pull"),
                                        ("queue_file", "sub")])
-def test_bench_receives_what_it_sends_and_leaves_nothing_behind(lightq, kind, mode):
+def test_bench_receives_all_its_messages_and_leaves_nothing_behind(lightq, kind, mode):
     seen = lightq.json("bench", "--type", kind, "--mode", mode, "-n", "2k", "--size", "64")
     assert (seen["received"], seen["expected"], seen["out_of_order"], seen["size_bytes"]) == (2000, 2000, 0, 64)
     latency = [seen["latency_seconds"][name] for name in ("p50", "p90", "p99", "p999", "max")]
@@ -64,7 +64,7 @@ def test_an_interrupted_bench_reports_and_deletes_its_topic(lightq):
     assert lightq.topics() == []
 
 
-def test_bench_says_why_its_messages_are_missing(lightq):
+def test_bench_reports_the_reason_of_missing_messages(lightq):
     told = lightq("bench", "-n", "2", "--size", "17MiB", code=1)
     assert told.stdout.startswith(b"received  0 of 2 ") and b"2 refused (too large)" in told.stderr
 
@@ -91,7 +91,7 @@ def test_topic_delete_takes_a_topic_with_its_messages_away(lightq):
     assert lightq("consume", "t", "--no-follow").stdout == b""
 
 
-def test_topic_delete_group_frees_a_group_that_nobody_uses(lightq):
+def test_topic_delete_group_frees_an_unused_group(lightq):
     lightq("topic", "create", "t")
     told = lightq("topic", "delete-group", "t", code=1).stderr
     assert b"default" in told and told.count(b"topic") == 1
@@ -148,7 +148,7 @@ def test_topic_commands_answer_scripts_in_json(lightq):
 
 
 # --- produce and consume ---------------------------------------------------------------------------------------------
-def test_consuming_in_sub_mode_each_gets_every_message_from_then_on(lightq):
+def test_in_sub_mode_each_consumer_receives_every_later_message(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", stdin=b"before\n")
     subscribers = [lightq.begin("consume", "t", "--mode", "sub", "-n", "2") for _ in range(2)]
@@ -183,7 +183,7 @@ def test_produce_need_not_wait_for_the_broker(lightq):
     until(lambda: lightq.stats("t")["messages_received"] == 10, "what was not waited for")
 
 
-def test_a_count_bounds_the_lines_that_are_taken_from_a_file(lightq, tmp_path):
+def test_a_count_limits_the_lines_read_from_a_file(lightq, tmp_path):
     lightq("topic", "create", "t")
     (tmp_path / "lines").write_bytes(lines(10))
     lightq("produce", "t", str(tmp_path / "lines"), "-n", "3")
@@ -209,7 +209,7 @@ def test_formats_show_any_bytes(lightq):
     assert base64.b64decode(documents[1]["payload_base64"]) == payloads[1]
 
 
-def test_quiet_commands_say_nothing_but_errors(lightq):
+def test_quiet_commands_print_only_errors(lightq):
     for topic, switches in (("loud", []), ("t", ["--quiet"])):
         for words in (["topic", "create", topic], ["produce", topic, "-n", "3"], ["consume", topic, "-n", "3"],
                       ["topic", "delete", topic]):
@@ -218,7 +218,7 @@ def test_quiet_commands_say_nothing_but_errors(lightq):
     assert b"absent" in lightq("consume", "absent", "-q", code=1).stderr
 
 
-def test_a_consumer_ends_after_so_long_without_a_message(lightq):
+def test_a_consumer_ends_after_the_timeout_without_a_message(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", stdin=b"one\n")
     ended = lightq("consume", "t", "--timeout", "300ms")
@@ -232,7 +232,7 @@ def test_a_producer_gives_up_when_nothing_moves_for_so_long(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB")
     lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     stuck = lightq("produce", "t", "-n", "1000", "--size", "1KiB", "--timeout", "300ms", code=1)
-    assert re.search(rb"the broker has confirmed \d+ of \d+ messages: .*takes nothing now", stuck.stderr), stuck
+    assert re.search(rb"the broker has confirmed \d+ of \d+ messages: .*accepts no messages now", stuck.stderr), stuck
     assert 0 < lightq.stats("t")["messages_received"] < 1000
 
 
@@ -244,7 +244,7 @@ def test_refused_messages_do_not_count_as_received(lightq, tmp_path):
     assert (done["sent"], done["received"]) == (1, 1) and b"1 message was not sent: " in failed.stderr
 
 
-def test_what_the_broker_refuses_is_told_with_its_reason(lightq):
+def test_refused_messages_are_reported_with_the_reason(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB", "--overflow", "reject")
     lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     told = lightq("produce", "t", "-n", "1000", "--size", "1000", code=1).stderr
@@ -281,7 +281,7 @@ def test_an_interrupted_producer_ends_with_a_summary(lightq, by):
     assert b"2 messages received by the broker, 6 B in " in producer.stderr.read()
 
 
-def test_an_interrupted_generator_reports_what_the_broker_has(lightq):
+def test_an_interrupted_generator_reports_the_confirmed_messages(lightq):
     lightq("topic", "create", "t")
     producer = lightq.begin("produce", "t", "-n", "1M", "--rate", "1k", "--json")
     until(lambda: lightq.stats("t")["messages_received"] > 10, "its messages")
@@ -321,7 +321,7 @@ SHOWN = rb"\u001b]0;owned\u0007 \u009b31m \u202etxt \u009b \u00ff"
 
 @pytest.mark.parametrize("command", [["consume", "-n", "1"], ["consume", "-n", "1", "--format", "%k|%h|%p\n"], ["sub", "--from", "first", "--no-follow"],
                                      ["peek", "--format", "%k|%h|%p\n"], ["peek", "--format", "raw"]], ids=" ".join)
-def test_what_others_sent_cannot_act_on_a_terminal(lightq, command):
+def test_messages_of_others_cannot_act_on_a_terminal(lightq, command):
     lightq("topic", "create", "t")
     lightq("produce", "t", "--key", ACTS, "--header", b"name=" + ACTS, stdin=ACTS + b"\n")
     shown = on_terminal(lightq, command[0], "t", *command[1:], stream="stdout")
@@ -367,7 +367,7 @@ def test_a_password_file_without_a_user_is_wrong_usage(lightq, tmp_path, command
     assert lightq.topics() == []
 
 
-def test_a_password_file_must_hold_a_password(lightq, tmp_path):
+def test_a_password_file_must_contain_a_password(lightq, tmp_path):
     secret_file(tmp_path / "empty", "")
     for name in ("empty", "absent"):
         told = lightq("ping", "--user", "u", "--password-file", str(tmp_path / name), code=2).stderr
@@ -379,7 +379,7 @@ def test_naming_the_admin_still_finds_the_password_of_this_machines_broker(light
     assert b"--admin-password-file" in lightq("topic", "list", "--admin-user", "somebody", code=2).stderr
 
 
-def test_switches_are_variables_too(lightq):
+def test_flags_without_a_value_have_variables_too(lightq):
     def with_variable(name, value, *arguments):
         return lightq(*arguments, variables={name: value})
 
@@ -455,7 +455,7 @@ def numbers_of(output):
     return [int(line.split()[1]) for line in output.splitlines()]
 
 
-def test_peek_says_what_is_wrong(lightq):
+def test_peek_reports_wrong_arguments(lightq):
     lightq("topic", "create", "t")
     assert b"topic not found" in lightq("peek", "none", code=1).stderr
     for wrong in (["--from", "next"], ["--from", "-1"], ["-n", "x"], ["--format", "%q"]):

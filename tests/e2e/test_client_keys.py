@@ -47,7 +47,7 @@ def key_file(lightq):
 
 
 @pytest.mark.parametrize("by", ["flag", "variable"])
-def test_the_command_line_administers_such_a_broker(lightq, key_file, by):
+def test_the_command_line_administers_a_broker_with_listed_keys(lightq, key_file, by):
     flag = ["--client-key-file", key_file] if by == "flag" else []
     if by == "variable":
         lightq.environment["LIGHTQ_CLIENT_KEY_FILE"] = key_file
@@ -72,14 +72,14 @@ def test_the_command_line_administers_such_a_broker(lightq, key_file, by):
     run("topic", "delete", "t")
 
 
-def test_without_a_listed_key_a_command_says_what_is_missing(lightq, key_file):
+def test_without_a_listed_key_a_command_reports_the_reason(lightq, key_file):
     for words in ["ping"], ["stats"], ["topic", "create", "t"], ["user", "list"], ["produce", "t"], ["consume", "t"]:
         done = lightq(*words, "--request-timeout", "60s", code=1)
         assert b"allowed_client_keys" in done.stderr and b"--client-key-file" in done.stderr, done.stderr
         assert b"--password-file" not in done.stderr, "it is not for want of a password"
     file, public = make_key(lightq, "other.key")
     done = lightq("ping", "--client-key-file", str(file), "--request-timeout", "60s", code=1)
-    assert b"that of %s is %s" % (str(file).encode(), public.encode()) in done.stderr, done.stderr
+    assert b"the key of %s is %s" % (str(file).encode(), public.encode()) in done.stderr, done.stderr
     lightq("ping", "--client-key-file", key_file)
 
 
@@ -90,7 +90,7 @@ def test_a_key_file_is_the_owners_alone_and_never_written_over(lightq):
     assert lightq("key", "public", str(file)).stdout.decode() == public + "\n"
     assert lightq.json("key", "public", str(file)) == {"file": str(file), "public_key": public}
     before = file.read_bytes()
-    assert b"is there already" in lightq("key", "new", str(file), code=1).stderr
+    assert b"exists already" in lightq("key", "new", str(file), code=1).stderr
     assert file.read_bytes() == before
     link = file.with_name("link.key")
     link.symlink_to(file.with_name("elsewhere"))
@@ -102,7 +102,7 @@ def test_a_key_file_is_the_owners_alone_and_never_written_over(lightq):
         assert b"its mode is 0640; chmod 600 it" in done.stderr, done.stderr
 
 
-def test_a_key_in_the_place_of_its_files_name_is_not_repeated(lightq):
+def test_a_key_given_for_a_file_name_is_not_shown(lightq):
     secret = "-"
     while secret.startswith("-"):  # a value that looks like a flag
         file, public = make_key(lightq, "client.key")
@@ -114,11 +114,11 @@ def test_a_key_in_the_place_of_its_files_name_is_not_repeated(lightq):
 
 
 @pytest.mark.parametrize("text", ["", "short\n", "x" * 39 + "\n", "x" * 41 + "\n", "~" * 40 + "\n", "#" * 40 + "\n"])
-def test_what_is_no_key_is_not_taken_for_one(lightq, text):
+def test_a_text_that_is_not_a_key_is_refused(lightq, text):
     file = lightq.broker.directory / "bad.key"
     file.touch(0o600)
     file.write_text(text)
     done = lightq("key", "public", str(file), code=2)
-    assert b"holds no secret key" in done.stderr, done.stderr
+    assert b"contains no secret key" in done.stderr, done.stderr
     if len(text) > 8:
         assert text.strip().encode() not in done.stderr

@@ -84,7 +84,7 @@ def test_a_start_at_a_time_leaves_nothing_out_where_the_clock_was_set_back(comma
 
 
 @pytest.mark.parametrize("kind", ["file", "queue", "queue_file"])
-def test_a_start_at_a_time_to_come_finds_what_a_clock_that_was_ahead_has_stored(commands, clock, kind):
+def test_a_start_in_the_future_finds_messages_of_a_clock_that_was_ahead(commands, clock, kind):
     commands("topic", "create", "t", "--type", kind)
     produce(commands, clock, (b"A", 0), (b"B", 2 * HOUR), (b"C", 0))
     first, second, _ = times(commands)
@@ -96,7 +96,7 @@ def test_a_start_at_a_time_to_come_finds_what_a_clock_that_was_ahead_has_stored(
 
 
 @pytest.mark.parametrize("days", [1, 3650])
-def test_retention_goes_on_where_the_clock_was_ahead_for_a_while(commands, clock, days):
+def test_retention_continues_after_the_clock_was_ahead_for_a_while(commands, clock, days):
     commands("topic", "create", "t", "--type", "file", "--retention", "1s")
     produce(commands, clock, (b"ahead", days * DAY))
     produce(commands, clock, *[(b"x" * 4000, 0)] * 5)  # begins another segment: the first one has 16 KiB

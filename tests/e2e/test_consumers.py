@@ -22,7 +22,7 @@ def subscribers(control, count, topic="t"):
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_what_was_sent_before_the_first_puller_waits_for_it(broker, control, broker_type):
+def test_messages_sent_before_the_first_puller_wait_for_it(broker, control, broker_type):
     control.create("t", broker_type)
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     sent = numbered(0, 5000, 30)
@@ -44,7 +44,7 @@ def test_a_subscriber_starts_where_it_joined(broker, control):
     assert receive_topic(broker.socket(zmq.SUB, uri), "t", 1) == [b"after"]
 
 
-def test_leave_says_how_many_messages_were_handed_over(broker, control):
+def test_leave_reports_the_number_of_delivered_messages(broker, control):
     control.create("t", "queue")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     uris = [control.join("t", "pull") for _ in range(2)]
@@ -61,7 +61,7 @@ def test_leave_says_how_many_messages_were_handed_over(broker, control):
     assert sorted(map(number_of, received)) == list(range(1000))
 
 
-def test_an_endpoint_that_was_left_is_gone(broker, control):
+def test_an_endpoint_is_gone_after_leave(broker, control):
     control.create("t", "queue")
     uri = control.join("t", "pull")
     control.leave("t", uri)
@@ -71,7 +71,7 @@ def test_an_endpoint_that_was_left_is_gone(broker, control):
         plain.create_connection((host, int(port)), timeout=DEADLINE)
 
 
-def test_direct_holds_producers_until_somebody_is_connected(broker, control):
+def test_direct_holds_producers_until_a_consumer_is_connected(broker, control):
     control.create("t", "direct")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=1000)
     until(lambda: control.stats("t")["publishers_count"] == 1, "the producer's handshake")
@@ -109,7 +109,7 @@ def test_queue_file_serves_from_memory_and_lies_on_disk_after_a_clean_stop(broke
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 3000) == sent
 
 
-def test_a_puller_that_dies_costs_at_most_what_was_on_its_way_to_it(broker, control):
+def test_a_puller_that_dies_loses_at_most_its_messages_in_transit(broker, control):
     control.create("t", "queue")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     doomed = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1, rcvbuf=4096)
@@ -156,7 +156,7 @@ def knock(uri, payload):
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
-def test_a_stranger_is_not_counted_not_heard_and_given_nothing(broker, control, garbage):
+def test_an_unauthenticated_peer_is_not_counted_not_read_and_receives_nothing(broker, control, garbage):
     control.create("t", "queue")
     uris = {kind: control.join("t", kind) for kind in ("push", "pull", "sub")}
     strangers = [knock(uri, garbage) for uri in uris.values()]
@@ -303,7 +303,7 @@ def test_an_open_topic_asks_for_no_credentials(broker, control):
     assert join("closed", "push")["status"] == "error"
 
 
-def test_an_endpoint_nobody_connects_to_closes_and_its_port_rests(make_broker):
+def test_an_unused_endpoint_closes_and_its_port_is_quarantined(make_broker):
     broker = make_broker(environment={"LIGHTQ_ENDPOINT_IDLE_MS": "200"})
     control = broker.control()
     control.create("t", "queue")
@@ -340,7 +340,7 @@ while True:
 """
 
 
-def test_a_puller_that_stands_still_for_longer_than_its_heartbeats_allow_is_dead(broker, control):
+def test_a_puller_that_is_silent_for_longer_than_its_heartbeats_allow_is_closed(broker, control):
     """The stopped puller's socket is open, and its system takes the bytes that the broker sends. Only the TTL
     of the puller's PING (RFC 37) shows that it is dead."""
     control.create("t", "file")

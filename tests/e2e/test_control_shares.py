@@ -51,7 +51,7 @@ class Asker:
         return self.ask(cmd="stats", topic="t", **credentials(name))
 
 
-def test_connections_of_one_user_end_nobody_elses(of_two):
+def test_connections_of_one_user_evict_no_other_users(of_two):
     broker, control = of_two("--control-connections-max", "8")
     bob = Asker(broker)
     ended = bob.dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
@@ -68,7 +68,7 @@ def test_connections_of_one_user_end_nobody_elses(of_two):
     assert many[0].stats("ann")["status"] == "ok", "what was ended comes back by itself"
 
 
-def test_long_answers_to_one_user_are_bounded_and_nobody_elses(of_two):
+def test_long_replies_are_limited_for_one_user_only(of_two):
     broker, control = of_two("--requests-per-second", "500")
     for i in range(60):
         control.ok("create_topic", **ROOT, topic=f"t{i:0119}", broker_type="direct")
@@ -80,7 +80,7 @@ def test_long_answers_to_one_user_are_bounded_and_nobody_elses(of_two):
             ann.put(**listed)
         answers = [ann.get() for _ in range(40)]
         assert {answer.get("code", "ok") for answer in answers} <= {"ok", "busy"}
-        return any("long answers" in answer.get("description", "") for answer in answers)
+        return any("long replies" in answer.get("description", "") for answer in answers)
 
     until(refused, "one to be too much")
     assert ann.ask(cmd="join", topic="t", type="push", **credentials("ann"))["status"] == "ok", "it is short"
@@ -90,7 +90,7 @@ def test_long_answers_to_one_user_are_bounded_and_nobody_elses(of_two):
     until(lambda: ann.ask(**listed)["status"] == "ok", "it to be made up for")
 
 
-def test_requests_of_one_user_leave_room_for_others_wherever_he_asks(of_two):
+def test_requests_of_one_user_leave_places_for_others_from_all_sources(of_two):
     broker, control = of_two("--requests-waiting-max", "8")
     addresses = [Asker(broker, f"127.0.0.{i}") for i in range(2, 8)]
     for each in addresses:
@@ -106,7 +106,7 @@ def test_requests_of_one_user_leave_room_for_others_wherever_he_asks(of_two):
     until(lambda: control.broker_stats()["limits_reached"]["requests_waiting_max"] == 0, "no more than a part")
 
 
-def test_requests_of_one_user_leave_room_for_others_of_his_address(of_two):
+def test_requests_of_one_user_leave_places_for_others_of_the_same_source(of_two):
     broker, control = of_two("--requests-waiting-max", "32")
     ann, bob = Asker(broker), Asker(broker)
     assert ann.stats("ann")["status"] == "ok"

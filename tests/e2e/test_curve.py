@@ -106,10 +106,10 @@ def test_the_servers_key_is_made_once_and_printed(make):
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 1
     broker.process = None
-    broker.logged("curve.key holds the broker's secret key and is open to other users")
+    broker.logged("curve.key contains the broker's secret key and is open to other users")
 
 
-def test_a_broker_that_does_not_encrypt_has_no_key(make):
+def test_a_broker_without_encryption_prints_no_key(make):
     broker = make(kind=Broker)
     done = subprocess.run([BINARY, "broker", "key", "--data-dir", str(broker.data_dir)], capture_output=True, text=True,
                           timeout=DEADLINE, env=broker.environment)
@@ -153,7 +153,7 @@ def doors(control):
     yield zmq.REQ, control.uri, keys_for(control.options["curve_serverkey"].decode()), "control"
 
 
-def test_who_does_not_encrypt_or_has_another_servers_key_enters_nowhere(broker, control):
+def test_a_client_without_encryption_or_the_right_server_key_is_refused_everywhere(broker, control):
     ticket = None
     for kind, uri, keys, name in doors(control):
         ticket = ticket or control.ok("join", topic="open", type="push", user_id=USER, password=PASSWORD)["ticket"]
@@ -184,7 +184,7 @@ def test_raw_consumers_of_an_earlier_life_over_tcp_are_closed(make):
         plain_sockets.create_connection((host, int(port)), DEADLINE).close()
 
 
-def test_keys_outlive_a_killed_broker(make):
+def test_registered_keys_survive_a_kill_of_the_broker(make):
     broker = make("--port-quarantine-ms", "0")
     control = broker.control()
     control.create("t", "file")
@@ -245,9 +245,9 @@ def test_only_allowed_keys_reach_the_control_socket(make):
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 1
     broker.process = None
-    broker.logged("allowed_client_keys: clients have keys where the broker encrypts alone")
+    broker.logged("allowed_client_keys: only a broker that encrypts knows the keys of clients")
     broker.flags.append("--encrypt")
-    for bad, words in ("x\n", "allowed:1: no public key"), (None, "cannot read"):
+    for bad, words in ("x\n", "allowed:1: not a public key"), (None, "cannot read"):
         file.unlink() if bad is None else file.write_text(bad)
         broker.start(wait=False)
         assert broker.process.wait(DEADLINE) == 1
@@ -288,7 +288,7 @@ def test_a_slow_consumer_holds_an_encrypted_producer_and_nothing_is_lost(broker,
     assert got == messages
 
 
-def test_heartbeats_are_answered_inside(broker, control):
+def test_heartbeats_are_answered_over_shared_memory(broker, control):
     control.create("t", ring_bytes=64 << 10)
     # There is no puller, so the ring fills up and the broker stops reading. It must still answer heartbeats.
     push = broker.connected(control, zmq.PUSH, "t", heartbeat_ivl=100, heartbeat_timeout=500, sndhwm=5)
@@ -342,7 +342,7 @@ def test_nothing_of_a_session_over_zeromq_passes_in_clear(make, encrypted):
 
 
 @pytest.mark.parametrize("encrypted", [True, False], ids=["encrypted", "in clear"])
-def test_nothing_passes_in_clear(make, encrypted):
+def test_nothing_is_sent_unencrypted(make, encrypted):
     broker = make(kind=CurveBroker if encrypted else Broker)
     control_wire = Recorder(int(broker.control_uri.rsplit(":", 1)[1]))
     wires = [control_wire]

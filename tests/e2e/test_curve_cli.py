@@ -46,7 +46,7 @@ def elsewhere(lightq, **more):
 
 
 @pytest.mark.parametrize("way", [["--plain"], ["--zmq"]], ids=" ".join)
-def test_on_the_same_machine_it_works_by_itself(lightq, way):
+def test_on_the_same_machine_encryption_works_without_settings(lightq, way):
     lightq("topic", "create", "hello")
     lightq("produce", "hello", *way, stdin=b"one\ntwo\n")
     assert lightq("consume", "hello", "-n", "2", *way).stdout == b"one\ntwo\n"
@@ -54,7 +54,7 @@ def test_on_the_same_machine_it_works_by_itself(lightq, way):
     assert b"encrypted" in lightq("stats").stdout
 
 
-def test_elsewhere_it_needs_the_key(lightq):
+def test_on_another_machine_the_broker_key_is_needed(lightq):
     key = lightq.broker.server_key
     given = elsewhere(lightq)
     for how in {"LIGHTQ_SERVER_KEY": key}, {}:
@@ -62,15 +62,15 @@ def test_elsewhere_it_needs_the_key(lightq):
         lightq("ping", *flag, variables={**given, **how})
         lightq("topic", "list", *flag, variables={**given, **how})
     done = lightq("ping", "--request-timeout", "60s", code=1, variables=given)
-    assert b"demands encryption" in done.stderr and b"--server-key" in done.stderr, done.stderr
+    assert b"requires encryption" in done.stderr and b"--server-key" in done.stderr, done.stderr
     other = zmq.curve_keypair()[0].decode()
     done = lightq("ping", "--request-timeout", "60s", "--server-key", other, code=1, variables=given)
-    assert b"has another key" in done.stderr, done.stderr
+    assert b"refuses the connection. Its key may differ" in done.stderr, done.stderr
     done = lightq("ping", "--server-key", "short", code=2, variables=given)
     assert b"40 characters" in done.stderr, done.stderr
 
 
-def test_who_has_a_key_says_nothing_to_a_broker_that_does_not_encrypt(make):
+def test_a_client_with_a_key_sends_nothing_to_a_broker_without_encryption(make):
     lightq = make(kind=Broker)
     other = zmq.curve_keypair()[0].decode()
     done = lightq("topic", "list", "--request-timeout", "60s", "--server-key", other, code=1)

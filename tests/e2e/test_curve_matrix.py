@@ -26,7 +26,7 @@ ALL = list(itertools.product(WAYS, TRANSPORTS, KEYS))
 CELLS = [cell for cell in ALL if not (cell[2] == "foreign_mode" and cell[0].endswith("produce"))]
 
 
-def test_every_cell_is_counted():
+def test_every_combination_is_counted():
     assert (len(ALL), len(CELLS), sum(cell[2] == "valid" for cell in CELLS)) == (108, 104, 12)
 
 
@@ -220,5 +220,5 @@ def over_session(world, cell):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=topic_of)
-def test_only_the_right_key_lets_in(world, cell):
+def test_only_a_registered_key_is_accepted(world, cell):
     (over_session if cell[0].startswith("session_") else plain)(world, cell)

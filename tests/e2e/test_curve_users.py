@@ -31,7 +31,7 @@ def joined(broker, control, kind, user):
 
 @pytest.mark.parametrize("kind", [zmq.PUSH, zmq.PULL, zmq.SUB], ids=["push", "pull", "sub"])
 @pytest.mark.parametrize("how", ["revoke", "delete_user", "set_password"])
-def test_what_is_taken_away_ends_open_connections(broker, control, kind, how):
+def test_a_revoked_right_ends_open_connections(broker, control, kind, how):
     count = "publishers_count" if kind == zmq.PUSH else "subscribers_count"
     joined(broker, control, kind, "ann")
     joined(broker, control, kind, "bob")
@@ -44,7 +44,7 @@ def test_what_is_taken_away_ends_open_connections(broker, control, kind, how):
     assert control.stats("t")[count] == 1
 
 
-def test_revocation_outlives_a_killed_broker(broker, control):
+def test_a_revocation_survives_a_kill_of_the_broker(broker, control):
     pair = zmq.curve_keypair()
     uri, _ = control.joined("t", "push", pair, user_id="ann")
     control.ok("revoke", **ADMINISTRATOR, user_id="ann", topic="*", rights=["produce"])
@@ -53,7 +53,7 @@ def test_revocation_outlives_a_killed_broker(broker, control):
     assert try_out(broker, zmq.PUSH, uri, **keys_for(broker.server_key, pair))[0] == REFUSED
 
 
-def test_places_at_an_endpoint_are_counted_for_whose_key_it_is(make):  # noqa: F811
+def test_places_at_an_endpoint_count_for_the_user_of_the_key(make):  # noqa: F811
     broker = make("--connections-per-endpoint-max", "8")
     control = broker.control()
     for user in ("ann", "bob"):
@@ -77,12 +77,12 @@ def test_places_at_an_endpoint_are_counted_for_whose_key_it_is(make):  # noqa: F
     until(lambda: control.stats("t")["messages_received"] == 2, "a place for the one that was turned away")
 
 
-def test_nobody_registers_anothers_key(broker, control):
+def test_a_user_cannot_register_anothers_key(broker, control):
     pair = zmq.curve_keypair()
     uri, keys = control.joined("t", "push", pair, user_id="ann")
     credentials = {"topic": "t", "type": "push", "password": PASSWORD, "client_key": pair[0].decode()}
     refused = control.fails("invalid_request", "join", **credentials, user_id="bob")
-    assert "somebody else" in refused["description"]
+    assert "another user" in refused["description"]
     control.ok("join", **credentials, user_id="ann")  # renews a key of the same user
     # With another role the key counts as another one.
     control.ok("join", **{**credentials, "type": "pull"}, user_id="bob")

@@ -36,7 +36,7 @@ def run_broker(broker, *flags, data_dir=None, control="tcp://127.0.0.1:0", **opt
                           capture_output=True, text=True, timeout=DEADLINE, env=broker.environment, **options)
 
 
-def test_broker_json_tells_who_and_where(broker):
+def test_broker_json_contains_the_process_and_the_addresses(broker):
     found = json.loads((broker.data_dir / "broker.json").read_text())
     assert found["pid"] == broker.process.pid
     assert found["control_uri"] == broker.control_uri and not broker.control_uri.endswith(":0")
@@ -69,7 +69,7 @@ def test_a_control_port_that_is_taken_is_a_clear_error(broker, control, tmp_path
     assert not (tmp_path / "other" / "broker.json").exists()
 
 
-def test_a_remembered_data_port_that_is_taken_gets_a_new_one(broker, control):
+def test_a_remembered_data_port_in_use_is_replaced(broker, control):
     control.create("t", "queue")
     old = control.join("t", "push")
     broker.stop()
@@ -102,7 +102,7 @@ def test_the_ports_come_from_the_range_and_its_end_is_a_clear_error(make_broker)
     control.ok("ping")
 
 
-def test_advertise_names_the_host_that_clients_are_told(make_broker):
+def test_advertise_names_the_host_that_clients_receive(make_broker):
     broker = make_broker("--advertise", "localhost")
     control = broker.control()
     control.create("t", "queue")
@@ -111,7 +111,7 @@ def test_advertise_names_the_host_that_clients_are_told(make_broker):
     control.leave("t", uri)
 
 
-def test_binding_every_address_demands_one_to_tell_clients(make_broker):
+def test_binding_every_address_requires_an_advertised_one(make_broker):
     broker = make_broker(start=False)
     for host in ("0.0.0.0", "::", "*"):
         refused = run_broker(broker, "--bind", host)
@@ -137,7 +137,7 @@ def test_a_bind_host_that_is_not_this_machine_is_refused_at_the_start(make_broke
 
 @pytest.mark.skipif(not IPV6, reason="no IPv6 on this machine")
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
-def test_an_ipv6_address_is_told_in_brackets(make_broker, host):
+def test_an_ipv6_address_is_sent_in_brackets(make_broker, host):
     broker = make_broker("--bind", host)
     control = broker.control()
     control.create("t", "queue")
@@ -378,7 +378,7 @@ def test_a_foreign_catalogue_is_refused_not_overwritten(broker, control):
         assert path.read_bytes() == b"something else entirely " * 100
 
 
-def test_a_lock_file_that_is_removed_lets_nobody_else_in(broker, control):
+def test_a_removed_lock_file_admits_no_second_broker(broker, control):
     (broker.data_dir / "lock").unlink()
     second = run_broker(broker)
     assert second.returncode == 1 and "is in use by another process" in second.stderr, second
@@ -440,7 +440,7 @@ def test_nothing_is_confirmed_while_the_directory_is_away(broker, left, broker_t
     stats = control.stats("t")
     if broker_type == "file":
         assert "blocked by disk" in told and stats["blocked_by"] == "disk" and stats["messages_received"] == 3
-        broker.logged("back in its place")
+        broker.logged("back at its path")
     assert stats["durable_offset"] == 3
     control.fails("no_space", "create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic="other",
                   broker_type="file", user_id=USER, password=PASSWORD)

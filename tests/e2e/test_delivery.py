@@ -42,7 +42,7 @@ def test_every_subscriber_gets_every_message_in_order(broker, control, broker_ty
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_both_ways_work_at_once(broker, control, broker_type):
+def test_pull_and_sub_work_together(broker, control, broker_type):
     control.create("t", broker_type)
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     pullers = [broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0) for _ in range(2)]
@@ -90,7 +90,7 @@ def test_empty_messages_and_any_bytes_arrive_as_they_were(broker, control, broke
     assert receive_topic(subscriber, "t", len(sent)) == sent
 
 
-def test_the_order_of_each_producer_holds(broker, control):
+def test_each_producers_order_holds(broker, control):
     control.create("t", "queue")
     producers = [broker.socket(zmq.PUSH, control.join("t", "push")) for _ in range(4)]
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0)
@@ -174,7 +174,7 @@ def test_a_larger_message_is_refused_and_counted(make_broker, broker_type):
     assert (stats["refused"], stats["messages_received"]) == (1, 3)
 
 
-def test_a_far_larger_message_is_skipped_without_room_being_made_for_it(make_broker):
+def test_a_far_larger_message_is_skipped_without_memory_for_it(make_broker):
     broker = make_broker(environment={"LIGHTQ_MESSAGE_BYTES_MAX": "100000"})
     control = broker.control()
     control.create("t", "queue")
@@ -191,7 +191,7 @@ def test_a_far_larger_message_is_skipped_without_room_being_made_for_it(make_bro
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_a_message_of_several_parts_is_refused_whole_and_counted(broker, control, broker_type):
+def test_a_message_of_several_parts_is_refused_and_counted_once(broker, control, broker_type):
     control.create("t", broker_type)
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"))

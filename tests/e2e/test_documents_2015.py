@@ -44,7 +44,7 @@ def test_stats_carries_every_number_of_2015(ask):
     includes(reply, {name: 0 for name in NUMBERS_2015})
 
 
-def test_the_numbers_count_what_they_say(make_broker):
+def test_the_counters_of_stats_are_correct(make_broker):
     broker = make_broker("--open-topics")
     control = broker.control()
 
@@ -83,19 +83,19 @@ def test_the_errors_of_2015_keep_their_words(ask):
              {"cmd": "stats", "status": "error", "code": "topic_not_found", "description": "topic not found"})
 
 
-def test_an_unknown_topic_is_not_revealed_to_strangers(ask):
+def test_an_unknown_topic_is_not_revealed_to_unauthenticated_clients(ask):
     ask(CREATE)
     stranger = '{"cmd":"stats","topic":"%s","user_id":"stranger","password":"guess"}'
     assert ask(stranger % "test") == ask(stranger % "other")
     includes(ask(stranger % "other"), {"code": "unauthorized_access"})
 
 
-def test_a_topic_users_credentials_tell_that_another_topic_does_not_exist(ask):
+def test_a_topic_users_credentials_do_not_reveal_other_topics(ask):
     ask(CREATE)
     includes(ask(STATS.replace('"topic":"test"', '"topic":"other"')), {"code": "topic_not_found"})
 
 
-def test_an_unknown_broker_type_is_an_error_and_no_default(ask):
+def test_an_unknown_broker_type_is_an_error(ask):
     includes(ask(CREATE.replace('"queue"', '"turbo"')), {"status": "error", "code": "invalid_request"})
     assert ask('{"cmd":"list_topics","admin_user_id":"lightq_admin","admin_password":"%s"}'
                % ADMIN_PASSWORD)["topics"] == []

@@ -140,7 +140,7 @@ def read_again(broker, control):
     return [number_of(message) for message in receive(reader, stats["next_offset"] - stats["first_offset"])]
 
 
-def test_a_consumer_goes_on_after_a_kill_repeating_some_and_skipping_none(broker, control):
+def test_a_consumer_continues_after_a_kill_repeating_some_and_skipping_none(broker, control):
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
@@ -157,7 +157,7 @@ def test_a_consumer_goes_on_after_a_kill_repeating_some_and_skipping_none(broker
 
 
 @pytest.mark.legible
-def test_a_torn_tail_is_cut_and_the_log_says_so(broker, control):
+def test_a_torn_tail_is_cut_and_logged(broker, control):
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     for start in range(0, 500, 50):  # several batches

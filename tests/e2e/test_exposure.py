@@ -17,7 +17,7 @@ def control_of(what):
 
 
 @pytest.mark.parametrize("what", OPEN)
-def test_what_other_machines_reach_is_refused_in_clear(make_broker, what):
+def test_addresses_that_other_machines_reach_are_refused_without_encryption(make_broker, what):
     broker = make_broker(start=False)
     command = [BINARY, "broker", "--data-dir", str(broker.data_dir), "--control", control_of(what), *OPEN[what]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
@@ -28,7 +28,7 @@ def test_what_other_machines_reach_is_refused_in_clear(make_broker, what):
 
 
 @pytest.mark.parametrize("what", OPEN)
-def test_insecure_lets_it_be_reached_and_says_so(make_broker, what):
+def test_insecure_permits_other_machines_and_warns(make_broker, what):
     broker = make_broker(*OPEN[what], "--insecure", control=control_of(what))
     broker.logged('level=warning msg="insecure: ')
     stats = broker.control().broker_stats()
@@ -36,7 +36,7 @@ def test_insecure_lets_it_be_reached_and_says_so(make_broker, what):
 
 
 @pytest.mark.parametrize("flags", [[], ["--insecure"], ["--bind", "localhost", "--insecure"]], ids=" ".join)
-def test_loopback_alone_is_neither_warned_of_nor_insecure(make_broker, flags):
+def test_on_loopback_there_is_no_warning_and_insecure_is_false(make_broker, flags):
     broker = make_broker(*flags)
     assert "level=warning" not in broker.log()
     stats = broker.control().broker_stats()

@@ -74,21 +74,21 @@ def world(request, make_broker):
     return World(make_broker, request.param)
 
 
-def test_a_restart_ends_none(world):
+def test_a_restart_ends_no_ticket_or_key(world):
     assert world.good() == ALL
     world.restart()
     assert world.good() == ALL
     world.broker.kill()
     world.broker.start()
     assert world.good() == ALL
-    assert "that clients had registered" not in world.broker.log()
+    assert "registered client keys" not in world.broker.log()
 
 
-def test_another_password_of_the_administrator_ends_his_own_for_good(world):
+def test_a_new_password_of_the_administrator_ends_the_administrators_keys_for_good(world):
     left = {each for each in ALL if not each.startswith("administrator")}
     world.restart(LIGHTQ_ADMIN_PASSWORD=OTHER_PASSWORD)
     assert world.good() == left
-    world.says_if_it_encrypts("dropped 1 keys that clients had registered: the administrator's password")
+    world.says_if_it_encrypts("dropped 1 registered client keys: the administrator's password")
     asker = {"admin_user_id": ADMIN, "admin_password": OTHER_PASSWORD}
     assert world.lets_in(world.join_plain(asker)), "a new one"
     world.restart(LIGHTQ_ADMIN_PASSWORD=ADMIN_PASSWORD)
@@ -96,16 +96,16 @@ def test_another_password_of_the_administrator_ends_his_own_for_good(world):
     assert world.lets_in(world.join_plain(ASKERS["administrator"]))
 
 
-def test_without_the_ticket_key_all_end(world):
+def test_without_the_ticket_key_all_tickets_and_keys_end(world):
     world.broker.stop()
     (world.broker.data_dir / "ticket.key").unlink()
     world.broker.start()
     assert world.good() == set()
-    world.says_if_it_encrypts("dropped 2 keys that clients had registered: the key of tickets")
+    world.says_if_it_encrypts("dropped 2 registered client keys: the ticket key")
     assert all(world.lets_in(world.join_plain(asker)) for asker in ASKERS.values()), "new ones"
 
 
-def test_what_ends_later_than_a_join_now_would_make_it_is_refused(world):
+def test_tickets_with_a_too_late_end_are_refused(world):
     world.restart(LIGHTQ_TICKET_MS="60000")
     assert world.good() == {each for each in ALL if each.endswith("session")}, "theirs are good for ten minutes"
     assert world.lets_in(world.join_plain(ASKERS["user"]))

@@ -34,7 +34,7 @@ def session(control):
         yield session
 
 
-def test_a_right_on_groups_is_for_those_that_fit_and_for_nothing_else_of_the_topic(control, session):
+def test_a_right_on_groups_applies_to_matching_groups_only(control, session):
     assert opened(session, "workers") == "ok"
     assert opened(session, "work.own", OWN) == "ok"
     assert opened(session, "audit") == "unauthorized_access"
@@ -48,7 +48,7 @@ def test_a_right_on_groups_is_for_those_that_fit_and_for_nothing_else_of_the_top
     assert [each["topic"] for each in control.ok("list_topics", admin_user_id="ann", admin_password=ANN["password"])["topics"]] == ["t"]
 
 
-def test_who_manages_a_group_manages_no_other_and_not_the_topic(control, session):
+def test_a_manager_of_a_group_manages_no_other_and_not_the_topic(control, session):
     control.ok("grant", **ROOT, user_id="ann", topic="t:workers", rights=["manage"])
     assert opened(session, "workers") == "ok" and opened(session, "worked") == "ok"
     for cmd in ("pause", "resume", "purge"):
@@ -60,7 +60,7 @@ def test_who_manages_a_group_manages_no_other_and_not_the_topic(control, session
     control.fails("unauthorized_access", "delete_topic", topic="t", admin_user_id="ann", admin_password=ANN["password"])
 
 
-def test_who_manages_a_group_may_move_it_though_others_consume_as_it(control, session):
+def test_a_manager_of_a_group_may_move_it_while_others_consume_from_it(control, session):
     bob = {"user_id": "bob", "password": ANN["password"]}
     control.ok("create_user", **ROOT, **bob, rights=[right("t:workers", "consume")])
     reply = control.ok("join", topic="t", type="pull", delivery="session", connection_type="socket", **bob)
@@ -73,7 +73,7 @@ def test_who_manages_a_group_may_move_it_though_others_consume_as_it(control, se
         assert session.request("seek", channel=channel, start=1, start_value=0).op == "done"
 
 
-def test_a_right_on_a_group_that_is_taken_away_ends_its_channel_alone(control, session):
+def test_a_revoked_right_on_a_group_ends_only_its_channel(control, session):
     control.ok("grant", **ROOT, user_id="ann", topic="t:audit", rights=["consume"])
     kept = session.request("consume_open", **open_values("t", "workers", GROUP)).channel
     lost = session.request("consume_open", **open_values("t", "audit", GROUP)).channel
@@ -85,13 +85,13 @@ def test_a_right_on_a_group_that_is_taken_away_ends_its_channel_alone(control, s
 
 
 @pytest.mark.parametrize("pattern", [":workers", "t:", "t:a:b", "t:a b"])
-def test_what_is_no_pattern_of_topic_and_group_is_refused(control, pattern):
+def test_an_invalid_pattern_of_topic_and_group_is_refused(control, pattern):
     control.ok("create_user", **ROOT, **ANN)
     refused = control.fails("invalid_request", "grant", **ROOT, user_id="ann", topic=pattern, rights=["consume"])
     assert "TOPIC:GROUP" in refused["description"]
 
 
-def test_nobody_produces_to_a_group(control):
+def test_produce_is_not_a_right_on_a_group(control):
     control.ok("create_user", **ROOT, **ANN)
     refused = control.fails("invalid_request", "grant", **ROOT, user_id="ann", topic="t:g", rights=["consume", "produce"])
     assert "produce" in refused["description"]

@@ -32,7 +32,7 @@ def seconds_until_closed(uri):
 
 
 @pytest.mark.parametrize("flags", [[], ["--encrypt"]], ids=["clear", "encrypted"])
-def test_who_says_nothing_has_as_long_as_the_setting_says(make_broker, flags):
+def test_a_silent_connection_lasts_as_long_as_the_setting(make_broker, flags):
     broker = make_broker("--handshake-ms", str(SHORT_MS), *flags)
     control = broker.control()
     control.create("t")
@@ -52,7 +52,7 @@ def test_a_session_without_a_first_frame_ends_too(make_broker):
         until(lambda: f"no hello within {SHORT_MS} ms" in broker.log(), "the session's end")
 
 
-def test_an_encrypted_client_far_away_is_let_in(make_broker):
+def test_a_remote_encrypted_client_is_admitted(make_broker):
     broker = make_broker("--encrypt")
     slow = RecordingProxy(broker.control_uri, delay=0.25)  # three round trips of half a second
     control = Control(broker.context, slow.uri, broker.server_key)
@@ -63,7 +63,7 @@ def test_an_encrypted_client_far_away_is_let_in(make_broker):
     slow.close()
 
 
-def test_what_is_too_far_away_for_the_setting_is_not(make_broker):
+def test_a_slow_handshake_ends_at_the_setting(make_broker):
     broker = make_broker("--encrypt", "--handshake-ms", str(SHORT_MS), "--log-level", "debug")
     slow = RecordingProxy(broker.control_uri, delay=0.25)
     far = broker.socket(zmq.DEALER, slow.uri, **broker.control().options)
@@ -94,7 +94,7 @@ def strangers_who_come_and_go(host, port):
 
 
 @pytest.mark.parametrize("door", ["control", "plain", "session"])
-def test_in_a_crowd_who_talks_nonsense_waits_until_its_time_is_over(make_broker, door):
+def test_during_a_flood_a_peer_with_malformed_data_waits_until_its_time_is_over(make_broker, door):
     """Without a crowd the broker closes such a peer immediately: test_bad_input."""
     handshake_ms = 1000 if not SANITIZED else 3000
     broker = make_broker("--handshake-ms", str(handshake_ms), "--accepts-per-second", "100000")

@@ -61,7 +61,7 @@ DUMPED = "unlimited" if HARD_LIMIT == resource.RLIM_INFINITY else str(HARD_LIMIT
     (broker(), {"LIGHTQ_CORE_DUMPS": "true"}, True),
     (broker(), {"LIGHTQ_CORE_DUMPS": "false"}, False),
 ], ids=["as it is", "flag", "variable", "variable says false"])
-def test_a_broker_is_dumped_by_nobody_unless_that_is_wanted(place, arguments, environment, dumped):
+def test_a_broker_leaves_no_core_dump_without_the_setting(place, arguments, environment, dumped):
     process = run(place, *arguments, **environment)
     try:
         until(lambda: is_started(place), "its start")
@@ -71,7 +71,7 @@ def test_a_broker_is_dumped_by_nobody_unless_that_is_wanted(place, arguments, en
         assert process.wait(20) == 0
 
 
-def test_nor_is_a_command_that_waits_for_its_password(place):
+def test_a_command_that_waits_for_its_password_is_not_dumped(place):
     os.mkfifo(place / "password")
     os.chmod(place / "password", 0o600)
     if os.geteuid() == 0:

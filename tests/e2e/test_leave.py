@@ -23,7 +23,7 @@ def committed_on_disk(broker, group="default"):
     return next((one["committed"] for one in cursors if one["name"] == f"group:{group}"), None)
 
 
-def test_nobody_closes_anothers_endpoint(broker, control):
+def test_a_user_cannot_close_anothers_endpoint(broker, control):
     control.create("t")
     ann, bob = add(control, "ann", "consume"), add(control, "bob", "produce", "consume")
     address = control.join("t", "sub", **ann)
@@ -41,7 +41,7 @@ def test_nobody_closes_anothers_endpoint(broker, control):
 
 
 @pytest.mark.parametrize("who", ["manager", "owner", "administrator"])
-def test_who_manages_the_topic_may(control, who):
+def test_a_manager_of_the_topic_may_move_its_groups(control, who):
     control.create("t")
     ann = add(control, "ann", "consume")
     credentials = {"manager": lambda: add(control, "max", "manage"), "administrator": lambda: ROOT,
@@ -49,7 +49,7 @@ def test_who_manages_the_topic_may(control, who):
     control.ok("leave", topic="t", bind_uri=control.join("t", "pull", **ann), **credentials)
 
 
-def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(broker, control):
+def test_an_endpoint_belongs_to_its_user_after_a_restart_and_a_new_password(broker, control):
     control.create("t", "file")
     ann, bob = add(control, "ann", "consume"), add(control, "bob", "consume")
     address = control.join("t", "pull", **ann)
@@ -61,7 +61,7 @@ def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(brok
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, end):
+def test_an_endpoint_stays_left_over_a_restart(broker, control, end):
     """The sockets stay open and try to connect again by themselves. Still they receive no message beyond the
     count in the reply to `leave`."""
     control.create("t", "file")
@@ -97,7 +97,7 @@ def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, en
     assert control.stats("t")["subscribers_count"] == 1
 
 
-def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
+def test_an_endpoint_of_a_deleted_user_has_no_owner(control):
     control.create("t")
     ann = add(control, "ann", "consume")
     address = control.join("t", "pull", **ann)
@@ -107,7 +107,7 @@ def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
     control.ok("leave", topic="t", bind_uri=address, **ROOT)
 
 
-def test_producers_share_theirs_and_leave_it_open(broker, control):
+def test_producers_share_an_endpoint_and_leave_it_open(broker, control):
     control.create("t")
     ann, bob = add(control, "ann", "produce"), add(control, "bob", "produce", "consume")
     eve = add(control, "eve", "consume")
@@ -118,13 +118,13 @@ def test_producers_share_theirs_and_leave_it_open(broker, control):
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull", **bob)), 1) == [b"as before"]
 
 
-def test_on_an_open_topic_without_users_everybody_is_alike(control):
+def test_on_an_open_topic_without_users_all_clients_are_equal(control):
     control.ok("create_topic", **ROOT, topic="t", broker_type="queue", open=True)
     address = control.ok("join", topic="t", type="pull")["bind_uri"]
     control.ok("leave", topic="t", bind_uri=address)
 
 
-def test_wrong_credentials_learn_nothing(control):
+def test_wrong_credentials_reveal_nothing(control):
     control.create("t")
     add(control, "ann", "consume")
     address = control.join("t", "pull")

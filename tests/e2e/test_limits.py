@@ -25,7 +25,7 @@ def asked_at_once(broker, request, count):
     return answers
 
 
-def test_one_address_may_ask_as_often_as_the_setting_says(make_broker):
+def test_the_setting_limits_the_requests_of_one_source(make_broker):
     broker = make_broker("--requests-per-second", "1")
     # As many requests as the free allowance permits in half a minute.
     answers = asked_at_once(broker, {"cmd": "version"}, 3000)
@@ -34,7 +34,7 @@ def test_one_address_may_ask_as_often_as_the_setting_says(make_broker):
     assert stats["throttled_requests"] == answers["busy"]
 
 
-def test_an_address_that_may_ask_much_is_refused_nothing(make_broker):
+def test_a_source_with_a_high_rate_is_refused_nothing(make_broker):
     broker = make_broker("--requests-per-second", "1000000")
     assert asked_at_once(broker, {"cmd": "version"}, 30_000) == {"ok": 30_000}
     stats = broker.control().ok("stats", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
@@ -55,7 +55,7 @@ def limits_reached(broker):
     return sum(broker.control().broker_stats()["limits_reached"].values())
 
 
-def test_a_request_is_as_long_as_the_setting_says(make_broker):
+def test_the_setting_limits_the_length_of_a_request(make_broker):
     short, long = make_broker("--request-bytes-max", "4KiB"), make_broker("--request-bytes-max", "1MiB")
     for broker, fits, too_long in (short, 4096, 4097), (long, 1 << 20, None):
         def padded(size):
@@ -70,7 +70,7 @@ def test_a_request_is_as_long_as_the_setting_says(make_broker):
         assert limits_reached(broker) == (1 if too_long else 0)
 
 
-def test_of_requests_that_wait_one_address_has_a_quarter(make_broker):
+def test_a_source_gets_a_quarter_of_the_waiting_requests(make_broker):
     broker = make_broker("--requests-waiting-max", "4")
     stats = {"cmd": "stats", "topic": "t", "user_id": "u", "password": Secrets.plant("a wrong one, hashed")}
     elsewhere = from_elsewhere(broker)
@@ -89,7 +89,7 @@ def test_of_requests_that_wait_one_address_has_a_quarter(make_broker):
     assert limits_reached(broker) == codes["busy"]
 
 
-def test_credentials_are_remembered_as_the_setting_says(make_broker):
+def test_credentials_are_remembered_up_to_the_setting(make_broker):
     """A credential that is not remembered is verified again, which takes 20 ms each time."""
     spent = {}
     for most in "2", "65536":
@@ -206,7 +206,7 @@ def test_a_client_that_does_not_read_its_answers_is_closed(make_broker):
         assert len(control.list()) == TOPICS, "one at a time"
 
 
-def test_what_clients_of_one_address_leave_unread_together_is_bounded(make_broker):
+def test_unread_replies_of_one_source_are_limited_together(make_broker):
     broker, control = with_long_answers(make_broker, "--answers-unread-bytes-total", "2MiB")
     hogs = []
     for count in range(1, 40):
@@ -221,7 +221,7 @@ def test_what_clients_of_one_address_leave_unread_together_is_bounded(make_broke
     until(lambda: limits_reached(broker) > 5, "others to be closed, too")
 
 
-def test_what_clients_leave_unread_is_bounded_only_where_it_is_much(make_broker):
+def test_unread_replies_are_only_limited_when_they_are_many(make_broker):
     broker, control = with_long_answers(make_broker)
     hogs = [hog(broker) for _ in range(40)]
     for _ in range(20):

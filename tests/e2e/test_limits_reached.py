@@ -280,7 +280,7 @@ def reached(control):
 
 
 @pytest.mark.parametrize("reach", CASES, ids=lambda reach: reach.__name__)
-def test_who_reaches_a_limit_is_counted_by_its_name(make_broker, reach):
+def test_a_reached_limit_is_counted_by_its_name(make_broker, reach):
     name, flags = CASES[reach]
     flags = [free_port() if flag == "PORT" else flag for flag in flags]
     broker = make_broker("--reactors", "1", *flags)

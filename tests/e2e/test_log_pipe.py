@@ -60,7 +60,7 @@ def test_requests_are_answered_and_lost_lines_are_counted(make_broker, pipe, tmp
     assert "stopping on SIGTERM" in pipe.read()
 
 
-def test_sigterm_ends_it_while_nobody_reads(make_broker, pipe):
+def test_sigterm_ends_it_without_a_reader(make_broker, pipe):
     broker = make_broker("--requests-per-second", "1000000", prefix=pipe.prefix())
     say_much(broker.control())
     assert broker.terminate(seconds=DEADLINE) == 0

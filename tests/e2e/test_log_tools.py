@@ -25,7 +25,7 @@ def test_a_sound_log_verifies_clean_and_is_dumped_whole(log_files):
     assert log_files.tree() == before
 
 
-def test_dump_prints_what_is_asked_for(log_files):
+def test_dump_prints_the_requested_range(log_files):
     assert log_files("dump", "--from", 10, "--to", 12, "--format", "%o %s %p\\n").stdout == (
         f"10 303 {WRITTEN[10]}\n11 303 {WRITTEN[11]}\n").encode()
     assert log_files("dump", "-n", 1, "--format", "raw").stdout == WRITTEN[0].encode() + b"\n"
@@ -48,7 +48,7 @@ def test_wrong_usage_exits_2(tmp_path, arguments):
     assert done.returncode == 2 and done.stdout == b"" and done.stderr, done
 
 
-def test_what_is_no_log_is_said_to_be_none(log_files, tmp_path):
+def test_a_directory_without_a_log_is_reported(log_files, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     assert b"no log" in log_files("verify", directory=tmp_path, code=2).stderr
     assert b"topics/ID" in log_files("verify", directory=log_files.broker.data_dir, code=2).stderr
@@ -172,7 +172,7 @@ def test_an_unfinished_append_is_no_damage(log_files):
     assert b"never completed" in log_files("verify").stdout
 
 
-def test_damaged_cursors_are_told_and_repaired(log_files):
+def test_damaged_cursors_are_reported_and_repaired(log_files):
     slots = sorted(log_files.directory.glob("cursors.*"))
     change(slots[0], 40, lambda byte: byte ^ 1)
     if len(slots) == 2:
@@ -185,7 +185,7 @@ def test_damaged_cursors_are_told_and_repaired(log_files):
     assert log_files.verify()["cursors"] == 0 and log_files.messages() == WRITTEN
 
 
-def test_damaged_producers_are_told_and_moved_away(log_files):
+def test_damaged_producers_are_reported_and_moved_away(log_files):
     slots = sorted(log_files.directory.glob("producers.*"))
     assert slots and log_files.verify()["producers"] == 1
     for slot in slots:
@@ -193,7 +193,7 @@ def test_damaged_producers_are_told_and_moved_away(log_files):
     before = {slot.name: slot.read_bytes() for slot in slots}
     report = log_files.verify(code=1)
     assert [finding["kind"] for finding in report["findings"]] == ["producers"], report
-    assert b"what is known of the producers" in log_files("verify", code=1).stdout
+    assert b"the state of the producers" in log_files("verify", code=1).stdout
     repaired = json.loads(log_files("repair", "--force", "--json").stdout)
     assert "producers" in repaired["producers_lost"] and repaired["lost_messages"] == 0
     moved = log_files.directory / "damaged-1"
@@ -225,7 +225,7 @@ def test_repair_in_place_refuses_while_a_broker_has_the_log(log_files):
     assert log_files.tree() == before
 
 
-def test_nothing_is_written_over(log_files, tmp_path):
+def test_no_existing_file_is_overwritten(log_files, tmp_path):
     (tmp_path / "there").mkdir()
     for verb, arguments in (("repair", ["--output", tmp_path / "there"]), ("snapshot", [tmp_path / "there"]),
                             ("snapshot", [tmp_path / "no" / "such"])):
@@ -296,7 +296,7 @@ def test_a_queues_cursors_are_listed(queue_files, log_files):
     assert queue_files("dump", "--cursors", "--batches", code=2).stdout == b""
 
 
-def test_what_a_cursor_has_acknowledged_besides_is_listed(log_files):
+def test_separately_acknowledged_ranges_of_a_cursor_are_listed(log_files):
     golden = pathlib.Path(__file__).parent.parent / "golden" / "cursors.v2"
     for slot in (0, 1):
         shutil.copy(golden, log_files.directory / f"cursors.{slot}")
@@ -313,15 +313,15 @@ def test_an_index_that_does_not_fit_is_a_note_and_a_lost_cursor_is_damage(queue_
     report = queue_files.verify()
     assert report["status"] == "clean" and report["cursors"] == 2, report
     assert sorted(finding["kind"] for finding in report["findings"]) == ["ahead", "ahead", "index"], report
-    assert b"index: rebuilt when the queue is opened" in queue_files("verify").stdout
+    assert b"index: rebuilt when the log is opened" in queue_files("verify").stdout
     table = queue_files.directory / "cursors.table"
     change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)  # a byte of the first cursor's name
     report = queue_files.verify(code=1)
     assert [finding["kind"] for finding in report["findings"] if finding["damage"]] == ["cursor"], report
-    assert b"name is not sound" in queue_files("dump", "--cursors", code=1).stderr
+    assert b"name is damaged" in queue_files("dump", "--cursors", code=1).stderr
 
 
-def test_a_repair_drops_bad_indexes_and_cursors_and_says_so(queue_files, tmp_path):
+def test_a_repair_drops_and_reports_bad_indexes_and_cursors(queue_files, tmp_path):
     table = queue_files.directory / "cursors.table"
     change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)
     damaged = table.read_bytes()
@@ -331,8 +331,8 @@ def test_a_repair_drops_bad_indexes_and_cursors_and_says_so(queue_files, tmp_pat
     assert LogFiles(tmp_path / "new").verify()["findings"] == []
     assert table.read_bytes() == damaged
     said = queue_files("repair", "--force").stdout.decode()
-    assert "1 index files did not fit" in said and "dropped from the cursor table" in said, said
-    assert f"the cursor {name} stood past the end" in said, said
+    assert "1 index files did not match" in said and "dropped from the cursor table" in said, said
+    assert f"the cursor {name} was past the end" in said, said
     assert queue_files.verify()["findings"] == []
     assert queue_files("dump", "--cursors").stdout == f"{name}\t47\n".encode()
     assert (queue_files.directory / "damaged-1" / "cursors.table").read_bytes() == damaged

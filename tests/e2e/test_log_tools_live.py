@@ -33,7 +33,7 @@ def test_verify_finds_no_damage_beside_a_writing_broker(written_log, lightq):
     assert seen == sorted(set(seen)), "the log did not grow"
 
 
-def test_dump_reads_along(written_log):
+def test_dump_reads_a_log_that_is_being_written(written_log):
     for _ in range(5):
         lines = written_log("dump", "--format", "%o %s\\n").stdout.splitlines()
         offsets = [int(line.split()[0]) for line in lines]

@@ -79,7 +79,7 @@ def attack(broker, sources, names):
 
 @pytest.mark.parametrize("sources", [["127.0.0.1"], [f"127.0.0.{n}" for n in range(2, 7)]], ids=["same", "elsewhere"])
 @pytest.mark.parametrize("names", [["zed"], [f"zed{n}" for n in range(WAITING)]], ids=["one_name", "many_names"])
-def test_who_has_the_right_password_gets_in_beside_who_tries_wrong_ones(broker, control, sources, names):
+def test_a_correct_password_is_accepted_beside_many_wrong_ones(broker, control, sources, names):
     control.create("t")
     users = {name: {"user_id": name, "password": f"planted-login-{name}"} for name in ("ann", *(f"u{n}" for n in range(5)))}
     for user in users.values():
@@ -99,7 +99,7 @@ def test_who_has_the_right_password_gets_in_beside_who_tries_wrong_ones(broker, 
 
 
 @pytest.mark.parametrize("flags", [[], ["--encrypt"]], ids=["clear", "encrypted"])
-def test_a_password_that_comes_back_brings_no_ticket_back(make_broker, flags):
+def test_a_restored_password_does_not_restore_its_tickets(make_broker, flags):
     broker = make_broker(*flags)
     control = broker.control()
     control.create("t")
@@ -136,7 +136,7 @@ def test_a_password_that_comes_back_brings_no_ticket_back(make_broker, flags):
     assert stored() == before + 1 and before <= 1
 
 
-def test_a_topics_own_user_learns_of_no_other_topic(control):
+def test_a_topics_own_user_cannot_see_other_topics(control):
     control.create("mine")
     control.ok("create_topic", **ROOT, topic="theirs", broker_type="queue", user_id="another", password="planted-login-other")
     control.ok("create_topic", **ROOT, topic="nobodys", broker_type="queue")

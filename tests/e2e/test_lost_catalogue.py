@@ -54,17 +54,17 @@ def messages_of(broker, control, topic):
     return receive(consumer, COUNT)
 
 
-def test_a_damaged_record_keeps_the_broker_from_starting_until_it_is_given_up(two):
+def test_a_damaged_record_prevents_the_start_until_it_is_repaired(two):
     flip(two, b'"topic":"alpha"')
     newest = two.data_dir / "catalogue" / "00000001"
     for _ in range(2):  # the first refusal closes the log in order, which must not hide the damage
-        refused(two, "records are damaged", f"lightq log repair {newest} --force", "Nothing was removed")
+        refused(two, "records of topics, users or rights are damaged", f"lightq log repair {newest} --force", "Nothing was removed")
     LogFiles(newest)("repair", "--force")
     topics = tree(two.data_dir / "topics" / "1")
     begin = len(two.log())
     two.start()
     control = two.control()
-    assert "1 topics whose files are in" in two.logged("the catalogue has no record of", begin)
+    assert "1 topics with files in" in two.logged("the catalogue has no record of", begin)
     assert [topic["topic"] for topic in control.list()] == ["beta"]
     assert messages_of(two, control, "beta") == numbered(0, COUNT, 100)
     assert tree(two.data_dir / "topics" / "1") == topics
@@ -112,7 +112,7 @@ def test_files_of_a_topic_that_the_catalogue_does_not_know_are_kept_and_its_id_i
     assert tree(two.data_dir / "topics" / lost) == files
 
 
-def test_a_lost_topic_is_brought_back_by_a_topic_that_is_made_for_its_files(two):
+def test_a_lost_topic_is_restored_by_creating_a_topic_for_its_files(two):
     lose_newer(two)
     two.start()
     control = two.control()
@@ -129,7 +129,7 @@ def test_a_lost_topic_is_brought_back_by_a_topic_that_is_made_for_its_files(two)
 
 
 @pytest.mark.parametrize("gone", ["00000001", "00000001/*"])
-def test_without_a_catalogue_topics_keep_the_broker_from_starting(two, gone):
+def test_topics_without_a_catalogue_prevent_the_start(two, gone):
     shutil.copytree(two.data_dir / "catalogue", two.directory / "backup")
     for path in list((two.data_dir / "catalogue").glob(gone)):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -143,7 +143,7 @@ def test_without_a_catalogue_topics_keep_the_broker_from_starting(two, gone):
         assert messages_of(two, control, topic) == numbered(0, COUNT, 100)
 
 
-def test_a_deletion_that_did_not_come_to_its_end_is_completed_by_a_start(two):
+def test_an_incomplete_deletion_is_completed_at_the_start(two):
     topics = two.data_dir / "topics"
     shutil.copytree(topics / "1", two.directory / "undead")
     two.start()

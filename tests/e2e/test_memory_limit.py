@@ -78,7 +78,7 @@ def test_long_messages_without_memory_end_their_sessions_and_no_other(make_broke
     assert broker.process.poll() is None
 
 
-def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_it(make_broker):
+def test_unread_messages_of_slow_consumers_end_them_without_memory(make_broker):
     broker = make_broker("--reactors", "1", "--log-level", "debug")
     control = broker.control()
     control.create("t", "queue")
@@ -96,7 +96,7 @@ def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_
         with limited(broker, 0):
             for session in slow:
                 session.send("consume_open", request=9, **open_values("t", mode=OWN))
-            until(lambda: "there is no memory for it" in broker.log(), "the end of one")
+            until(lambda: "the broker has too little memory for the connection's data" in broker.log(), "the end of one")
             producer.produce([b"meanwhile"] * 100)
             producer.wait_confirmed()
             assert len(consumer.receive(101)) == 101
@@ -109,7 +109,7 @@ def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_TOP_PAD_": "0", "MALLOC_TRIM_THRESHOLD_": "0"}
 
 
-def test_connections_without_memory_end_and_the_broker_goes_on(make_broker):
+def test_connections_without_memory_end_and_the_broker_continues(make_broker):
     broker = make_broker("--reactors", "1", environment=ONE_HEAP)
     control = broker.control()
     control.create("t", "queue")

@@ -21,7 +21,7 @@ def tree(directory):
 @pytest.mark.parametrize("golden, name", [
     ("segment-version", None), ("segment-flags", None), ("segment-batch-flags", None), ("cursors", "cursors.0"),
     ("producers", "producers.1")])
-def test_a_topic_stays_closed_and_as_it_is(broker, control, tmp_path, golden, name):
+def test_a_topic_of_a_newer_version_stays_closed_and_unchanged(broker, control, tmp_path, golden, name):
     directory = directory_of(broker, control, "t")
     control.create("other", "file")
     broker.kill()  # so that a start would have something to change
@@ -47,7 +47,7 @@ def test_a_topic_stays_closed_and_as_it_is(broker, control, tmp_path, golden, na
 
 @pytest.mark.parametrize("golden, says", [("catalogue-format", "it is of version 2, not 1"), ("catalogue-op", '"quota"'),
                                           ("segment-flags", "0x0008")])
-def test_the_catalogue_keeps_the_broker_from_starting(broker, control, golden, says):
+def test_a_catalogue_of_a_newer_version_prevents_the_start(broker, control, golden, says):
     control.create("t", "file")
     broker.kill()
     catalogue = broker.data_dir / "catalogue"

@@ -45,7 +45,7 @@ def directory_of(broker, control, topic):
 
 
 @pytest.mark.parametrize("position, code", [(0, "foreign_format"), (8, "foreign_format")])  # magic; version
-def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, control, position, code):
+def test_a_topic_that_cannot_be_opened_reports_the_reason_and_can_be_deleted(broker, control, position, code):
     directory = directory_of(broker, control, "t")
     control.create("other", "file")
     broker.stop()
@@ -103,7 +103,7 @@ def test_the_answers_tell_a_topics_settings_as_create_topic_takes_them(broker, c
     assert control.stats("again")["settings"] == told
 
 
-def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up(small_disk, make_broker):  # noqa: F811
+def test_a_queue_file_topic_that_cannot_write_behind_reports_it_and_catches_up(small_disk, make_broker):  # noqa: F811
     broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": "0"})
     broker.data_dir = small_disk / "data"
     broker.start()
@@ -132,7 +132,7 @@ def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up
     assert [m[:8] for m in receive(consumer, count + 1)] == [m[:8] for m in [*numbered(0, count, 10_000), b"one more"]]
 
 
-def test_a_bind_host_may_be_a_name_which_clients_are_told(make_broker):
+def test_a_bind_host_may_be_a_name_that_clients_receive(make_broker):
     broker = make_broker("--bind", "localhost")
     control = broker.control()
     control.create("t")

@@ -67,7 +67,7 @@ def test_block_holds_the_producer_back_and_loses_nothing(broker, control, settin
 
 @pytest.mark.parametrize("size", [100, 2000])
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
-def test_a_producer_that_ends_while_it_is_held_back_loses_nothing(broker, control, transport, size):
+def test_a_producer_that_ends_during_back_pressure_loses_nothing(broker, control, transport, size):
     """The producer's last messages are in buffers of the system and the broker. The end of the connection
     follows them."""
     control.create("t", "file", capacity_bytes=64 * KIB, segment_bytes=64 * KIB)
@@ -97,7 +97,7 @@ def test_a_stopped_puller_bounds_the_brokers_memory_in_bytes(broker, control):
     {"broker_type": "queue", "ring_bytes": 256 * KIB},
     {"broker_type": "file", "capacity_bytes": 512 * KIB, "segment_bytes": 64 * KIB},
 ], ids=lambda settings: settings["broker_type"])
-def test_reject_refuses_what_does_not_fit_and_counts_it(broker, control, settings):
+def test_reject_refuses_and_counts_messages_that_do_not_fit(broker, control, settings):
     control.create("t", overflow="reject", **settings)
     open_group(broker, control, "t")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
@@ -130,7 +130,7 @@ def test_drop_oldest_keeps_the_newest_and_counts_the_loss(broker, control, setti
     assert received == list(range(stats["dropped"], 2000))
 
 
-def test_a_topic_that_no_group_ever_joined_turns_over_and_never_blocks(broker, control):
+def test_a_topic_without_groups_overwrites_and_never_blocks(broker, control):
     control.create("t", "queue", ring_bytes=256 * KIB)
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     for message in numbered(0, 2000, KIB):
@@ -157,7 +157,7 @@ def test_deleting_the_group_that_holds_the_log_sets_producers_free(broker, contr
     assert control.stats("t")["groups"] == []
 
 
-def test_a_group_with_somebody_connected_is_not_deleted(broker, control):
+def test_a_group_with_a_connected_consumer_is_not_deleted(broker, control):
     control.create("t", "queue")
     broker.socket(zmq.PULL, control.join("t", "pull"))
     until(lambda: control.stats("t")["subscribers_count"] == 1, "the puller's handshake")
@@ -177,7 +177,7 @@ def test_a_stalled_puller_delays_only_pull_until_the_log_is_full(broker, control
     assert control.stats("t")["blocked_by"] == "group:default"
 
 
-def test_a_slow_subscriber_loses_counted_and_nobody_else_does(broker, control):
+def test_only_a_slow_subscriber_loses_messages_and_they_are_counted(broker, control):
     control.create("t", "queue", ring_bytes=512 * KIB)
     slow_uri, fast_uri = control.join("t", "sub"), control.join("t", "sub")
     slow = broker.socket(zmq.SUB, slow_uri, rcvhwm=1, rcvbuf=4096)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.one_broker
 
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("name, mode", [("default", GROUP), ("billing", GROUP), ("mine", OWN)])
-def test_a_paused_group_is_handed_nothing_and_the_others_go_on(control, session, broker_type, name, mode):
+def test_a_paused_group_receives_nothing_and_the_others_continue(control, session, broker_type, name, mode):
     control.create("t", broker_type)
     paused = consumer_of(control, session, name, mode)
     other = consumer_of(control, session, "other")
@@ -48,7 +48,7 @@ def test_a_paused_group_is_handed_nothing_and_the_others_go_on(control, session,
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_of_a_paused_topic_nobody_is_handed_anything(broker, control, session, broker_type):
+def test_a_paused_topic_delivers_nothing(broker, control, session, broker_type):
     control.create("t", broker_type)
     group = consumer_of(control, session, "billing")
     own = consumer_of(control, session, "", OWN)
@@ -75,7 +75,7 @@ def test_of_a_paused_topic_nobody_is_handed_anything(broker, control, session, b
     assert not stats["paused"] and [each["lost"] for each in stats["groups"] + stats["subscribers"]] == [0] * 4
 
 
-def test_acknowledge_timeouts_run_on_and_what_comes_back_waits(control, session):
+def test_acknowledge_timeouts_continue_during_a_pause_and_requeued_messages_wait(control, session):
     control.create("t")
     consumer = consumer_of(control, session, "g", ack_timeout_ms=50)
     fill(session, 0, 10)
@@ -126,7 +126,7 @@ def test_a_paused_group_holds_the_log_and_seeks(control, session):
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_pause_outlives_the_broker(broker, control, session, broker_type, how):
+def test_a_pause_survives_a_restart_of_the_broker(broker, control, session, broker_type, how):
     control.create("t", broker_type)
     uris = {name: control.join("t", name) for name in ("pull", "sub")}
     puller = broker.socket(zmq.PULL, uris["pull"])
@@ -163,7 +163,7 @@ def test_a_pause_outlives_the_broker(broker, control, session, broker_type, how)
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_of_a_topic_in_memory_its_own_pause_outlives_the_broker_and_a_group_s_goes_with_the_group(
+def test_a_pause_of_a_transient_topic_survives_a_restart_and_a_groups_ends_with_the_group(
         broker, control, session, how):
     control.create("t")
     consumer_of(control, session, "billing")
@@ -178,7 +178,7 @@ def test_of_a_topic_in_memory_its_own_pause_outlives_the_broker_and_a_group_s_go
     assert offsets(consumer.receive(10)) == list(range(10))
 
 
-def test_a_group_that_was_deleted_is_not_paused_when_it_is_made_again(broker, control, session):
+def test_a_deleted_group_is_not_paused_when_it_is_created_again(broker, control, session):
     control.create("t", "file")
     consumer_of(control, session, "g").session.close()
     pause(control, group="g")
@@ -233,7 +233,7 @@ def test_under_load_nothing_is_lost_or_doubled_by_pauses(broker, control, sessio
 
 
 @pytest.mark.parametrize("cmd", ["pause", "resume", "purge"])
-def test_who_may_ask_and_of_what(broker, control, cmd):
+def test_each_command_checks_its_topic_group_and_user(broker, control, cmd):
     control.create("t")
     control.create("d", "direct")
     admin = dict(admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)

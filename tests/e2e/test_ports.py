@@ -120,7 +120,7 @@ WHO = {"a user": ("anns", credentials("ann")), "strangers": ("open", {})}
 
 
 @pytest.mark.parametrize("topic, who", WHO.values(), ids=WHO)
-def test_who_joins_and_leaves_again_and_again_uses_nothing_up(crowd, topic, who):
+def test_repeated_joins_and_leaves_use_up_nothing(crowd, topic, who):
     broker, control = crowd()
     for kind in ("sub", "pull"):
         join_and_leave(broker, topic, kind, who)
@@ -147,7 +147,7 @@ def test_ports_that_one_holds_leave_an_eighth_to_others(crowd, topic, who):
         others_join(broker, control)
 
 
-def test_an_endpoint_that_nobody_came_to_makes_room(crowd):
+def test_an_endpoint_without_a_connection_is_evicted(crowd):
     broker, control = crowd()
     ann = credentials("ann")
     pulling = broker.socket(zmq.PULL, control.join("anns", "pull", **ann))
@@ -167,15 +167,15 @@ def test_an_endpoint_that_nobody_came_to_makes_room(crowd):
     assert receive(pulling, 1) == [b"for ann"]
 
 
-def test_producers_come_back_to_the_address_that_was_closed(crowd):
+def test_producers_reconnect_to_the_address_that_was_closed(crowd):
     broker, control = crowd("--endpoint-idle-ms", "200")
     uri = control.join("bobs", "push", **credentials("bob"))
     anns = control.join("anns", "push", **credentials("ann"))
-    until(lambda: all(f"{each} closes: nobody was connected" in broker.log() for each in (uri, anns)), "the endpoints' end")
+    until(lambda: all(f"{each} closes: no client was connected" in broker.log() for each in (uri, anns)), "the endpoints' end")
     assert control.join("bobs", "push", **credentials("bob")) == uri
 
 
-def test_sessions_have_their_addresses_before_anybody_joins(crowd):
+def test_sessions_have_addresses_before_the_first_join(crowd):
     broker, control = crowd()
     until(lambda: broker.log().count("msg=\"sessions") == 2, "one for each carrier")
     answers = burst(broker, *[a_join("anns", "sub", credentials("ann"))] * 100, *[a_join("bobs", "sub", ROOT)] * 20)
@@ -185,7 +185,7 @@ def test_sessions_have_their_addresses_before_anybody_joins(crowd):
 
 
 @pytest.mark.parametrize("topic, who", WHO.values(), ids=WHO)
-def test_endpoints_in_all_have_a_bound_that_leaves_an_eighth_to_others(crowd, topic, who):
+def test_all_endpoints_have_a_limit_with_a_reserve(crowd, topic, who):
     broker, control = crowd("--endpoints-max", "34", ports=False)  # two endpoints exist already
     answers = burst(broker, *[a_join(topic, "sub", who, "ipc")] * 100)
     refused = refusals_in(answers)
@@ -205,7 +205,7 @@ def test_endpoints_in_all_have_a_bound_that_leaves_an_eighth_to_others(crowd, to
     others_join(broker, broker.control(), "ipc")
 
 
-def test_joins_for_which_there_is_no_descriptor_are_counted_and_said_once(crowd):
+def test_joins_without_a_free_descriptor_are_counted_and_logged_once(crowd):
     broker, control = crowd("--endpoints-max", "1000", ports=False, prefix=["prlimit", "--nofile=256:256"])
     for transport in ("tcp", "ipc"):
         before = reached(control).get("descriptors_reserved", 0)

@@ -147,7 +147,7 @@ def test_output_waits_for_a_reader_where_it_does_not_block(lightq):
 
 
 # --- SIGHUP ---
-def test_a_hangup_stops_the_broker_in_order(beside):
+def test_a_hangup_stops_the_broker_cleanly(beside):
     lightq = beside("--flush-interval-ms", "60000")
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "queue_file")
@@ -159,7 +159,7 @@ def test_a_hangup_stops_the_broker_in_order(beside):
     assert numbers(lightq("consume", "t", "--group", "g", "-n", "10").stdout) == list(range(10))
 
 
-def test_a_hangup_that_is_ignored_does_not_stop_the_broker(beside):
+def test_an_ignored_hangup_does_not_stop_the_broker(beside):
     lightq = beside(prefix=HANGUP_IGNORED)
     lightq.broker.process.send_signal(signal.SIGHUP)
     lightq("ping")
@@ -167,7 +167,7 @@ def test_a_hangup_that_is_ignored_does_not_stop_the_broker(beside):
     assert "SIGHUP" not in lightq.broker.log()
 
 
-def test_a_hangup_ends_producer_and_consumer_in_order(lightq):
+def test_a_hangup_ends_producer_and_consumer_cleanly(lightq):
     lightq("topic", "create", "t")
     producer = lightq.begin("produce", "t", stdin=subprocess.PIPE)
     producer.stdin.write(b"x\n")
@@ -180,7 +180,7 @@ def test_a_hangup_ends_producer_and_consumer_in_order(lightq):
     until(lambda: lightq.stats("t")["groups"][0]["lag"] == 0, "what was printed is acknowledged")
 
 
-def test_a_command_goes_on_where_hangups_are_ignored(lightq):
+def test_a_command_continues_if_hangups_are_ignored(lightq):
     lightq("topic", "create", "t")
     producer = subprocess.Popen([*HANGUP_IGNORED, BINARY, "produce", "t"], env=lightq.environment,
                                 stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -219,7 +219,7 @@ def test_a_broker_may_be_started_with_such_a_limit(beside):
     assert lightq.stats("t")["blocked_by"] == "disk"
 
 
-def test_a_command_is_told_of_a_file_that_may_not_grow(lightq):
+def test_a_command_reports_a_file_that_cannot_grow(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "1000", "--size", "1000")
     target = lightq.broker.directory / "output"
@@ -231,7 +231,7 @@ def test_a_command_is_told_of_a_file_that_may_not_grow(lightq):
 
 
 # --- A stop when nothing has changed ---
-def test_a_stop_after_nothing_was_done_writes_nothing(lightq):
+def test_a_stop_without_changes_writes_nothing(lightq):
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "file")
     lightq("topic", "create", "behind", "--type", "queue_file")
@@ -257,7 +257,7 @@ def test_a_stop_after_nothing_was_done_writes_nothing(lightq):
 
 
 @pytest.mark.parametrize("descriptors", range(4, 20))
-def test_a_command_with_too_few_descriptors_says_so(broker, descriptors):
+def test_a_command_with_too_few_descriptors_reports_it(broker, descriptors):
     limited = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]
     ping = subprocess.run([*limited, BINARY, "ping", "--broker", broker.control_uri, "--request-timeout", "1s"],
                           capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_broker
 
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("name, mode", [("default", GROUP), ("billing", GROUP), ("mine", OWN)])
-def test_a_purged_group_goes_on_at_the_end(control, session, broker_type, name, mode):
+def test_a_purged_group_continues_at_the_end(control, session, broker_type, name, mode):
     control.create("t", broker_type)
     purged = consumer_of(control, session, name, mode, credit=(30, 1 << 40))
     other = consumer_of(control, session, "other")
@@ -43,7 +43,7 @@ def empty_bytes(broker_type, segment_bytes):
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_a_purged_topic_has_nothing_left(broker, control, session, broker_type):
+def test_a_purged_topic_is_empty(broker, control, session, broker_type):
     control.create("t", broker_type, segment_bytes=64 * KIB) if broker_type in DURABLE else control.create("t")
     group = consumer_of(control, session, "g", credit=(30, 1 << 40))
     own = consumer_of(control, session, "mine", OWN, credit=(0, 0), holds=True)
@@ -76,7 +76,7 @@ def test_a_purged_topic_has_nothing_left(broker, control, session, broker_type):
 @pytest.mark.parametrize("broker_type", DURABLE)
 @pytest.mark.parametrize("how", ["stop", "kill"])
 @pytest.mark.parametrize("messages", [3, 300])
-def test_what_was_purged_does_not_come_back(broker, control, session, broker_type, how, messages):
+def test_purged_messages_do_not_reappear(broker, control, session, broker_type, how, messages):
     control.create("t", broker_type, segment_bytes=64 * KIB)
     producer = fill(session, 0, messages, size=KIB)
     consumer_of(control, session, "g", credit=(2, 1 << 40)).receive(2)
@@ -102,7 +102,7 @@ def test_what_was_purged_does_not_come_back(broker, control, session, broker_typ
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_killed_while_it_purges_a_broker_has_purged_all_or_nothing(broker, control, session, broker_type):
+def test_a_broker_killed_during_a_purge_has_purged_all_or_nothing(broker, control, session, broker_type):
     control.create("t", broker_type, segment_bytes=64 * KIB)
     consumer_of(control, session, "g")
     begin = count = 0
@@ -129,7 +129,7 @@ def test_killed_while_it_purges_a_broker_has_purged_all_or_nothing(broker, contr
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_a_purged_group_goes_on_at_the_end_after_a_kill_too(broker, control, session, broker_type):
+def test_a_purged_group_continues_at_the_end_after_a_kill_too(broker, control, session, broker_type):
     control.create("t", broker_type)
     consumer_of(control, session, "g", credit=(20, 1 << 40)).receive(0)
     fill(session, 0, 50)
@@ -144,7 +144,7 @@ def test_a_purged_group_goes_on_at_the_end_after_a_kill_too(broker, control, ses
     assert offsets(come) == list(range(next_offset + 5))
 
 
-def test_a_purge_frees_the_files_and_makes_room_for_who_is_held(broker, control, session):
+def test_a_purge_frees_files_and_space_for_waiting_producers(broker, control, session):
     control.create("t", "file", segment_bytes=64 * KIB, capacity_bytes=512 * KIB)
     consumer_of(control, session, "g", credit=(0, 0))
     producer = session("t").producer("t")

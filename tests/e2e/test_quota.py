@@ -38,7 +38,7 @@ def bytes_of_topics(broker):
     return sum(path.stat().st_size for path in (broker.data_dir / "topics").rglob("*") if path.is_file())
 
 
-def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker):
+def test_topics_wait_at_the_quota_and_continue_when_another_is_deleted(make_broker):
     broker = make_broker("--disk-bytes-max", str(8 * MIB), "--min-free-bytes", "0")
     control = broker.control()
     for topic in ("first", "second"):
@@ -48,7 +48,7 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     kept = control.stats("first")["messages_received"]
     assert kept > 60  # messages of 65,536 bytes
 
-    broker.logged("the last eighth of 8388608 is for those that have little")
+    broker.logged("the last eighth of 8388608 is reserved for logs that have little")
     second = fill(broker, control, "second", b"y" * 4096)
     got = control.stats("second")["messages_received"]
     assert got > 0  # from the part that the first topic may not use
@@ -79,7 +79,7 @@ def test_several_topics_that_fill_the_quota_keep_no_other_from_it(make_broker):
     until(lambda: control.stats("bobs")["messages_received"] == 10, "another topic's messages")
 
 
-def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
+def test_a_topic_that_fills_the_quota_does_not_block_other_users(make_broker):
     """This also holds while the topic's files are in the pool and wait to be used again."""
     broker = make_broker("--disk-bytes-max", str(16 * MIB), "--min-free-bytes", "0")
     control = broker.control()
@@ -99,7 +99,7 @@ def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
 
 
 @pytest.mark.parametrize("broker_type", ["file", "queue_file"])
-def test_a_topic_that_drops_its_oldest_goes_on_at_its_capacity_whatever_its_share(make_broker, broker_type):
+def test_a_topic_that_drops_its_oldest_continues_at_its_capacity_with_any_share(make_broker, broker_type):
     broker = make_broker("--disk-bytes-max", str(32 * MIB), "--min-free-bytes", "0")
     control = broker.control()
     # One topic may use 7/8 of the limit, which are 28 MiB.
@@ -112,7 +112,7 @@ def test_a_topic_that_drops_its_oldest_goes_on_at_its_capacity_whatever_its_shar
     assert bytes_of_topics(broker) <= 32 * MIB + MIB
 
 
-def test_the_floor_counts_by_its_own_name(make_broker):
+def test_the_floor_is_counted_by_its_own_name(make_broker):
     broker = make_broker("--min-free-bytes", str(1 << 60))
     control = broker.control()
     control.create("t", "file")
@@ -149,7 +149,7 @@ def test_rings_of_one_user_leave_an_eighth_to_others(make_broker):
     assert create("ann", "ann-again") == "ok"
 
 
-def test_the_quota_counts_what_an_earlier_life_left(make_broker):
+def test_the_quota_counts_files_of_an_earlier_life(make_broker):
     broker = make_broker("--disk-bytes-max", str(4 * MIB), "--min-free-bytes", "0")
     control = broker.control()
     control.create("t", "file", segment_bytes=MIB)
@@ -182,7 +182,7 @@ def test_rings_and_topics_are_bounded_in_all(make_broker):
     control.create("six", "file")
 
 
-def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
+def test_connections_are_limited_for_each_user_separately(make_broker):
     broker = make_broker("--connections-per-user", "3")
     control = broker.control()
     control.create("t")
@@ -214,7 +214,7 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
         until(lambda: control.stats("t")["refused_connections"] > before, "the plain one to be refused")
         refused = control.fails("limit_reached", "join", topic="t", type="push", user_id="ann", password=PASSWORD)
         assert "connections_per_user" in refused["description"]
-        broker.logged("more connections than its user may have")
+        broker.logged("more connections than a user may have")
         push("bob")
         until(lambda: connected() == 3, "another user's")
     # A connection that ends makes space. The refused one is then admitted, because its library tries again.
@@ -225,7 +225,7 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
         until(lambda: connected() == 3, "one in its place")
 
 
-def test_a_topics_endpoints_and_groups_are_bounded_and_no_other_topics(make_broker):
+def test_endpoints_and_groups_are_limited_for_each_topic_separately(make_broker):
     broker = make_broker("--endpoints-per-topic-max", "1", "--groups-per-topic-max", "1")
     control = broker.control()
     control.create("t")

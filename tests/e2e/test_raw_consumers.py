@@ -165,7 +165,7 @@ def test_raw_and_zeromq_pullers_of_a_topic_take_turns(broker, control):
     assert sorted(parts[0] + parts[1], key=number_of) == sent
 
 
-def test_what_was_sent_before_the_first_raw_consumer_waits_for_it(broker, control):
+def test_messages_sent_before_the_first_raw_consumer_wait_for_it(broker, control):
     create_open(control)
     producer = producer_of(broker, control)
     producer.send(b"early")
@@ -187,7 +187,7 @@ time.sleep(600)
 """
 
 
-def test_a_consumer_killed_within_a_message_does_not_lose_it(broker, control):
+def test_a_consumer_killed_during_a_message_does_not_lose_it(broker, control):
     create_open(control)
     host, port = join_raw(control).removeprefix("tcp://").split(":")
     doomed = subprocess.Popen([sys.executable, "-c", HALF_A_MESSAGE, host, port], stdout=subprocess.PIPE)
@@ -245,7 +245,7 @@ def test_the_ipc_path_is_kept_over_a_restart(broker, control):
         assert consumer.message() == b"1"
 
 
-def test_a_message_that_a_broker_died_over_comes_whole_from_the_next(broker, control):
+def test_a_message_in_transit_during_a_kill_is_delivered_whole_afterwards(broker, control):
     create_open(control, broker_type="file")
     uri = join_raw(control)
     large = random.Random(7).randbytes(16 * MIB)
@@ -271,7 +271,7 @@ def test_a_topic_that_is_not_open_has_no_raw_consumers(control):
     assert control.stats("closed")["groups"] == []
 
 
-def test_only_pullers_are_raw(control):
+def test_only_pull_has_raw_consumers(control):
     create_open(control)
     for kind in ("pub", "push", "sub"):
         reply = control.fails("invalid_request", "join", topic="t", type=kind, connection_type="socket")
@@ -282,7 +282,7 @@ def test_only_pullers_are_raw(control):
     assert stats_of(control)["publishers_count"] == 0
 
 
-def test_a_consumer_that_sends_is_cut_and_nobody_else(broker, control):
+def test_only_a_consumer_that_sends_data_is_disconnected(broker, control):
     create_open(control)
     uri = join_raw(control)
     with RawConsumer(uri) as talking, RawConsumer(uri) as quiet:
@@ -296,7 +296,7 @@ def test_a_consumer_that_sends_is_cut_and_nobody_else(broker, control):
         assert quiet.messages(100) == numbered(0, 100)
 
 
-def test_a_consumer_that_ends_its_sending_side_has_gone(broker, control):
+def test_a_raw_consumer_that_shuts_down_its_sending_side_has_left(broker, control):
     create_open(control)
     with RawConsumer(join_raw(control)) as consumer:
         connected(control, 1)
@@ -305,7 +305,7 @@ def test_a_consumer_that_ends_its_sending_side_has_gone(broker, control):
         connected(control, 0)
 
 
-def test_a_stalled_consumer_costs_little_and_delays_nobody(broker, control):
+def test_a_stalled_consumer_costs_little_and_delays_no_other(broker, control):
     create_open(control, broker_type="file")
     uri = join_raw(control)
     count, size = 5000, 10_000
@@ -340,7 +340,7 @@ def stalled_share(control, reading, count):
     return sorted(set(range(count)) - set(seen))
 
 
-def test_strangers_who_do_not_read_are_handed_little_each(broker, control):
+def test_unauthenticated_peers_that_do_not_read_cost_little_each(broker, control):
     create_open(control, broker_type="file")
     uri = join_raw(control, transport="ipc")  # a Unix socket buffers about 200 KiB; TCP may buffer 4 MiB
     count, size = 5000, 10_000
@@ -360,7 +360,7 @@ def test_strangers_who_do_not_read_are_handed_little_each(broker, control):
     connected(control, 0)
 
 
-def test_leave_tells_how_many_messages_to_wait_for(broker, control):
+def test_leave_returns_the_number_of_messages_to_wait_for(broker, control):
     create_open(control)
     uri = join_raw(control)
     with RawConsumer(uri) as consumer:

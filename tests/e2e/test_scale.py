@@ -72,7 +72,7 @@ def test_a_thousand_idle_topics_take_less_than_a_hundredth_of_a_core(broker, con
     assert used / seconds < (0.1 if SANITIZED else 0.01), f"{used:.3f} s of processor in {seconds} s"
 
 
-def test_the_descriptor_limit_is_a_clear_error_to_the_one_who_asked(make_broker):
+def test_the_descriptor_limit_is_a_clear_error_to_the_requesting_client(make_broker):
     broker = make_broker("--endpoints-max", "1000", prefix=["prlimit", "--nofile=256:256"])
     control = broker.control()
     control.create("flow", "queue")
@@ -115,7 +115,7 @@ def test_more_connections_than_descriptors_do_not_end_the_broker(make_broker):
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"1"]
 
 
-def test_strangers_take_a_part_of_few_descriptors(make_broker):
+def test_unauthenticated_peers_take_a_part_of_few_descriptors(make_broker):
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=256:256"])
     control = broker.control()
     control.broker_stats()  # a request with a password authenticates the connection
@@ -128,7 +128,7 @@ def test_strangers_take_a_part_of_few_descriptors(make_broker):
         stranger.close()
 
 
-def test_more_strangers_at_the_control_port_than_descriptors_do_not_end_the_broker(make_broker):
+def test_more_peers_at_the_control_port_than_descriptors_do_not_end_the_broker(make_broker):
     broker = make_broker("--handshakes-max", "512", prefix=["prlimit", "--nofile=256:256"])
     control = broker.control()
     control.create("t", "queue")
@@ -189,7 +189,7 @@ def test_sigterm_flushes_and_ends_well_with_messages_under_way(broker, control):
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file"])
-def test_sigterm_ends_within_the_deadline_although_nobody_reads(broker, control, broker_type):
+def test_sigterm_ends_within_the_deadline_without_a_reader(broker, control, broker_type):
     control.create("t", broker_type, **{"ring_bytes": 1 << 20} if broker_type == "queue" else {})
     broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1, rcvbuf=4096)
     broker.socket(zmq.SUB, control.join("t", "sub"), rcvhwm=1, rcvbuf=4096)
@@ -212,7 +212,7 @@ def test_sigterm_and_sigint_end_an_idle_broker_at_once(broker, by):
     broker.logged(f"stopping on {by.name}")
 
 
-def test_what_was_handed_over_leaves_before_the_broker_does(broker, control):
+def test_delivered_messages_leave_before_the_broker_ends(broker, control):
     control.create("t", "queue")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0)

@@ -55,7 +55,7 @@ def test_each_kind_of_secret_is_found(leaky, kind, where):
         file.write(b"... " + secret + b" ...")
 
 
-def test_its_own_file_may_hold_it_and_no_other_does(make_broker):
+def test_only_its_own_file_may_contain_a_secret(make_broker):
     """The same check runs at the end of every test, which would fail otherwise."""
     broker = make_broker("--encrypt", admin=False)
     Secrets.of_data_directory(broker.data_dir)
@@ -68,7 +68,7 @@ def test_its_own_file_may_hold_it_and_no_other_does(make_broker):
     (broker.data_dir / "copy.json").unlink()
 
 
-def test_what_a_process_says_is_searched(lightq, tmp_path):
+def test_the_output_of_a_process_is_searched(lightq, tmp_path):
     planted = secret_file(tmp_path / "secret", "planted-in-an-output")
     for stream in ("", " >&2"):
         with pytest.raises(AssertionError, match="the output of"):
@@ -88,7 +88,7 @@ def test_what_a_process_says_is_searched(lightq, tmp_path):
                                   lambda stream: stream.readlines(), lambda stream: [stream.read(5) for _ in range(9)]],
                          ids=["read", "readline", "lines", "readlines", "in pieces"])
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_what_is_read_of_a_process_piece_by_piece_is_searched(stream, read, text):
+def test_output_read_piece_by_piece_is_searched(stream, read, text):
     shell = {"stdout": "echo", "stderr": "echo >&2"}[stream]
     with subprocess.Popen(["sh", "-c", f"{shell} said planted-$0", "piece-58"], **{stream: subprocess.PIPE}, text=text) as said:
         Secrets.plant("planted-piece-58")
@@ -96,7 +96,7 @@ def test_what_is_read_of_a_process_piece_by_piece_is_searched(stream, read, text
             read(getattr(said, stream))
 
 
-def test_what_a_test_prints_is_searched():
+def test_the_output_of_a_test_is_searched():
     report = types.SimpleNamespace(outcome="passed", longrepr=None, sections=[("Captured stdout call", "nothing")])
     search_printed(report)
     assert report.outcome == "passed"
@@ -105,7 +105,7 @@ def test_what_a_test_prints_is_searched():
     assert report.outcome == "failed" and PASSWORD not in report.longrepr and report.sections == []
 
 
-def test_answers_are_searched_but_for_the_ticket_that_they_give():
+def test_replies_are_searched_except_for_their_ticket():
     with pytest.raises(AssertionError, match="the answer to stats"):
         Secrets.heard({"cmd": "stats", "status": "ok", "topic": PASSWORD})
     reply = {"cmd": "join", "ticket": {"id": "x", "secret": "planted-ticket-55"}}
@@ -125,7 +125,7 @@ def test_the_environment_of_a_broker_is_searched(make_broker):
         Secrets.known.discard(str(broker.directory))
 
 
-def test_a_files_secrets_are_no_secrets_of_the_next_one_but_of_the_whole_suite():
+def test_secrets_of_one_file_are_searched_for_in_the_whole_suite():
     with Secrets.of_one_file():
         Secrets.said({"password": "an-ordinary-word", "user_id": "u"})
         Secrets.heard({"cmd": "join", "ticket": {"id": "x", "secret": "planted-ticket-56"}})

@@ -33,7 +33,7 @@ def unpacked(consumer):
 
 @pytest.mark.parametrize("codec", [NONE, LZ4, ZSTD], ids=["plain", "lz4", "zstd"])
 @pytest.mark.parametrize("broker_type", ["queue", "file", "queue_file"])
-def test_everything_that_was_said_comes_as_it_was_sent(control, session, broker_type, codec):
+def test_messages_arrive_with_their_keys_headers_times_and_codec(control, session, broker_type, codec):
     control.create("t", broker_type)
     produce(session, control, "t", codec=codec)
     consumer = consumer_of(control, session, "t", codecs=READS_ALL)
@@ -52,7 +52,7 @@ def test_everything_that_was_said_comes_as_it_was_sent(control, session, broker_
 
 @pytest.mark.parametrize("codecs", [0, 2, 4, READS_ALL | 0xFFFFFF00])
 @pytest.mark.parametrize("codec", [LZ4, ZSTD], ids=["lz4", "zstd"])
-def test_who_cannot_read_a_codec_is_sent_the_messages_unpacked(control, session, codec, codecs):
+def test_a_client_without_a_codec_receives_unpacked_messages(control, session, codec, codecs):
     control.create("t")
     produce(session, control, "t", codec=codec)
     consumer = consumer_of(control, session, "t", codecs=codecs)
@@ -103,7 +103,7 @@ def test_a_message_s_bytes_are_its_attributes_and_its_payload_wherever_they_are_
     assert one_more.is_silent()
 
 
-def test_reads_tell_attributes_too(control, session):
+def test_reads_return_attributes_too(control, session):
     control.create("t", "file")
     produce(session, control, "t", codec=LZ4)
     reader = session(join(control, "t", "sub"), codecs=READS_ALL)
@@ -127,7 +127,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_attributes_that_are_wrong_are_refused_and_nothing_of_them_is_stored(control, session, name, codec):
+def test_invalid_attributes_are_refused_and_nothing_is_stored(control, session, name, codec):
     flags, record = BAD[name]
     control.create("t")
     producer = session("t").producer("t")
@@ -165,7 +165,7 @@ NOT_ONE_FRAME = {
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_what_cannot_be_unpacked_is_refused_and_nothing_of_it_is_stored(control, session, name):
+def test_a_batch_that_cannot_be_unpacked_is_refused_completely(control, session, name):
     control.create("t")
     producer = session("t").producer("t")
     producer.send_batch(batch_bytes.batch_of_body(**PACKED[name], codec=LZ4, producer_id=producer.id,
@@ -177,7 +177,7 @@ def test_what_cannot_be_unpacked_is_refused_and_nothing_of_it_is_stored(control,
 
 
 @pytest.mark.parametrize("name", NOT_ONE_FRAME)
-def test_what_is_not_one_zstandard_frame_with_its_size_is_refused(control, session, name):
+def test_anything_but_one_zstandard_frame_with_its_size_is_refused(control, session, name):
     control.create("t")
     producer = session("t").producer("t")
     for packed, is_sound in ((NOT_ONE_FRAME[name], False), (ZSTD_FRAME, True)):
@@ -219,7 +219,7 @@ def test_a_message_is_too_large_with_its_attributes_and_before_it_is_compressed(
 
 
 @pytest.mark.parametrize("broker_type", ["file", "queue_file"])
-def test_they_are_there_after_a_kill(broker, control, session, broker_type):
+def test_attributes_survive_a_kill(broker, control, session, broker_type):
     control.create("t", broker_type)
     produce(session, control, "t", codec=ZSTD)
     until(lambda: control.stats("t")["durable_offset"] == 60, "all of it on disk")

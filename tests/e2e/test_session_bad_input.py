@@ -71,7 +71,7 @@ def lives_on(ticket, control, stored):
 
 
 @pytest.mark.parametrize("frame", BROKEN.values(), ids=BROKEN.keys())
-def test_a_frame_that_is_not_allowed_ends_the_session_with_a_word(control, session, ticket, frame):
+def test_an_invalid_frame_ends_the_session_with_an_error(control, session, ticket, frame):
     one = session(ticket)
     producer = one.producer("t")
     producer.produce([b"before it"])
@@ -82,7 +82,7 @@ def test_a_frame_that_is_not_allowed_ends_the_session_with_a_word(control, sessi
 
 
 @pytest.mark.parametrize("frame", BROKEN_REQUESTS.values(), ids=BROKEN_REQUESTS.keys())
-def test_a_request_that_is_not_allowed_is_answered_so_and_the_session_goes_on(control, session, ticket, frame):
+def test_a_refused_request_leaves_the_session_open(control, session, ticket, frame):
     one = session(ticket)
     producer = one.producer("t")
     one.send_raw(frame)
@@ -94,7 +94,7 @@ def test_a_request_that_is_not_allowed_is_answered_so_and_the_session_goes_on(co
 
 
 @pytest.mark.parametrize("frame", (BROKEN | BROKEN_REQUESTS).values(), ids=(BROKEN | BROKEN_REQUESTS).keys())
-def test_so_it_is_instead_of_hello(control, session, ticket, frame):
+def test_an_invalid_first_frame_is_refused_like_an_invalid_hello(control, session, ticket, frame):
     one = session(ticket, hello=False)
     if frame == BROKEN["a second hello"]:
         frame = HEARTBEAT  # valid, but not allowed as the first frame
@@ -104,7 +104,7 @@ def test_so_it_is_instead_of_hello(control, session, ticket, frame):
 
 
 @pytest.mark.parametrize("changed", BROKEN_HELLOS.values(), ids=BROKEN_HELLOS.keys())
-def test_a_hello_with_a_field_that_is_not_allowed_is_none(control, session, ticket, changed):
+def test_a_hello_with_an_invalid_field_is_refused(control, session, ticket, changed):
     one = session(ticket, hello=False)
     one.send("hello", request=1, **hello_values(ticket=ticket.text, **changed))
     assert one.goodbye() == "invalid_frame"
@@ -112,7 +112,7 @@ def test_a_hello_with_a_field_that_is_not_allowed_is_none(control, session, tick
 
 
 @pytest.mark.own_broker
-def test_a_length_that_is_not_refused_costs_no_memory_before_its_bytes_come(broker, control, session, ticket):
+def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(broker, control, session, ticket):
     """64 connections announce the longest batch that the broker accepts, and send nothing more."""
     before = broker.resident_bytes()
     held = []
@@ -129,7 +129,7 @@ def test_a_length_that_is_not_refused_costs_no_memory_before_its_bytes_come(brok
 
 
 @pytest.mark.parametrize("cut", [1, 11, 19, 20, 21, 40])
-def test_a_frame_that_never_comes_whole_is_forgotten_with_its_connection(control, session, ticket, cut):
+def test_an_incomplete_frame_is_forgotten_with_its_connection(control, session, ticket, cut):
     one = session(ticket)
     frame = session_frames.encode("produce_open", {**OPENING, "topic": "t" * 30}, request=9)
     one.send_raw(frame[:cut])
@@ -273,7 +273,7 @@ def consuming(control, session):
 
 
 @pytest.mark.parametrize("frame", BROKEN_CONSUMING.values(), ids=BROKEN_CONSUMING.keys())
-def test_a_consumer_s_frame_that_is_not_allowed_ends_the_session_and_what_it_had_goes_on(control, session, consuming, frame):
+def test_a_consumers_invalid_frame_ends_the_session_and_its_messages_are_redelivered(control, session, consuming, frame):
     consuming.session.send_raw(frame)
     assert consuming.session.goodbye() == "invalid_frame"
     other = session(join(control, "t", "pull")).consumer("t")
@@ -281,7 +281,7 @@ def test_a_consumer_s_frame_that_is_not_allowed_ends_the_session_and_what_it_had
 
 
 @pytest.mark.parametrize("frame", BROKEN_ON_CHANNEL.values(), ids=BROKEN_ON_CHANNEL.keys())
-def test_a_frame_on_a_channel_that_is_not_allowed_ends_the_channel_alone(control, session, consuming, frame):
+def test_an_invalid_frame_on_a_channel_ends_only_the_channel(control, session, consuming, frame):
     one = consuming.session
     one.send_raw(frame)
     ended = one.take(lambda got: got.op == "error", "the channel's end")
@@ -292,7 +292,7 @@ def test_a_frame_on_a_channel_that_is_not_allowed_ends_the_channel_alone(control
 
 
 @pytest.mark.parametrize("frame", BROKEN_REQUESTS_CONSUMING.values(), ids=BROKEN_REQUESTS_CONSUMING.keys())
-def test_a_consumers_request_that_is_not_allowed_is_answered_so_and_its_channel_goes_on(consuming, frame):
+def test_a_consumers_refused_request_leaves_its_channel_open(consuming, frame):
     one = consuming.session
     one.send_raw(frame)
     answer = one.take(lambda got: got.request == 9, "the answer")
@@ -301,7 +301,7 @@ def test_a_consumers_request_that_is_not_allowed_is_answered_so_and_its_channel_
     assert [message.offset for message in consuming.receive(10)] == list(range(10))
 
 
-def test_what_is_for_consumers_ends_a_channel_that_produces(control, session, ticket):
+def test_a_consumers_frame_ends_a_producers_channel(control, session, ticket):
     one = session(ticket)
     producer, other = one.producer("t"), one.producer("t")
     one.send("credit", channel=producer.channel, messages=1, bytes=1)
@@ -322,7 +322,7 @@ def test_a_batch_of_another_producer_ends_its_channel_alone(control, session, ti
     assert control.stats("t")["next_offset"] == 1
 
 
-def test_of_a_batch_across_what_is_expected_nothing_is_stored(control, session, ticket):
+def test_a_batch_across_the_expected_number_is_refused_completely(control, session, ticket):
     one = session(ticket)
     producer = one.producer("t")
     for message in (b"0", b"1"):
@@ -358,7 +358,7 @@ def test_an_empty_range_may_be_read(consuming):
 
 
 @pytest.mark.parametrize("messages, size", [(1, 0), (0, 1), (1 << 31, 1 << 62)])
-def test_credit_beyond_its_bound_ends_the_channel(control, session, messages, size):
+def test_credit_above_its_limit_ends_the_channel(control, session, messages, size):
     control.create("t")
     one = session(join(control, "t", "pull"))
     consumer = one.consumer("t", credit=(1 << 31, 1 << 62))
@@ -368,7 +368,7 @@ def test_credit_beyond_its_bound_ends_the_channel(control, session, messages, si
     assert one.consumer("t").seek("next") == 0
 
 
-def test_credit_may_come_to_its_bound(control, session):
+def test_credit_may_reach_its_limit(control, session):
     control.create("t")
     consumer = session(join(control, "t", "pull")).consumer("t", credit=(0, 0))
     for _ in range(4):
@@ -394,7 +394,7 @@ def test_a_ticket_permits_the_mode_it_was_joined_for(control, session):
             assert one.error_of("produce_open", **fields) == "unauthorized_access"
 
 
-def test_frames_for_a_channel_that_is_not_open_are_answered_so(control, session, consuming):
+def test_frames_for_a_closed_channel_receive_unknown_channel(control, session, consuming):
     one = consuming.session
     for op, values in (("credit", dict(messages=1, bytes=1)), ("acknowledge", dict(ranges=[(0, 1)])),
                        ("reject", dict(ms=0, ranges=[(0, 1)])), ("extend", dict(ms=0, ranges=[(0, 1)]))):
@@ -410,7 +410,7 @@ def test_frames_for_a_channel_that_is_not_open_are_answered_so(control, session,
     assert [message.delivery for message in other.receive(10)] == [2] * 10
 
 
-def test_a_channel_of_another_session_is_none_of_ours(control, session, consuming):
+def test_a_channel_of_another_session_is_unknown(control, session, consuming):
     stranger = session(join(control, "t", "pull"))
     stranger.send("acknowledge", channel=1, ranges=[(0, 10)])
     assert stranger.take(lambda frame: frame.op == "error", "error").code == "unknown_channel"
@@ -429,7 +429,7 @@ def test_two_channels_of_a_session_do_not_acknowledge_for_each_other(control, se
 
 
 @pytest.mark.own_broker
-def test_a_length_of_ranges_that_does_not_come_costs_nothing(broker, control, session, consuming):
+def test_a_missing_part_of_announced_ranges_costs_nothing(broker, control, session, consuming):
     header = struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 64 * 1024, 0)
     consuming.session.send_raw(header + b"\0" * 1000)
     consuming.session.close()

@@ -50,7 +50,7 @@ def test_everything_comes_once_in_its_order_and_whole(control, session, broker_t
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_what_was_there_before_comes_too(control, session, broker_type):
+def test_earlier_messages_are_delivered_too(control, session, broker_type):
     control.create("t", broker_type)
     fill(session, "t", numbered(0, 500, 100), size=7)
     consumer = puller(control, session, "t").consumer("t", credit=(100, 1 << 30))
@@ -80,7 +80,7 @@ def test_large_messages_come_whole(control, session):
     assert [message.payload for message in consumer.receive(5)] == messages
 
 
-def test_a_frame_is_never_longer_than_the_client_takes(control, session):
+def test_a_frame_is_never_longer_than_the_client_accepts(control, session):
     """The client fails if a frame is longer."""
     control.create("t", "file")
     messages = numbered(0, 400, 1000)
@@ -131,7 +131,7 @@ def test_no_more_comes_than_there_is_credit_for(control, session):
     assert consumer.parts > 0
 
 
-def test_a_message_larger_than_all_credit_comes_all_the_same(control, session):
+def test_a_message_larger_than_all_credit_is_still_delivered(control, session):
     control.create("t")
     fill(session, "t", [b"a" * 50_000, b"b"], size=2)
     consumer = puller(control, session, "t").consumer("t", credit=(10, 1))
@@ -142,7 +142,7 @@ def test_a_message_larger_than_all_credit_comes_all_the_same(control, session):
     assert consumer.receive(1)[0].payload == b"b"
 
 
-def test_a_slow_one_of_four_delays_nobody(control, session):
+def test_a_slow_consumer_of_four_delays_no_other(control, session):
     """Counts messages instead of time. A consumer that gives credit as it finishes messages has at most its
     credit waiting. The other three consume the remaining messages as fast as without the slow one."""
     control.create("t")
@@ -170,7 +170,7 @@ def test_a_slow_one_of_four_delays_nobody(control, session):
 
 @pytest.mark.own_broker
 @pytest.mark.stream  # a ZeroMQ library reads even if its program does not
-def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, control, session):
+def test_a_stalled_consumer_costs_bounded_memory_and_delays_no_other(broker, control, session):
     control.create("t", "file")
     stalled = puller(control, session, "t")
     stalled.send("consume_open", request=77, **open_values("t", "stalled"))
@@ -192,7 +192,7 @@ def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, contr
         assert SANITIZED or broker.anonymous_bytes() - before < 8 * KIB * KIB
 
 
-def test_a_session_that_is_held_as_a_producer_is_still_delivered_to(broker, control, session):
+def test_a_session_with_a_waiting_producer_still_receives_deliveries(broker, control, session):
     """The broker does not read from the session, but delivers messages for the credit that it gave before."""
     control.create("full", ring_bytes=64 * KIB)
     control.create("free")
@@ -220,7 +220,7 @@ def test_a_session_that_is_held_as_a_producer_is_still_delivered_to(broker, cont
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
-def test_acknowledging_moves_what_is_committed(control, session, broker_type):
+def test_acknowledging_moves_the_committed_offset(control, session, broker_type):
     control.create("t", broker_type)
     fill(session, "t", numbered(0, 100))
     consumer = puller(control, session, "t").consumer("t")
@@ -240,7 +240,7 @@ def test_acknowledging_moves_what_is_committed(control, session, broker_type):
     assert group_of(control, "t")["unacknowledged"] == 0 and consumer.is_silent()
 
 
-def test_what_is_not_outstanding_is_passed_over(control, session):
+def test_acknowledgements_of_messages_not_in_flight_are_ignored(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 20))
     first = puller(control, session, "t").consumer("t", credit=(10, 1 << 40))
@@ -258,7 +258,7 @@ def test_what_is_not_outstanding_is_passed_over(control, session):
     until_committed(control, "t", 20)
 
 
-def test_automatic_is_done_as_it_is_sent(control, session):
+def test_automatic_acknowledgement_happens_at_delivery(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 50))
     consumer = puller(control, session, "t").consumer("t", automatic=True, credit=(30, 1 << 40))
@@ -273,7 +273,7 @@ def test_automatic_is_done_as_it_is_sent(control, session):
 # --- Redelivery ---
 
 
-def test_what_is_rejected_comes_again_before_anything_newer(control, session):
+def test_rejected_messages_are_redelivered_before_new_ones(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 20))
     consumer = puller(control, session, "t").consumer("t", credit=(10, 1 << 40))
@@ -290,7 +290,7 @@ def test_what_is_rejected_comes_again_before_anything_newer(control, session):
     assert [(message.offset, message.delivery) for message in consumer.receive(1)] == [(3, 3)]
 
 
-def test_a_rejection_s_delay_is_waited_for(control, session):
+def test_a_delayed_rejection_is_redelivered_after_its_delay(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 10))
     consumer = puller(control, session, "t").consumer("t")
@@ -302,7 +302,7 @@ def test_a_rejection_s_delay_is_waited_for(control, session):
     assert time.monotonic() - began >= 0.39
 
 
-def test_what_is_not_acknowledged_in_time_goes_to_another(control, session):
+def test_an_unacknowledged_message_goes_to_another_consumer_after_the_timeout(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 30))
     late = puller(control, session, "t").consumer("t", credit=(20, 1 << 40), ack_timeout_ms=1000)
@@ -319,7 +319,7 @@ def test_what_is_not_acknowledged_in_time_goes_to_another(control, session):
     assert late.is_silent()
 
 
-def test_who_is_still_at_work_says_so(control, session):
+def test_an_extend_delays_the_redelivery_of_its_message(control, session):
     control.create("t")
     fill(session, "t", numbered(0, 2))
     busy = puller(control, session, "t").consumer("t", credit=(2, 1 << 40), ack_timeout_ms=700)
@@ -364,7 +364,7 @@ def test_messages_of_a_consumer_that_has_gone_go_to_others(control, session, end
 # --- Seek ---
 
 
-def test_seek_goes_on_elsewhere(control, session):
+def test_seek_continues_at_the_new_offset(control, session):
     control.create("t", "file")
     fill(session, "t", numbered(0, 50))
     consumer = puller(control, session, "t").consumer("t", credit=(30, 1 << 40))
@@ -389,7 +389,7 @@ def test_seek_goes_on_elsewhere(control, session):
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("start, value, first", [("first", 0, 0), ("next", 0, 100), ("last", 0, 99), ("offset", 42, 42),
                                                  ("offset", 1 << 50, 100), ("time", 0, 0), ("time", 1 << 60, 100)])
-def test_a_new_group_or_cursor_begins_where_it_is_to(control, session, broker_type, start, value, first):
+def test_a_new_group_or_cursor_begins_at_the_requested_start(control, session, broker_type, start, value, first):
     control.create("t", broker_type)
     producer = fill(session, "t", numbered(0, 100))
     group = puller(control, session, "t").consumer("t", "new", start=start, value=value)
@@ -402,7 +402,7 @@ def test_a_new_group_or_cursor_begins_where_it_is_to(control, session, broker_ty
         assert [message.payload for message in come] == numbered(first, 101 - first)
 
 
-def test_start_is_for_groups_that_are_not_there_yet(control, session):
+def test_start_applies_only_to_new_groups(control, session):
     control.create("t", "file")
     fill(session, "t", numbered(0, 20))
     first = puller(control, session, "t").consumer("t", "g")

@@ -55,7 +55,7 @@ def test_an_opening_that_is_not_answered_yet_cannot_be_closed_and_is_answered(co
     is_served(one, "t")
 
 
-def test_nothing_is_taken_on_a_channel_whose_opening_is_not_answered(control, session):
+def test_nothing_is_accepted_on_a_channel_before_its_opening_is_answered(control, session):
     control.create("t", "file")
     first = session("t").producer("t")
     first.produce([b"one"])
@@ -77,7 +77,7 @@ def test_an_opening_is_answered_before_goodbye(control, session):
     assert one.take(lambda frame: frame.request == 71, "the answer to produce_open").op == "produce_opened"
 
 
-def test_what_comes_behind_close_is_passed_over_and_a_second_close_is_answered(control, session):
+def test_frames_after_close_are_ignored_and_a_second_close_is_answered(control, session):
     control.create("t", "file")
     one = session("t")
     producer = one.producer("t", level=FLUSHED)
@@ -91,7 +91,7 @@ def test_what_comes_behind_close_is_passed_over_and_a_second_close_is_answered(c
     assert control.stats("t")["next_offset"] == 2
 
 
-def test_a_batch_of_the_greatest_length_that_was_told_is_taken(control, session):
+def test_a_batch_of_the_announced_maximum_length_is_accepted(control, session):
     for topic, kind, settings in (("queue", "queue", dict(ring_bytes=64 * KIB)),
                                   ("queue_file", "queue_file", dict(ring_bytes=64 * KIB, segment_bytes=64 * KIB)),
                                   ("file", "file", dict(segment_bytes=64 * KIB, capacity_bytes=128 * KIB))):
@@ -184,7 +184,7 @@ def test_everything_is_stored_once_where_many_channels_of_a_session_wait(broker,
 
 
 @pytest.mark.parametrize("how", ["closed", pytest.param("reset", marks=pytest.mark.stream)])
-def test_a_client_that_has_gone_while_it_was_held_is_noticed(make_broker, how):
+def test_a_client_that_leaves_during_back_pressure_is_noticed(make_broker, how):
     broker = make_broker("--session-heartbeat-ms", "200")
     control = broker.control()
     control.create("full", ring_bytes=64 * KIB)
@@ -198,7 +198,7 @@ def test_a_client_that_has_gone_while_it_was_held_is_noticed(make_broker, how):
 # --- Memory ---
 
 
-def test_memory_of_large_frames_is_given_back(broker, control, session):
+def test_memory_of_large_frames_is_released(broker, control, session):
     control.create("t")
     sessions = [session("t") for _ in range(24)]
     for one in sessions:  # frames on a closed channel are received and ignored
@@ -213,7 +213,7 @@ def test_memory_of_large_frames_is_given_back(broker, control, session):
     until(lambda: SANITIZED or broker.resident_bytes() - before < 24 * size / 2, "the memory to be given back")
 
 
-def test_one_that_says_goodbye_and_does_not_read_is_taken_for_gone(make_broker):
+def test_a_client_that_says_goodbye_and_does_not_read_is_closed(make_broker):
     broker = make_broker("--session-heartbeat-ms", "200")
     control = broker.control()
     control.create("t")

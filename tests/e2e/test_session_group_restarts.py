@@ -23,7 +23,7 @@ def saved(broker, work):
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 @pytest.mark.parametrize("name, mode", [("", GROUP), ("billing", GROUP), ("mine", OWN)])
-def test_what_was_acknowledged_does_not_come_after_a_clean_stop(broker, control, session, broker_type, name, mode):
+def test_acknowledged_messages_are_not_redelivered_after_a_clean_stop(broker, control, session, broker_type, name, mode):
     control.create("t", broker_type)
     fill_numbered(session, "t", 0, 100)
     consumer = consumer_of(control, session, "t", name, mode, credit=(60, 1 << 40))
@@ -71,7 +71,7 @@ def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_l
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session, broker_type):
+def test_an_opened_group_survives_a_kill(broker, control, session, broker_type):
     """Nothing was acknowledged before the kill. The group's beginning is on disk before its consumer is told
     that it is open."""
     control.create("t", broker_type)
@@ -87,7 +87,7 @@ def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session,
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(broker, control, session, broker_type):
+def test_over_kills_every_message_is_delivered_and_none_twice_to_a_consumer_with_a_cursor(broker, control, session, broker_type):
     """The consumer stores its own offset together with its results, and continues there."""
     control.create("t", broker_type)
     seed, kept, produced = 3, [], 0
@@ -176,7 +176,7 @@ def take(consumers, seen, is_lasting):
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_a_place_without_a_name_misses_nothing_where_a_kill_has_taken_the_logs_end(broker, control, session, broker_type):
+def test_an_unnamed_cursor_misses_nothing_if_a_kill_took_the_logs_end(broker, control, session, broker_type):
     control.create("t", broker_type)
     lost_an_end = False
 

@@ -82,7 +82,7 @@ def test_plain_pullers_and_sessions_share_the_default_group(broker, control, ses
     assert all(silent(socket) for socket in plain)
 
 
-def test_what_a_session_leaves_behind_a_plain_puller_gets(broker, control, session):
+def test_unacknowledged_messages_of_a_session_go_to_a_plain_puller(broker, control, session):
     control.create("t")
     consumer = consumer_of(control, session, "t", credit=(50, 1 << 40))
     fill_numbered(session, "t", 0, 100)
@@ -138,7 +138,7 @@ def test_a_second_consumer_takes_a_named_cursor_over(control, session):
     assert group_of(control, "t", "mine")["consumers"] == 1
 
 
-def test_one_name_is_one_group_of_one_kind(control, session):
+def test_a_name_belongs_to_one_group_of_one_mode(control, session):
     control.create("t")
     shared_one, own = consumer_of(control, session, "t", "g"), consumer_of(control, session, "t", "o", OWN)
     assert shared_one.session.error_of("consume_open", **open_values("t", "o")) == "not_supported"
@@ -162,7 +162,7 @@ def test_there_are_at_most_1024_groups(control, session):
     one.consumer("t", "g7")  # this group exists already
 
 
-def test_statistics_tell_lag_and_what_is_under_way(control, session):
+def test_statistics_show_lag_and_messages_in_flight(control, session):
     control.create("t", "file")
     fill_numbered(session, "t", 0, 100)
     consumer = consumer_of(control, session, "t", "g", credit=(40, 1 << 40))
@@ -185,7 +185,7 @@ def test_statistics_tell_lag_and_what_is_under_way(control, session):
     assert (group["lag"], group["unacknowledged"], group["oldest_ms"]) == (0, 0, 0)
 
 
-def test_a_named_group_of_either_kind_can_be_deleted_when_nobody_uses_it(control, session):
+def test_an_unused_named_group_of_either_mode_can_be_deleted(control, session):
     control.create("t", "file")
     fill_numbered(session, "t", 0, 10)
     for name, mode in (("g", GROUP), ("o", OWN)):
@@ -240,7 +240,7 @@ def stopped_member(ticket, topic, ready):
         one.read_some(0.05)
 
 
-def test_what_a_stopped_process_has_goes_to_others(make_broker):
+def test_messages_of_a_stopped_process_go_to_others(make_broker):
     broker = make_broker("--session-heartbeat-ms", "500")
     control = broker.control()
     control.create("t", "file")
@@ -278,7 +278,7 @@ def test_what_a_stopped_process_has_goes_to_others(make_broker):
             member.join()
 
 
-def test_a_stopped_process_that_a_flood_is_sent_to_is_missed_too(make_broker):
+def test_a_stopped_process_is_noticed_during_a_flood_to_it(make_broker):
     """Its output buffer is full, and the broker must still notice that it sends nothing."""
     broker = make_broker("--session-heartbeat-ms", "500")
     control = broker.control()
@@ -333,7 +333,7 @@ def test_connections_that_break_lose_nothing(control, session):
 # --- Users and each other's groups ---
 
 
-def test_users_who_may_only_consume_do_not_move_or_hold_each_others_groups(control, session):
+def test_users_with_only_consume_cannot_move_or_block_each_others_groups(control, session):
     control.create("t")
     root = dict(admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
 
@@ -367,4 +367,4 @@ def test_users_who_may_only_consume_do_not_move_or_hold_each_others_groups(contr
     joined("alice", "cursor", OWN)
     taking = session(join(control, "t", "sub", **users["mallory"]))
     answer = taking.request("consume_open", **open_values("t", "cursor", OWN))
-    assert (answer.op, answer.code) == ("error", "unauthorized_access") and "another user's" in str(answer.values)
+    assert (answer.op, answer.code) == ("error", "unauthorized_access") and "belongs to another user" in str(answer.values)

@@ -34,7 +34,7 @@ def payloads(control, session, topic="t"):
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file", "queue_file"])
-def test_nobody_stores_messages_under_the_numbers_of_another_user(broker, control, session, of_two, broker_type):
+def test_a_user_cannot_store_messages_under_anothers_producer_id(broker, control, session, of_two, broker_type):
     """Alice's connection breaks with three messages unconfirmed. Mallory knows her id and epoch."""
     of_two(broker_type)
     mallory = {kind: session(join(control, "t", kind, **credentials("mallory"))) for kind in ("push", "sub")}
@@ -60,7 +60,7 @@ def test_nobody_stores_messages_under_the_numbers_of_another_user(broker, contro
     assert payloads(control, session) == [b"one", b"two", b"three", b"four", b"five"]
 
 
-def test_an_id_of_before_a_kill_is_still_its_users(broker, control, session, of_two):
+def test_a_producer_id_from_before_a_kill_still_belongs_to_its_user(broker, control, session, of_two):
     of_two("file")
     before = session(join(control, "t", **credentials("alice"))).producer("t", level=FLUSHED)
     before.produce([b"one"])
@@ -73,7 +73,7 @@ def test_an_id_of_before_a_kill_is_still_its_users(broker, control, session, of_
 
 
 @pytest.mark.parametrize("codec", [batch_bytes.NONE, batch_bytes.LZ4, batch_bytes.ZSTD], ids=["plain", "lz4", "zstd"])
-def test_whose_a_message_is_is_shown_to_nobody(control, session, codec):
+def test_the_user_of_a_message_is_not_shown(control, session, codec):
     """Neither whole batches, nor parts of batches, nor reads show it."""
     control.create("t")
     said = [b"number %d" % number for number in range(40)]
@@ -97,7 +97,7 @@ def test_whose_a_message_is_is_shown_to_nobody(control, session, codec):
         assert {(batch.producer_id, batch.epoch, batch.sequence) for batch in shown} == {(0, 0, 0)}
 
 
-def test_the_topics_own_user_goes_on_with_another_password(control, session):
+def test_the_topics_own_user_continues_with_another_password(control, session):
     control.create("t")
     before = session("t").producer("t")
     before.produce([b"one"])
@@ -107,7 +107,7 @@ def test_the_topics_own_user_goes_on_with_another_password(control, session):
     assert again.next == 1
 
 
-def test_an_id_is_no_administrators_either(control, session, of_two):
+def test_a_producer_id_is_not_open_to_administrators_either(control, session, of_two):
     of_two("queue")
     alice = session(join(control, "t", **credentials("alice"))).producer("t")
     root = session(join(control, "t", **ROOT))
@@ -120,7 +120,7 @@ def test_an_id_is_no_administrators_either(control, session, of_two):
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file"])
-def test_on_an_open_topic_only_the_secret_brings_an_id_back(broker, control, session, broker_type):
+def test_on_an_open_topic_only_the_secret_reopens_a_producer_id(broker, control, session, broker_type):
     control.ok("create_topic", **ROOT, topic="t", broker_type=broker_type, open=True)
     before = session("t", codecs=KEEPS_SECRETS).producer("t")
     secret = before.opened["secret"]
@@ -142,7 +142,7 @@ def test_on_an_open_topic_only_the_secret_brings_an_id_back(broker, control, ses
             broker.restart()
 
 
-def test_a_client_that_keeps_no_secret_is_given_none_and_comes_back_by_its_id(control, session):
+def test_a_client_that_keeps_no_secret_receives_none_and_continues_by_its_id(control, session):
     control.ok("create_topic", **ROOT, topic="t", broker_type="queue", open=True)
     before = session("t").producer("t")
     assert before.opened["secret"] == ""
@@ -151,6 +151,6 @@ def test_a_client_that_keeps_no_secret_is_given_none_and_comes_back_by_its_id(co
     assert session("t").producer("t", before.id, before.epoch).next == 1
 
 
-def test_a_user_is_given_no_secret(control, session):
+def test_a_user_of_a_session_receives_no_producer_secret(control, session):
     control.create("t")
     assert session("t", codecs=KEEPS_SECRETS).producer("t").opened["secret"] == ""

@@ -30,7 +30,7 @@ def group_of(control, name):
     return next(group for group in control.stats("t")["groups"] if group["group"] == name)
 
 
-def test_a_consumer_is_handed_what_it_may_have_in_flight(make_broker):
+def test_a_consumer_receives_at_most_its_messages_in_flight(make_broker):
     control, reached = broker_with(make_broker, "--in-flight-messages-max", "3")
     messages = numbered(10)
     stored(control, messages)
@@ -62,10 +62,10 @@ def test_a_consumer_that_leaves_many_gaps_is_ended_and_its_messages_go_to_anothe
         careful = other.consumer("t", "careful")
         taken = careful.receive(12)
         session.read("t", begin=12)
-        assert group_of(control, "default")["consumers"] == 1, "as many pieces as there may be"
+        assert group_of(control, "default")["consumers"] == 1, "as many ranges as the limit"
         careless.acknowledge(7)
         error = careless.take_error()
-        assert error.code == "limit_reached" and "4 pieces" in error.values["sentence"]
+        assert error.code == "limit_reached" and "4 ranges of offsets" in error.values["sentence"]
         again = session.consumer("t")
         for offset in 0, 2, 4, 6, 8, 9, 10, 11:
             assert again.receive(1)[0].offset == offset
@@ -75,7 +75,7 @@ def test_a_consumer_that_leaves_many_gaps_is_ended_and_its_messages_go_to_anothe
     assert reached() == 1
 
 
-def test_a_group_is_handed_nothing_new_while_much_waits_to_be_handed_out_again(make_broker):
+def test_a_group_receives_nothing_new_while_much_waits_for_redelivery(make_broker):
     control, _ = broker_with(make_broker, "--returned-ranges-max", "2")
     stored(control, numbered(4))
     with Session(session_client.join(control, "t", "pull")) as session:
@@ -94,7 +94,7 @@ def test_a_group_is_handed_nothing_new_while_much_waits_to_be_handed_out_again(m
         assert [message.offset for message in consumer.receive(2)] == [2, 5], "what was rejected, and then the newest"
 
 
-def test_a_topic_remembers_so_many_producers(make_broker):
+def test_a_topic_remembers_at_most_producers_max(make_broker):
     control, reached = broker_with(make_broker, "--producers-max", "2")
     control.create("u")
     ticket = session_client.join(control, "t")

@@ -32,7 +32,7 @@ def next_frame(producer, message):
     return frame
 
 
-def test_all_of_them_are_stored_confirmed_and_delivered_in_order(control, session):
+def test_frames_of_many_topics_are_stored_confirmed_and_delivered_in_order(control, session):
     names, producers, consumers = many(control, session)
     send_at_once(producers[0].session, [next_frame(producer, b"%d of %d" % (number, producer.channel))
                                         for number in range(ROUNDS) for producer in producers])
@@ -43,7 +43,7 @@ def test_all_of_them_are_stored_confirmed_and_delivered_in_order(control, sessio
     assert all(control.stats(name)["messages_received"] == ROUNDS for name in names)
 
 
-def test_those_of_topics_that_go_meanwhile_hurt_no_other(control, session):
+def test_a_channel_closed_between_its_frames_hurts_no_other(control, session):
     names, producers, consumers = many(control, session)
     one = producers[0].session
     gone = producers[7]

@@ -31,7 +31,7 @@ def topic(request, control):
 # --- Clients that receive it -----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("carrier,transport", [("socket", "tcp"), ("zmq", "tcp"), ("zmq", "ipc")])
-def test_it_is_for_unix_sockets_alone(topic, carrier, transport):
+def test_shared_memory_needs_a_unix_socket(topic, carrier, transport):
     with plain_session(topic, carrier=carrier, transport=transport) as session:
         assert session.error_of("share", to_broker=4096, to_client=4096) == "not_supported"
         producer = session.producer("t")
@@ -39,7 +39,7 @@ def test_it_is_for_unix_sockets_alone(topic, carrier, transport):
         producer.wait_confirmed()
 
 
-def test_a_session_may_go_over_to_it_while_it_is_used(topic):
+def test_a_session_may_change_to_shared_memory_during_use(topic):
     with plain_session(topic) as session, plain_session(topic, "pull") as other:
         producer = session.producer("t")
         producer.produce(numbered(0, 3))
@@ -66,14 +66,14 @@ def test_a_message_may_be_longer_than_the_ring(topic):
         assert other.consumer("t").receive(1)[0].payload == payload
 
 
-def test_a_second_time_ends_the_session(topic):
+def test_a_second_share_frame_ends_the_session(topic):
     with shared_session(topic) as session:
         session.send("share", request=9, to_broker=4096, to_client=4096)
         assert session.goodbye() == "invalid_frame"
     lives_on(topic)
 
 
-def test_something_behind_the_question_ends_the_session(topic):
+def test_bytes_after_the_share_frame_end_the_session(topic):
     with plain_session(topic) as session:
         share = session_frames.encode("share", dict(to_broker=4096, to_client=4096), request=9)
         session.send_raw(share + session_frames.encode("heartbeat", {}))
@@ -84,7 +84,7 @@ def test_something_behind_the_question_ends_the_session(topic):
     lives_on(topic)
 
 
-def test_something_that_comes_behind_it_later_ends_the_session_too_where_it_is_found(topic):
+def test_bytes_that_arrive_after_the_share_frame_end_the_session_when_they_are_found(topic):
     with plain_session(topic) as session:
         for _ in range(50):
             session.wire.socket.send(session_frames.encode("heartbeat", {}))
@@ -100,7 +100,7 @@ def limits_reached(control):
     return control.ok("stats", **ROOT)["limits_reached"]["shared_bytes_total"]
 
 
-def test_where_there_is_none_a_session_goes_on_without(make_broker):
+def test_without_shared_memory_a_session_continues_over_its_socket(make_broker):
     control = make_broker("--shared-bytes-total", "0").control()
     control.create("t")
     with plain_session(control) as session:
@@ -111,7 +111,7 @@ def test_where_there_is_none_a_session_goes_on_without(make_broker):
         producer.wait_confirmed()
 
 
-def test_all_of_it_is_given_and_comes_back(make_broker):
+def test_all_shared_memory_is_granted_and_released(make_broker):
     broker = make_broker("--shared-bytes-total", "100KiB")
     control = broker.control()
     control.create("t")
@@ -130,7 +130,7 @@ def connections_gone(control):
         return session.share(64 * KIB, 16 * KIB).op == "shared"  # all the memory that one user may share
 
 
-def test_who_has_half_of_it_leaves_some_to_others(make_broker):
+def test_a_user_with_half_of_the_shared_memory_leaves_some_to_others(make_broker):
     control = make_broker("--shared-bytes-total", "192KiB").control()
     control.create("t")
     secrets = {}
@@ -146,7 +146,7 @@ def test_who_has_half_of_it_leaves_some_to_others(make_broker):
             pass
 
 
-def test_what_it_takes_is_bounded(broker, topic):
+def test_shared_memory_is_limited(broker, topic):
     before = broker.resident_bytes()
     with contextlib.ExitStack() as stack:
         sessions = [stack.enter_context(plain_session(topic)) for _ in range(40)]
@@ -170,7 +170,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-def test_words_that_cannot_be_end_the_session(topic, what):
+def test_impossible_positions_end_the_session(topic, what):
     with shared_session(topic) as session:
         NONSENSE[what](session.wire)
         session.wire.wake()
@@ -179,7 +179,7 @@ def test_words_that_cannot_be_end_the_session(topic, what):
 
 
 @pytest.mark.parametrize("taken", [1 << 20, 1 << 40, 1 << 63])
-def test_so_do_words_of_what_was_taken(topic, taken):
+def test_impossible_positions_of_a_reader_end_the_session(topic, taken):
     """The broker reads this word when it needs space."""
     with shared_session(topic) as session:
         session.producer("t").produce([bytes(10_000)])
@@ -190,7 +190,7 @@ def test_so_do_words_of_what_was_taken(topic, taken):
     lives_on(topic)
 
 
-def test_a_word_that_goes_back_ends_the_session(topic):
+def test_a_position_that_goes_back_ends_the_session(topic):
     with shared_session(topic) as session:
         producer = session.producer("t")
         producer.produce([b"x"])
@@ -201,14 +201,14 @@ def test_a_word_that_goes_back_ends_the_session(topic):
     lives_on(topic)
 
 
-def test_nonsense_in_the_ring_is_answered_as_on_a_connection(topic):
+def test_invalid_frames_in_shared_memory_are_answered_as_on_a_connection(topic):
     with shared_session(topic) as session:
         session.send_raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert session.goodbye() == "invalid_frame"
     lives_on(topic)
 
 
-def test_anything_at_all_in_it_harms_nobody(topic):
+def test_random_bytes_in_shared_memory_harm_no_other_client(topic):
     numbers = random.Random(5)
     with shared_session(topic) as bystander:
         producer = bystander.producer("t")
@@ -228,7 +228,7 @@ def test_anything_at_all_in_it_harms_nobody(topic):
 
 
 @pytest.mark.parametrize("wakes_by_socket", [False, True])
-def test_waking_says_nothing(topic, wakes_by_socket):
+def test_a_wake_contains_no_data(topic, wakes_by_socket):
     with shared_session(topic, wakes_by_socket=wakes_by_socket) as session:
         producer = session.producer("t")
         for _ in range(50):
@@ -240,7 +240,7 @@ def test_waking_says_nothing(topic, wakes_by_socket):
 
 # The broker then reads both before it watches the socket.
 @pytest.mark.parametrize("wakes_by_socket", [False, True])
-def test_a_client_that_asks_before_it_is_accepted_keeps_no_thread_busy(broker, topic, wakes_by_socket):
+def test_a_client_that_shares_memory_before_it_is_accepted_keeps_no_thread_busy(broker, topic, wakes_by_socket):
     where = join(topic, "t", transport="ipc", carrier="socket")
     broker.process.send_signal(signal.SIGSTOP)
     with Session(where, hello=False) as session:
@@ -290,7 +290,7 @@ def test_a_client_cannot_make_waking_it_wait(topic, wakes_by_socket):
     lives_on(topic)  # the fixture checks that the broker also stops
 
 
-def test_a_client_that_takes_no_wakes_holds_nobody_up(topic):
+def test_a_client_that_takes_no_wakes_delays_no_other(topic):
     """The socket holds a few hundred wakes. The broker drops the others."""
     with plain_session(topic) as session:
         session.producer("t").produce([b"x"])
@@ -311,7 +311,7 @@ def can_refuse_descriptors():
 
 @pytest.mark.skipif(not can_refuse_descriptors(), reason="Linux before 6.16 cannot refuse them: docs/security.md")
 @pytest.mark.parametrize("share", [False, True])
-def test_a_descriptor_that_a_client_passes_does_not_hold_the_broker_up(topic, share):
+def test_a_descriptor_passed_by_a_client_does_not_block_the_broker(topic, share):
     """The last close of a TCP connection with SO_LINGER and unsent bytes waits for the time of SO_LINGER."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as lingers:
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
@@ -331,7 +331,7 @@ def test_a_descriptor_that_a_client_passes_does_not_hold_the_broker_up(topic, sh
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def test_what_wakes_is_given_back(broker, topic):
+def test_descriptors_of_ended_sessions_are_closed(broker, topic):
     def descriptors():
         return len(os.listdir(f"/proc/{broker.process.pid}/fd"))
     with contextlib.ExitStack() as sessions:
@@ -344,7 +344,7 @@ def test_what_wakes_is_given_back(broker, topic):
 
 # --- Its end ---------------------------------------------------------------------------------------------------------
 
-def test_what_was_said_before_the_end_counts(topic):
+def test_messages_before_the_end_of_the_session_are_stored(topic):
     for i in range(20):
         with shared_session(topic) as session:
             producer = session.producer("t")
@@ -354,7 +354,7 @@ def test_what_was_said_before_the_end_counts(topic):
         until(lambda: topic.ok("stats", topic="t", **ROOT)["messages_received"] == 10 * (i + 1), "all of it to be stored")
 
 
-def test_all_that_was_said_before_the_end_counts_however_much_it_is(broker, control):
+def test_any_amount_of_messages_before_the_end_is_stored(broker, control):
     control.create("t")  # a transient topic: its confirms come immediately, when the client is gone already
     with shared_session(control, sizes=(MIB, 4096)) as session:
         producer = session.producer("t")
@@ -365,7 +365,7 @@ def test_all_that_was_said_before_the_end_counts_however_much_it_is(broker, cont
     until(lambda: control.ok("stats", topic="t", **ROOT)["messages_received"] == 8, "all of it to be stored")
 
 
-def test_half_a_frame_at_the_end_is_nothing(topic):
+def test_half_a_frame_at_the_end_is_ignored(topic):
     with shared_session(topic) as session:
         producer = session.producer("t")
         frame = producer.frame_of([b"whole"])
@@ -389,14 +389,14 @@ def test_a_client_that_is_gone_is_missed_while_it_is_not_read_from(make_broker):
     until(lambda: control.ok("stats", topic="full", **ROOT)["publishers_count"] == 0, "its end")
 
 
-def test_the_broker_says_goodbye_in_it(broker, topic):
+def test_the_broker_sends_goodbye_over_shared_memory(broker, topic):
     with shared_session(topic) as session:
         broker.process.terminate()
         assert session.goodbye() == "shutting_down"
     broker.stop()  # the broker has ended, or will soon
 
 
-def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):
+def test_a_ticket_presented_in_shared_memory_is_wiped(topic):
     with shared_session(topic) as session:
         ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
         assert session.present(ticket).op == "done"
@@ -416,7 +416,7 @@ def test_half_a_ticket_does_not_stay_in_the_broker(broker, topic):
     assert places_in_memory(broker.process, half) == 0
 
 
-def test_what_a_client_keeps_mapped_takes_no_memory(broker, topic):
+def test_memory_that_a_client_keeps_mapped_is_released(broker, topic):
     kept = []
     for _ in range(20):
         with shared_session(topic, sizes=(MIB, MIB)) as session:
@@ -441,7 +441,7 @@ def lightq(broker, *arguments, **more):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
-def test_the_clients_of_this_machine_have_it_by_themselves(broker, topic):
+def test_the_clients_of_this_machine_find_the_key_by_themselves(broker, topic):
     command = lightq(broker, "produce", "t")
     command.stdin.write(b"one\ntwo\n")
     command.stdin.flush()
@@ -459,7 +459,7 @@ def unix_connections(path):
     return sum(len(line) > 7 and line[7] == path and line[5] == "03" for line in lines)
 
 
-def test_over_zeromq_they_go_by_the_unix_socket_and_share_nothing(broker, topic):
+def test_over_zeromq_clients_use_the_unix_socket_without_shared_memory(broker, topic):
     path = topic.ok("join", topic="t", type="push", delivery="session", transport="ipc", **ROOT)["bind_uri"][len("ipc://"):]
     command = lightq(broker, "produce", "--zmq", "t")
     command.stdin.write(b"one\n")
@@ -472,7 +472,7 @@ def test_over_zeromq_they_go_by_the_unix_socket_and_share_nothing(broker, topic)
 
 
 @pytest.mark.parametrize("topic", ["file"], indirect=True)
-def test_a_client_has_it_again_after_each_restart(broker, topic):
+def test_a_client_shares_memory_again_after_each_restart(broker, topic):
     command = lightq(broker, "produce", "t")
     for count in range(1, 4):
         command.stdin.write(b"one\n")
@@ -486,7 +486,7 @@ def test_a_client_has_it_again_after_each_restart(broker, topic):
     assert topic.ok("stats", topic="t", **ROOT)["next_offset"] == 4
 
 
-def test_who_cannot_use_the_socket_goes_by_tcp(broker, topic):
+def test_a_client_that_cannot_use_the_socket_uses_tcp(broker, topic):
     """File permissions do not stop root, so the test removes the socket instead."""
     with plain_session(topic) as session:
         os.rename(session.wire.socket.getpeername(), f"{broker.directory}/moved")

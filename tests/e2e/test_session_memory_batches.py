@@ -57,7 +57,7 @@ def test_a_long_batch_may_come_in_pieces(topic):
         assert [message.payload for message in other.consumer("t").receive(200)] == 5 * LONG
 
 
-def test_who_takes_back_a_long_batch_while_it_is_read_harms_himself_alone(topic):
+def test_a_client_that_changes_a_long_batch_during_its_read_harms_only_itself(topic):
     """If the broker sees fewer bytes than before, or impossible values, the session ends. Everything it
     stored is whole."""
     numbers = random.Random(11)

@@ -5,7 +5,7 @@ from shared_sessions import shared_session
 
 
 # The broker reads wakes a few at a time. The system resets a socket that is closed with unread bytes.
-def test_a_stop_is_an_end_and_no_reset_however_many_wakes_were_sent(broker, control):
+def test_a_stop_closes_without_a_reset_after_any_number_of_wakes(broker, control):
     control.create("t", "file")
     with contextlib.ExitStack() as sessions:
         open_ones = []

@@ -18,7 +18,7 @@ def puller(control, session, topic, **more):
 
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("kind", ["pull", "sub"])
-def test_read_brings_messages_without_a_trace(control, session, broker_type, kind):
+def test_read_has_no_side_effects(control, session, broker_type, kind):
     control.create("t", broker_type)
     messages = numbered(0, 1000, 300)
     fill(session, "t", messages, size=13)
@@ -36,7 +36,7 @@ def test_read_brings_messages_without_a_trace(control, session, broker_type, kin
     assert not after["groups"]
 
 
-def test_read_brings_as_many_bytes_as_are_asked_for_and_one_message_in_any_case(control, session):
+def test_read_returns_the_requested_bytes_and_at_least_one_message(control, session):
     control.create("t")
     fill(session, "t", [b"x" * 1000, b"y" * 10, b"", b"z" * 10, b"w" * 5000], size=5)
     one = puller(control, session, "t")
@@ -47,7 +47,7 @@ def test_read_brings_as_many_bytes_as_are_asked_for_and_one_message_in_any_case(
 
 
 @pytest.mark.parametrize("size", [6422, 6423, 6424, 6425])
-def test_reads_that_fill_what_may_wait_are_all_answered(control, session, size):
+def test_reads_up_to_the_limit_are_all_answered(control, session, size):
     """Ten of these messages fill the bytes that may wait for a client, to within a byte or so. The client sends
     nothing more."""
     control.create("t")
@@ -81,7 +81,7 @@ def test_reads_are_answered_in_their_order_and_not_too_many_wait(control, sessio
         assert [message.offset for message in come] == list(range(number))
 
 
-def test_a_message_too_large_to_be_read_is_told(control, session):
+def test_a_message_too_large_to_be_read_is_reported(control, session):
     control.create("t")
     fill(session, "t", [b"small", b"x" * 70_000, b"behind"], size=3)
     one = puller(control, session, "t", frame_bytes_max=64 * KIB)
@@ -91,7 +91,7 @@ def test_a_message_too_large_to_be_read_is_told(control, session):
     assert [message.payload for message in one.read("t", 2)[0]] == [b"behind"]
 
 
-def test_what_is_lost_is_told(control, session):
+def test_lost_messages_are_reported(control, session):
     control.create("t", ring_bytes=64 * KIB, overflow="drop_oldest")
     producer = session("t").producer("t")
     own = session(join(control, "t", "sub")).consumer("t", "", OWN, credit=(10, 1 << 40))

@@ -72,7 +72,7 @@ def test_a_join_names_the_certificate_that_the_broker_has_made(encrypted, contro
     assert join(control, "t").certificate == ticket.certificate
 
 
-def test_only_sessions_over_tcp_have_one(control):
+def test_only_sessions_over_tcp_use_a_certificate(control):
     control.create("t")
     assert join(control, "t", transport="ipc").certificate is None
     assert join(control, "t", carrier="zmq").certificate is None
@@ -82,7 +82,7 @@ def test_only_sessions_over_tcp_have_one(control):
 
 
 @pytest.mark.clear
-def test_a_broker_that_does_not_encrypt_has_none(make_broker):
+def test_a_broker_without_encryption_has_no_certificate(make_broker):
     broker = make_broker()
     control = broker.control()
     control.create("t")
@@ -102,7 +102,7 @@ def given(make_broker):
     yield make_broker("--encrypt", *flags, start=False), *files
 
 
-def test_a_given_certificate_is_shown(given):
+def test_a_given_certificate_is_used(given):
     broker, certificate, _ = given
     broker.start()
     control = broker.control()
@@ -122,11 +122,11 @@ def refused_start(broker):
 
 
 @pytest.mark.parametrize("how", ["open to others", "missing", "another key", "rubbish", "alone", "not encrypted"])
-def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
+def test_unusable_key_files_are_reported_at_the_start(given, make_broker, how):
     broker, certificate, key = given
     if how == "open to others":
         os.chmod(key, 0o644)
-        sentence = f"tls_key: {key} holds the broker's private key and is open to other users: its mode is 0644; chmod 600 it"
+        sentence = f"tls_key: {key} contains the broker's private key and is open to other users: its mode is 0644; chmod 600 it"
     elif how == "missing":
         key.unlink()
         sentence = f"tls_key: cannot read {key}: No such file or directory"
@@ -136,13 +136,13 @@ def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
         sentence = f"tls_key: {key} is not the key of tls_certificate: {certificate}"
     elif how == "rubbish":
         certificate.write_text("rubbish")
-        sentence = f"tls_certificate: {certificate} holds no certificate in PEM"
+        sentence = f"tls_certificate: {certificate} contains no certificate in PEM"
     elif how == "alone":
         broker.flags.pop()
-        sentence = "tls_certificate and tls_key go together, and one is missing"
+        sentence = "tls_certificate and tls_key: one is missing; give both or none"
     else:
         broker.flags.remove("--encrypt")
-        sentence = "tls_certificate is for encrypt, which is not given"
+        sentence = "tls_certificate: needs encrypt"
     log = refused_start(broker)
     assert sentence in log, log
     assert "PRIVATE KEY" not in log
@@ -151,7 +151,7 @@ def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
 # --- Peers that are refused ------------------------------------------------------------------------------------------
 
 
-def test_a_client_finds_another_certificate_out(control):
+def test_a_client_detects_another_certificate(control):
     control.create("t")
     ticket = join(control, "t")
     with pytest.raises(WrongCertificate):
@@ -159,7 +159,7 @@ def test_a_client_finds_another_certificate_out(control):
     assert control.stats("t")["publishers_count"] == 0
 
 
-def test_who_speaks_in_clear_is_turned_away(encrypted, control):
+def test_an_unencrypted_client_is_refused(encrypted, control):
     control.create("t")
     ticket = join(control, "t")
     hello = session_frames.encode("hello", hello_values(ticket=ticket.text), request=1)
@@ -182,7 +182,7 @@ def test_an_older_tls_is_turned_away_with_an_alert(encrypted, control):
 
 
 @pytest.mark.parametrize("how", ["silent", "half a hello", "no frame"])
-def test_one_time_is_for_tls_and_the_first_frame_together(make_broker, how):
+def test_one_time_limit_covers_tls_and_the_first_frame(make_broker, how):
     control = make_broker("--encrypt", "--handshake-ms", "1000").control()
     control.create("t")
     ticket = join(control, "t")
@@ -203,7 +203,7 @@ def test_one_time_is_for_tls_and_the_first_frame_together(make_broker, how):
     connection.close()
 
 
-def test_tls_that_ends_is_an_end(control):
+def test_the_end_of_tls_ends_the_session(control):
     """The client sends its close_notify and keeps the TCP connection open."""
     control.create("t")
     with Session(join(control, "t")) as one:
@@ -220,7 +220,7 @@ def test_tls_that_ends_is_an_end(control):
 
 
 @pytest.mark.parametrize("flags", [["--encrypt"], pytest.param([], marks=pytest.mark.clear)], ids=["encrypted", "clear"])
-def test_who_records_sees_neither_message_nor_ticket(make_broker, flags):
+def test_a_recording_contains_neither_message_nor_ticket(make_broker, flags):
     """Without encryption both are visible, which shows that this test can fail."""
     control = make_broker(*flags).control()
     control.create("t")
@@ -257,7 +257,7 @@ def test_messages_of_16_mib_go_both_ways(encrypted, control):
     assert encrypted.process.poll() is None
 
 
-def test_who_does_not_read_costs_little_and_delays_nobody(make_broker):
+def test_a_client_that_does_not_read_costs_little_and_delays_no_other(make_broker):
     encrypted = make_broker("--encrypt", "--session-heartbeat-ms", "0")
     control = encrypted.control()
     control.create("t", ring_bytes=64 * MIB)
@@ -336,7 +336,7 @@ def test_garbage_behind_the_handshake_ends_with_an_alert(encrypted, control):
     assert control.stats("t")["messages_received"] == 1
 
 
-def test_many_come_and_go(encrypted, control):
+def test_ended_tls_sessions_leave_nothing_behind(encrypted, control):
     """Ended sessions must leave nothing behind."""
     control.create("t")
     ticket = join(control, "t")
@@ -350,7 +350,7 @@ def test_many_come_and_go(encrypted, control):
     assert control.stats("t")["messages_received"] <= 100
 
 
-def test_the_secrets_stand_nowhere(encrypted, control):
+def test_secrets_are_in_no_file(encrypted, control):
     control.create("t")
     ticket = join(control, "t")
     with Session(ticket) as one:

@@ -7,7 +7,7 @@ from session_client import Session, everything, join
 from support import MEMORY_FACTOR
 
 
-def test_a_frame_longer_than_the_broker_takes_is_refused_and_the_session_goes_on(make_broker):
+def test_a_frame_above_the_brokers_limit_is_refused_and_the_session_continues(make_broker):
     broker = make_broker("--message-bytes-max", "2MiB")
     control = broker.control()
     control.create("t", ring_bytes=32 << 20)
@@ -31,7 +31,7 @@ def test_a_frame_longer_than_the_broker_takes_is_refused_and_the_session_goes_on
         assert everything(broker, control, "t", 6) == [b"before", b"x" * limit] * 3
 
 
-def test_a_very_long_frame_is_passed_over_without_being_kept(make_broker):
+def test_a_very_long_frame_is_skipped_without_being_kept(make_broker):
     broker = make_broker()
     control = broker.control()
     control.create("t")

@@ -64,7 +64,7 @@ def test_zmq_is_the_default_connection_type(control):
     assert by_default["bind_uri"] != join(control, "t", carrier="socket").uri
 
 
-def test_a_message_may_hold_many_frames(ticket, over_zmq):
+def test_a_message_may_contain_many_frames(ticket, over_zmq):
     one = over_zmq(ticket, hello=False)
     opening = frame("produce_open", request=2, producer_id=0, producer_epoch=0, level=0, topic="t")
     one.send_raw(hello_of(ticket) + opening)
@@ -105,7 +105,7 @@ def lives_on(control, over_zmq):
 @pytest.mark.parametrize("parts", [[b""], [b"", b"hello"], [b"one", b"two"], ["half"], ["head"], ["more"], ["one byte more"]],
                          ids=["empty", "delimiter", "parts", "half a frame", "half a header", "half a second frame",
                               "a byte behind"])
-def test_a_message_that_is_not_whole_frames_ends_the_session(ticket, control, over_zmq, parts):
+def test_a_message_with_an_incomplete_frame_ends_the_session(ticket, control, over_zmq, parts):
     one = over_zmq(ticket, hello=False)
     hello, beat = hello_of(ticket), frame("heartbeat")
     known = {"half": hello[:30], "head": hello[:7], "more": hello + beat[:11], "one byte more": hello + b"\0"}
@@ -114,7 +114,7 @@ def test_a_message_that_is_not_whole_frames_ends_the_session(ticket, control, ov
     lives_on(control, over_zmq)
 
 
-def test_frames_do_not_go_on_in_the_next_message(ticket, control, over_zmq):
+def test_frames_do_not_continue_in_the_next_message(ticket, control, over_zmq):
     one = over_zmq(ticket)
     producer = one.producer("t")
     whole = producer.frame_of([b"never stored" * 10])
@@ -126,14 +126,14 @@ def test_frames_do_not_go_on_in_the_next_message(ticket, control, over_zmq):
 
 
 @pytest.mark.parametrize("kind", [zmq.PUSH, zmq.PULL, zmq.SUB, zmq.REQ, zmq.ROUTER], ids=lambda kind: kind.name)
-def test_only_a_dealer_is_let_in(ticket, control, over_zmq, kind):
+def test_only_a_dealer_is_admitted(ticket, control, over_zmq, kind):
     stranger = ZmqWire(ticket.uri, kind)
     assert stranger.monitor.poll(10_000), "it is still connected"
     stranger.close()
     lives_on(control, over_zmq)
 
 
-def test_frames_without_zmq_are_not_taken_where_zmq_is_spoken_and_the_other_way_round(control, over_zmq):
+def test_sessions_with_and_without_zeromq_refuse_each_others_data(control, over_zmq):
     control.create("t")
     over_zmq_uri, plain_uri = (join(control, "t", carrier=carrier).uri for carrier in ("zmq", "socket"))
     plain = over_zmq(Ticket(over_zmq_uri, "", "socket"), hello=False)
@@ -145,7 +145,7 @@ def test_frames_without_zmq_are_not_taken_where_zmq_is_spoken_and_the_other_way_
     lives_on(control, over_zmq)
 
 
-def test_who_does_not_say_hello_is_not_kept(ticket, control, over_zmq):
+def test_a_connection_without_a_hello_is_closed(ticket, control, over_zmq):
     silent = ZmqWire(ticket.uri)
     assert silent.receive(10) == b""  # after a second
     silent.close()
@@ -174,7 +174,7 @@ def test_the_library_s_heartbeats_are_answered_and_are_no_sign_of_the_client_s(m
     answered.close()
 
 
-def test_a_client_is_told_that_the_broker_is_there_though_its_library_asks_too(ticket):
+def test_a_client_receives_heartbeats_while_its_library_pings_too(ticket):
     wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=5000)
     one = Session(ticket, hello=False)
     one.wire.close()
@@ -184,7 +184,7 @@ def test_a_client_is_told_that_the_broker_is_there_though_its_library_asks_too(t
     one.close()
 
 
-def test_a_session_that_waits_for_room_answers_its_library(control, over_zmq):
+def test_a_session_that_waits_for_space_answers_its_library(control, over_zmq):
     control.create("full", ring_bytes=64 * KIB)
     ticket = join(control, "full", carrier="zmq")
     one = over_zmq(ticket, hello=False)

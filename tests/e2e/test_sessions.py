@@ -28,7 +28,7 @@ def open_group(broker, control, topic):
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
-def test_hello_is_answered_with_the_broker_s_side(control, session, transport):
+def test_hello_is_answered_with_the_brokers_values(control, session, transport):
     control.create("t")
     first = session(join(control, "t", transport=transport), name="billing-7")
     second = session(join(control, "t", transport=transport))
@@ -37,19 +37,19 @@ def test_hello_is_answered_with_the_broker_s_side(control, session, transport):
     assert first.welcome["session"] != second.welcome["session"]
 
 
-def test_the_broker_s_number_changes_with_its_start(broker, control, session):
+def test_the_brokers_number_changes_with_its_start(broker, control, session):
     control.create("t", "file")
     before = session("t").welcome["broker"]
     broker.restart()
     assert session("t").welcome["broker"] != before
 
 
-def test_the_newest_version_that_both_speak_is_taken(control, session):
+def test_the_newest_common_version_is_used(control, session):
     control.create("t")
     assert session("t", newest_version=9).welcome["version"] == 1
 
 
-def test_a_client_of_other_versions_is_told_so(control, session):
+def test_a_client_of_another_version_receives_unsupported_version(control, session):
     control.create("t")
     ticket = join(control, "t")
     late = session(ticket, hello=False)
@@ -59,7 +59,7 @@ def test_a_client_of_other_versions_is_told_so(control, session):
     assert late.goodbye() == "unsupported_version"
 
 
-def test_who_says_nothing_for_a_second_is_turned_away(control, session):
+def test_a_silent_connection_is_closed_after_a_second(control, session):
     control.create("t")
     mute = session("t", hello=False)
     began = time.monotonic()
@@ -76,7 +76,7 @@ def test_half_a_hello_is_no_hello(control, session):
     slow.wait(lambda: slow.has_ended, "the end of the stream")
 
 
-def test_the_broker_is_heard_as_often_as_the_client_wants(control, session):
+def test_the_broker_sends_heartbeats_as_often_as_the_client_requests(control, session):
     control.create("t")
     quiet = session("t", heartbeat_ms=100)
     began = time.monotonic()
@@ -86,7 +86,7 @@ def test_the_broker_is_heard_as_often_as_the_client_wants(control, session):
     assert silent_one.is_silent(0.3) and silent_one.heartbeats == 0
 
 
-def test_who_is_not_heard_for_twice_the_broker_s_time_is_taken_for_gone(make_broker):
+def test_a_client_that_sends_nothing_for_twice_the_heartbeat_is_closed(make_broker):
     broker = make_broker("--session-heartbeat-ms", "200")
     control = broker.control()
     control.create("t")
@@ -116,7 +116,7 @@ def test_goodbye_is_answered_behind_the_confirms_of_all_that_was_sent(broker, co
     assert everything(broker, control, "t", 500) == messages
 
 
-def test_a_clean_stop_confirms_what_came_and_says_goodbye(broker, control, session):
+def test_a_clean_stop_confirms_received_messages_and_sends_goodbye(broker, control, session):
     control.create("t", "file")
     last = session("t")
     producer = last.producer("t", level=RECEIVED)
@@ -202,7 +202,7 @@ def test_a_deleted_topic_closes_its_channels(control, session):
 
 
 @pytest.mark.parametrize("ended_how", ["deleted", "never there"])
-def test_a_ticket_of_a_topic_that_is_not_there_is_like_a_wrong_one(control, session, ended_how):
+def test_a_ticket_of_an_unknown_topic_is_refused_like_a_wrong_one(control, session, ended_how):
     control.create("t")
     control.create("stays")
     late = join(control, "t")
@@ -229,7 +229,7 @@ def test_a_ticket_of_a_topic_that_is_not_there_is_like_a_wrong_one(control, sess
 @pytest.mark.parametrize("broker_type, level, meant", [
     ("queue", 0, RECEIVED), ("queue", RECEIVED, RECEIVED), ("file", 0, FLUSHED), ("file", RECEIVED, RECEIVED),
     ("file", FLUSHED, FLUSHED), ("queue_file", 0, FLUSHED), ("queue_file", RECEIVED, RECEIVED)])
-def test_what_is_confirmed_is_there_in_its_order(broker, control, session, broker_type, level, meant):
+def test_confirmed_messages_are_stored_in_order(broker, control, session, broker_type, level, meant):
     control.create("t", broker_type)
     producer = session("t").producer("t", level=level)
     assert producer.level == meant and producer.next == 0
@@ -245,7 +245,7 @@ def test_what_is_confirmed_is_there_in_its_order(broker, control, session, broke
     assert everything(broker, control, "t", 1000) == messages
 
 
-def test_a_topic_in_memory_never_says_flushed(control, session):
+def test_a_topic_in_memory_never_confirms_flushed(control, session):
     control.create("t")
     one = session("t")
     assert one.error_of("produce_open", producer_id=0, producer_epoch=0, level=FLUSHED, topic="t") == "not_supported"
@@ -256,7 +256,7 @@ def test_a_topic_in_memory_never_says_flushed(control, session):
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)
-def test_flushed_is_not_waited_for_as_long_as_the_interval(make_broker, broker_type):
+def test_flushed_does_not_wait_for_the_flush_interval(make_broker, broker_type):
     broker = make_broker("--flush-interval-ms", "3600000")
     control = broker.control()
     control.create("t", broker_type)
@@ -309,7 +309,7 @@ def test_a_batch_that_was_confirmed_is_confirmed_again_and_stored_once(broker, c
 
 
 @pytest.mark.parametrize("begin", [4, 6, 1 << 40], ids=["overlaps", "leaves a gap", "leaves a large gap"])
-def test_a_batch_out_of_sequence_is_refused_and_so_is_what_follows_it(broker, control, session, begin):
+def test_a_batch_out_of_sequence_and_its_successors_are_refused(broker, control, session, begin):
     control.create("t")
     producer = session("t").producer("t")
     producer.produce(numbered(0, 5))
@@ -341,7 +341,7 @@ def test_a_higher_epoch_takes_the_id_over(broker, control, session):
     assert everything(broker, control, "t", 2) == [b"of the old", b"of the new"]
 
 
-def test_an_id_that_the_topic_does_not_know_is_no_id(control, session):
+def test_an_unknown_producer_id_is_refused(control, session):
     control.create("t")
     control.create("other")
     elsewhere = session("other").producer("other")
@@ -358,7 +358,7 @@ def flipped(batch, at):
     return batch[:at] + bytes([batch[at] ^ 4]) + batch[at + 1:]
 
 
-def test_a_damaged_batch_is_refused_and_the_same_again_is_taken(broker, control, session):
+def test_a_damaged_batch_is_refused_and_a_sound_copy_is_accepted(broker, control, session):
     control.create("t", "file")
     producer = session("t").producer("t")
     producer.produce([b"first"])
@@ -374,7 +374,7 @@ def test_a_damaged_batch_is_refused_and_the_same_again_is_taken(broker, control,
 
 
 @pytest.mark.parametrize("at", [12, 32, 40, 47, 48], ids=["count", "id", "sequence", "its end", "epoch"])
-def test_damage_in_a_batch_s_header_is_told_like_any_other(control, session, at):
+def test_damage_in_a_batch_s_header_is_reported_like_any_other(control, session, at):
     """This also holds behind a refusal, where a batch that is not the expected one is dropped without an
     answer."""
     control.create("t")
@@ -411,7 +411,7 @@ def test_a_message_or_batch_that_is_too_large_is_refused(make_broker):
         assert everything(broker, control, "t", 1) == [b"x" * 100_000]
 
 
-def test_a_full_topic_that_rejects_says_so_and_takes_the_same_later(broker, control, session):
+def test_a_full_topic_that_rejects_reports_it_and_accepts_the_same_later(broker, control, session):
     control.create("t", ring_bytes=64 * KIB, overflow="reject")
     puller = open_group(broker, control, "t")
     producer = session("t").producer("t")
@@ -454,7 +454,7 @@ def test_a_full_topic_that_blocks_confirms_when_there_is_room(broker, control, s
     assert silent(consumer)
 
 
-def test_a_producer_that_waits_does_not_hold_others_back(broker, control, session):
+def test_a_waiting_producer_does_not_delay_others(broker, control, session):
     control.create("full", ring_bytes=64 * KIB)
     control.create("free")
     open_group(broker, control, "full")

@@ -54,7 +54,7 @@ def refused_at_hello(ticket):
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file"])
-def test_producers_that_others_open_in_thousands_end_nobodys_who_is_there(of_two, broker_type):
+def test_thousands_of_producers_of_others_evict_none_of_a_connected_user(of_two, broker_type):
     _, control = of_two(broker_type=broker_type)
     with Session(join(control, "bob")) as bobs, Session(join(control, "ann")) as anns:
         producer = bobs.producer("t")
@@ -89,7 +89,7 @@ def test_groups_that_one_user_makes_leave_an_eighth_to_others(of_two):
     assert control.broker_stats()["limits_reached"]["groups_per_topic_max"] == 1
 
 
-def test_a_share_is_that_of_whose_ticket_it_is_opened_with(of_two):
+def test_a_share_belongs_to_the_user_of_the_ticket_that_opens_it(of_two):
     """The ticket of the hello does not count, because it may be another user's."""
     _, control = of_two("--groups-per-topic-max", "16")
     control.create("other")
@@ -136,7 +136,7 @@ def test_plain_connections_of_one_user_leave_an_eighth_to_others(of_two):
     until(lambda: control.stats("t")["messages_received"] == 3, "a place for the one that was turned away")
 
 
-def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
+def test_a_session_counts_for_the_user_of_each_ticket(of_two):
     """The ticket with which the session began does not matter: that of an open topic, which has no user, or
     that of another user."""
     _, control = of_two("--connections-per-user", "2")
@@ -156,7 +156,7 @@ def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
     until(lambda: refused_at_hello(anns) is None, "a place is free again")
 
 
-def test_strangers_sessions_become_a_users_and_leave_an_eighth_to_others(of_two):
+def test_anonymous_sessions_become_a_users_and_leave_an_eighth_to_others(of_two):
     _, control = of_two("--connections-per-endpoint-max", "16")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     nobodys, anns = session_client.join(control, "free"), join(control, "ann")
@@ -185,7 +185,7 @@ def stranger_joins(control, **more):
     return control("join", topic="free", **{"type": "push", "connection_type": "zmq", **more})
 
 
-def test_strangers_sessions_leave_an_eighth_to_users(of_strangers):
+def test_anonymous_sessions_leave_an_eighth_to_users(of_strangers):
     _, control = of_strangers("--connections-per-endpoint-max", "16")
     answer = stranger_joins(control, connection_type="socket", delivery="session")
     ticket = session_client.Ticket(answer["bind_uri"], f"{answer['ticket']['id']}.{answer['ticket']['secret']}", "socket")
@@ -198,7 +198,7 @@ def test_strangers_sessions_leave_an_eighth_to_users(of_strangers):
             assert refused_at_hello(session_client.join(control, "t", **ROOT)) is None, "nor does the administrator"
 
 
-def test_strangers_producers_and_groups_leave_an_eighth_to_others(of_strangers):
+def test_anonymous_producers_and_groups_leave_an_eighth_to_others(of_strangers):
     _, control = of_strangers("--producers-max", "16", "--groups-per-topic-max", "16")
     with Session(session_client.join(control, "free")) as strangers, \
             Session(session_client.join(control, "free", **ROOT)) as admins:
@@ -212,13 +212,13 @@ def test_strangers_producers_and_groups_leave_an_eighth_to_others(of_strangers):
         assert admins.request("consume_open", **open_values("free", "admins")).op == "consume_opened"
 
 
-def test_strangers_plain_connections_have_what_one_user_has(of_strangers):
+def test_anonymous_plain_connections_are_limited_like_one_user(of_strangers):
     broker, control = of_strangers("--connections-per-user", "3")
     uri = stranger_joins(control)["bind_uri"]
     there = [broker.socket(zmq.PUSH, uri) for _ in range(3)]
     until(lambda: control.stats("free")["publishers_count"] == 3, "as many as one user may have")
     refused = stranger_joins(control)
-    assert refused["code"] == "limit_reached" and "clients of open topics" in refused["description"], refused
+    assert refused["code"] == "limit_reached" and "anonymous clients" in refused["description"], refused
     assert stranger_joins(control, type="pull", connection_type="socket")["code"] == "limit_reached"
     broker.socket(zmq.PUSH, uri).send(b"one too many")
     until(lambda: control.broker_stats()["limits_reached"]["connections_per_user"] >= 3, "it to be turned away")
@@ -230,7 +230,7 @@ def test_strangers_plain_connections_have_what_one_user_has(of_strangers):
     until(lambda: control.stats("free")["messages_received"] == 2, "the fourth to be let in")
 
 
-def test_nobodys_connections_use_up_all_descriptors(make_broker):
+def test_unauthenticated_connections_do_not_use_up_all_descriptors(make_broker):
     """Neither one user nor the clients without a user: the broker has 272 descriptors for connections, and
     each of the two may have 90."""
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=400:400"])
@@ -252,7 +252,7 @@ def test_nobodys_connections_use_up_all_descriptors(make_broker):
     assert control.broker_stats()["limits_reached"]["descriptors_reserved"] == 0
 
 
-def test_a_plain_join_says_that_there_is_no_place_for_its_connection(of_two):
+def test_a_plain_join_reports_that_its_connection_has_no_place(of_two):
     broker, control = of_two("--connections-per-endpoint-max", "2", "--connections-per-user", "2")
     anns = control.join("t", "push", **credentials("ann"))
     there = [broker.socket(zmq.PUSH, anns)]
@@ -274,7 +274,7 @@ def test_a_plain_join_says_that_there_is_no_place_for_its_connection(of_two):
     until(lambda: control("join", **of, **credentials("bob"))["status"] == "ok", "a place to be free")
 
 
-def test_topics_that_are_made_at_once_count_while_their_passwords_are_hashed(of_two):
+def test_topics_created_concurrently_count_while_their_passwords_are_hashed(of_two):
     broker, control = of_two("--topics-max", "17")
     dealer = broker.socket(zmq.DEALER, broker.control_uri, **control.options)
     for i in range(16):
@@ -340,7 +340,7 @@ class Strangers:
             each.close()
 
 
-def test_strangers_fill_no_endpoint(make_broker):
+def test_unauthenticated_peers_fill_no_endpoint(make_broker):
     """The endpoint permits fewer connections than there are unauthenticated peers. These count only for
     handshakes_max."""
     broker = make_broker("--reactors", "1", "--connections-per-endpoint-max", "20", "--handshake-ms", "60000")
@@ -361,7 +361,7 @@ def test_strangers_fill_no_endpoint(make_broker):
         assert (reached["connections_per_endpoint_max"], reached["handshakes_max"]) == (0, 0), reached
 
 
-def test_a_full_endpoint_lets_the_next_in_when_one_goes(make_broker):
+def test_a_full_endpoint_accepts_the_next_connection_when_one_leaves(make_broker):
     broker = make_broker("--reactors", "1", "--connections-per-endpoint-max", "3")
     control = broker.control()
     control.create("t")
@@ -372,8 +372,8 @@ def test_a_full_endpoint_lets_the_next_in_when_one_goes(make_broker):
     late.send(b"late")
     until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "one to be turned away")
     assert control.stats("t")["messages_received"] == 0
-    until(lambda: "connections are turned away" in broker.log(), "a line of the log")
-    assert broker.logged("connections are turned away").count("connections are turned away") == 1
+    until(lambda: "refusing connections" in broker.log(), "a line of the log")
+    assert broker.logged("refusing connections").count("refusing connections") == 1
     there.pop().close()
     until(lambda: control.stats("t")["messages_received"] == 1, "the fourth to be let in")
     assert control.stats("t")["publishers_count"] == 3

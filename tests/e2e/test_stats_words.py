@@ -22,7 +22,7 @@ def shown_values(lightq, topic):
     return dict(part.strip().split(" ", 1) for part in line.removeprefix("group default").split(","))
 
 
-def test_one_vocabulary_for_what_waits(broker, control, session):
+def test_stats_use_one_vocabulary_for_waiting_messages(broker, control, session):
     lightq = CommandLine(broker)
     control.create("t")
     fill_numbered(session, "t", 0, 10)

@@ -38,7 +38,7 @@ CELLS = [cell for cell in ALL if exists(*cell)]
 VALID = [cell for cell in CELLS if cell[2] == "valid"]
 
 
-def test_every_cell_is_counted():
+def test_every_combination_is_counted():
     assert (len(ALL), len(CELLS), len(VALID)) == (216, 156, 18)
     assert {ticket for _, _, ticket in CELLS} == set(TICKETS)
 
@@ -274,5 +274,5 @@ def over_session(world, cell):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=topic_of)
-def test_only_the_right_ticket_lets_in(world, cell):
+def test_only_a_valid_ticket_is_accepted(world, cell):
     (over_session if cell[0].startswith("session_") else plain)(world, cell)

@@ -80,7 +80,7 @@ def test_a_peer_may_come_byte_by_byte(broker, control):
         assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 2) == [b"first", b"second"]
 
 
-def test_who_is_refused_is_told_so_and_counted(broker, control):
+def test_a_refused_client_receives_the_reason_and_is_counted(broker, control):
     control.create("t")
     address = control.join("t", "push")
     wrong = {**address.ticket, "secret": "0" * 64}
@@ -94,7 +94,7 @@ def test_who_is_refused_is_told_so_and_counted(broker, control):
         peer.says(b"GET / HTTP/1.1\r\n\r\n"[:1]).hears(HEAD).hears_the_end()
     stats = control.stats("t")
     assert (stats["refused_connections"], stats["messages_received"], stats["publishers_count"]) == (2, 0, 0)
-    log = until(lambda: "did not make" in (text := broker.log()) and "no ticket" in text and text, "the log's words")
+    log = until(lambda: "did not issue" in (text := broker.log()) and "no ticket" in text and text, "the log's words")
     assert address.ticket["secret"] not in log and address.ticket["id"] not in log
 
 
@@ -102,7 +102,7 @@ UNEXPECTED_COMMAND, MECHANISM_MISMATCH = 0x10000001, 0x11000002  # zmq.h: ZMQ_PR
 
 
 @pytest.mark.parametrize("ticket, value", [({"id": "x", "secret": "y"}, UNEXPECTED_COMMAND), (None, MECHANISM_MISMATCH)])
-def test_the_library_reports_a_refusal_to_its_monitor_alone(broker, control, ticket, value):
+def test_the_library_reports_a_refusal_only_to_its_monitor(broker, control, ticket, value):
     """The events are as docs/protocol.md, "Tickets", describes for the versions of libzmq in these tests.
     Later versions may recognize `ERROR`."""
     control.create("t")
@@ -159,7 +159,7 @@ def test_a_ticket_survives_a_kill_of_the_broker(broker, control):
     until(lambda: receive_topic(subscriber, "t", 1) == [b"the old ticket, a new connection"], "its message")
 
 
-def test_without_the_key_the_tickets_that_are_out_end(broker, control):
+def test_without_the_ticket_key_issued_tickets_end(broker, control):
     control.create("t", "file")
     addresses = kinds_of(control, "t")
     broker.stop()
@@ -174,10 +174,10 @@ def test_without_the_key_the_tickets_that_are_out_end(broker, control):
 
 @pytest.mark.parametrize("spoil, words", [
     (lambda file: os.truncate(file, 31), "ticket.key is not a ticket key: it has 31 bytes"),
-    (lambda file: file.chmod(0o640), "ticket.key holds the key of all tickets and is open to other users"),
+    (lambda file: file.chmod(0o640), "ticket.key contains the key of all tickets and is open to other users"),
     (lambda file: (file.unlink(), file.mkdir()), "cannot read"),
 ], ids=["short", "open to others", "a directory"])
-def test_a_bad_key_is_not_started_with(make_broker, spoil, words):
+def test_a_broker_does_not_start_with_an_invalid_storage_key(make_broker, spoil, words):
     broker = make_broker()
     file = broker.data_dir / "ticket.key"
     assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size == 32
@@ -189,7 +189,7 @@ def test_a_bad_key_is_not_started_with(make_broker, spoil, words):
     broker.logged(words)
 
 
-def test_with_open_topics_nobody_needs_a_ticket(make_broker):
+def test_with_open_topics_no_ticket_is_needed(make_broker):
     broker = make_broker("--open-topics")
     control = broker.control()
     control.create("t", "file")
@@ -234,7 +234,7 @@ def test_with_open_topics_nobody_needs_a_ticket(make_broker):
                          ids=["flag", "environment"])
 @pytest.mark.parametrize("more", [[], ["--insecure"], ["--encrypt"]], ids=["", "insecure", "encrypted"])
 @pytest.mark.parametrize("setting", ["control", "bind", "advertise"])
-def test_open_topics_are_for_loopback_alone(make_broker, how, setting, more):
+def test_open_topics_needs_loopback(make_broker, how, setting, more):
     control = "tcp://0.0.0.0:0" if setting == "control" else "tcp://127.0.0.1:0"
     where = {"control": [], "bind": ["--bind", "0.0.0.0", "--advertise", "127.0.0.1"], "advertise": ["--advertise", "192.0.2.1"]}
     broker = make_broker(*how.get("flags", []), *where[setting], *more, control=control, start=False,
@@ -242,7 +242,7 @@ def test_open_topics_are_for_loopback_alone(make_broker, how, setting, more):
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 1
     broker.process = None
-    broker.logged(f"open_topics: on loopback alone, and {setting}: ")
+    broker.logged(f"open_topics: permitted on loopback only, but {setting}: ")
     assert not (broker.data_dir / "ticket.key").exists(), "refused before anything is made"
 
 
@@ -251,7 +251,7 @@ def warnings_of_open_topics(broker):
             if "level=warning" in line and "open" in line]
 
 
-def test_the_log_says_which_topics_are_open(broker, control):
+def test_the_log_names_the_open_topics(broker, control):
     made = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "broker_type": "direct"}
     control.ok("create_topic", **made, topic="shut")
     broker.restart()
@@ -262,11 +262,11 @@ def test_the_log_says_which_topics_are_open(broker, control):
     until(lambda: warnings_of_open_topics(broker) == said, lambda: broker.log())
     broker.restart()
     names = ", ".join(f"free{i:02}" for i in range(20))
-    said.append(f"open topics, whose plain clients need no ticket: {names} and 2 more")
+    said.append(f"plain clients of these open topics need no ticket: {names} and 2 more")
     until(lambda: warnings_of_open_topics(broker) == said, lambda: broker.log())
 
 
-def test_a_ticket_of_a_deleted_topic_is_not_good_for_the_next_of_its_name(broker, control):
+def test_a_ticket_of_a_deleted_topic_is_invalid_for_the_next_of_its_name(broker, control):
     control.create("t")
     old = control.join("t", "push").ticket
     control.delete("t")
@@ -280,7 +280,7 @@ def test_a_ticket_of_a_deleted_topic_is_not_good_for_the_next_of_its_name(broker
     assert control.stats("t")["messages_received"] == 0
 
 
-def test_a_plain_ticket_serves_a_session_and_the_other_way_round(broker, control):
+def test_a_plain_ticket_permits_a_session_and_the_reverse(broker, control):
     control.create("t")
     address = Address(control.join("t", "push"))
     address.ticket = control.ok("join", topic="t", type="push", delivery="session", user_id=USER,
@@ -289,7 +289,7 @@ def test_a_plain_ticket_serves_a_session_and_the_other_way_round(broker, control
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"with a session's ticket"]
 
 
-def test_a_socket_that_was_refused_goes_on_after_another_join(broker, control):
+def test_a_refused_socket_continues_after_another_join(broker, control):
     """Follows the instructions of docs/protocol.md for plain clients: disconnect, show the new ticket,
     connect."""
     control.create("t")

@@ -9,7 +9,7 @@ WAYS = ["session_produce", "session_pull", "session_sub"]
 CELLS = [cell for cell in itertools.product(WAYS, ["socket_tcp"], TICKETS) if exists(*cell)]
 
 
-def test_every_cell_is_counted():
+def test_every_combination_is_counted():
     assert len(CELLS) == 26 and len([cell for cell in CELLS if cell[2] == "valid"]) == 3
 
 
@@ -20,5 +20,5 @@ def world():
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=topic_of)
-def test_only_the_right_ticket_lets_in_over_tls(world, cell):
+def test_only_a_valid_ticket_is_accepted_over_tls(world, cell):
     assert over_session(world, cell) is not None, "there was no TLS"

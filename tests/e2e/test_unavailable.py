@@ -32,7 +32,7 @@ def test_a_group_waits_for_descriptors_and_gets_everything(broker, control, sess
         consumer.give(MESSAGES)
         until(lambda: group_of(control, "t", "g")["blocked_by"] == "disk: Too many open files",
               lambda: str(group_of(control, "t", "g")))
-        until(lambda: "topic t: consumers wait, their messages cannot be read now: " in broker.log(), broker.log)
+        until(lambda: "topic t: consumers wait, because their messages cannot be read now: " in broker.log(), broker.log)
         assert consumer.session.error_of("read", begin=0, end=MESSAGES, bytes=1 << 20, topic="t") == "io_error"
         seek = dict(channel=consumer.channel, start=5, start_value=1)
         assert consumer.session.error_of("seek", **seek) == "io_error", "by time"
@@ -44,6 +44,6 @@ def test_a_group_waits_for_descriptors_and_gets_everything(broker, control, sess
     consumer.acknowledge_all(come)
     until(lambda: group_of(control, "t", "g")["committed_offset"] == MESSAGES, lambda: str(group_of(control, "t", "g")))
     assert (group_of(control, "t", "g")["lost"], group_of(control, "t", "g")["blocked_by"]) == (0, "")
-    until(lambda: "topic t: no consumer waits for unreadable messages any more" in broker.log(), broker.log)
-    assert broker.log().count("consumers wait, their messages cannot be read now") == 1
+    until(lambda: "topic t: no consumer waits for unavailable messages any more" in broker.log(), broker.log)
+    assert broker.log().count("consumers wait, because their messages cannot be read now") == 1
     assert offsets(consumer.session.read("t", size=100_000)[0])[:50] == list(range(50))

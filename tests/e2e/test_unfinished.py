@@ -48,7 +48,7 @@ def small_broker(make_broker):
     return make_broker("--message-bytes-max", "1MiB", "--unfinished-bytes-total", "8MiB")
 
 
-def test_strangers_who_stop_in_the_middle_hold_no_more_than_the_bound(small):
+def test_unauthenticated_peers_that_stop_in_the_middle_stay_within_the_limit(small):
     control = small.control()
     control.create("t", "queue", open=True, ring_bytes=4 * MIB)
     uri = str(control.join("t", "push"))
@@ -70,7 +70,7 @@ def test_strangers_who_stop_in_the_middle_hold_no_more_than_the_bound(small):
         peer.close()
 
 
-def test_sessions_that_stop_in_the_middle_are_ended_and_others_go_on(small):
+def test_sessions_that_stop_in_the_middle_end_and_others_continue(small):
     control = small.control()
     control.create("t")
     good = Session(session_client.join(control, "t"))
@@ -83,7 +83,7 @@ def test_sessions_that_stop_in_the_middle_are_ended_and_others_go_on(small):
     producer.wait_confirmed()
 
 
-def test_subscribers_who_do_not_read_large_messages_are_ended_and_readers_get_all(small):
+def test_subscribers_that_do_not_read_large_messages_end_and_readers_get_all(small):
     control = small.control()
     control.create("t", "file", segment_bytes=64 * MIB)
     reader = small.socket(zmq.SUB, control.join("t", "sub"), subscribe=b"")

@@ -18,12 +18,12 @@ def room():
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_a_control_socket_in_the_place_of_a_file_leaves_the_file(room):
+def test_a_file_at_the_path_of_the_control_socket_stays(room):
     precious = room / "precious.txt"
     precious.write_text("precious")
     refused = subprocess.run([BINARY, "broker", "--control", f"ipc://{precious}", "--data-dir", room / "data"],
                              capture_output=True, text=True, timeout=DEADLINE)
-    assert refused.returncode == 1 and f"{precious} is in the way: it is no socket" in refused.stderr, refused
+    assert refused.returncode == 1 and f"{precious} exists and is not a socket" in refused.stderr, refused
     assert precious.read_text() == "precious"
 
 

@@ -99,7 +99,7 @@ def test_every_right_permits_its_commands_and_no_others(make_broker, flags, has)
                                "admin": (23, 0)}[has]
 
 
-def test_a_pattern_is_for_the_topics_whose_names_fit(control):
+def test_a_pattern_applies_to_topics_with_matching_names(control):
     for topic in ("orders.eu", "orders.us", "orders", "payments.eu"):
         control.create(topic)
     add_ann(control, right("orders.*", "produce"), right("*.eu", "consume"))
@@ -120,7 +120,7 @@ def test_a_pattern_is_for_the_topics_whose_names_fit(control):
     control.fails("topic_not_found", "join", topic="orders.none", type="push", **ANN)
 
 
-def test_users_are_told_apart_and_listed_without_secrets(control):
+def test_users_are_distinguished_and_listed_without_secrets(control):
     control.create("t")
     add_ann(control, right("t", "produce"))
     control.fails("user_already_exists", "create_user", **ROOT, **ANN)
@@ -140,7 +140,7 @@ def test_users_are_told_apart_and_listed_without_secrets(control):
 
 
 @pytest.mark.parametrize("end", ["restart", "kill"])
-def test_users_outlive_the_broker(broker, control, end):
+def test_users_survive_a_restart_of_the_broker(broker, control, end):
     control.create("t", "file")
     add_ann(control, right("t", "produce", "consume"), right("u", "manage"))
     control.ok("create_user", **ROOT, user_id="gone", password="pw", rights=[right("*", "produce")])
@@ -313,7 +313,7 @@ WAYS = [(kind, carrier) for kind in KINDS for carrier in CARRIERS
 
 @pytest.mark.parametrize("how", ["revoke", "delete", "password"])
 @pytest.mark.parametrize("kind,carrier", WAYS)
-def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier, how):
+def test_a_revoked_right_ends_use_on_open_connections(shared, kind, carrier, how):
     broker, control = shared
     control.create("t")
     add_ann(control, right("t*", "produce", "consume"), right("t", "manage"))
@@ -346,7 +346,7 @@ def shared(request):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_what_a_revoked_consumer_had_goes_to_another(broker, control):
+def test_messages_of_a_revoked_consumer_go_to_another(broker, control):
     control.create("t")
     add_ann(control, right("t", "consume"))
     with Way(broker, control, "session_pull", "socket_tcp") as way:
@@ -359,7 +359,7 @@ def test_what_a_revoked_consumer_had_goes_to_another(broker, control):
             assert way.session.take(lambda frame: frame.op == "error", "the end").code == "unauthorized_access"
 
 
-def test_only_what_the_right_was_for_ends(broker, control):
+def test_only_channels_of_the_revoked_right_end(broker, control):
     control.create("t")
     add_ann(control, right("t", "produce", "consume"), right("*", "produce"))
     with Way(broker, control, "session_produce", "socket_tcp") as producing:
@@ -377,7 +377,7 @@ def test_only_what_the_right_was_for_ends(broker, control):
         again.works()
 
 
-def test_who_tries_many_passwords_at_once_is_busy_and_others_are_not(broker, control):
+def test_many_password_guesses_are_answered_busy_and_other_users_are_not(broker, control):
     control.create("t")
     add_ann(control, right("t", "produce"))
     control.ok("stats", topic="t", **ANN)  # from here on the credential is remembered
@@ -466,7 +466,7 @@ def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_b
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_another_users_ticket_does_not_take_a_subscribers_place(broker, control):
+def test_another_users_ticket_does_not_take_over_a_subscribers_cursor(broker, control):
     """A user who knows a subscriber's address and may consume the topic receives its messages from then on, and
     takes none from others."""
     control.ok("create_topic", **ROOT, **OWNER, topic="t", broker_type="file")

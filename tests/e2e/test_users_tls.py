@@ -106,7 +106,7 @@ def test_each_request_needs_its_right(control, session, request_kind, has):
 
 
 @pytest.mark.parametrize("request_kind", [kind for kind in NEEDS if kind != "pause"])
-def test_a_right_that_is_taken_away_takes_the_request_with_it_and_no_other(control, session, request_kind):
+def test_a_revoked_right_ends_its_waiting_request_and_no_other(control, session, request_kind):
     for right in ("produce", "consume"):
         control.ok("grant", **ROOT, user_id="ann", topic="t", rights=[right])
     for kind in set(TYPES.values()):
@@ -125,7 +125,7 @@ def test_a_right_that_is_taken_away_takes_the_request_with_it_and_no_other(contr
     assert outcome(control, session, other) == "ok", "that right is there"
 
 
-def test_a_ticket_is_of_no_use_once_its_right_is_gone(control):
+def test_a_ticket_is_invalid_after_its_right_is_revoked(control):
     """This also holds if nothing was opened with the ticket."""
     control.ok("grant", **ROOT, user_id="ann", topic="t", rights=["consume"])
     ticket = ticket_of(asked_to_join(control, "t", "pull"))

@@ -20,7 +20,7 @@ class AcceptBudgetTest : public testing::Test {
   AcceptBudget budget_{1000, 50};
 };
 
-TEST_F(AcceptBudgetTest, SoManyAtOnceAndThenSoManyASecond) {
+TEST_F(AcceptBudgetTest, PermitsABurstAndThenARatePerSecond) {
   EXPECT_EQ(taken(now_), 50);
   EXPECT_EQ(taken(now_), 0);
   EXPECT_EQ(taken(now_ + 10ms), 10);
@@ -28,7 +28,7 @@ TEST_F(AcceptBudgetTest, SoManyAtOnceAndThenSoManyASecond) {
   EXPECT_EQ(taken(now_ + 11ms), 1);
 }
 
-TEST_F(AcceptBudgetTest, CountsHowOftenThereWasNoneToTake) {
+TEST_F(AcceptBudgetTest, CountsHowOftenItWasExhausted) {
   LimitCounts counts;
   AcceptBudget budget(1000, 2, &counts);
   EXPECT_TRUE(budget.take(now_) && budget.take(now_));
@@ -38,17 +38,17 @@ TEST_F(AcceptBudgetTest, CountsHowOftenThereWasNoneToTake) {
   EXPECT_EQ(counts.of(Limit::accepts_per_second), 2U);
 }
 
-TEST_F(AcceptBudgetTest, SavesNoMoreThanMayComeAtOnce) {
+TEST_F(AcceptBudgetTest, SavesNoMoreThanOneBurst) {
   EXPECT_EQ(taken(now_), 50);
   EXPECT_EQ(taken(now_ + 1h), 50);
 }
 
-TEST_F(AcceptBudgetTest, ATimeThatGoesBackGivesNothing) {
+TEST_F(AcceptBudgetTest, AClockThatGoesBackAddsNoBudget) {
   EXPECT_EQ(taken(now_), 50);
   EXPECT_EQ(taken(now_ - 1s), 0);
 }
 
-TEST_F(AcceptBudgetTest, SaysWhenItRunsLow) {
+TEST_F(AcceptBudgetTest, ReportsThatItRunsLow) {
   for (int i = 0; i < 25; ++i) {
     EXPECT_FALSE(budget_.scarce());
     ASSERT_TRUE(budget_.take(now_));
@@ -69,7 +69,7 @@ TEST_F(AcceptBudgetTest, IsCrowdedWhileSomeHundredsASecondGoUnknown) {
   EXPECT_FALSE(budget_.crowded(now_ + 1h));
 }
 
-TEST_F(AcceptBudgetTest, OneNowAndThenIsNoCrowd) {
+TEST_F(AcceptBudgetTest, SingleConnectionsAreNoFlood) {
   for (int i = 0; i < 1000; ++i) {
     budget_.stranger_gone(now_ + i * 10ms);
     ASSERT_FALSE(budget_.crowded(now_ + i * 10ms));

@@ -67,7 +67,7 @@ TEST_F(AccessTableTest, MayManageTheGroupsOfItsRightAlone) {
   EXPECT_TRUE(may_manage(GroupScope::whole_topic()));
 }
 
-TEST_F(AccessTableTest, AnotherGenerationOrAnotherUserIsNotMeant) {
+TEST_F(AccessTableTest, AnotherGenerationOrUserIsNotPermitted) {
   EXPECT_FALSE(table.put_user({7, 2, false, {{"*", {.produce = true}}}})) << "it is new";
   EXPECT_TRUE(permits({7, 2}));
   EXPECT_FALSE(permits({7, 1}));
@@ -92,7 +92,7 @@ TEST_F(AccessTableTest, ATopicsOwnUserMayEverythingThereAndNothingElsewhere) {
   EXPECT_FALSE(permits({6, 0}));
 }
 
-TEST_F(AccessTableTest, TheAdministratorsTicketsArePermittedUntilHisPasswordIsAnotherOne) {
+TEST_F(AccessTableTest, TheAdministratorsTicketsArePermittedUntilThePasswordChanges) {
   EXPECT_TRUE(permits({}));
   EXPECT_FALSE(permits({0, 1}));
   table.set_admin_generation(1);

@@ -72,7 +72,7 @@ TEST_F(Budget, SmallOnesAreNotCounted) {
   budget.forget(small);
 }
 
-TEST_F(Budget, WhatStandsStillGoesFromAQuarterOn) {
+TEST_F(Budget, EndsIdleConnectionsFromAQuarterOn) {
   Fake& still = add(1, 1000 * kib, start);
   Fake& moving = add(1, 100 * kib, start + 900ms);
   EXPECT_EQ(still.ended, "") << "not for a second yet";
@@ -86,13 +86,13 @@ TEST_F(Budget, WhatStandsStillGoesFromAQuarterOn) {
   EXPECT_EQ(budget.bytes(), 200 * kib);
 }
 
-TEST_F(Budget, BelowAQuarterWhateverStandsStillStays) {
+TEST_F(Budget, BelowAQuarterIdleConnectionsStay) {
   Fake& still = add(1, 500 * kib, start);
   add(2, 500 * kib, start + 1h);
   EXPECT_EQ(still.ended, "");
 }
 
-TEST_F(Budget, WhoHoldsLittleDoesNotGoForWhatAnotherHolds) {
+TEST_F(Budget, ASmallUserDoesNotEndForTheBuffersOfALargeOne) {
   Fake& bobs = add(2, 300 * kib, start);
   Fake& drips = add(1, 1500 * kib, start);
   budget.note(drips, true, start + 1900ms);
@@ -104,7 +104,7 @@ TEST_F(Budget, WhoHoldsLittleDoesNotGoForWhatAnotherHolds) {
   EXPECT_EQ(bobs.ended + anns.ended, "");
 }
 
-TEST_F(Budget, WhoHoldsAnEighthMayStandStill) {
+TEST_F(Budget, AConnectionWithLessThanAnEighthMayBeIdle) {
   std::vector<Fake*> few;
   for (const std::uint64_t user : {1U, 2U, 3U}) few.push_back(&add(user, 512 * kib, start));
   Fake& asking = add(4, 64 * kib, start + 1h);
@@ -117,14 +117,13 @@ TEST_F(Budget, WhoHoldsAnEighthMayStandStill) {
   EXPECT_EQ(few[1]->ended + few[2]->ended + asking.ended, "");
 }
 
-TEST_F(Budget, SaysOnceInAWhileWhatItEnds) {
+TEST_F(Budget, ReportsEndedConnectionsOnlyOnceInAWhile) {
   add(1, 1100 * kib, start);
   add(1, 1100 * kib, start + 1500ms);
   EXPECT_EQ(log.lines, 1);
-  EXPECT_EQ(
-      log.last,
-      "a connection is closed, for large messages that have not wholly come or left hold 2252800 of the "
-      "4194304 bytes that a thread has for them (unfinished_bytes_total), those of its user 2252800");
+  EXPECT_EQ(log.last,
+            "closed a connection: partly transferred large messages use 2252800 of the 4194304 bytes that a "
+            "thread allows (unfinished_bytes_total); bytes of the connection's user: 2252800");
   add(1, 1100 * kib, start + 3s);
   EXPECT_EQ(counts.of(Limit::unfinished_bytes_total), 2U);
   EXPECT_EQ(log.lines, 1) << "not again so soon";
@@ -132,7 +131,7 @@ TEST_F(Budget, SaysOnceInAWhileWhatItEnds) {
   EXPECT_EQ(log.lines, 2);
 }
 
-TEST_F(Budget, BeyondItTheOneOfWhoHasMostThatMovedLongestAgoGoes) {
+TEST_F(Budget, BeyondTheLimitTheLeastRecentlyActiveConnectionOfTheLargestUserEnds) {
   Fake& other = add(2, 900 * kib, start);
   Fake& older = add(1, 1000 * kib, start + 1ms);
   Fake& newer = add(1, 1000 * kib, start + 2ms);
@@ -144,7 +143,7 @@ TEST_F(Budget, BeyondItTheOneOfWhoHasMostThatMovedLongestAgoGoes) {
   EXPECT_NE(older.ended, "");
 }
 
-TEST_F(Budget, WhoWaitsForUsDoesNotStandStillAndGoesAfterOthersOfHisUser) {
+TEST_F(Budget, AConnectionThatWaitsForTheBrokerIsNotIdleAndEndsLastOfItsUser) {
   Fake& waiting = add(1, 1500 * kib, start);
   waiting.waits = true;
   Fake& other = add(1, 1500 * kib, start + 1h);
@@ -159,7 +158,7 @@ TEST_F(Budget, WhoWaitsForUsDoesNotStandStillAndGoesAfterOthersOfHisUser) {
   EXPECT_EQ(honest.ended + asking.ended, "");
 }
 
-TEST_F(Budget, WhatWaitsForUsMakesNobodyElseStandStill) {
+TEST_F(Budget, AConnectionThatWaitsForTheBrokerDoesNotMakeOthersIdle) {
   Fake& waiting = add(1, 3000 * kib, start);
   waiting.waits = true;
   Fake& still = add(2, 520 * kib, start);
@@ -170,7 +169,7 @@ TEST_F(Budget, WhatWaitsForUsMakesNobodyElseStandStill) {
   EXPECT_NE(still.ended, "") << "what does not wait is more than a quarter by itself";
 }
 
-TEST_F(Budget, TheOneThatAsksStaysIfItIsAlone) {
+TEST_F(Budget, TheRequestingConnectionStaysIfItIsAlone) {
   Fake& alone = add(1, 5000 * kib, start);
   alone.bytes = 9000 * kib;
   budget.note(alone, true, start + 1h);
@@ -178,7 +177,7 @@ TEST_F(Budget, TheOneThatAsksStaysIfItIsAlone) {
   EXPECT_EQ(counts.of(Limit::unfinished_bytes_total), 0U);
 }
 
-TEST_F(Budget, WhatIsKeptWithoutNeedGoesBeforeAnybody) {
+TEST_F(Budget, ReleasesUnneededBuffersBeforeItEndsConnections) {
   Fake& idle = add(1, 0, start);
   idle.idle = 3000 * kib;
   budget.note(idle, false, start);
@@ -189,7 +188,7 @@ TEST_F(Budget, WhatIsKeptWithoutNeedGoesBeforeAnybody) {
   EXPECT_EQ(budget.bytes(), 2000 * kib);
 }
 
-TEST_F(Budget, KeepsCountWhateverHappens) {
+TEST_F(Budget, KeepsItsCountThroughRandomOperations) {
   std::mt19937 random(7);
   for (std::uint64_t user = 0; user < 40; ++user) add(user % 5, 0, start);
   Time now = start;

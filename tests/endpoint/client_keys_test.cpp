@@ -32,23 +32,23 @@ class ClientKeysTest : public testing::Test {
   ClientKeys keys_{60s};
 };
 
-TEST_F(ClientKeysTest, AKeyIsGoodForWhatItWasRegisteredForUntilItExpires) {
+TEST_F(ClientKeysTest, AKeyIsValidForItsRegistrationUntilItExpires) {
   put(1, to_pull, 1ms);
   EXPECT_EQ(fault_of(1), "");
   put(1, to_pull, 0ms);
   EXPECT_EQ(fault_of(1), "a key that has expired");
-  EXPECT_EQ(fault_of(2), "a key that nobody has registered");
+  EXPECT_EQ(fault_of(2), "a key that is not registered");
   put(3, {TopicId{8}, EndpointRole::pull}, 1ms);
   EXPECT_EQ(fault_of(3), "a key of another topic");
   put(4, {to_pull.topic, EndpointRole::sub}, 1ms);
   EXPECT_EQ(fault_of(4), "a key of another role or mode");
 }
 
-TEST_F(ClientKeysTest, WhatEndsLaterThanAKeyThatIsRegisteredNowIsRefused) {
+TEST_F(ClientKeysTest, AKeyThatExpiresTooLateIsRefused) {
   put(1, to_pull, 60s + ticket_clock_tolerance);
   EXPECT_EQ(fault_of(1), "");
   put(1, to_pull, 60s + ticket_clock_tolerance + 1ms);
-  EXPECT_EQ(fault_of(1), "a key that ends later than one that is registered now");
+  EXPECT_EQ(fault_of(1), "a key that expires later than ticket_ms allows");
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ class GateTest : public testing::Test {
   const std::string plain = greeting_of(Mechanism::plain);
 };
 
-TEST_F(GateTest, ATicketLetsInHoweverThePeersBytesAreCut) {
+TEST_F(GateTest, ATicketIsAcceptedWithAnySplitOfThePeersBytes) {
   const std::string whole = with_ticket(ticket);
   for (std::size_t piece = 1; piece <= whole.size(); ++piece) {
     Side side(guarded);
@@ -105,7 +105,7 @@ TEST_F(GateTest, ATicketLetsInHoweverThePeersBytesAreCut) {
   EXPECT_EQ(short_of.handshake.failure(), "");
 }
 
-TEST_F(GateTest, WelcomeIsSaidOnlyBehindAGoodHelloAndReadyOnlyBehindInitiate) {
+TEST_F(GateTest, WelcomeFollowsAValidHelloAndReadyFollowsInitiate) {
   Side side(guarded);
   EXPECT_EQ(side.text(), plain.substr(0, zmtp::greeting_head_bytes));
   side.take(plain, 1);
@@ -115,7 +115,7 @@ TEST_F(GateTest, WelcomeIsSaidOnlyBehindAGoodHelloAndReadyOnlyBehindInitiate) {
   EXPECT_FALSE(side.handshake.complete());
 }
 
-TEST_F(GateTest, WhoShowsNoGoodTicketIsToldSoAndTurnedAway) {
+TEST_F(GateTest, APeerWithoutAValidTicketIsToldSoAndClosed) {
   const TicketKey other(TicketKey::random_bytes());
   const auto of_topic = tickets.issue({TopicId{4}, grant.role}, 1h, time);
   const auto of_role = tickets.issue({grant.topic, EndpointRole::pull}, 1h, time);
@@ -123,8 +123,8 @@ TEST_F(GateTest, WhoShowsNoGoodTicketIsToldSoAndTurnedAway) {
                                     "\x03"
                                     "400");
   const std::vector<std::pair<protocol::Ticket, std::string>> refused = {
-      {other.issue(grant, 1h, time), "did not make"},
-      {{ticket.id, of_topic.secret, 0}, "did not make"},
+      {other.issue(grant, 1h, time), "did not issue"},
+      {{ticket.id, of_topic.secret, 0}, "did not issue"},
       {{"", "", 0}, "no ticket"},
       {{std::string(255, '0'), std::string(255, '0'), 0}, "no ticket"},
       {of_topic, "another topic"},
@@ -149,7 +149,7 @@ TEST_F(GateTest, ATicketEndsWithItsTime) {
   EXPECT_THAT(failure(guarded, with_ticket(ticket), true), HasSubstr("expired"));
 }
 
-TEST_F(GateTest, APeerThatSaysNullIsToldWhatIsAskedForAndTurnedAway) {
+TEST_F(GateTest, APeerWithNullIsToldTheMechanismAndClosed) {
   Side side(guarded);
   side.take(opening("PUSH"), 1);
   EXPECT_FALSE(side.handshake.complete());
@@ -158,7 +158,7 @@ TEST_F(GateTest, APeerThatSaysNullIsToldWhatIsAskedForAndTurnedAway) {
   EXPECT_EQ(side.text(), greeting_of(Mechanism::plain, true));
 }
 
-TEST_F(GateTest, AClientThatSaysWelcomeForHelloIsUnderstood) {
+TEST_F(GateTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
   for (const auto& [shown, lets_in] :
        {std::pair(ticket, true), std::pair(protocol::Ticket{"id", "no", 0}, false)}) {
     std::string data;
@@ -170,7 +170,7 @@ TEST_F(GateTest, AClientThatSaysWelcomeForHelloIsUnderstood) {
   }
 }
 
-TEST_F(GateTest, WhatIsNoHandshakeIsTurnedAway) {
+TEST_F(GateTest, AnInvalidHandshakeIsClosed) {
   const std::string good = hello(ticket.id, ticket.secret);
   EXPECT_EQ(failure(guarded, plain + initiate("PUSH"), false), "a handshake without HELLO");
   EXPECT_EQ(failure(guarded, plain + ready("PUSH"), false), "a handshake without HELLO");
@@ -184,22 +184,22 @@ TEST_F(GateTest, WhatIsNoHandshakeIsTurnedAway) {
                     false),
             "a handshake without HELLO");
   EXPECT_EQ(failure(guarded, plain + command("HELLO", std::string(5000, 'x')), false),
-            "a handshake that is not ZMTP");
-  EXPECT_EQ(failure(guarded, plain + frame("message"), false), "a handshake that is not ZMTP");
+            "an invalid ZMTP handshake");
+  EXPECT_EQ(failure(guarded, plain + frame("message"), false), "an invalid ZMTP handshake");
   EXPECT_EQ(failure(guarded, plain + good + good, false), "a handshake without INITIATE");
   EXPECT_EQ(failure(guarded, plain + good + ready("PUSH"), false), "a handshake without INITIATE");
-  EXPECT_EQ(failure(guarded, plain + good + frame("message"), false), "a handshake that is not ZMTP");
+  EXPECT_EQ(failure(guarded, plain + good + frame("message"), false), "an invalid ZMTP handshake");
   EXPECT_THAT(failure(guarded, plain + good + initiate("SUB"), false), HasSubstr("of type SUB"));
   EXPECT_THAT(failure(guarded, plain + good + command("INITIATE", ""), false), HasSubstr("of type ?"));
   EXPECT_THAT(failure(guarded, greeting_of(Mechanism::plain, true) + good + initiate("PUSH"), false),
-              HasSubstr("takes itself for the server"));
+              HasSubstr("in the role of a server"));
   std::string curve = with_ticket(ticket);
   curve.replace(12, 5, "CURVE");
   EXPECT_THAT(failure(guarded, curve, false), HasSubstr("other than NULL and PLAIN"));
   EXPECT_EQ(failure(guarded, "GET / HTTP/1.1", false), "not a ZeroMQ peer");
 }
 
-TEST_F(GateTest, AnOpenOneTakesEitherMechanismAndAnyTicket) {
+TEST_F(GateTest, AnOpenEndpointAcceptsEitherMechanismAndAnyTicket) {
   const std::string head = greeting_of(Mechanism::null).substr(0, zmtp::greeting_head_bytes);
   for (std::size_t piece = 1; piece <= 64; ++piece) {
     Side null(open);
@@ -216,7 +216,7 @@ TEST_F(GateTest, AnOpenOneTakesEitherMechanismAndAnyTicket) {
   EXPECT_THAT(failure(open, plain + hello("", "") + initiate("SUB"), false), HasSubstr("of type SUB"));
 }
 
-TEST_F(GateTest, IsOpenWhereTheTopicIsOrAllAre) {
+TEST_F(GateTest, IsOpenIfTheTopicIsOrAllAre) {
   const TopicDefinition closed{TopicId{3}, *TopicName::parse("t"), {}};
   TopicDefinition of_all = closed;
   of_all.settings.open = true;
@@ -250,7 +250,7 @@ TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
   EXPECT_TRUE(by_nobody.handshake.complete()) << "a ticket that names nobody asks nobody";
 }
 
-TEST_F(GateTest, WhoShowsNothingGoodAtAnOpenGateIsOneOfTheStrangers) {
+TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
   const TicketHolder stranger{.user = FairShare::strangers};
   ConnectionQuota quota(2);
   ConnectionAuthorizer authorizer(tickets, now, grant, access, *TopicName::parse("orders"));
@@ -282,12 +282,12 @@ TEST_F(GateTest, WhoShowsNothingGoodAtAnOpenGateIsOneOfTheStrangers) {
   EXPECT_EQ(holder_of(opening("PUSH")), stranger);
 }
 
-TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
+TEST_F(GateTest, TheSelfTestPassesOnlyForAnAuthorizerThatRefusesUnauthenticatedPeers) {
   EXPECT_TRUE(prove_gate(guarded, tickets, grant, time).ok());
   const auto left_open = prove_gate(open, tickets, grant, time);
   ASSERT_FALSE(left_open.ok());
   EXPECT_EQ(left_open.error().code, ErrorCode::internal);
-  EXPECT_THAT(left_open.error().text(), HasSubstr("let in a client without a ticket"));
+  EXPECT_THAT(left_open.error().text(), HasSubstr("admit a client without a ticket"));
 
   // A slow clock admits late clients. Another grant admits only the wrong clients.
   const WallClock slow = [this] { return Timestamp{time.us - 7'200'000'000}; };
@@ -301,7 +301,8 @@ TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
   EXPECT_THAT(prove_gate(of_before, tickets, grant, time).error().text(),
               HasSubstr("another administrator's password"));
   const ConnectionAuthorizer of_all_users(tickets, now, grant, of_anybody, *TopicName::parse("t"));
-  EXPECT_THAT(prove_gate(of_all_users, tickets, grant, time).error().text(), HasSubstr("may not any more"));
+  EXPECT_THAT(prove_gate(of_all_users, tickets, grant, time).error().text(),
+              HasSubstr("of a user who has lost the right"));
   EXPECT_THAT(prove_gate(ConnectionAuthorizer(tickets, now, {TopicId{9}, grant.role}), tickets, grant, time)
                   .error()
                   .text(),

@@ -47,7 +47,7 @@ class CurveCipherTest : public testing::Test {
   test::CurvePair pair_{server_, client_, body_bytes_max};
 };
 
-TEST_F(CurveCipherTest, SaysWhatWasSaidWithItsFlagsBothWays) {
+TEST_F(CurveCipherTest, DecryptsMessagesWithTheirFlagsBothWays) {
   for (auto* from : {pair_.of_client.get(), pair_.of_server.get()}) {
     auto& to = from == pair_.of_client.get() ? *pair_.of_server : *pair_.of_client;
     for (const std::size_t bytes : {0U, 1U, 222U, 223U, 255U, 256U, 70'000U, 100'000U}) {
@@ -64,7 +64,7 @@ TEST_F(CurveCipherTest, SaysWhatWasSaidWithItsFlagsBothWays) {
   }
 }
 
-TEST_F(CurveCipherTest, NothingOfWhatIsSaidCanBeSeen) {
+TEST_F(CurveCipherTest, HidesAllPlainText) {
   const std::string secret = planted::payload;
   const Bytes wire = sealed(*pair_.of_server, message_frame(secret));
   EXPECT_THAT(std::string(as_text(wire)), testing::Not(HasSubstr(secret)));
@@ -130,31 +130,31 @@ TEST_F(CurveCipherTest, AnyChangedBitEndsTheConnection) {
   }
 }
 
-TEST_F(CurveCipherTest, WhatHasComeBeforeOrInAnotherOrderIsRefused) {
+TEST_F(CurveCipherTest, RepeatedOrReorderedMessagesAreRefused) {
   const Bytes first = sealed(*pair_.of_client, message_frame("1"));
   const Bytes second = sealed(*pair_.of_client, message_frame("2"));
   EXPECT_EQ(opened(*pair_.of_server, second), message_frame("2")) << "numbers may be left out";
   EXPECT_TRUE(opened(*pair_.of_server, first).empty());
-  EXPECT_THAT(pair_.of_server->failure(), HasSubstr("come before"));
+  EXPECT_THAT(pair_.of_server->failure(), HasSubstr("used before"));
 
   auto again = server_.make_cipher(body_bytes_max);
   EXPECT_EQ(opened(*again, first), message_frame("1"));
   EXPECT_TRUE(opened(*again, first).empty());
-  EXPECT_THAT(again->failure(), HasSubstr("come before"));
+  EXPECT_THAT(again->failure(), HasSubstr("used before"));
 }
 
-TEST_F(CurveCipherTest, WhatThisSideSaidDoesNotComeBack) {
+TEST_F(CurveCipherTest, ItsOwnMessagesAreRefusedIfReflected) {
   const Bytes own = sealed(*pair_.of_server, message_frame("mine"));
   EXPECT_TRUE(opened(*server_.make_cipher(body_bytes_max), own).empty());
 }
 
-TEST_F(CurveCipherTest, WhatIsInClearOrTooLongIsRefused) {
+TEST_F(CurveCipherTest, UnencryptedOrTooLongMessagesAreRefused) {
   for (const Bytes& wire : {message_frame("in clear, and longer than a command that is encrypted"),
                             message_frame(""), message_frame(std::string(40, '\0')), message_frame("x", true),
                             message_frame(std::string(50, 'x'), false, true)}) {
     auto cipher = server_.make_cipher(body_bytes_max);
     EXPECT_TRUE(opened(*cipher, wire).empty());
-    EXPECT_THAT(cipher->failure(), HasSubstr("no encrypted one"));
+    EXPECT_THAT(cipher->failure(), HasSubstr("not encrypted"));
   }
   const Bytes longest = sealed(*pair_.of_client, message_frame(std::string(body_bytes_max, 'x')));
   EXPECT_EQ(opened(*pair_.of_server, longest).size(), body_bytes_max + 9);
@@ -163,22 +163,23 @@ TEST_F(CurveCipherTest, WhatIsInClearOrTooLongIsRefused) {
   Bytes plain;
   Bytes answer;
   pair_.of_server->open(longer, plain, answer);
-  EXPECT_EQ(pair_.of_server->failure(), "a frame of 100001 bytes") << "as soon as its length is known";
+  EXPECT_EQ(pair_.of_server->failure(), "a frame of 100001 bytes, above the maximum of 100000")
+      << "as soon as its length is known";
 }
 
-TEST_F(CurveCipherTest, WhatCameWholeBeforeTheFailureCounts) {
+TEST_F(CurveCipherTest, MessagesBeforeTheFailureAreDelivered) {
   Bytes wire = sealed(*pair_.of_client, message_frame("whole"));
   wire.push_back(std::byte{0xFF});
   EXPECT_EQ(opened(*pair_.of_server, wire), message_frame("whole"));
   EXPECT_NE(pair_.of_server->failure(), "");
 }
 
-TEST_F(CurveCipherTest, AConnectionsKeysAreItsOwn) {
+TEST_F(CurveCipherTest, EachConnectionHasItsOwnKeys) {
   CurveServer other_server(server_key_);
   CurveClient other_client(client_key_, server_key_.public_key());
   const test::CurvePair other(other_server, other_client, body_bytes_max);
   EXPECT_TRUE(opened(*pair_.of_server, sealed(*other.of_client, message_frame("x"))).empty());
-  EXPECT_THAT(pair_.of_server->failure(), HasSubstr("not of this connection"));
+  EXPECT_THAT(pair_.of_server->failure(), HasSubstr("this connection's key does not decrypt"));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_F(Reopening, WithoutItsDirectoryALocalEndpointOpensLater) {
   EXPECT_THAT(closed_, IsEmpty());
 }
 
-TEST_F(Reopening, AJoinOfAProducerOpensTheEndpointThatIsThereAlready) {
+TEST_F(Reopening, AJoinOfAProducerReopensTheExistingEndpoint) {
   fail_to_reopen(EndpointRole::produce);
   const auto joined = set_->join(JoinType::push, protocol::Transport::tcp);
   ASSERT_TRUE(joined.ok());
@@ -72,7 +72,7 @@ TEST_F(Reopening, AJoinOfAProducerOpensTheEndpointThatIsThereAlready) {
   EXPECT_FALSE(joined->is_new);
 }
 
-TEST_F(Reopening, WhatCannotBeOpenedCanBeLeft) {
+TEST_F(Reopening, AnEndpointThatCannotBeOpenedCanBeLeft) {
   fail_to_reopen(EndpointRole::sub);
   EXPECT_TRUE(set_->leave(uri(), test::manager).ok());
   EXPECT_THAT(closed_, ElementsAre(100U));
@@ -81,7 +81,7 @@ TEST_F(Reopening, WhatCannotBeOpenedCanBeLeft) {
   EXPECT_FALSE(set_->leave(uri(), test::manager).ok());
 }
 
-TEST_F(Reopening, AStopLeavesItToTheNextStartAndADeletionEndsIt) {
+TEST_F(Reopening, AStopLeavesItToTheNextStartAndADeletionRemovesIt) {
   fail_to_reopen(EndpointRole::sub);
   set_->stop_accepting();
   set_->close_all(false);

@@ -58,26 +58,26 @@ TEST_F(CrowdedTest, AUserLeavesTheLastEighthOfAllEndpointsToOthers) {
   EXPECT_EQ(counts_.of(Limit::endpoints_max), 1U);
   const auto bobs = join_as(8);
   EXPECT_THAT(bobs, HasSubstr("ipc://"));
-  EXPECT_THAT(join_as(0), HasSubstr("all 8 endpoints (endpoints_max) are taken"));
+  EXPECT_THAT(join_as(0), HasSubstr("all 8 endpoints (endpoints_max) are in use"));
   ASSERT_TRUE(set_->leave(bobs, manager).ok());
   EXPECT_THAT(join_as(8), HasSubstr("ipc://"));
 }
 
-TEST_F(CrowdedOpenTest, ThoseWhomAnOpenTopicKnowsNothingOfShareAsOneUser) {
+TEST_F(CrowdedOpenTest, AnonymousClientsOfAnOpenTopicShareAsOneUser) {
   const TicketHolder nobody;
   for (int i = 0; i < 7; ++i) EXPECT_THAT(join_as(nobody), HasSubstr("ipc://"));
-  EXPECT_THAT(join_as(nobody), HasSubstr("clients of open topics who are no users have 7 of the 8"));
+  EXPECT_THAT(join_as(nobody), HasSubstr("anonymous clients have 7 of the 8"));
   EXPECT_THAT(join_as(8), HasSubstr("ipc://"));
 }
 
-TEST_F(CrowdedOpenTest, TheAdministratorIsNoneOfThem) {
+TEST_F(CrowdedOpenTest, TheAdministratorIsNotAnonymous) {
   const TicketHolder nobody;
   for (int i = 0; i < 7; ++i) EXPECT_THAT(join_as(nobody), HasSubstr("ipc://"));
   EXPECT_THAT(join_as(0), HasSubstr("ipc://"));
-  EXPECT_THAT(join_as(8), HasSubstr("all 8 endpoints (endpoints_max) are taken"));
+  EXPECT_THAT(join_as(8), HasSubstr("all 8 endpoints (endpoints_max) are in use"));
 }
 
-TEST_F(CrowdedTest, ARememberedEndpointIsThereWhateverThereMayBe) {
+TEST_F(CrowdedTest, ARememberedEndpointOpensBeyondTheLimit) {
   for (int i = 0; i < 7; ++i) join_as(7);
   ASSERT_THAT(join_as(8), HasSubstr("ipc://"));
   EndpointRecord record{
@@ -87,7 +87,7 @@ TEST_F(CrowdedTest, ARememberedEndpointIsThereWhateverThereMayBe) {
   EXPECT_EQ(shares_.taken(), 9U);
 }
 
-TEST_F(EndpointRoomTest, WhatNobodyWasConnectedToMakesRoomAndNothingElse) {
+TEST_F(EndpointRoomTest, OnlyAnUnusedEndpointIsEvicted) {
   const std::string first = join_as(0);
   const auto joined = set_->join(JoinType::pull, Transport::ipc);
   tickets_by_uri_[joined->bind_uri] = *joined->ticket;

@@ -53,7 +53,7 @@ TEST_F(EndpointSetTest, RealSocketsPushPullAndSubscribeOverTcpAndIpc) {
   }
 }
 
-TEST_F(EndpointSetTest, AnEndpointThatNobodyUsesClosesAndItsPortRests) {
+TEST_F(EndpointSetTest, AnUnusedEndpointClosesAndItsPortIsQuarantined) {
   settings_.idle_time_max = 50ms;
   const std::string uri = join(JoinType::pull);
   ASSERT_TRUE(run_until([&] { return !closed_.empty(); }));
@@ -75,7 +75,7 @@ TEST_F(EndpointSetTest, AnEndpointInUseStaysOpenAndAnotherJoinRenewsItsTime) {
   ASSERT_TRUE(run_until([&] { return closed_.size() == 1; }));
 }
 
-TEST_F(EndpointSetTest, AnEndpointIsThereForItsUserAndWhoManages) {
+TEST_F(EndpointSetTest, AnEndpointAcceptsItsUserAndManagersOnly) {
   const auto of_user = [&](JoinType type) {
     return set_->join(type, Transport::tcp, protocol::ConnectionType::zmq, {.user = 7, .generation = 1})
         ->bind_uri;
@@ -99,7 +99,7 @@ TEST_F(EndpointSetTest, AnEndpointIsThereForItsUserAndWhoManages) {
   EXPECT_EQ(code(shared, {.user = 8, .produces = true}), "ok") << "it stays";
 }
 
-TEST_F(EndpointSetTest, WhoHasHalfOfTheEndpointsLeavesTheLastOfThemToOthers) {
+TEST_F(EndpointSetTest, AUserWithHalfOfTheEndpointsCannotUseTheReserve) {
   settings_.endpoints_max = 16;
   const auto join_as = [&](std::uint64_t user) {
     const auto joined = set_->join(JoinType::pull, Transport::tcp, protocol::ConnectionType::zmq,
@@ -107,13 +107,14 @@ TEST_F(EndpointSetTest, WhoHasHalfOfTheEndpointsLeavesTheLastOfThemToOthers) {
     return joined.ok() ? std::string("ok") : joined.error().text();
   };
   for (int i = 0; i < 14; ++i) ASSERT_EQ(join_as(7), "ok");
-  EXPECT_THAT(join_as(7), testing::HasSubstr("14 endpoints of this user, and leaves 2 for others"));
+  EXPECT_THAT(join_as(7),
+              testing::HasSubstr("14 endpoints of this user, and reserves 2 for users with fewer"));
   EXPECT_EQ(join_as(8), "ok");
   EXPECT_EQ(join_as(0), "ok");
-  EXPECT_THAT(join_as(9), testing::HasSubstr("16 endpoints, the most it may have"));
+  EXPECT_THAT(join_as(9), testing::HasSubstr("16 endpoints, the maximum"));
 }
 
-TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
+TEST_F(EndpointSetTest, ALeavingPullerLearnsItsDeliveredCountAndReceivesThemAll) {
   const std::string uri = join(JoinType::pull);
   auto puller = connect(zmq::socket_type::pull, uri);
   ASSERT_TRUE(run_until([&] { return topic_.pullers() == 1; }));
@@ -131,7 +132,7 @@ TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
   EXPECT_THAT(receive(next, 1), ElementsAre("too late"));
 }
 
-TEST_F(EndpointSetTest, WhoMayNotBeHereAnyMoreIsClosedAndNobodyElse) {
+TEST_F(EndpointSetTest, OnlyConnectionsWithoutTheRightAreClosed) {
   const auto of_ann = [this](JoinType type) {
     return join(type, Transport::tcp, protocol::ConnectionType::zmq, {.user = 7, .generation = 1});
   };
@@ -158,7 +159,7 @@ TEST_F(EndpointSetTest, WhoMayNotBeHereAnyMoreIsClosedAndNobodyElse) {
   EXPECT_EQ(stats().publishers_count, 1U);
 }
 
-TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWhereThatMayNotBeHere) {
+TEST_F(EndpointSetTest, ALeavingEndpointClosesWithItsLastConnectionEvenIfThatWasRefused) {
   context_.access.put_user({7, 1, false, {{"t", {.consume = true}}}});
   std::vector<zmq::socket_t> pullers;
   std::vector<std::string> uris;
@@ -177,7 +178,7 @@ TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWh
   EXPECT_EQ(topic_.pullers(), 0U);
 }
 
-TEST_F(EndpointSetTest, LeavingAnEndpointThatNobodyConnectedToClosesItAtOnce) {
+TEST_F(EndpointSetTest, LeavingAnUnusedEndpointClosesItImmediately) {
   const std::string uri = join(JoinType::pull);
   ASSERT_TRUE(set_->leave(uri, manager).ok());
   EXPECT_EQ(closed_.size(), 1U);
@@ -220,7 +221,7 @@ TEST_F(EndpointSetTest, ASubscriberThatUnsubscribesForAWhileGetsNothingTwice) {
   for (std::size_t i = 1; i < seen.size(); ++i) ASSERT_LT(seen[i - 1], seen[i]);
 }
 
-TEST_F(EndpointSetTest, ASecondSocketOnASubscribersEndpointHasACursorOfItsOwn) {
+TEST_F(EndpointSetTest, ASecondSocketOnASubscribersEndpointHasItsOwnCursor) {
   const std::string uri = join(JoinType::sub);
   auto first = connect(zmq::socket_type::sub, uri);
   ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 1; }));
@@ -236,7 +237,7 @@ TEST_F(EndpointSetTest, ASecondSocketOnASubscribersEndpointHasACursorOfItsOwn) {
   EXPECT_THAT(receive(first, 1), ElementsAre("3"));
 }
 
-TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
+TEST_F(EndpointSetTest, ARememberedEndpointReopensItsPortOrReportsItInUse) {
   EndpointRecord record{.id = 100, .topic = TopicId{1}, .role = EndpointRole::pull, .port = 0};
   {
     const auto free = listen_tcp("127.0.0.1", 0);
@@ -254,7 +255,7 @@ TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
   EXPECT_NE(changed_[0], taken->port);
 }
 
-TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
+TEST_F(EndpointSetTest, AGreetingInPiecesIsProcessedWhenItIsComplete) {
   settings_.idle_time_max = 1h;
   const auto greeting = zmtp::greeting();
   const ByteView bytes(greeting);
@@ -273,14 +274,14 @@ TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
   EXPECT_TRUE(run_until([&] { return slow.heard() >= zmtp::greeting_bytes; }));
 }
 
-TEST_F(EndpointSetTest, WhoHasGoneBeforeItIsLookedAtIsToldNothing) {
+TEST_F(EndpointSetTest, APeerThatHasAlreadyGoneReceivesNothing) {
   Stranger gone(join(JoinType::push));
   gone.finish();
   ASSERT_TRUE(run_until([&] { return gone.closed(); }));
   EXPECT_EQ(gone.heard(), 0U);
 }
 
-TEST_F(EndpointSetTest, WhoHasSpokenBeforeItIsLookedAtIsAnsweredWithTheGreeting) {
+TEST_F(EndpointSetTest, APeerThatHasAlreadySentDataReceivesTheGreeting) {
   const auto uri = join(JoinType::push);
   Stranger nonsense(uri);
   nonsense.say(as_byte_view("GET / HTTP/1.1\r\n"));
@@ -294,7 +295,7 @@ TEST_F(EndpointSetTest, WhoHasSpokenBeforeItIsLookedAtIsAnsweredWithTheGreeting)
   EXPECT_GE(whole.heard(), zmtp::greeting_bytes) << "without a ticket it is refused, and hears by whom";
 }
 
-TEST_F(EndpointSetTest, WhereManyComeAndGoWhoTalksNonsenseWaitsUnheardUntilItsTimeIsOver) {
+TEST_F(EndpointSetTest, DuringAFloodMalformedPeersWaitUntilTheirTimeIsOver) {
   settings_.idle_time_max = 1h;
   settings_.strangers.handshake_time = 300ms;
   const auto uri = join(JoinType::push);
@@ -347,7 +348,7 @@ TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   set_->close_all(false);  // before `counts` ends
 }
 
-TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
+TEST_F(EndpointSetTest, AUserWithHalfOfTheConnectionsCannotUseTheReserve) {
   LimitCounts counts;
   settings_.connections_max = 8;
   settings_.limits_reached = &counts;
@@ -385,7 +386,7 @@ TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
   set_->close_all(false);  // before `counts` ends
 }
 
-TEST_F(EndpointSetTest, TheAdministratorsConnectionsAreHeldToTheWholeAlone) {
+TEST_F(EndpointSetTest, TheAdministratorIsOnlyBoundByTheWholeLimit) {
   settings_.connections_max = 8;
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
@@ -394,7 +395,7 @@ TEST_F(EndpointSetTest, TheAdministratorsConnectionsAreHeldToTheWholeAlone) {
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
 }
 
-TEST_F(EndpointSetTest, AJoinSaysThatItsUserHasAllHisConnections) {
+TEST_F(EndpointSetTest, AJoinReportsThatItsUserHasAllItsConnections) {
   ConnectionQuota quota(2);
   settings_.user_connections = &quota;
   settings_.idle_time_max = 1h;
@@ -425,7 +426,7 @@ class OpenEndpointSetTest : public EndpointSetTest {
   OpenEndpointSetTest() : EndpointSetTest(true) { settings_.idle_time_max = 1h; }
 };
 
-TEST_F(OpenEndpointSetTest, StrangersLeaveTheLastConnectionsToTheAdministratorAndToUsers) {
+TEST_F(OpenEndpointSetTest, AnonymousClientsLeaveTheLastConnectionsToTheAdministratorAndToUsers) {
   settings_.connections_max = 8;
   context_.access.set_admin_generation(1);
   const auto uri = join(JoinType::push);
@@ -438,7 +439,7 @@ TEST_F(OpenEndpointSetTest, StrangersLeaveTheLastConnectionsToTheAdministratorAn
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
 }
 
-TEST_F(OpenEndpointSetTest, RawConsumersAreStrangersConnections) {
+TEST_F(OpenEndpointSetTest, RawConsumersCountAsAnonymousConnections) {
   ConnectionQuota quota(2);
   settings_.user_connections = &quota;
   const auto uri = join(JoinType::pull, Transport::tcp, protocol::ConnectionType::socket);

@@ -37,16 +37,17 @@ class EndpointSharesTest : public testing::Test {
   EndpointShares::Clock::time_point now_{1h};
 };
 
-TEST_F(EndpointSharesTest, WhoHasHalfLeavesTheLastEighthToOthers) {
+TEST_F(EndpointSharesTest, AUserWithHalfCannotUseTheReserve) {
   for (const std::uint64_t user : {ann, FairShare::strangers}) {
     EndpointShares shares({.endpoints = 16}, &counts_);
     take(shares, user, 14);
     EXPECT_NE(
-        take(shares, user).find("14 of the 16 endpoints (endpoints_max), and the last 2 are left to others"),
+        take(shares, user)
+            .find("14 of the 16 endpoints (endpoints_max), and the last 2 are reserved for users with fewer"),
         std::string::npos);
     EXPECT_EQ(take(shares, bob), "ok");
     EXPECT_EQ(take(shares, administrator), "ok");
-    EXPECT_NE(take(shares, bob).find("all 16 endpoints (endpoints_max) are taken"), std::string::npos);
+    EXPECT_NE(take(shares, bob).find("all 16 endpoints (endpoints_max) are in use"), std::string::npos);
   }
   EXPECT_EQ(counts_.of(Limit::endpoints_max), 4U);
   EXPECT_EQ(counts_.of(Limit::ports), 0U);
@@ -63,7 +64,7 @@ TEST_F(EndpointSharesTest, PortsAreSharedAmongEndpointsOverTcpAlone) {
   EXPECT_EQ(shares.taken(), 9U);
 }
 
-TEST_F(EndpointSharesTest, APlaceThatIsGivenBackIsThereForTheNext) {
+TEST_F(EndpointSharesTest, AReleasedPlaceIsAvailable) {
   take(shares_, ann, 14);
   EXPECT_NE(take(shares_, ann), "ok");
   shares_.give_back(3);
@@ -72,7 +73,7 @@ TEST_F(EndpointSharesTest, APlaceThatIsGivenBackIsThereForTheNext) {
   EXPECT_NE(take(shares_, ann), "ok");
 }
 
-TEST_F(EndpointSharesTest, WhatWasThereBeforeIsCountedAndMakesNoRoom) {
+TEST_F(EndpointSharesTest, EndpointsFromBeforeTheStartCountAndAreNotEvicted) {
   for (std::uint64_t id = 101; id <= 120; ++id) shares_.add({.id = id, .user = ann});
   now_ += 1h;
   EXPECT_NE(take(shares_, bob), "ok");
@@ -80,7 +81,7 @@ TEST_F(EndpointSharesTest, WhatWasThereBeforeIsCountedAndMakesNoRoom) {
   EXPECT_EQ(take(shares_, bob), "ok");
 }
 
-TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
+TEST_F(EndpointSharesTest, EvictsTheOldestUnusedEndpointOfTheUserWithMost) {
   take(shares_, cy, 2);   // ids 1, 2
   take(shares_, ann, 8);  // ids 3 to 10
   take(shares_, cy, 3);
@@ -95,7 +96,7 @@ TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
   EXPECT_EQ(shares_.taken(), 16U);
 }
 
-TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
+TEST_F(EndpointSharesTest, TheUserWithMostEvictsOnlyItsOwn) {
   take(shares_, bob, 1);
   take(shares_, ann, 13);  // ids 2 to 14
   now_ += 2s;
@@ -109,7 +110,7 @@ TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
   EXPECT_EQ(take(shares_, bob), "ok, without 1") << "his own";
 }
 
-TEST_F(EndpointSharesTest, ForAPortOneThatHasAPortMakesRoom) {
+TEST_F(EndpointSharesTest, ForAPortAnEndpointWithAPortIsEvicted) {
   EndpointShares shares({.endpoints = 100, .ports = 4, .unused_time_min = 2s}, &counts_);
   EXPECT_EQ(take(shares, ann, false), "ok");  // id 1
   take(shares, ann, 4);                       // ids 2 to 5
@@ -118,7 +119,7 @@ TEST_F(EndpointSharesTest, ForAPortOneThatHasAPortMakesRoom) {
   EXPECT_EQ(take(shares, bob, false), "ok");
 }
 
-TEST_F(EndpointSharesTest, WhoeverIsRefusedForAPortAllTheSameCostsNobodyAnEndpoint) {
+TEST_F(EndpointSharesTest, AJoinWithoutAPortEvictsNoEndpoint) {
   EndpointShares shares({.endpoints = 8, .ports = 4, .unused_time_min = 2s}, &counts_);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(take(shares, cy, false), "ok");
   take(shares, ann, 4);
@@ -129,7 +130,7 @@ TEST_F(EndpointSharesTest, WhoeverIsRefusedForAPortAllTheSameCostsNobodyAnEndpoi
   EXPECT_EQ(take(shares, bob, false), "ok, without 1") << "it is as old as it was";
 }
 
-TEST_F(EndpointSharesTest, ARefusalIsSaidOnceInAWhile) {
+TEST_F(EndpointSharesTest, ARefusalIsLoggedOnceInAWhile) {
   EXPECT_TRUE(shares_.is_to_be_said(Limit::ports, now_));
   EXPECT_FALSE(shares_.is_to_be_said(Limit::ports, now_ + 9s));
   EXPECT_TRUE(shares_.is_to_be_said(Limit::endpoints_max, now_ + 9s));

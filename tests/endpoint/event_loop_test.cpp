@@ -64,7 +64,7 @@ class StarvingSource final : public EventLoop::Source {
   int told = 0;
 };
 
-TEST(EventLoop, ASourceThatFindsNoMemoryIsToldAndAllElseGoesOn) {
+TEST(EventLoop, ASourceWithoutMemoryIsNotifiedAndOthersContinue) {
   EventLoop loop;
   std::stop_source stop;
   StarvingSource starving;
@@ -96,7 +96,7 @@ class EventLoopWithReserve : public testing::Test {
   const std::terminate_handler terminate_before_ = std::get_terminate();
 };
 
-TEST_F(EventLoopWithReserve, EndsTheSourceThatHasUsedItAndNotTheOneThatIsCalledNext) {
+TEST_F(EventLoopWithReserve, EndsTheSourceThatUsedItAndNotTheNextOne) {
   EventLoop loop;
   std::stop_source stop;
   StarvingSource blameless;
@@ -140,7 +140,7 @@ TEST(EventLoop, CallsAsManyByTurnsAsATurnAllowsAndTheOthersFirstInTheNext) {
     EXPECT_LE(work, TurnShare::turn_work_max + TurnShare::call_work_max) << "in turn " << turn;
 }
 
-TEST(EventLoop, ForgetsWhoWaitsForItsTurnAndGoes) {
+TEST(EventLoop, ForgetsASourceThatIsRemovedWhileItWaits) {
   EventLoop loop;
   std::stop_source stop;
   int calls = 0;
@@ -157,7 +157,7 @@ TEST(EventLoop, ForgetsWhoWaitsForItsTurnAndGoes) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(EventLoop, RunsInATurnAsManyPostedTasksAsOneSourceMayDoAndTheRestUnasked) {
+TEST(EventLoop, LimitsThePostedTasksOfATurnAndRunsTheOthersLater) {
   constexpr int tasks = 100;
   EventLoop loop;
   std::stop_source stop;
@@ -211,7 +211,7 @@ class LastSource final : public EventLoop::Source {
   std::function<void()> call_;
 };
 
-TEST(EventLoop, WhatIsToBeCalledLastIsCalledOnceBehindAllOthersOfTheTurn) {
+TEST(EventLoop, TheLastCallRunsOnceAfterAllOthersOfTheTurn) {
   EventLoop loop;
   std::stop_source stop;
   std::vector<std::string> order;
@@ -234,7 +234,7 @@ TEST(EventLoop, WhatIsToBeCalledLastIsCalledOnceBehindAllOthersOfTheTurn) {
   EXPECT_THAT(order, ElementsAre("first", "second", "last"));
 }
 
-TEST(EventLoop, WhoAsksAtATurnsEndIsCalledAtTheNextOnesWithoutWaiting) {
+TEST(EventLoop, ASourceThatAsksAtATurnsEndIsCalledInTheNextWithoutWaiting) {
   EventLoop loop;
   std::stop_source stop;
   int calls = 0;
@@ -285,7 +285,7 @@ TEST(EventLoop, ASourceCancelledByAnEarlierOneOfTheSameTurnIsNotCalled) {
   EXPECT_FALSE(called);
 }
 
-TEST(EventLoop, WatchesADescriptorUntilToldNotTo) {
+TEST(EventLoop, WatchesADescriptorUntilItIsRemoved) {
   EventLoop loop;
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -360,7 +360,7 @@ void run_until_quiet(EventLoop& loop) {
   run_until(loop, [] { return true; });
 }
 
-TEST(EventLoop, TellsEachArrivalOnceAlthoughNothingIsRead) {
+TEST(EventLoop, ReportsEachArrivalOnceEvenIfNothingIsRead) {
   for (const bool knows : {true, false}) {
     EventLoop loop;
     ArrivalSource source(loop);
@@ -391,7 +391,7 @@ TEST(EventLoop, CallsEverySourceThatKnowsThatItIsWoken) {
 
 // An arrival that a source knows leaves the system's list of arrivals unread. Later ones are told
 // nevertheless.
-TEST(EventLoop, TellsArrivalsAfterOneThatOnlyItsSourceKnew) {
+TEST(EventLoop, ReportsArrivalsAfterOneThatItsSourceHasRead) {
   EventLoop loop;
   ArrivalSource knowing(loop);
   ArrivalSource other(loop);
@@ -431,7 +431,7 @@ TEST(EventLoop, AsksTheSystemForArrivalsOfManySources) {
   }
 }
 
-TEST(EventLoop, DoesNotCallASourceThatAnotherWokenOneHasRemoved) {
+TEST(EventLoop, DoesNotCallASourceThatAnotherOneRemovedInTheSameTurn) {
   EventLoop loop;
   auto doomed = std::make_unique<ArrivalSource>(loop);
   auto killer = std::make_unique<ArrivalSource>(loop);

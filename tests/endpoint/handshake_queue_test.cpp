@@ -36,7 +36,7 @@ class SixteenStrangersTest : public FewStrangersTest {
   SixteenStrangersTest() : FewStrangersTest(16) {}
 };
 
-TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInAtOnce) {
+TEST_F(FewStrangersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndAClientGetsIn) {
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
   std::vector<Stranger> strangers;
@@ -56,7 +56,7 @@ TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInA
   EXPECT_EQ(context_.handshakes.size(), 2U) << "who is in waits no longer";
 }
 
-TEST_F(FewStrangersTest, WhoFillsTheQueueFromOneAddressEndsHisOwn) {
+TEST_F(FewStrangersTest, ASourceThatFillsTheQueueEvictsItsOwnConnections) {
   const auto uri = join(JoinType::push);
   Stranger slow(uri, INADDR_LOOPBACK + 1);
   ASSERT_TRUE(run_until([&] { return slow.greeted(); }));
@@ -77,7 +77,7 @@ TEST_F(FewStrangersTest, WhoFillsTheQueueFromOneAddressEndsHisOwn) {
   EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
-TEST_F(SixteenStrangersTest, WhereNoDescriptorIsFreeAnEighthMakesRoom) {
+TEST_F(SixteenStrangersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
   const auto uri = join(JoinType::push);
   std::vector<Stranger> waiting;
   for (in_addr_t i = 0; i < 9; ++i) {
@@ -98,7 +98,7 @@ TEST_F(SixteenStrangersTest, WhereNoDescriptorIsFreeAnEighthMakesRoom) {
   EXPECT_EQ(context_.handshakes.displaced(), 9U);
 }
 
-TEST_F(SixteenStrangersTest, ThoseOfManyAddressesEndNoneOfAnAddressThatHasNotMany) {
+TEST_F(SixteenStrangersTest, ManySourcesEvictNoConnectionOfASourceWithFew) {
   const auto uri = join(JoinType::push);
   std::vector<Stranger> each_from_elsewhere;
   for (in_addr_t i = 0; i < 16; ++i) {

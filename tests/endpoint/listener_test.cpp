@@ -57,7 +57,7 @@ class ListenerTest : public testing::Test, public Listener::Owner {
   int failures_expected_ = 0;
 };
 
-TEST_F(ListenerTest, AcceptsWhoComes) {
+TEST_F(ListenerTest, AcceptsClients) {
   const Stranger one(uri_);
   EXPECT_TRUE(turn_until(1));
   const Stranger second(uri_);
@@ -65,7 +65,7 @@ TEST_F(ListenerTest, AcceptsWhoComes) {
   EXPECT_TRUE(turn_until(3));
 }
 
-TEST_F(ListenerTest, WhereManyComeAndGoWhoComesNextWaitsForAGroup) {
+TEST_F(ListenerTest, DuringAFloodNewClientsWaitForAGroup) {
   bool seen_waiting = false;
   // On a slow machine the pause may end before the test can observe it.
   for (int attempt = 0; attempt < 100 && !seen_waiting; ++attempt) {

@@ -27,7 +27,7 @@ class MemoryReserveTest : public testing::Test {
   const std::terminate_handler terminate_before_ = std::get_terminate();
 };
 
-TEST_F(MemoryReserveTest, GivesAPieceEachTimeAndIsFilledAgain) {
+TEST_F(MemoryReserveTest, ReleasesAPieceAtATimeAndIsRefilled) {
   EXPECT_FALSE(MemoryReserve::take_used());
   for (std::size_t i = 0; i <= MemoryReserve::pieces_max / 2; ++i) find_memory();
   EXPECT_TRUE(MemoryReserve::is_low());
@@ -37,7 +37,7 @@ TEST_F(MemoryReserveTest, GivesAPieceEachTimeAndIsFilledAgain) {
   EXPECT_FALSE(MemoryReserve::is_low());
 }
 
-TEST_F(MemoryReserveTest, TellsTheThreadThatHasUsedItAndNoOther) {
+TEST_F(MemoryReserveTest, NotifiesOnlyTheThreadThatUsedIt) {
   std::jthread([] {
     find_memory();
     EXPECT_TRUE(MemoryReserve::take_used());
@@ -46,7 +46,7 @@ TEST_F(MemoryReserveTest, TellsTheThreadThatHasUsedItAndNoOther) {
   MemoryReserve::refill();
 }
 
-TEST_F(MemoryReserveTest, IsLeftAloneByWhatMayFail) {
+TEST_F(MemoryReserveTest, IsNotUsedByAllocationsThatMayFail) {
   {
     const FallibleAllocations outer;
     {
@@ -61,17 +61,17 @@ TEST_F(MemoryReserveTest, IsLeftAloneByWhatMayFail) {
 
 using MemoryReserveDeathTest = MemoryReserveTest;
 
-TEST_F(MemoryReserveDeathTest, AProcessThatHasNothingLeftSaysSoAndEnds) {
+TEST_F(MemoryReserveDeathTest, AProcessWithoutMemoryReportsItAndEnds) {
   EXPECT_DEATH(
       {
         for (std::size_t i = 0; i <= MemoryReserve::pieces_max; ++i) find_memory();
       },
-      "lightq broker: it ends, since the system gives it no more memory");
+      "lightq broker: aborting, because the system gives it no more memory");
 }
 
-TEST_F(MemoryReserveDeathTest, AnExceptionThatNobodyCatchesIsSaid) {
+TEST_F(MemoryReserveDeathTest, AnUncaughtExceptionIsReported) {
   EXPECT_DEATH(std::jthread([] { throw std::runtime_error("no such thing"); }),
-               "lightq broker: it ends, after a failure that it does not expect: no such thing");
+               "lightq broker: aborting after an unexpected failure: no such thing");
   EXPECT_DEATH(std::jthread([] { throw std::bad_alloc(); }), "gives it no more memory");
 }
 

@@ -46,7 +46,7 @@ class OutputBufferTest : public ::testing::Test {
   OutputBuffer output_;
 };
 
-TEST_F(OutputBufferTest, WhatLiesElsewhereGoesBehindWhatIsBufferedAndIsNotCopied) {
+TEST_F(OutputBufferTest, ExternalBytesFollowBufferedOnesWithoutACopy) {
   const auto head = pattern(36, 1);
   const auto behind = pattern(20'000, 2);
   output_.append(head);
@@ -60,7 +60,7 @@ TEST_F(OutputBufferTest, WhatLiesElsewhereGoesBehindWhatIsBufferedAndIsNotCopied
   EXPECT_EQ(expected, received_);
 }
 
-TEST_F(OutputBufferTest, OnlyWhatTheSystemDoesNotTakeIsKept) {
+TEST_F(OutputBufferTest, KeepsOnlyTheBytesThatTheSystemDoesNotAccept) {
   const auto huge = pattern(8'000'000, 3);
   ASSERT_EQ(FlushOutcome::blocked, output_.flush_with(near_.get(), huge));
   EXPECT_GT(output_.sent_total(), 0U);
@@ -100,7 +100,7 @@ TEST_F(OutputBufferTest, KeepsTheOrderHoweverThePeerReads) {
   EXPECT_EQ(expected, received_);
 }
 
-TEST_F(OutputBufferTest, SaysThatThePeerIsGone) {
+TEST_F(OutputBufferTest, ReportsThatThePeerHasClosed) {
   far_.reset();
   const auto bytes = pattern(10, 4);
   EXPECT_EQ(FlushOutcome::broken, output_.flush_with(near_.get(), bytes));

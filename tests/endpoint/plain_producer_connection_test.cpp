@@ -114,7 +114,7 @@ TEST_F(PlainProducerTest, ReadsNothingWhileTheTopicDoesNotAccept) {
   EXPECT_THAT(host_.messages, ElementsAre("early"));
 }
 
-TEST_F(PlainProducerTest, AHeldProducerThatHangsUpIsReadToItsEnd) {
+TEST_F(PlainProducerTest, AWaitingProducerThatHangsUpIsReadToItsEnd) {
   host_.room = 0;
   open();
   wire_.send(frame("1"));
@@ -128,7 +128,7 @@ TEST_F(PlainProducerTest, AHeldProducerThatHangsUpIsReadToItsEnd) {
   EXPECT_THAT(host_.messages, ElementsAre("1", "2"));
 }
 
-TEST_F(PlainProducerTest, WhatWasReceivedButNotLookedAtComesBeforeTheEnd) {
+TEST_F(PlainProducerTest, ReceivedMessagesAreProcessedBeforeTheEnd) {
   host_.room = 0;
   open();
   std::string burst;
@@ -144,7 +144,7 @@ TEST_F(PlainProducerTest, WhatWasReceivedButNotLookedAtComesBeforeTheEnd) {
   EXPECT_EQ(host_.messages.size(), 500U);
 }
 
-TEST_F(PlainProducerTest, AProducerThatIsHeldAndGoesOnWithinOneReadLosesNothing) {
+TEST_F(PlainProducerTest, AProducerThatWaitsAndContinuesWithinOneReadLosesNothing) {
   // The topic gets space while the inlet still handles received bytes, for example because dispatching frees
   // space.
   host_.room = 100;
@@ -189,7 +189,7 @@ TEST_F(PlainProducerTest, CommandsAreAnsweredWhileTheTopicDoesNotAccept) {
   EXPECT_FALSE(inlet_->held());
 }
 
-TEST_F(PlainProducerTest, AHeldProducerThatLeftNothingBehindIsSpent) {
+TEST_F(PlainProducerTest, AWaitingProducerWithoutUnreadBytesIsSpent) {
   host_.is_accepting = false;
   open();
   wire_.send(frame("x"));
@@ -199,7 +199,7 @@ TEST_F(PlainProducerTest, AHeldProducerThatLeftNothingBehindIsSpent) {
   EXPECT_FALSE(inlet_->spent()) << "its message is still to be read";
 }
 
-TEST_F(PlainProducerTest, ALargeMessageThatComesWholeAfterTheLastConsumerLeftIsKept) {
+TEST_F(PlainProducerTest, ALargeMessageThatCompletesAfterTheLastConsumerLeftIsKept) {
   open();
   const std::string large = frame(std::string(200'000, 'x'));
   wire_.send(large.substr(0, 150'000));
@@ -213,7 +213,7 @@ TEST_F(PlainProducerTest, ALargeMessageThatComesWholeAfterTheLastConsumerLeftIsK
   EXPECT_EQ(host_.messages.size(), 1U);
 }
 
-TEST_F(PlainProducerTest, AMessageOfSeveralPartsIsRefusedWholeAndCountedOnce) {
+TEST_F(PlainProducerTest, AMessageOfSeveralPartsIsRefusedCompletelyAndCountedOnce) {
   wire_.send(opening("PUSH") + frame("a", true) + frame(std::string(100'000, 'b'), true) + frame("c") +
              frame("whole"));
   ASSERT_TRUE(wire_.run_until([&] { return !host_.messages.empty(); }));
@@ -241,7 +241,7 @@ TEST_F(PlainProducerTest, AnswersPing) {
   EXPECT_EQ(wire_.received(), command("PONG", "hello"));
 }
 
-TEST_F(PlainProducerTest, AHeldProducerThatSendsHeartbeatsStillHearsFromTheBroker) {
+TEST_F(PlainProducerTest, AWaitingProducerThatSendsHeartbeatsStillReceivesThem) {
   open();
   wire_.send(command("PING", std::string("\0\x0ahello", 7)));
   const auto answered = [&] {
@@ -280,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"old", opening("PUSH").substr(0, 10) + "\x01", "older than 3.0"},
         Nonsense{"pull", opening("PULL"), "a socket of type PULL"},
         Nonsense{"no_ready", opening("PUSH").substr(0, 64) + command("HELLO", ""), "without READY"},
-        Nonsense{"message_first", opening("PUSH").substr(0, 64) + frame("x"), "not ZMTP"},
+        Nonsense{"message_first", opening("PUSH").substr(0, 64) + frame("x"), "invalid ZMTP"},
         Nonsense{"bad_flags", opening("PUSH") + "\x09\x01x", "malformed frame"},
         Nonsense{"huge_command", opening("PUSH") + std::string("\x06\0\0\0\0\0\x10\0\0", 9), "a command of"},
         Nonsense{"bad_ping", opening("PUSH") + command("PING", "x"), "malformed PING"}),

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ListenTcp, TakesAddressesOnlySoThatNoNameServerIsWaitedFor) {
+TEST(ListenTcp, AcceptsOnlyAddressesSoThatNoNameServerDelaysIt) {
   EXPECT_TRUE(listen_tcp("127.0.0.1", 0).ok());
   const auto named = listen_tcp("localhost", 0);
   ASSERT_FALSE(named.ok());
@@ -64,7 +64,7 @@ std::uint16_t port_for(PortBook& ports, const PortUse& use) {
   return 0;
 }
 
-TEST(PortBook, AReleasedPortRestsBeforeSomebodyElseGetsItWhereNobodyIsAskedForATicket) {
+TEST(PortBook, WithoutTicketsAReleasedPortIsQuarantinedBeforeAnotherGetsIt) {
   const auto range = free_port();
   LimitCounts counts;
   PortBook ports("127.0.0.1", range, 1h);
@@ -80,7 +80,7 @@ TEST(PortBook, AReleasedPortRestsBeforeSomebodyElseGetsItWhereNobodyIsAskedForAT
   EXPECT_EQ(counts.of(Limit::ports), 2U);
 }
 
-TEST(PortBook, WhoseClientsShowTicketsGetsAPortThatRestsWhenThereIsNoOther) {
+TEST(PortBook, WithTicketsAQuarantinedPortIsTakenWhenThereIsNoOther) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
   ports.release(range.first, open_pull, used);
@@ -102,7 +102,7 @@ TEST(PortBook, TheSameTopicGetsItsPortBack) {
   EXPECT_EQ(port_for(ports, open_pull), range.first);
 }
 
-TEST(PortBook, OfATopicsPortsThoseForTheSameRoleGoFirst) {
+TEST(PortBook, OfATopicsPortsThoseOfTheSameRoleAreTakenFirst) {
   const auto range = free_ports(3);
   PortBook ports("127.0.0.1", range, 1h);
   const auto at = [&](int i) { return static_cast<std::uint16_t>(range.first + i); };
@@ -126,7 +126,7 @@ TEST(PortBook, ProducersGetTheirTopicsPortBackThoughOthersAreFree) {
   EXPECT_EQ(port_for(ports, produce), had);
 }
 
-TEST(PortBook, AsLongAsHalfOfThePortsHaveNoEndpointAndDoNotRestNoneThatRestsIsTaken) {
+TEST(PortBook, NoQuarantinedPortIsTakenWhileHalfOfThePortsAreFree) {
   const auto range = free_ports(8);
   PortBook ports("127.0.0.1", range, 1h);
   for (std::uint16_t i = 0; i < 4; ++i)
@@ -135,7 +135,7 @@ TEST(PortBook, AsLongAsHalfOfThePortsHaveNoEndpointAndDoNotRestNoneThatRestsIsTa
   EXPECT_EQ(port_for(ports, pull), range.first);
 }
 
-TEST(PortBook, OfThoseThatRestTheUnusedGoFirstThenOnesOwnThenTheLongestRested) {
+TEST(PortBook, UnusedQuarantinedPortsAreTakenFirstThenOnesOwnThenTheOldest) {
   const auto range = free_ports(8);
   PortBook ports("127.0.0.1", range, 1h);
   const auto at = [&](int i) { return static_cast<std::uint16_t>(range.first + i); };
@@ -162,7 +162,7 @@ TEST(PortBook, OfThoseThatRestTheUnusedGoFirstThenOnesOwnThenTheLongestRested) {
   EXPECT_EQ(got, (std::vector<std::uint16_t>{at(4), at(5), at(2), at(6), at(7), at(3), at(0), at(1), 0}));
 }
 
-TEST(PortBook, WhoTakesAndLeavesPortsAgainAndAgainLeavesThemToOthers) {
+TEST(PortBook, AUserThatTakesAndLeavesPortsRepeatedlyLeavesThemToOthers) {
   const auto range = free_ports(32);
   LimitCounts counts;
   PortBook ports("127.0.0.1", range, 1h);
@@ -178,7 +178,7 @@ TEST(PortBook, WhoTakesAndLeavesPortsAgainAndAgainLeavesThemToOthers) {
   EXPECT_EQ(counts.of(Limit::ports), 0U);
 }
 
-TEST(PortBook, APortThatAnotherProgramHasIsPassedOver) {
+TEST(PortBook, APortOfAnotherProgramIsSkipped) {
   const auto range = free_ports(4);
   PortBook ports("127.0.0.1", range, 1h);
   for (std::uint16_t i = 0; i < 4; ++i)
@@ -188,21 +188,21 @@ TEST(PortBook, APortThatAnotherProgramHasIsPassedOver) {
   EXPECT_EQ(port_for(ports, pull), range.first + 1);
 }
 
-TEST(PortBook, APortMayBeTakenAgainAfterItsRest) {
+TEST(PortBook, APortMayBeUsedAgainAfterItsQuarantine) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 0ms);
   ports.release(range.first, pull, used);
   EXPECT_EQ(port_for(ports, open_pull), range.first);
 }
 
-TEST(PortBook, AnEndpointGetsItsOwnPortBackWhileItRests) {
+TEST(PortBook, AnEndpointGetsItsQuarantinedPortBack) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
   ports.release(range.first, pull, used);
   EXPECT_TRUE(ports.listen_again(range.first).ok());
 }
 
-TEST(PortBook, APortThatIsAboutToBeUsedAgainIsGivenToNobodyElse) {
+TEST(PortBook, APortThatIsAboutToBeUsedAgainIsNotGivenToAnother) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
   ports.reserve(range.first);
@@ -211,7 +211,7 @@ TEST(PortBook, APortThatIsAboutToBeUsedAgainIsGivenToNobodyElse) {
   EXPECT_NE(port_for(ports, pull), 0U) << "once it was opened and closed again it is a port like any other";
 }
 
-TEST(PortBook, ATakenPortIsToldApart) {
+TEST(PortBook, APortInUseIsReportedSeparately) {
   const auto taken = listen_tcp("127.0.0.1", 0);
   ASSERT_TRUE(taken.ok());
   PortBook ports("127.0.0.1", std::nullopt, 1h);
@@ -220,14 +220,14 @@ TEST(PortBook, ATakenPortIsToldApart) {
   EXPECT_EQ(again.error().code, ErrorCode::address_in_use);
 }
 
-TEST(PortBook, APortThatRestsIsNotTakenFromTheSystemsOffersEither) {
+TEST(PortBook, AQuarantinedPortIsNotTakenFromTheSystemsOffers) {
   PortBook ports("127.0.0.1", std::nullopt, 1h);
   const auto first = port_for(ports, pull);
   ports.release(first, pull, used);
   for (int i = 0; i < 200; ++i) ASSERT_NE(port_for(ports, pull), first);
 }
 
-TEST(PortBook, WhereTheSystemChoosesPortsThatRestAreTakenWhenMoreThanHalfDo) {
+TEST(PortBook, WithSystemPortsQuarantinedOnesAreTakenWhenTheyAreMoreThanHalf) {
   PortBook ports("127.0.0.1", std::nullopt, 1h);
   const std::size_t all = PortBook::count_of(std::nullopt);
   ASSERT_GE(all, 64U);

@@ -40,20 +40,20 @@ class ProducerCrashTest : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(ProducerCrashTest, OfAFileTopicNothingIsStoredTwiceOrTakenForStored) {
+TEST_P(ProducerCrashTest, InAFileTopicNothingIsStoredTwiceOrTakenForStored) {
   run({});
 }
 
-TEST_P(ProducerCrashTest, OfATopicInMemoryAndOnDiskNothingIsStoredTwiceOrTakenForStored) {
+TEST_P(ProducerCrashTest, InAQueueFileTopicNothingIsStoredTwiceOrTakenForStored) {
   run({.type = BrokerType::queue_file});
 }
 
-TEST_P(ProducerCrashTest, NorWhereOldMessagesAreDropped) {
+TEST_P(ProducerCrashTest, NothingIsStoredTwiceOrTakenForStoredWhileOldMessagesAreDropped) {
   run({.capacity_bytes = 300'000});
   run({.type = BrokerType::queue_file, .capacity_bytes = 300'000});
 }
 
-TEST_P(ProducerCrashTest, NorWhereCallsFail) {
+TEST_P(ProducerCrashTest, NothingIsStoredTwiceOrTakenForStoredWhileCallsFail) {
   run({.calls_fail = true});
   run({.type = BrokerType::queue_file, .capacity_bytes = 300'000, .calls_fail = true});
 }
@@ -74,11 +74,11 @@ std::string noticed(BrokenRule broken) {
 }
 
 // The tests above prove something only if they fail when a rule is broken.
-TEST(ProducerRulesTest, ASnapshotThatIsWrittenTooEarlyIsNoticed) {
+TEST(ProducerRulesTest, ASnapshotThatIsWrittenTooEarlyIsDetected) {
   EXPECT_NE(noticed(BrokenRule::snapshot_before_durable), "");
 }
 
-TEST(ProducerRulesTest, AProducerThatIsToldTooEarlyIsNoticed) {
+TEST(ProducerRulesTest, AConfirmThatIsSentTooEarlyIsDetected) {
   EXPECT_NE(noticed(BrokenRule::told_before_settled), "");
 }
 #endif

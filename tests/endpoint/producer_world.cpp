@@ -42,7 +42,9 @@ void ProducerWorld::open() {
     return;
   }
   topic_ = std::move(*opened);
-  const auto is_doubt = [](const std::string& line) { return line.find("are unknown now") != line.npos; };
+  const auto is_doubt = [](const std::string& line) {
+    return line.find("the broker has forgotten producers") != line.npos;
+  };
   const bool doubtful = std::any_of(sink_.lines.begin(), sink_.lines.end(), is_doubt);
   counts.doubts += doubtful ? 1 : 0;
   look_at_everything(doubtful);

@@ -43,7 +43,7 @@ class RawConsumerTest : public testing::Test {
   RawConsumerConnection outlet_;
 };
 
-TEST_F(RawConsumerTest, TheConsumerIsReadyFromItsFirstMomentAndNothingIsSaidBeforeTheFirstMessage) {
+TEST_F(RawConsumerTest, TheConsumerIsReadyImmediatelyAndReceivesNothingBeforeTheFirstMessage) {
   EXPECT_TRUE(owner_.opened);
   EXPECT_TRUE(outlet_.is_open());
   EXPECT_TRUE(host_.ready);
@@ -77,7 +77,7 @@ TEST_F(RawConsumerTest, AMessageIsUnsentUntilItsLastByteHasLeft) {
   EXPECT_TRUE(offer(8, "now"));
 }
 
-TEST_F(RawConsumerTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnsent) {
+TEST_F(RawConsumerTest, ASlowConsumerCostsOneBufferAndKnowsItsUnsentMessages) {
   const std::string payload(1000, 'x');
   std::uint64_t taken = 0;
   while (taken < 100'000 && offer(taken, payload)) ++taken;
@@ -90,7 +90,7 @@ TEST_F(RawConsumerTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnsent
   EXPECT_THAT(outlet_.unsent(), ElementsAre());
 }
 
-TEST_F(RawConsumerTest, WhatIsForgottenStillLeavesButIsNotUnsentAnyMore) {
+TEST_F(RawConsumerTest, ForgottenMessagesAreStillSentButNotCountedAsUnsent) {
   EXPECT_TRUE(offer(7, std::string(16 * limits::MiB, 'x')));
   outlet_.flush();
   ASSERT_EQ(outlet_.first_unsent(), Offset{7});
@@ -101,7 +101,7 @@ TEST_F(RawConsumerTest, WhatIsForgottenStillLeavesButIsNotUnsentAnyMore) {
   EXPECT_EQ(receive(bytes).size(), bytes);
 }
 
-TEST_F(RawConsumerTest, OfSeveralUnsentMessagesTheLowestOffsetIsTold) {
+TEST_F(RawConsumerTest, ReportsTheLowestOffsetOfTheUnsentMessages) {
   EXPECT_TRUE(offer(7, "seven"));
   EXPECT_TRUE(offer(3, "three"));
   EXPECT_TRUE(offer(5, "five"));
@@ -113,7 +113,7 @@ TEST_F(RawConsumerTest, OfSeveralUnsentMessagesTheLowestOffsetIsTold) {
   EXPECT_EQ(outlet_.first_unsent(), Offset{8});
 }
 
-TEST_F(RawConsumerTest, ARetiredConsumerIsSentWhatItHasAndHandedNothingMore) {
+TEST_F(RawConsumerTest, ARetiredConsumerIsSentItsMessagesAndDeliveredNoMore) {
   EXPECT_TRUE(offer(0, "x"));
   outlet_.retire();
   EXPECT_FALSE(offer(1, "y"));
@@ -125,7 +125,7 @@ TEST_F(RawConsumerTest, AConsumerThatSendsAByteIsCut) {
   EXPECT_TRUE(offer(0, "x"));
   wire_.send("G");
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
-  EXPECT_THAT(owner_.reason, HasSubstr("only receives"));
+  EXPECT_THAT(owner_.reason, HasSubstr("only receive"));
   EXPECT_FALSE(offer(1, "y"));
   EXPECT_THAT(outlet_.unsent(), ElementsAre(Offset{0}));
 }

@@ -39,7 +39,7 @@ class RawEndpointTest : public test::EndpointSetTest {
   }
 };
 
-TEST_F(RawEndpointTest, RawConsumersReceiveOverTcpAndUnixSocketsWhatWasSent) {
+TEST_F(RawEndpointTest, RawConsumersReceiveAllMessagesOverTcpAndUnixSockets) {
   for (const Transport transport : {Transport::tcp, Transport::ipc}) {
     RawConsumer consumer(join_raw(transport));
     ASSERT_TRUE(connected(1));
@@ -53,7 +53,7 @@ TEST_F(RawEndpointTest, RawConsumersReceiveOverTcpAndUnixSocketsWhatWasSent) {
   }
 }
 
-TEST_F(RawEndpointTest, ConnectionsEndpointsAndZeroMqPullersShareByWholeMessages) {
+TEST_F(RawEndpointTest, ConnectionsEndpointsAndZeroMqPullersShareWholeMessages) {
   const std::string shared = join_raw();
   RawConsumer first(shared);
   RawConsumer second(shared);
@@ -74,7 +74,7 @@ TEST_F(RawEndpointTest, ConnectionsEndpointsAndZeroMqPullersShareByWholeMessages
   EXPECT_EQ(all, sent);
 }
 
-TEST_F(RawEndpointTest, AMessageThatHadNotLeftToItsLastByteGoesWholeToAnother) {
+TEST_F(RawEndpointTest, APartlySentMessageIsRedeliveredWholeToAnother) {
   RawConsumer doomed(join_raw(Transport::ipc));
   ASSERT_TRUE(connected(1));
   const std::string large(800'000, 'x');
@@ -89,7 +89,7 @@ TEST_F(RawEndpointTest, AMessageThatHadNotLeftToItsLastByteGoesWholeToAnother) {
   EXPECT_EQ(topic_.group_committed(), Offset{2});
 }
 
-TEST_F(RawEndpointTest, AConsumerThatDoesNotReadDelaysNobody) {
+TEST_F(RawEndpointTest, ASlowConsumerDelaysNoOther) {
   RawConsumer stalled(join_raw(Transport::ipc));
   RawConsumer reading(join_raw());
   ASSERT_TRUE(connected(2));
@@ -143,7 +143,7 @@ TEST_F(RawEndpointTest, AConsumerKeepsItsEndpointOpenUntilItGoes) {
   EXPECT_TRUE(run_until([&] { return closed_.size() == 1; }));
 }
 
-TEST_F(RawEndpointTest, ALeavingConsumerIsToldHowManyItWasHandedAndGetsThemAll) {
+TEST_F(RawEndpointTest, ALeavingConsumerLearnsItsDeliveredCountAndReceivesThemAll) {
   const std::string uri = join_raw();
   RawConsumer consumer(uri);
   ASSERT_TRUE(connected(1));

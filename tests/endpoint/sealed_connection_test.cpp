@@ -169,7 +169,7 @@ TEST_F(SealedConnectionTest, NothingIsReadWhilePausedAndNothingIsLost) {
 class SealedOutputTest : public SealedConnectionTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Ciphers, SealedOutputTest, testing::Bool());
 
-TEST_P(SealedOutputTest, WhatIsSaidIsSealedAndCountsAsSentByTheUnit) {
+TEST_P(SealedOutputTest, SentMessagesAreEncryptedAndCountedByTheUnit) {
   start(false, GetParam());
   connection_->say("hello, ");
   connection_->say_from_elsewhere("you ", "there");
@@ -200,7 +200,7 @@ TEST_P(SealedOutputTest, WhatIsSaidIsSealedAndCountsAsSentByTheUnit) {
   EXPECT_EQ(opened(wire), expected);
 }
 
-TEST_F(SealedConnectionTest, AUnitThatHasNotLeftWholeIsNotSent) {
+TEST_F(SealedConnectionTest, AnIncompletelySentUnitDoesNotCountAsSent) {
   start();
   std::string expected;
   while (connection_->buffer().buffered() == 0) {
@@ -240,7 +240,7 @@ TEST_F(SealedConnectionTest, ASilentOneIsClosed) {
   EXPECT_THAT(owner_.reason, HasSubstr("no handshake within 1000 ms"));
 }
 
-TEST_F(SealedConnectionTest, WhatCameWholeBeforeTheFailureCounts) {
+TEST_F(SealedConnectionTest, MessagesBeforeTheFailureAreDelivered) {
   start();
   wire_.send(sealed(message("good")) + "nonsense");
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));

@@ -50,7 +50,7 @@ class SharedWireTest : public ::testing::Test {
                   SharedWake::by_descriptors().value_or_throw()};
 };
 
-TEST_F(SharedWireTest, GivesWayToWhoItHasJustWokenForMuch) {
+TEST_F(SharedWireTest, YieldsToAPeerThatItHasJustWokenForMuch) {
   const std::vector<std::byte> much(sizes.to_client);
   EXPECT_FALSE(gives_way()) << "nobody was woken";
   // If another thread uses this processor meanwhile, the client takes longer than the wire allows. Then the
@@ -68,7 +68,7 @@ TEST_F(SharedWireTest, GivesWayToWhoItHasJustWokenForMuch) {
   EXPECT_TRUE(gave_way);
 }
 
-TEST_F(SharedWireTest, DoesNotGiveWayToWhoIsSlow) {
+TEST_F(SharedWireTest, DoesNotYieldToASlowPeer) {
   ASSERT_TRUE(client->reader().wait());
   const std::vector<std::byte> little(20'000);
   EXPECT_EQ(wire.send(ByteView(little).first(100), {}), 100U);
@@ -96,7 +96,7 @@ TEST_F(SharedWireTest, KnowsWithoutACallThatTheClientHasWokenIt) {
   EXPECT_TRUE(wire.take_woken()) << "there is space";
 }
 
-TEST_F(SharedWireTest, ReadsWakesBeforeTheSocketIsFullAndThoseThatNobodyAskedFor) {
+TEST_F(SharedWireTest, ReadsWakesBeforeTheSocketIsFullIncludingUnrequestedOnes) {
   EXPECT_TRUE(wire.should_read_wakes()) << "it has not asked";
   int unread = 0;
   for (int wakes = 0; wakes < 20; ++wakes) {

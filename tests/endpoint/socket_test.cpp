@@ -36,7 +36,7 @@ TEST(Socket, ANameOfBothKindsMeansIpv4) {
   EXPECT_EQ(resolve_host("no such host").error().code, ErrorCode::invalid_argument);
 }
 
-TEST(Socket, TellsASocketFileInUseFromOneLeftBehind) {
+TEST(Socket, DistinguishesASocketFileInUseFromAStaleOne) {
   const test::TempDir directory;
   const std::string path = directory / "s.sock";
   {
@@ -60,7 +60,7 @@ TEST(Socket, ReplacesNothingButASocket) {
     const auto socket = listen_unix(path);
     ASSERT_FALSE(socket.ok()) << path;
     EXPECT_EQ(socket.error().code, ErrorCode::address_in_use);
-    EXPECT_EQ(socket.error().message, path + " is in the way: it is no socket");
+    EXPECT_EQ(socket.error().message, path + " exists and is not a socket");
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(path)));
   }
   EXPECT_EQ(std::filesystem::file_size(target), 8U);
@@ -78,7 +78,7 @@ TEST(Socket, ReplacesNoSocketOfWhichItDoesNotKnowWhetherItIsInUse) {
   EXPECT_TRUE(std::filesystem::is_socket(path));
 }
 
-TEST(Socket, RemovesItsOwnFileAlone) {
+TEST(Socket, RemovesOnlyItsOwnFile) {
   const test::TempDir directory;
   const std::string path = directory / "s.sock";
   const auto mine = listen_unix(path).value_or_throw();
@@ -123,7 +123,7 @@ struct Accepting {
   UniqueFd ours;
 };
 
-TEST(Socket, WhomItAcceptsHasNoDelayAndIsKeptAlive) {
+TEST(Socket, AcceptedConnectionsHaveNoDelayAndKeepAlive) {
   const Accepting both;
   EXPECT_EQ(option_of(both.ours, IPPROTO_TCP, TCP_NODELAY), 1);
   EXPECT_EQ(option_of(both.ours, SOL_SOCKET, SO_KEEPALIVE), 1);
@@ -162,7 +162,7 @@ void fill_the_room_of(const Accepting& connection) {
   while (send(connection.ours.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
 }
 
-TEST(Socket, TellsAPeerWhoseSystemDoesNotAnswerFromAProcessThatDoesNotRead) {
+TEST(Socket, DistinguishesAnUnresponsiveSystemFromAProcessThatDoesNotRead) {
   const Accepting reading_nothing;
   const Accepting gone;
   const Accepting gone_without_room;
@@ -251,7 +251,7 @@ TEST_F(PassedDescriptors, AreNeitherReadNorWaitedFor) {
   EXPECT_TRUE(is_hung_up(theirs));
 }
 
-TEST_F(PassedDescriptors, AreNotWaitedForWhereNobodyHasReadThem) {
+TEST_F(PassedDescriptors, UnreadDescriptorsDoNotBlock) {
   ASSERT_EQ(send(theirs.get(), "abc", 3, 0), 3);
   pass_over(theirs);
   ours.reset();
@@ -277,7 +277,7 @@ TEST_F(PassedDescriptors, AreNotWaitedForInAConnectionThatWasNotAccepted) {
   EXPECT_TRUE(is_hung_up(knocking));
 }
 
-TEST_F(PassedDescriptors, ASocketWithNothingToReadIsClosedAtOnce) {
+TEST_F(PassedDescriptors, ASocketWithNothingToReadIsClosedImmediately) {
   ours.reset();
   pollfd asked{theirs.get(), 0, 0};
   EXPECT_EQ(poll(&asked, 1, 0), 1);

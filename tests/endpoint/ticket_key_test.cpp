@@ -33,7 +33,7 @@ class TicketKeyTest : public testing::Test {
   const protocol::Ticket ticket = key.issue(grant, 60s, now);
 };
 
-TEST_F(TicketKeyTest, ATicketPermitsWhatItWasMadeForUntilItExpires) {
+TEST_F(TicketKeyTest, ATicketPermitsItsGrantUntilItExpires) {
   EXPECT_EQ(key.check(ticket.id, ticket.secret, now).grant, grant);
   EXPECT_EQ(key.check(ticket.text(), now).grant, grant);
   EXPECT_EQ(ticket.expires_ms, 1'800'000'060'000U);
@@ -74,17 +74,17 @@ TEST_F(TicketKeyTest, SoDoesItsLength) {
   EXPECT_FALSE(key.check("", now).grant.has_value());
 }
 
-TEST_F(TicketKeyTest, AnotherKeysTicketIsNone) {
+TEST_F(TicketKeyTest, ATicketOfAnotherKeyIsRefused) {
   const TicketKey other(key_bytes(2));
   const auto foreign = other.issue(grant, 60s, now);
   const auto verdict = key.check(foreign.text(), now);
   EXPECT_FALSE(verdict.grant.has_value());
-  EXPECT_THAT(std::string(verdict.fault), HasSubstr("did not make"));
+  EXPECT_THAT(std::string(verdict.fault), HasSubstr("did not issue"));
   const TicketKey same(key_bytes(1));
   EXPECT_EQ(same.check(ticket.text(), now).grant, grant) << "the key is all that is needed";
 }
 
-TEST_F(TicketKeyTest, NoTwoTicketsAreTheSameAndEachFitsWhereItGoes) {
+TEST_F(TicketKeyTest, EachTicketIsUniqueAndHexadecimal) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) seen.insert(key.issue(grant, 60s, now).text());
   EXPECT_EQ(seen.size(), 100U);
@@ -93,7 +93,7 @@ TEST_F(TicketKeyTest, NoTwoTicketsAreTheSameAndEachFitsWhereItGoes) {
   EXPECT_EQ(ticket.text().find_first_not_of("0123456789abcdef."), std::string::npos);
 }
 
-TEST_F(TicketKeyTest, WhatEndsLaterThanATicketThatIsMadeNowIsRefused) {
+TEST_F(TicketKeyTest, ATicketThatExpiresTooLateIsRefused) {
   const TicketKey of_a_minute(key_bytes(1), 60s);
   const auto ends_in = [&](std::chrono::milliseconds lifetime) {
     return of_a_minute.check(of_a_minute.issue(grant, lifetime, now).text(), now);
@@ -102,7 +102,7 @@ TEST_F(TicketKeyTest, WhatEndsLaterThanATicketThatIsMadeNowIsRefused) {
   EXPECT_TRUE(ends_in(60s + ticket_clock_tolerance).grant.has_value()) << "the clock was set back a little";
   const auto later = ends_in(60s + ticket_clock_tolerance + 1ms);
   EXPECT_FALSE(later.grant.has_value());
-  EXPECT_THAT(std::string(later.fault), HasSubstr("ends later"));
+  EXPECT_THAT(std::string(later.fault), HasSubstr("expires later"));
   // Issued while the clock was ten years ahead.
   const auto ahead = of_a_minute.issue(grant, 60s, Timestamp{now.us + 315'360'000'000'000});
   EXPECT_FALSE(of_a_minute.check(ahead.text(), now).grant.has_value());
@@ -112,14 +112,14 @@ TEST_F(TicketKeyTest, WhatEndsLaterThanATicketThatIsMadeNowIsRefused) {
   EXPECT_TRUE(key.check(key.issue(grant, year, now).text(), now).grant.has_value()) << "where a year may be";
 }
 
-TEST_F(TicketKeyTest, AKeysIdIsItsOwnAndNoTicketsSecret) {
+TEST_F(TicketKeyTest, AKeysIdIsUniqueAndNoTicketsSecret) {
   EXPECT_EQ(key.id(), TicketKey(key_bytes(1)).id());
   EXPECT_NE(key.id(), TicketKey(key_bytes(2)).id());
   EXPECT_NE(key.id(), to_hex(key_bytes(1)));
   EXPECT_EQ(key.id().size(), 64U);
 }
 
-TEST(TicketClaims, ComeBackAsTheyWereWritten) {
+TEST(TicketClaims, DecodeToTheEncodedValues) {
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const TicketClaims claims{{TopicId{~std::uint64_t{0}}, role}, 123'456'789'012, {42, 7}, 99};
     EXPECT_EQ(decode_ticket_id(encode_ticket_id(claims)), claims);

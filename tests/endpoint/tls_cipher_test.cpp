@@ -164,7 +164,7 @@ TEST(TlsCipher, SealsAtMostARecordAtATime) {
   EXPECT_EQ(peer.heard, text);
 }
 
-TEST(TlsCipher, CarriesMuchBothWaysWithAnotherKeyNowAndThen) {
+TEST(TlsCipher, TransfersMuchBothWaysWithKeyUpdates) {
   TlsPeer peer;
   Broker broker(3);
   talk(peer, broker);
@@ -212,7 +212,7 @@ TEST(TlsCipher, RefusesOlderVersionsWithAnAlert) {
   }
 }
 
-TEST(TlsCipher, EndsWithWhatIsNoTls) {
+TEST(TlsCipher, FailsOnDataThatIsNotTls) {
   for (const std::string& text :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100, '\0'), std::string(100, '\xff'),
         text_of(50'000), std::string("\x16\x03\x01\x00\x05hello hello", 16),
@@ -232,7 +232,7 @@ TEST(TlsCipher, EndsWithWhatIsNoTls) {
   }
 }
 
-TEST(TlsCipher, EndsWithAnyByteOfTheHandshakeThatIsChanged) {
+TEST(TlsCipher, AnyChangedByteOfTheHandshakeEndsIt) {
   TlsPeer whole;
   whole.hear({});
   const std::size_t hello_bytes = whole.says().size();
@@ -251,7 +251,7 @@ TEST(TlsCipher, EndsWithAnyByteOfTheHandshakeThatIsChanged) {
   }
 }
 
-TEST(TlsCipher, EndsWithARecordThatIsChanged) {
+TEST(TlsCipher, AChangedRecordEndsIt) {
   for (const std::size_t at : {0U, 1U, 5U, 10U, 30U}) {
     TlsPeer peer;
     Broker broker;
@@ -262,14 +262,14 @@ TEST(TlsCipher, EndsWithARecordThatIsChanged) {
     Bytes record = peer.says();
     record.at(at) ^= std::byte{1};
     const Bytes answer = broker.hear(record);
-    EXPECT_THAT(broker.cipher.failure(), StartsWith("TLS: the connection broke: ")) << at;
+    EXPECT_THAT(broker.cipher.failure(), StartsWith("TLS: the connection failed: ")) << at;
     EXPECT_EQ(broker.heard(), "first");
     peer.hear(answer);
     EXPECT_THAT(peer.error, HasSubstr("alert")) << at;
   }
 }
 
-TEST(TlsCipher, EndsWithARecordThatIsTooLong) {
+TEST(TlsCipher, ATooLongRecordEndsIt) {
   TlsPeer peer;
   Broker broker;
   talk(peer, broker);
@@ -279,7 +279,7 @@ TEST(TlsCipher, EndsWithARecordThatIsTooLong) {
   EXPECT_THAT(peer.error, HasSubstr("record overflow"));
 }
 
-TEST(TlsCipher, WaitsForTheRestOfARecordInBoundedMemory) {
+TEST(TlsCipher, WaitsForAnIncompleteRecordInLimitedMemory) {
   TlsPeer peer;
   Broker broker;
   talk(peer, broker);
@@ -294,7 +294,7 @@ TEST(TlsCipher, WaitsForTheRestOfARecordInBoundedMemory) {
   EXPECT_EQ(broker.plain.size(), record_bytes);
 }
 
-TEST(TlsCipher, HandsOutWhatWasSaidBeforeTheEnd) {
+TEST(TlsCipher, ReturnsBytesSentBeforeTheEnd) {
   TlsPeer peer;
   Broker broker;
   talk(peer, broker);
@@ -319,11 +319,11 @@ TEST(TlsCipher, EndsWithAPeerThatChangesItsKeyWithoutEnd) {
     peer.hear(answer);
     if (i % 10 == 0) peer.send("a word between");  // does not reset the limit
   }
-  EXPECT_THAT(broker.cipher.failure(), HasSubstr("changes its key again and again"));
+  EXPECT_THAT(broker.cipher.failure(), HasSubstr("updates its key too often"));
   EXPECT_LE(answered, limits::tls_answer_bytes_max + 100);
 }
 
-TEST(TlsCipher, LetsAPeerChangeItsKeyWhileItTalks) {
+TEST(TlsCipher, PermitsAPeerToUpdateItsKeyWhileItSends) {
   TlsPeer peer;
   Broker broker;
   talk(peer, broker);
@@ -338,7 +338,7 @@ TEST(TlsCipher, LetsAPeerChangeItsKeyWhileItTalks) {
   EXPECT_EQ(broker.plain.size(), times * text.size());
 }
 
-TEST(TlsCipher, GivesNoTicketsAndTakesNoEarlyData) {
+TEST(TlsCipher, SendsNoSessionTicketsAndAcceptsNoEarlyData) {
   TlsPeer peer;
   Broker broker;
   peer.hear({});
@@ -351,13 +351,13 @@ TEST(TlsCipher, GivesNoTicketsAndTakesNoEarlyData) {
   EXPECT_EQ(SSL_SESSION_get_max_early_data(SSL_get_session(peer.ssl())), 0U);
 }
 
-TEST(TlsCipher, EveryPieceOfGarbageBehindTheHandshakeEndsIt) {
+TEST(TlsCipher, AnyGarbageAfterTheHandshakeEndsIt) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     TlsPeer peer;
     Broker broker;
     talk(peer, broker);
     broker.hear(bytes_of(text_of(20'000, seed)), 1 + seed * 100);
-    EXPECT_THAT(broker.cipher.failure(), StartsWith("TLS: the connection broke: ")) << seed;
+    EXPECT_THAT(broker.cipher.failure(), StartsWith("TLS: the connection failed: ")) << seed;
     EXPECT_THAT(broker.heard(), IsEmpty());
   }
 }

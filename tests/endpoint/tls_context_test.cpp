@@ -71,7 +71,7 @@ class TlsContextTest : public testing::Test {
   const std::string certificate = make_tls_certificate(key).value_or_throw();
 };
 
-TEST_F(TlsContextTest, IsMadeOfItsOwnKeyAndCertificate) {
+TEST_F(TlsContextTest, IsCreatedFromItsOwnKeyAndCertificate) {
   EXPECT_THAT(key, StartsWith("-----BEGIN PRIVATE KEY-----"));
   EXPECT_THAT(certificate, StartsWith("-----BEGIN CERTIFICATE-----"));
   const auto made = TlsContext::make({certificate, key}, now).value_or_throw();
@@ -87,14 +87,14 @@ TEST_F(TlsContextTest, TwoCertificatesDiffer) {
   EXPECT_NE(key, make_tls_key().value_or_throw());
 }
 
-TEST_F(TlsContextTest, ItsOwnIsGoodForever) {
+TEST_F(TlsContextTest, ItsOwnCertificateDoesNotExpire) {
   EXPECT_TRUE(TlsContext::make({certificate, key}, Timestamp{200'000'000'000'000'000}).ok());
   const auto early = TlsContext::make({certificate, key}, before_2020);
   ASSERT_FALSE(early.ok());
   EXPECT_THAT(early.error().message, HasSubstr("is not valid yet: it begins at Jan  1 00:00:00 2020"));
 }
 
-TEST_F(TlsContextTest, WhatIsNoCertificateIsNamed) {
+TEST_F(TlsContextTest, AnInvalidCertificateIsNamed) {
   for (const std::string& text :
        {std::string(), std::string("hello"), key, certificate.substr(0, 200),
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" + certificate}) {
@@ -104,7 +104,7 @@ TEST_F(TlsContextTest, WhatIsNoCertificateIsNamed) {
   }
 }
 
-TEST_F(TlsContextTest, WhatIsNoKeyIsNamed) {
+TEST_F(TlsContextTest, AnInvalidKeyIsNamed) {
   for (const std::string& text : {std::string(), std::string("hello"), certificate, key.substr(0, 100)}) {
     const Error error = failure(certificate, text);
     EXPECT_EQ(error.code, ErrorCode::corrupt) << text;
@@ -118,7 +118,7 @@ TEST_F(TlsContextTest, AKeyWithAPassphraseIsRefusedWithoutAskingForIt) {
   EXPECT_THAT(error.message, StartsWith("K.pem is encrypted with a passphrase"));
 }
 
-TEST_F(TlsContextTest, AnotherOnesKeyIsRefused) {
+TEST_F(TlsContextTest, TheKeyOfAnotherCertificateIsRefused) {
   const Error error = failure(certificate, make_tls_key().value_or_throw());
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
   EXPECT_EQ(error.message, "K.pem is not the key of C.pem");

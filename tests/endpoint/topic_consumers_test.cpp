@@ -130,7 +130,7 @@ TEST_F(TopicConsumersTest, AGroupThatCannotBeKeptIsRefusedAndForgotten) {
   for (FakeConsumer* const each : {&nameless, &consumer, &second}) topic->detach_consumer(*each);
 }
 
-TEST_F(TopicConsumersTest, OnlyWhatWasNotAcknowledgedComesAfterARestart) {
+TEST_F(TopicConsumersTest, OnlyUnacknowledgedMessagesAreDeliveredAfterARestart) {
   publish(6);
   FakeConsumer consumer;
   join(consumer, asked("g"));
@@ -146,7 +146,7 @@ TEST_F(TopicConsumersTest, OnlyWhatWasNotAcknowledgedComesAfterARestart) {
   topic->detach_consumer(next);
 }
 
-TEST_F(TopicConsumersTest, WhatWasAcknowledgedASecondBeforeACrashIsKept) {
+TEST_F(TopicConsumersTest, AcknowledgementsOfASecondBeforeACrashAreKept) {
   publish(4);
   FakeConsumer consumer;
   join(consumer, asked("g"));
@@ -163,7 +163,7 @@ TEST_F(TopicConsumersTest, WhatWasAcknowledgedASecondBeforeACrashIsKept) {
   topic->detach_consumer(next);
 }
 
-TEST_F(TopicConsumersTest, WhoOpensACursorOfOnesOwnAgainTakesItOver) {
+TEST_F(TopicConsumersTest, OpeningAnOwnCursorAgainTakesItOver) {
   publish(3);
   FakeConsumer former, next;
   join(former, asked("mine", Mode::own));
@@ -195,7 +195,7 @@ TEST_F(TopicConsumersTest, ACursorWithoutANameEndsWithItsConsumer) {
   EXPECT_FALSE(one.ended || other.ended);
 }
 
-TEST_F(TopicConsumersTest, WhatIsNotAcknowledgedInTimeComesAgainThoughNothingElseHappens) {
+TEST_F(TopicConsumersTest, ATimeoutRedeliversWithoutOtherEvents) {
   publish(1);
   FakeConsumer consumer;
   auto open = asked("g");
@@ -219,7 +219,7 @@ TEST_F(TopicConsumersTest, AConsumerMayLeaveWhileItIsSpokenTo) {
   EXPECT_THAT(topic->stats().groups, IsEmpty());
 }
 
-TEST_F(TopicConsumersTest, AGroupIsDeletedWhenNobodyIsConnected) {
+TEST_F(TopicConsumersTest, AGroupWithoutConsumersIsDeleted) {
   FakeConsumer consumer;
   join(consumer, asked("g"));
   EXPECT_EQ(delete_group("g").error().code, ErrorCode::group_in_use);
@@ -246,7 +246,7 @@ TEST_F(TopicConsumersTest, ADeletedGroupIsNotBackAfterAKill) {
   EXPECT_THAT(topic->stats().groups, IsEmpty());
 }
 
-TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
+TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenFails) {
   FakeConsumer consumer;
   join(consumer, asked("g"));
   topic->detach_consumer(consumer);
@@ -255,7 +255,7 @@ TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
 }
 
 // The topic's own user has another number with a new password, and must still reach its cursors.
-TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
+TEST_F(TopicConsumersTest, AnOwnCursorStaysWithTheTopicsOwnUserAfterANewPassword) {
   set_own_user(7);
   FakeConsumer before;
   ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
@@ -270,7 +270,7 @@ TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
   topic->detach_consumer(after);
 }
 
-TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserIsNobodys) {
+TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserHasNoOwner) {
   put_user(7);
   FakeConsumer before;
   ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
@@ -284,7 +284,7 @@ TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserIsNobodys) {
   topic->detach_consumer(other);
 }
 
-TEST_F(TopicConsumersTest, WhoLeavesTooManyPiecesUnacknowledgedIsEnded) {
+TEST_F(TopicConsumersTest, AConsumerWithTooManyUnacknowledgedRangesEnds) {
   FakeProducer producer(false);
   open(producer);
   ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
@@ -315,7 +315,7 @@ TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
   EXPECT_THAT(topic->stats().groups, IsEmpty());
 }
 
-TEST_F(TopicConsumersTest, AfterTheStopBeganNobodyJoins) {
+TEST_F(TopicConsumersTest, NoConsumerJoinsAfterTheStopBegan) {
   FakeConsumer consumer, late;
   join(consumer, asked("g"));
   topic->begin_stop(Code::topic_deleted);
@@ -323,7 +323,7 @@ TEST_F(TopicConsumersTest, AfterTheStopBeganNobodyJoins) {
   EXPECT_EQ(topic->open_consumer(asked("g"), late), Code::shutting_down);
 }
 
-TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndGoOnByThemselves) {
+TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndContinueByThemselves) {
   for (int i = 0; i < 40; ++i) {
     auto bytes = lightq::test::make_batch({std::string(1000, 'm')});
     ASSERT_EQ(topic->store({bytes, 1, 1000}, {}), PublishOutcome::accepted);
@@ -338,7 +338,8 @@ TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndGoOnByTh
   FakeConsumer consumer;
   join(consumer, asked("g"));
   ASSERT_TRUE(run_until([&] { return sink.errors > 0; }));
-  EXPECT_THAT(sink.lines.back(), testing::HasSubstr("consumers wait, their messages cannot be read now: "));
+  EXPECT_THAT(sink.lines.back(),
+              testing::HasSubstr("consumers wait, because their messages cannot be read now: "));
   EXPECT_THAT(sink.lines.back(), testing::HasSubstr(second));
   const auto told = consumer.payloads().size();
   EXPECT_LT(told, 40U);
@@ -356,7 +357,7 @@ TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndGoOnByTh
   topic->detach_consumer(consumer);
 }
 
-TEST_F(TopicConsumersTest, WhatTwoConsumersHoldInPiecesComesBackInTwoTurns) {
+TEST_F(TopicConsumersTest, ManyRangesOfTwoConsumersAreRequeuedInTwoTurns) {
   constexpr std::uint64_t messages = 18'000;
   publish(messages);
   FakeConsumer first;

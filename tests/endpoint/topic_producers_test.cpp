@@ -64,7 +64,7 @@ class TopicProducersTest : public testing::Test {
   session::ProducerIdentity identity;
 };
 
-TEST_F(TopicProducersTest, OnlyThoseThatWaitAreToldThatMoreIsDurable) {
+TEST_F(TopicProducersTest, OnlyWaitingProducersAreNotifiedOfDurability) {
   const auto opened = open(1'000);
   CountingProducer& waiting = *opened[500];
   producers.await_durable(waiting);
@@ -82,7 +82,7 @@ TEST_F(TopicProducersTest, OnlyThoseThatWaitAreToldThatMoreIsDurable) {
   for (const auto& producer : opened) producers.detach(*producer);
 }
 
-TEST_F(TopicProducersTest, OneThatLeavesWhileAnotherIsToldIsNotToldAnyMore) {
+TEST_F(TopicProducersTest, AProducerThatLeavesDuringANotificationIsNotNotified) {
   const auto opened = open(2);
   for (const auto& producer : opened) producers.await_durable(*producer);
   opened[0]->producers = opened[1]->producers = &producers;
@@ -93,7 +93,7 @@ TEST_F(TopicProducersTest, OneThatLeavesWhileAnotherIsToldIsNotToldAnyMore) {
   EXPECT_EQ(producers.connected(), 1U);
 }
 
-TEST_F(TopicProducersTest, OnlyThoseThatAreHeldAreAskedInTurn) {
+TEST_F(TopicProducersTest, OnlyWaitingProducersAreAskedInTurn) {
   const auto opened = open(100);
   EXPECT_TRUE(producers.resume());
   for (const std::size_t i : {10, 20, 30}) {
@@ -117,7 +117,7 @@ TEST_F(TopicProducersTest, OnlyThoseThatAreHeldAreAskedInTurn) {
   for (const auto& producer : opened) producers.detach(*producer);
 }
 
-TEST_F(TopicProducersTest, WhoComesWithAnIdFencesItsFormerHolder) {
+TEST_F(TopicProducersTest, OpeningAProducerIdFencesItsFormerProducer) {
   CountingProducer former;
   open(former);
   CountingProducer latter;
@@ -129,7 +129,7 @@ TEST_F(TopicProducersTest, WhoComesWithAnIdFencesItsFormerHolder) {
   EXPECT_EQ(producers.connected(), 0U);
 }
 
-TEST_F(TopicProducersTest, ThoseThatNeedTheDiskAreEndedAlone) {
+TEST_F(TopicProducersTest, OnlyProducersThatNeedTheDiskEnd) {
   const auto opened = open(3);
   opened[1]->needs = true;
   producers.end_needing_durable(Code::io_error, "the disk has failed");

@@ -74,7 +74,7 @@ TEST_F(TopicRuntimeCommandsTest, AGroupsPauseIsOnTheDiskWhenItIsAnswered) {
   EXPECT_EQ(pause("absent")->error().code, ErrorCode::group_not_found);
 }
 
-TEST_F(TopicRuntimeCommandsTest, APauseThatCannotBeKeptIsToldSoAndHolds) {
+TEST_F(TopicRuntimeCommandsTest, APauseThatCannotBeSavedIsReportedAndInForce) {
   make_group("g");
   for (const auto& [error, code] :
        {std::pair{ENOSPC, ErrorCode::no_space}, std::pair{EIO, ErrorCode::io_error}}) {
@@ -119,7 +119,7 @@ TEST_F(TopicRuntimeCommandsTest, AStopAfterNothingWasDoneAsksNothingOfTheDisk) {
   fail(0, {});
 }
 
-TEST_F(TopicRuntimeCommandsTest, ATopicWhoseCursorsCannotBeSavedIsNotClosed) {
+TEST_F(TopicRuntimeCommandsTest, ATopicWithUnsavedCursorsIsNotClosed) {
   make_group("g");
   publish(5);
   fail(EIO, [](FaultyStorage::Call call, const std::string& path) {
@@ -139,7 +139,7 @@ TEST_F(TopicRuntimeCommandsTest, ATopicWhoseCursorsCannotBeSavedIsNotClosed) {
   start();
 }
 
-TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicGoOnTheDisksThread) {
+TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicAreRemovedOnTheDiskThread) {
   publish(3);
   topic->begin_stop(Code::topic_deleted);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
@@ -156,7 +156,7 @@ TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicGoOnTheDisksThread) {
   EXPECT_EQ(topic->stats().next_offset, 0U);
 }
 
-TEST_F(TopicRuntimeCommandsTest, WhoAsksWhileItStopsIsToldSo) {
+TEST_F(TopicRuntimeCommandsTest, CommandsDuringAStopReceiveShuttingDown) {
   make_group("g");
   Answer paused, purged;
   topic->set_group_paused("g", true, into(paused));
@@ -170,7 +170,7 @@ TEST_F(TopicRuntimeCommandsTest, WhoAsksWhileItStopsIsToldSo) {
   EXPECT_EQ(late->error().code, ErrorCode::shutting_down);
 }
 
-TEST_F(TopicRuntimeCommandsTest, WhatWasPurgedDoesNotComeBackWhateverIsLost) {
+TEST_F(TopicRuntimeCommandsTest, PurgedMessagesDoNotReappearAfterAnyCrash) {
   make_group("g");
   FakeProducer producer(true);
   open(producer);
@@ -236,7 +236,7 @@ TEST_F(TopicRuntimeCommandsTest, NothingIsDroppedBeforeAStartCanDoWithoutIt) {
   topic->detach_producer(producer);
 }
 
-TEST_F(TopicRuntimeCommandsTest, OnAFullDiskItIsDroppedToMakeRoomAndToldSo) {
+TEST_F(TopicRuntimeCommandsTest, OnAFullDiskAPurgeFreesSpaceAndReportsIt) {
   make_group("g");
   FakeProducer producer(false);
   open(producer);
@@ -258,7 +258,7 @@ TEST_F(TopicRuntimeCommandsTest, OnAFullDiskItIsDroppedToMakeRoomAndToldSo) {
   topic->detach_producer(producer);
 }
 
-TEST_F(TopicRuntimeCommandsTest, BehindAFailedSyncAPurgeIsRefusedNotHeldForEver) {
+TEST_F(TopicRuntimeCommandsTest, AfterAFailedSyncAPurgeIsRefusedImmediately) {
   FakeProducer producer(false);
   open(producer);
   ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));

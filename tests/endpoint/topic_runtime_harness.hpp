@@ -76,7 +76,10 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     auto opened = StorageRoom(storage, *pool).open(definition, settings, now_(), sink);
     if (!opened) return opened.error();
     if (on_open) on_open(*opened);
-    topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(opened).value_or_throw());
+    auto store = opened->take_store(disk_, loop_);
+    if (change_store) store = change_store(std::move(store));
+    topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store),
+                                           std::move(opened).value_or_throw());
     return {};
   }
   /// Drops the topic without a clean stop. Only calls that on_call permits reach the disk.
@@ -154,6 +157,8 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   std::optional<log::SegmentPool> pool{std::in_place, log::SegmentPoolOptions{"/pool"}, storage};
   CountingSink sink;
   std::function<void(TopicStorage&)> on_open;  ///< called with the state that a start has found
+  /// Called at a start; returns the store to use in place of the one that was opened.
+  std::function<std::unique_ptr<TopicStore>(std::unique_ptr<TopicStore>)> change_store;
   std::unique_ptr<TopicRuntime> topic;
 
  private:

@@ -81,7 +81,7 @@ TEST_F(TopicRuntimeThatDrops, TheFilesGoWhenTheProducersAreSavedWithoutAnyFurthe
 }
 
 // Messages of plain producers belong to no known producer, but lie in the same files.
-TEST_F(TopicRuntimeThatDrops, MessagesOfNobodyDoNotKeepTheFilesForGood) {
+TEST_F(TopicRuntimeThatDrops, MessagesOfUnknownProducersDoNotKeepTheFilesForGood) {
   FakeProducer producer(false);
   begin(producer);
   topic->detach_producer(producer);
@@ -93,7 +93,7 @@ TEST_F(TopicRuntimeThatDrops, MessagesOfNobodyDoNotKeepTheFilesForGood) {
   EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
 }
 
-TEST_F(TopicRuntimeThatDrops, OnAFullDiskTheFilesMakeRoom) {
+TEST_F(TopicRuntimeThatDrops, OnAFullDiskDroppedFilesFreeSpace) {
   FakeProducer producer(false);
   begin(producer);
   fail_saves(ENOSPC);
@@ -102,7 +102,7 @@ TEST_F(TopicRuntimeThatDrops, OnAFullDiskTheFilesMakeRoom) {
   topic->detach_producer(producer);
 }
 
-TEST_F(TopicRuntimeThatDrops, WhereSavesFailTheFilesAreBoundedAndTheOperatorIsTold) {
+TEST_F(TopicRuntimeThatDrops, IfSavesFailTheFilesAreLimitedAndTheOperatorIsWarned) {
   FakeProducer producer(false);
   begin(producer);
   fail_saves(EIO);

@@ -10,7 +10,7 @@ bool is_producer_file(const std::string& path) {
   return path.find("/producers.") != std::string::npos;
 }
 
-TEST_F(TopicRuntimeTest, AProducerThatCannotBeRememberedIsToldWhy) {
+TEST_F(TopicRuntimeTest, AProducerThatCannotBeSavedReceivesTheReason) {
   for (const auto& [error, code] : {std::pair{ENOSPC, Code::no_space}, std::pair{EIO, Code::io_error}}) {
     fail(error, [](FaultyStorage::Call call, const std::string& path) {
       return call != FaultyStorage::Call::read && is_producer_file(path);
@@ -32,7 +32,7 @@ TEST_F(TopicRuntimeTest, AProducerThatCannotBeRememberedIsToldWhy) {
   topic->detach_producer(producer);
 }
 
-TEST_F(TopicRuntimeTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) {
+TEST_F(TopicRuntimeTest, AfterAFailedSyncNoProducerWaitsForDurability) {
   FakeProducer durable(true), quick(false);
   open(durable);
   open(quick);
@@ -61,7 +61,7 @@ TEST_F(TopicRuntimeTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable)
 }
 
 // Another user must not take a producer over. That user knows the id and has a grant to produce to the topic.
-TEST_F(TopicRuntimeTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
+TEST_F(TopicRuntimeTest, AProducerIsOpenedOnlyByItsUserAlsoAfterARestart) {
   FakeProducer alice(false), mallory(false);
   open(alice, {}, 42);
   ASSERT_TRUE(run_until([&] { return alice.is_admitted; }));
@@ -82,7 +82,7 @@ TEST_F(TopicRuntimeTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
   topic->detach_producer(again);
 }
 
-TEST_F(TopicRuntimeTest, TheTopicsOwnUserKeepsItsProducersWithAnotherPassword) {
+TEST_F(TopicRuntimeTest, TheTopicsOwnUserKeepsItsProducersAfterANewPassword) {
   set_own_user(42);
   FakeProducer producer(false);
   open(producer, {}, 42);

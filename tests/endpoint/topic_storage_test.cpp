@@ -88,7 +88,7 @@ class TopicStorageTest : public testing::Test {
   const std::string files[2] = {"/topics/1/producers.0", "/topics/1/producers.1"};
 };
 
-TEST_F(TopicStorageTest, ATopicOfAFewMessagesTakesLittleOfTheDiskAndGrowsQuickly) {
+TEST_F(TopicStorageTest, ATopicOfAFewMessagesUsesLittleDiskAndGrowsQuickly) {
   open();
   topic.producers->open({}, 5, now);
   for (std::uint64_t at = 0; at < 10; ++at) send(at);
@@ -124,7 +124,7 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
                   .ok());
   topic = {};
   open();
-  EXPECT_TRUE(warned_of("group:b had come to message 9, but the log ends at 3"));
+  EXPECT_TRUE(warned_of("group:b was at message 9, but the log ends at 3"));
   log::CursorFile on_disk(storage, "/topics/1");
   const auto found = on_disk.load();
   ASSERT_TRUE(found.ok());
@@ -193,7 +193,7 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
 
 // A consumer may have seen messages after the end that a crash removed from the log. Other messages get their
 // offsets, so the log needs another incarnation.
-TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
+TEST_F(TopicStorageTest, AnUnclosedLogBeginsANewLife) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     open(type);
     const std::uint64_t first = topic.lives.incarnation();
@@ -223,7 +223,7 @@ TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
   }
 }
 
-TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNobody) {
+TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNoClient) {
   fill();
   const std::uint64_t first = topic.lives.incarnation();
   topic = {};
@@ -233,7 +233,7 @@ TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNobody) {
   };
   open();
   storage.on_call = nullptr;
-  EXPECT_TRUE(warned_of("consumers without a name that come back begin anew"));
+  EXPECT_TRUE(warned_of("consumers without a named cursor begin anew"));
   const std::uint64_t hidden = topic.lives.incarnation();
   EXPECT_NE(hidden, first);
   EXPECT_EQ(topic.lives.cursors().size(), 1U) << "to be written with the next cursors";
@@ -257,16 +257,17 @@ TEST_F(TopicStorageTest, AnOlderCopyIsNamedAndAsGood) {
   fill();
   storage.bytes_of(files[1]).back() ^= std::byte{1};
   open();
-  EXPECT_TRUE(warned_of("an older copy of its producers is used: " + files[1] + ": position 12"))
+  EXPECT_TRUE(warned_of("using an older copy of its producers, because the newest is damaged: " + files[1] +
+                        ": position 12"))
       << sink.lines[0];
   EXPECT_EQ(topic.producers->find(5)->expected, 3U);
 }
 
-TEST_F(TopicStorageTest, WithoutASoundFileNobodyIsKnownAndTheFilesAreGone) {
+TEST_F(TopicStorageTest, WithoutASoundFileNoProducerIsKnownAndTheFilesAreRemoved) {
   fill();
   for (const auto& file : files) storage.bytes_of(file).back() ^= std::byte{1};
   open();
-  EXPECT_TRUE(warned_of("are unknown now"));
+  EXPECT_TRUE(warned_of("the broker has forgotten producers"));
   EXPECT_EQ(topic.producers->find(5), nullptr);
   EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
   open();
@@ -283,12 +284,12 @@ TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppen
     ASSERT_TRUE(storage.unlink(path).ok());
   }
   open();
-  EXPECT_TRUE(warned_of("the log ended at 2, and it ends at 0"));
+  EXPECT_TRUE(warned_of("the log ended at 2, but the log ends at 0"));
   storage.power_cut([] { return false; });
   EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
 }
 
-TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
+TEST_F(TopicStorageTest, FilesOfAnotherVersionKeepTheTopicClosed) {
   fill();
   for (const auto& file : files) storage.bytes_of(file)[8] = std::byte{3};
   topic = {};
@@ -301,7 +302,7 @@ TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
 }
 
 // The log of the killed process could be opened, but it stays unchanged too.
-TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
+TEST_F(TopicStorageTest, FilesOfANewerVersionKeepTheTopicUnchanged) {
   for (const std::string name : {"cursors.0", "cursors.1", "producers.0", "producers.1"}) {
     fill();
     save_cursor_at(1);
@@ -327,7 +328,7 @@ TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
   }
 }
 
-TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {
+TEST_F(TopicStorageTest, AnEncryptedTopicNeedsAKey) {
   TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
   definition.settings.encrypt_at_rest = true;
   std::deque<StorageRoom> rooms;  // must outlive the topics

@@ -79,7 +79,7 @@ TEST_F(TurnQueueTest, AUserWithManyClientsDelaysAnotherByOneTurnEach) {
   EXPECT_LE(users_.rend() - last, 2 + 2 * 10 + 2) << "they take turns by user";
 }
 
-TEST_F(TurnQueueTest, WhoGoesWhileItWaitsIsForgotten) {
+TEST_F(TurnQueueTest, ASourceThatLeavesWhileItWaitsIsForgotten) {
   add(7, 4);
   add(7, 1);
   for (const auto& worker : workers_) worker->on_turn();

@@ -82,7 +82,7 @@ TEST(TurnShareTest, AConnectionsInputIsWorkedOffInSharesInOrderAndWithoutMoreOfI
 
 class SharedTurnShareTest : public testing::TestWithParam<bool> {};
 
-TEST_P(SharedTurnShareTest, WhatLiesInSharedMemoryIsWorkedOffLikewiseAndWithoutAnotherWake) {
+TEST_P(SharedTurnShareTest, BytesInSharedMemoryAreProcessedInTurnsWithoutAnotherWake) {
   constexpr std::size_t in_a_share = 8;
   constexpr session::SharedSizes sizes{4096, 4096};
   Wire wire;
@@ -106,7 +106,7 @@ TEST_P(SharedTurnShareTest, WhatLiesInSharedMemoryIsWorkedOffLikewiseAndWithoutA
 
 INSTANTIATE_TEST_SUITE_P(TakenThereOrReceived, SharedTurnShareTest, testing::Bool());
 
-TEST(TurnShareTest, TheEndBehindInputThatWaitsForItsTurnIsSeenAfterIt) {
+TEST(TurnShareTest, TheEndAfterWaitingInputIsProcessedAfterIt) {
   Wire wire;
   FakeOwner owner;
   Costly connection(wire, owner, TurnShare::call_work_max);
@@ -143,7 +143,7 @@ TEST(TurnShareTest, ManyConnectionsTogetherTakeABoundedPartOfATurn) {
   for (const auto& [turn, count] : taken) EXPECT_LE(count, most) << "in turn " << turn;
 }
 
-TEST(TurnShareTest, AnInletTakesABoundedNumberOfFramesOfAReadInATurn) {
+TEST(TurnShareTest, APlainProducerTakesALimitedNumberOfFramesInATurn) {
   constexpr std::size_t messages = 100'000;  // two bytes each
   Wire wire;
   FakeOwner owner;

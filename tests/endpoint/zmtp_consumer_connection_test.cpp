@@ -56,7 +56,7 @@ TEST_F(PlainConsumerTest, APullerIsReadyOnceItsHandshakeIsComplete) {
   EXPECT_EQ(outlet.handed(), 2U);
 }
 
-TEST_F(PlainConsumerTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnsent) {
+TEST_F(PlainConsumerTest, ASlowConsumerCostsOneBufferAndKnowsItsUnsentMessages) {
   PlainConsumerConnection& outlet = start<PullConsumerConnection>();
   open("PULL");
   const std::string payload(1000, 'x');
@@ -81,7 +81,7 @@ TEST_F(PlainConsumerTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnse
   EXPECT_TRUE(outlet.offer(Offset{taken}, as_byte_view("more")));
 }
 
-TEST_F(PlainConsumerTest, ARetiredConsumerIsSentWhatItHasAndHandedNothingMore) {
+TEST_F(PlainConsumerTest, ARetiredConsumerIsSentItsMessagesAndDeliveredNoMore) {
   PlainConsumerConnection& outlet = start<PullConsumerConnection>();
   open("PULL");
   EXPECT_TRUE(outlet.offer(Offset{0}, as_byte_view("x")));
@@ -107,7 +107,7 @@ TEST_F(PlainConsumerTest, ASubscriberIsReadyWhileItSubscribesToAPrefixOfTheTopic
   ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
 }
 
-TEST_F(PlainConsumerTest, EachSubscriptionTakesACancelOfItsOwn) {
+TEST_F(PlainConsumerTest, EachSubscriptionNeedsItsOwnCancel) {
   PlainConsumerConnection& outlet = start<SubConsumerConnection>(*TopicName::parse("orders"));
   open("SUB");
   const std::string cancels[] = {command("CANCEL", "ord"), frame(std::string("\0ord", 4))};
@@ -134,7 +134,7 @@ std::string ping_of(std::uint16_t ttl) {
   return command("PING", std::string_view(bytes, sizeof bytes));
 }
 
-TEST_F(PlainConsumerTest, APeerThatIsSilentForTheTtlOfItsPingIsDead) {
+TEST_F(PlainConsumerTest, APeerThatIsSilentForTheTtlOfItsPingIsClosed) {
   start<PullConsumerConnection>();
   open("PULL");
   wire_.send(ping_of(0));
@@ -146,7 +146,7 @@ TEST_F(PlainConsumerTest, APeerThatIsSilentForTheTtlOfItsPingIsDead) {
   EXPECT_THAT(owner_.reason, HasSubstr("200 ms"));
 }
 
-TEST_F(PlainConsumerTest, APeerThatGoesOnSpeakingLives) {
+TEST_F(PlainConsumerTest, APeerThatContinuesToSendStays) {
   start<PullConsumerConnection>();
   open("PULL");
   wire_.send(ping_of(3));
@@ -166,7 +166,7 @@ TEST_F(PlainConsumerTest, APeerThatGoesOnSpeakingLives) {
   EXPECT_FALSE(owner_.closed);
 }
 
-TEST_F(PlainConsumerTest, WhatHasComeCountsThoughTheLoopWasLate) {
+TEST_F(PlainConsumerTest, ReceivedHeartbeatsCountEvenIfTheLoopWasLate) {
   start<PullConsumerConnection>();
   open("PULL");
   wire_.send(ping_of(1));
@@ -186,7 +186,7 @@ TEST_F(PlainConsumerTest, APullerThatSendsAMessageIsCut) {
   open("PULL");
   wire_.send(frame("x"));
   ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
-  EXPECT_THAT(owner_.reason, HasSubstr("only receives"));
+  EXPECT_THAT(owner_.reason, HasSubstr("only receive"));
 }
 
 TEST_F(PlainConsumerTest, APusherOnAPullersEndpointGetsNothing) {

@@ -64,7 +64,7 @@ class ZmtpCurveTest : public testing::Test {
   ConnectionAuthorizer guarded_{tickets_, now_, grant};
 };
 
-TEST_F(ZmtpCurveTest, ARegisteredKeyLetsInHoweverItsBytesAreCut) {
+TEST_F(ZmtpCurveTest, ARegisteredKeyIsAcceptedWithAnySplitOfItsBytes) {
   for (const std::size_t piece : {1U, 2U, 7U, 64U, 100U, 300U}) {
     GateSide side(guarded_);
     CurveClient client(client_, server_.public_key());
@@ -123,7 +123,7 @@ TEST_F(ZmtpCurveTest, AnyChangedBitOfHelloOrInitiateIsRefused) {
   }
 }
 
-TEST_F(ZmtpCurveTest, WhatIsCutShortIsRefused) {
+TEST_F(ZmtpCurveTest, TruncatedCommandsAreRefused) {
   const auto shorten = [](std::size_t by, std::size_t header_bytes) {
     return [=](Bytes& bytes) {
       bytes.resize(bytes.size() - by);
@@ -149,7 +149,7 @@ TEST_F(ZmtpCurveTest, WhatIsCutShortIsRefused) {
   }
 }
 
-TEST_F(ZmtpCurveTest, ThingsInAnotherOrderAreRefused) {
+TEST_F(ZmtpCurveTest, CommandsInAnotherOrderAreRefused) {
   CurveClient client(client_, server_.public_key());
   Bytes hello;
   client.append_hello(hello);
@@ -184,7 +184,7 @@ TEST_F(ZmtpCurveTest, ThingsInAnotherOrderAreRefused) {
   }
 }
 
-TEST_F(ZmtpCurveTest, WhoCannotVouchForHisKeyIsRefused) {
+TEST_F(ZmtpCurveTest, AClientThatCannotProveItsKeyIsRefused) {
   // A client that knows a registered public key, but not the secret one. It puts that key first into
   // INITIATE's box, but vouches with its own.
   const CurveKeyPair thief;
@@ -201,7 +201,7 @@ TEST_F(ZmtpCurveTest, WhoCannotVouchForHisKeyIsRefused) {
   EXPECT_EQ(server.take_initiate(data_of(out, "INITIATE")), CurveOutcome::malformed);
 }
 
-TEST_F(ZmtpCurveTest, AKeyIsGoodForWhatItIsRegisteredFor) {
+TEST_F(ZmtpCurveTest, AKeyIsValidForItsRegistration) {
   const auto fault = [&](const CurveKeyPair& key) {
     GateSide side(guarded_);
     const auto said = shake(side, key, server_.public_key());
@@ -215,7 +215,7 @@ TEST_F(ZmtpCurveTest, AKeyIsGoodForWhatItIsRegisteredFor) {
   keys_.put({of_role.public_key(), {grant.topic, EndpointRole::pull}, later_ms, {}});
   keys_.put({of_role.public_key(), {TopicId{2}, grant.role}, later_ms, {}});
   keys_.put({expired.public_key(), grant, static_cast<std::uint64_t>(time_.us / 1000), 0, 0});
-  EXPECT_EQ(fault(unknown), "a key that nobody has registered");
+  EXPECT_EQ(fault(unknown), "a key that is not registered");
   EXPECT_EQ(fault(of_topic), "a key of another topic");
   EXPECT_EQ(fault(of_role), "a key of another role or mode");
   EXPECT_EQ(fault(expired), "a key that has expired");
@@ -224,10 +224,10 @@ TEST_F(ZmtpCurveTest, AKeyIsGoodForWhatItIsRegisteredFor) {
   shake(renewed, expired, server_.public_key());
   EXPECT_TRUE(renewed.handshake.complete());
   keys_.remove_topic(grant.topic);
-  EXPECT_EQ(fault(client_), "a key that nobody has registered");
+  EXPECT_EQ(fault(client_), "a key that is not registered");
 }
 
-TEST_F(ZmtpCurveTest, AnOpenGateTakesAnyKeyOrThoseThatAreAllowed) {
+TEST_F(ZmtpCurveTest, AnOpenEndpointAcceptsAnyKeyOrTheAllowedOnes) {
   const CurveKeyPair anybody;
   GateSide side(open_);
   shake(side, anybody, server_.public_key());
@@ -244,7 +244,7 @@ TEST_F(ZmtpCurveTest, AnOpenGateTakesAnyKeyOrThoseThatAreAllowed) {
   EXPECT_TRUE(let_in.handshake.complete());
 }
 
-TEST_F(ZmtpCurveTest, WhoHasAnotherServersKeyOrDoesNotEncryptIsToldSo) {
+TEST_F(ZmtpCurveTest, APeerWithoutEncryptionOrWithAnotherServersKeyIsToldSo) {
   GateSide side(open_);
   const auto said = shake(side, client_, CurveKeyPair().public_key());
   EXPECT_EQ(error_of(said.welcome), "400");
@@ -268,7 +268,7 @@ TEST_F(ZmtpCurveTest, WithoutEncryptionCurveIsNotSpoken) {
   EXPECT_THAT(side.handshake.failure(), HasSubstr("other than NULL and PLAIN"));
 }
 
-TEST_F(ZmtpCurveTest, AnotherSocketTypeIsRefused) {
+TEST_F(ZmtpCurveTest, AnIncompatibleSocketTypeIsRefused) {
   GateSide side(open_);
   const auto said = shake(side, client_, server_.public_key(), {}, {}, "PULL");
   EXPECT_EQ(error_of(said.end), "Invalid socket type");
@@ -276,7 +276,7 @@ TEST_F(ZmtpCurveTest, AnotherSocketTypeIsRefused) {
   EXPECT_FALSE(side.handshake.unauthorized());
 }
 
-TEST_F(ZmtpCurveTest, KeysThatNobodyHasAreRefused) {
+TEST_F(ZmtpCurveTest, UnregisteredKeysAreRefused) {
   CurveServer server(server_);
   CurveClient client(client_, server_.public_key());
   Bytes hello;
@@ -307,14 +307,14 @@ class CurveProofTest : public ZmtpCurveTest {
   AccessTable access_;
 };
 
-TEST_F(CurveProofTest, TheGateOfAnEndpointPassesAndNothingIsLeftOfTheProof) {
+TEST_F(CurveProofTest, TheAuthorizerOfAnEndpointPassesAndKeepsNothingOfTheTest) {
   const std::size_t registered = keys_.size();
   const auto of_endpoint = settings();
   EXPECT_EQ(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)), "");
   EXPECT_EQ(keys_.size(), registered);
 }
 
-TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
+TEST_F(CurveProofTest, AnAuthorizerThatAdmitsAnUnauthenticatedPeerFails) {
   // Authorizers of an endpoint, each with one mistake.
   auto in_clear = settings();
   in_clear.curve_key = nullptr;
@@ -330,30 +330,30 @@ TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
               HasSubstr("has expired"));
   access_.put_user({~std::uint64_t{0}, 1, true, {}});
   EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
-              HasSubstr("who may not any more"));
+              HasSubstr("of a user who has lost the right"));
   access_.remove_user(~std::uint64_t{0});
   access_.set_admin_generation(1);
   EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("another administrator's password"));
 }
 
-TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {
+TEST_F(CurveProofTest, ReportsWhetherTheControlSocketAdmitsAnyClient) {
   const auto said = [this](const ConnectionAuthorizer& authorizer, bool anybody) {
     const auto passed = prove_open_curve_gate(authorizer, server_, anybody);
     return passed.ok() ? std::string() : passed.error().text();
   };
   EXPECT_EQ(said(open_, true), "");
-  EXPECT_THAT(said(open_, false), HasSubstr("that is not among the allowed ones"));
+  EXPECT_THAT(said(open_, false), HasSubstr("that allowed_client_keys does not list"));
   EXPECT_THAT(said(ConnectionAuthorizer(), true), HasSubstr("that does not encrypt"));
   const std::set<CurvePublicKey> allowed{client_.public_key()};
   ConnectionAuthorizer few;
   few.encrypt(server_, nullptr);
   few.allow_only(allowed);
   EXPECT_EQ(said(few, false), "");
-  EXPECT_THAT(said(few, true), HasSubstr("refuse everybody"));
+  EXPECT_THAT(said(few, true), HasSubstr("refuse every client"));
 }
 
-TEST_F(CurveProofTest, AGateThatAsksForSomethingElseFails) {
+TEST_F(CurveProofTest, AnAuthorizerWithOtherRequirementsFails) {
   const auto of_endpoint = settings();
   const EndpointRole other = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
   EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, other)),

@@ -36,7 +36,7 @@ struct Side {
   std::vector<std::byte> said;
 };
 
-TEST(ZmtpHandshake, IsCompleteHoweverThePeersBytesAreCutAndLeavesWhatComesAfter) {
+TEST(ZmtpHandshake, CompletesWithAnySplitOfThePeersBytesAndLeavesLaterOnes) {
   const std::string whole = opening("SUB");
   for (std::size_t piece = 1; piece <= whole.size(); ++piece) {
     Side side;
@@ -50,14 +50,14 @@ TEST(ZmtpHandshake, IsCompleteHoweverThePeersBytesAreCutAndLeavesWhatComesAfter)
   }
 }
 
-TEST(ZmtpHandshake, SaysTheGreetingFirstAndReadyOnceThePeerHasGreeted) {
+TEST(ZmtpHandshake, SendsTheGreetingFirstAndReadyAfterThePeersGreeting) {
   Side side;
   side.handshake.begin(side.said);
   side.take(opening("XSUB"), 1);
   EXPECT_EQ(as_text(side.said), opening("XPUB"));
 }
 
-TEST(ZmtpHandshake, TellsHowMuchIsMissingOfWhatItWaitsFor) {
+TEST(ZmtpHandshake, ReportsTheNumberOfMissingBytes) {
   constexpr std::size_t to_version = 11;
   const std::string whole = opening("SUB");
   Side side;
@@ -81,20 +81,21 @@ TEST(ZmtpHandshake, KnowsAPeerWithoutHeartbeats) {
   EXPECT_FALSE(side.handshake.peer_speaks_3_1());
 }
 
-TEST(ZmtpHandshake, TurnsAwayASocketTypeThatDoesNotFitAndTellsIt) {
+TEST(ZmtpHandshake, RefusesAnIncompatibleSocketTypeWithAnError) {
   Side side;
-  EXPECT_THAT(side.failure(opening("PULL")), HasSubstr("a socket of type PULL, which does not go with XPUB"));
+  EXPECT_THAT(side.failure(opening("PULL")),
+              HasSubstr("a socket of type PULL, which cannot connect to type XPUB"));
   EXPECT_THAT(std::string(as_text(side.said)), HasSubstr("Invalid socket type"));
   EXPECT_THAT(Side().failure(opening(std::string(200, 'S'))),
               HasSubstr("type " + std::string(16, 'S') + ","));
 }
 
-TEST(ZmtpHandshake, TurnsAwayWhatIsNotAHandshake) {
+TEST(ZmtpHandshake, RefusesAnInvalidHandshake) {
   const std::string greeting = opening("SUB").substr(0, zmtp::greeting_bytes);
   EXPECT_EQ(Side().failure("GET / HTTP/1.1"), "not a ZeroMQ peer");
-  EXPECT_EQ(Side().failure(greeting + frame("a message")), "a handshake that is not ZMTP");
+  EXPECT_EQ(Side().failure(greeting + frame("a message")), "an invalid ZMTP handshake");
   EXPECT_EQ(Side().failure(greeting + command("READY", std::string(zmtp::command_bytes_max, 'x'))),
-            "a handshake that is not ZMTP");
+            "an invalid ZMTP handshake");
   EXPECT_EQ(Side().failure(greeting + command("PING", "")), "a handshake without READY");
   EXPECT_THAT(Side().failure(greeting + command("READY", "")), HasSubstr("a socket of type ?"));
   std::string other = opening("SUB");

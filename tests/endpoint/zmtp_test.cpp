@@ -13,7 +13,7 @@ ByteView bytes_of(const std::string& text) {
   return as_byte_view(text);
 }
 
-TEST(ZmtpGreeting, SaysItsMechanismAndWhoAsksForThePassword) {
+TEST(ZmtpGreeting, ContainsItsMechanismAndItsRole) {
   EXPECT_EQ(mechanism_of(greeting()), Mechanism::null);
   EXPECT_FALSE(is_server(greeting()));
   const auto plain = greeting(Mechanism::plain, true);
@@ -24,7 +24,7 @@ TEST(ZmtpGreeting, SaysItsMechanismAndWhoAsksForThePassword) {
   EXPECT_EQ(plain[32], std::byte{1}) << "as-server: RFC 37, \"Greeting\"";
 }
 
-TEST(ZmtpHello, IsTwoTextsAndNothingElse) {
+TEST(ZmtpHello, IsExactlyTwoTexts) {
   std::vector<std::byte> frame;
   append_hello(frame, "user", "");
   EXPECT_EQ(as_text(frame), std::string("\x04\x0c\x05HELLO\x04user\x00", 14));
@@ -49,7 +49,7 @@ TEST(ZmtpGreeting, OursIsValidAndIncompleteAtEveryShorterLength) {
   }
 }
 
-TEST(ZmtpGreeting, TellsStrangersOldVersionsAndOtherMechanismsApart) {
+TEST(ZmtpGreeting, DistinguishesOtherProtocolsOldVersionsAndMechanisms) {
   EXPECT_EQ(check_greeting(bytes_of("GET / HTTP/1.1\r\n")), GreetingOutcome::not_zmtp);
   EXPECT_EQ(check_greeting(bytes_of(std::string("\x01\x00", 2))), GreetingOutcome::not_zmtp);  // ZMTP 1.0
   auto old = greeting();
@@ -88,7 +88,7 @@ TEST(ZmtpFrame, RefusesUnknownFlagsAndCommandsInPartsAndNegativeLengths) {
             FrameOutcome::invalid);
 }
 
-TEST(ZmtpCommand, ReadyCarriesTheSocketTypeWhateverItsCase) {
+TEST(ZmtpCommand, ReadyCarriesTheSocketTypeInAnyCase) {
   std::vector<std::byte> frame;
   append_ready(frame, "PULL");
   FrameHeader header;
@@ -128,7 +128,7 @@ TEST(ZmtpSubscription, BothFormsAreUnderstood) {
   EXPECT_FALSE(subscription_of_command({"READY", {}}).has_value());
 }
 
-TEST(ZmtpError, ReasonIsCutToWhatTheFormatCarries) {
+TEST(ZmtpError, AReasonIsCutToTheFormatsMaximum) {
   std::vector<std::byte> frame;
   append_error(frame, std::string(1000, 'x'));
   FrameHeader header;

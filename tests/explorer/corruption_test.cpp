@@ -32,15 +32,15 @@ TEST_F(CorruptionTest, NoFlippedBitYieldsAWrongMessageOrLosesOneInSilence) {
   expect_noticed(corruption.flip_bits());
 }
 
-TEST_F(CorruptionTest, NorDoBatchesThatWereSwappedCopiedZeroedOrSplicedFromAnotherLog) {
+TEST_F(CorruptionTest, SwappedCopiedZeroedOrForeignBatchesAreNotReadAsMessages) {
   expect_noticed(corruption.move_batches());
 }
 
-TEST_F(CorruptionTest, NorDoSectorsThatWere) {
+TEST_F(CorruptionTest, DamagedSectorsAreNotReadAsMessages) {
   expect_noticed(corruption.move_sectors());
 }
 
-TEST_F(CorruptionTest, NorDoFilesThatWereCutRemovedOrExchanged) {
+TEST_F(CorruptionTest, CutRemovedOrExchangedFilesAreNotReadAsMessages) {
   expect_noticed(corruption.spoil_files());
 }
 
@@ -68,7 +68,7 @@ TEST(OpenBatchDamageTest, NoFlippedBitMakesAWrongMessageOfAnOpenBatch) {
   EXPECT_GT(cases, 30'000);
 }
 
-TEST(LyingIndexTest, NoIndexWhateverItSaysChangesAMessageOrAPlace) {
+TEST(LyingIndexTest, NoIndexChangesAMessageOrAPosition) {
   std::uint64_t cases = 0;
   EXPECT_EQ(read_by_lying_indexes(cases).value_or(""), "");
   EXPECT_GT(cases, 1'000);

@@ -35,7 +35,7 @@ void explore(ExplorerOptions options, std::uint64_t states_max = states_wanted()
 
 class CrashExplorerTest : public testing::TestWithParam<int> {};
 
-TEST_P(CrashExplorerTest, LosesInventsAndSpoilsNothingWhateverAPowerCutLeaves) {
+TEST_P(CrashExplorerTest, NoPowerCutLosesInventsOrSpoilsAMessage) {
   const Random random(GetParam());
   explore({.seed = random.seed()});
 }

@@ -63,7 +63,7 @@ TEST_F(ExplorerStorageTest, LeavesAnyOfTheVersionsOfASector) {
   EXPECT_EQ(all_cuts(), (Heads{"....", "a...", "b..."}));
 }
 
-TEST_F(ExplorerStorageTest, AFailedSyncGivesUpWhatOnlyAnotherWriteBrings) {
+TEST_F(ExplorerStorageTest, AFailedSyncLosesAllBytesThatNeedAnotherWrite) {
   write('a', 512, 0);
   write('a', 512, 512);
   disk.on_call = [](ExplorerStorage::Call, const std::string&) { return ExplorerStorage::Fault{EIO, 0}; };
@@ -90,7 +90,7 @@ TEST_F(ExplorerStorageTest, SyncingADirectoryDoesNotSyncItsOwnName) {
   EXPECT_EQ(all_cuts("/e/file"), Heads{"...."});
 }
 
-TEST_F(ExplorerStorageTest, WhatWasStoredToAMappingMayBeLostSectorBySector) {
+TEST_F(ExplorerStorageTest, StoresToAMappingMayBeLostSectorBySector) {
   std::byte* bytes = disk.stored_to("/d/file");
   bytes[0] = std::byte{'a'};
   bytes[1024] = std::byte{'b'};
@@ -100,7 +100,7 @@ TEST_F(ExplorerStorageTest, WhatWasStoredToAMappingMayBeLostSectorBySector) {
   EXPECT_EQ(all_cuts(), (Heads{"a.b.", "c.b."}));
 }
 
-TEST_F(ExplorerStorageTest, AFileThatIsMappedForWritingLosesWhatWasStoredAndNotSynced) {
+TEST_F(ExplorerStorageTest, AFileMappedForWritingLosesUnsyncedStores) {
   auto mapped = file->map_writable(1024);
   ASSERT_TRUE(mapped.ok());
   (*mapped)->data()[600] = std::byte{'x'};

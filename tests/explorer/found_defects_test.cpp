@@ -69,7 +69,7 @@ class FoundDefectsTest : public testing::Test {
 
 // The process that made the directory was killed before it could sync the directory's own name. The next
 // process found segments and took the directory for durable.
-TEST_F(FoundDefectsTest, OpeningMakesTheDirectorysOwnNameDurable) {
+TEST_F(FoundDefectsTest, OpeningSyncsTheDirectorysOwnName) {
   client.open(Ending::kill);
   client.append({10});
   client.open(Ending::kill);
@@ -108,7 +108,7 @@ TEST_F(FoundDefectsTest, TheLastCursorOnDiskIsNotOverwrittenAfterAKill) {
 // Two appends were under way. Nothing of the first reached the disk. The second was complete except for the
 // 16 bytes in its first sector, which contain only sizes and the offset. In the next life two appends of the
 // same sizes lost their last sector. Their 16 bytes completed the rest of the earlier message.
-TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotMadeWholeEither) {
+TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotCompletedEither) {
   const auto in_a_batch = [](std::size_t bytes) { return bytes - 68; };
   client.open(Ending::kill);
   client.append({in_a_batch(512)});
@@ -145,7 +145,7 @@ TEST_F(FoundDefectsTest, SettlingGivesALogOfUnreadableFilesAnIdentity) {
 
 // A power cut took messages that a cursor had committed. The cursor was clamped, but only in memory. The next
 // power cut restored its old position, past messages that were never delivered.
-TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
+TEST(FoundInQueueTest, AClampedCursorStaysAtTheEnd) {
   ExplorerWorld world;
   Payloads payloads;
   ExplorerStorage disk(world);
@@ -254,7 +254,7 @@ TEST_F(FoundInCursorsTest, ASegmentThatHasLostItsMessagesStaysUntilTheCursorIsPa
 
 // The last segment with a sound header was dropped, and the remaining ones had lost their headers. The next
 // process took the directory for another log than that of its cursors, and refused to open it.
-TEST_F(FoundInCursorsTest, TheLastFileThatSaysWhichLogItIsStaysUntilAnotherDoes) {
+TEST_F(FoundInCursorsTest, TheLastFileWithTheLogsIdentityStaysUntilAnotherHasIt) {
   make_segments();
   std::ranges::fill(segment(1).first(log::segment_header_bytes), std::byte{0});
   std::ranges::fill(segment(2).first(log::segment_header_bytes), std::byte{0});
@@ -275,7 +275,7 @@ TEST_F(FoundInCursorsTest, TheLastFileThatSaysWhichLogItIsStaysUntilAnotherDoes)
 
 // The cursor's name was in memory only, because a sync had failed. The next process took the name for
 // durable, and its flush returned success.
-TEST_F(FoundInCursorsTest, ACursorWhoseMakingHasFailedIsNotFoundByTheNextProcess) {
+TEST_F(FoundInCursorsTest, ACursorThatCouldNotBeCreatedIsNotFoundByTheNextProcess) {
   client.open(Ending::kill);
   client.enqueue(10);
   client.commit(0, 0);
@@ -311,7 +311,7 @@ TEST_F(FoundInCursorsTest, ACursorIsDurableWithTheNameOfItsTable) {
 
 // The position of a new cursor was determined. While the cursor's name was being written to disk, another
 // cursor committed, and the messages at that position were dropped.
-TEST_F(FoundInCursorsTest, NothingIsDroppedUnderACursorThatIsBeingMade) {
+TEST_F(FoundInCursorsTest, NothingIsDroppedDuringTheCreationOfACursor) {
   make_segments();
   client.open(Ending::kill);
   const Offset first = client.history.first;
@@ -344,7 +344,7 @@ class FoundInMappedTest : public FoundDefectsTest {
 
 // A checkpoint that is valid only in its boot recorded how far the writer writes. After a power cut, recovery
 // read only as far as the previous checkpoint, although a flush had made later messages durable.
-TEST_F(FoundInMappedTest, WhatIsDurableBehindTheReservationOfAnotherBootIsFound) {
+TEST_F(FoundInMappedTest, DurableMessagesBehindAReservationOfAnotherBootAreFound) {
   log::checkpoint_interval_bytes = 100'000;  // so that a sync writes no checkpoint
   for (int i = 0; i < 20; ++i) client.append({150});
   EXPECT_TRUE(client.flush());
@@ -366,7 +366,7 @@ TEST_F(FoundInMappedTest, ALogThatWentOnIsNotTakenForClosedAfterAPowerCut) {
 
 // A permanent seal was written before the file's name was on disk. The next process took the file for
 // durable.
-TEST_F(FoundInMappedTest, ASealSaysNothingOfAFileWhoseNameIsNotOnDisk) {
+TEST_F(FoundInMappedTest, ASealDoesNotCountIfTheFilesNameIsNotOnDisk) {
   client.options.segment_bytes = 8192;
   client.open(Ending::kill);
   for (int i = 0; i < 4; ++i) client.append({2000});
@@ -375,7 +375,7 @@ TEST_F(FoundInMappedTest, ASealSaysNothingOfAFileWhoseNameIsNotOnDisk) {
 }
 
 // The seals that closing had written were lost. All messages were on disk, but durable_offset was lower.
-TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWhateverBecameOfItsSeals) {
+TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWithoutItsSeals) {
   client.open(Ending::kill);
   for (int i = 0; i < 4; ++i) client.append({2000});
   EXPECT_TRUE(client.close_log());
@@ -385,7 +385,7 @@ TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWhateverBecameOfItsSeals) {
 }
 
 // The end of such a file was computed to lie before its beginning, so 2^64 bytes were reported as cut.
-TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
+TEST_F(FoundDefectsTest, AFileShorterThanItsFirstPageIsNotCut) {
   client.open(Ending::kill);
   client.append({3000});
   client.append({3000});
@@ -399,13 +399,13 @@ TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
 }
 
 // These two are not defects that were found. They show that such a defect would be.
-TEST(PlantedRests, UnderAnEpochThatAPowerCutUndidAreNoMessages) {
+TEST(PlantedRests, MessagesUnderAnEpochUndoneByAPowerCutAreIgnored) {
   std::uint64_t cases = 0;
   EXPECT_EQ(use_file_with_undone_header(cases), std::nullopt);
   EXPECT_EQ(cases, 2U);
 }
 
-TEST(PlantedRests, AMessageInAnotherLogsFileIsNoMessage) {
+TEST(PlantedRests, AMessageInAnotherLogsFileIsIgnored) {
   std::uint64_t cases = 0;
   EXPECT_EQ(use_file_with_forged_batch(cases), std::nullopt);
   EXPECT_EQ(cases, 1U);

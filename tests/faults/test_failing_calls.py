@@ -114,7 +114,7 @@ class Run:
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call not in ("mmap", "flock")])
 @pytest.mark.parametrize("policy", POLICIES if ALL else POLICIES[:1])
-def test_a_call_that_fails_from_then_on_is_told_each_time(machine, policy, call):
+def test_a_call_that_keeps_failing_is_reported_each_time(machine, policy, call):
     for number in [1, 2, 3, 5, 8, 13, 21, 34] if ALL else [1, 8]:
         for fault in CALLS[call]:
             if fault not in ("error=EINTR", "signal=SIGKILL"):

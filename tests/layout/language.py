@@ -14,6 +14,10 @@ HEADLESS_SENTENCE = re.compile(r"(?:^[ \t]*|(?<=[.:!?] ))(?:Who|Whoever|Whose|Wh
 # The words that docs/glossary.md replaces.
 BANNED = re.compile(r"\b(strangers?|likewise|as ever|hand(?:s|ed|ing)? out|com(?:e|es|ing) back|came back|passed over|"
                     r"displaced?)\b", re.I)
+# Beyond those, words that no error, log line or help text may contain.
+BANNED_IN_TEXTS = re.compile(BANNED.pattern + r"|\b(doors?|proofs?|prov(?:e|es|ing)|inlets?|outlets?|rest(?:s|ing)?|held|"
+                             r"let(?:s|ting)? in|turned away|to be had|makes no sense|"
+                             r"whoever|whatever|of old|meanwhile|who is no|goes on|go on)\b", re.I)
 NOTHING_BUT_ITS_LAYER = re.compile(r"\A/// Layer: [\w ]+\.\n(?!///)")
 WORDS_OF_A_SENTENCE_MAX = 30
 HEADLESS_PER_1000_WORDS_MAX = 1.0
@@ -43,6 +47,23 @@ def prose(path, text):
     return "\n".join(match.group(group) for match in parts.finditer(text) for group in groups if match.group(group))
 
 
+def texts(path, text):
+    """The string literals of a program's source that contain a space: errors, log lines, help. Neighbours are joined."""
+    if not path.startswith(("src/", "include/", "apps/")) or not path.endswith((".hpp", ".cpp")):
+        return
+    joined, end = "", None
+    for match in _CPP_PARTS.finditer(text):
+        if not match.group().endswith('"'):
+            continue
+        if end is not None and text[end:match.start()].strip():
+            yield joined
+            joined = ""
+        if match.group().startswith('"'):
+            joined += re.sub(r"\\[nt]", " ", match.group()[1:-1])
+        end = match.end()
+    yield joined
+
+
 def words(text):
     return len(WORD.findall(text))
 
@@ -69,6 +90,20 @@ def banned_words(tree):
     for path, text in tree.items():
         for match in BANNED.finditer(prose(path, text)) if is_checked(path) else ():
             yield path, f"'{match.group()}': docs/glossary.md has the field's term"
+
+
+def banned_words_in_texts(tree):
+    for path, text in tree.items():
+        for literal in texts(path, text):
+            for match in BANNED_IN_TEXTS.finditer(literal) if " " in literal else ():
+                yield path, f"'{match.group()}' in \"{literal.strip()[:60]}\": docs/glossary.md has the field's term"
+
+
+def headless_texts(tree):
+    for path, text in tree.items():
+        for literal in texts(path, text):
+            for clause in headless_clauses(literal) if " " in literal else ():
+                yield path, f"a clause headed by who, what or whose in a text: …{clause}…"
 
 
 def headless_pages(tree):
@@ -110,8 +145,8 @@ def heads_that_say_only_the_layer(tree):
             yield path, "begins with nothing but its layer: say what the file is"
 
 
-RULES = [headless_sentences, banned_words, headless_pages, headless_folders, long_sentences,
-         heads_that_say_only_the_layer]
+RULES = [headless_sentences, banned_words, banned_words_in_texts, headless_texts, headless_pages, headless_folders,
+         long_sentences, heads_that_say_only_the_layer]
 
 
 def exceptions(text):

@@ -114,7 +114,7 @@ def test_definitions_that_no_program_compiles_are_found():
     assert list(rules.stray_definitions(tree)) == []
 
 
-def test_an_orderly_file_is_left_alone():
+def test_a_file_in_order_is_left_unchanged():
     text = """/// A thing. Layer: log.
 #include <lightq/base/error.hpp>
 

@@ -45,7 +45,7 @@ def shown():
     shown.process.communicate()
 
 
-def test_a_build_that_says_nothing_shows_where_it_is(shown):
+def test_a_build_without_output_shows_its_progress(shown):
     shown.feed("[3/120] Building CXX object a.cpp.o\n")
     shown.wait_for(r"^ +\d+ s: 3/120 Building CXX object a\.cpp\.o$")
     shown.feed("a.cpp:1: error: no\n")

@@ -67,7 +67,7 @@ class FirstSince : public test::LogFixture, public testing::WithParamInterface<K
   std::vector<Timestamp> times;  // the append time of each offset
 };
 
-TEST_P(FirstSince, LeavesNothingOutWhereTheClockWasSetBack) {
+TEST_P(FirstSince, SkipsNothingAfterTheClockWasSetBack) {
   append_at(now);
   append_at({now.us - hour_us});
   append_at({now.us + 1});
@@ -79,7 +79,7 @@ TEST_P(FirstSince, LeavesNothingOutWhereTheClockWasSetBack) {
   }
 }
 
-TEST_P(FirstSince, FindsAMessageThatIsAheadOfTheClock) {
+TEST_P(FirstSince, FindsAMessageAheadOfTheClock) {
   append_at(now);
   append_at({now.us + 2 * hour_us});
   append_at({now.us + 1});
@@ -91,7 +91,7 @@ TEST_P(FirstSince, FindsAMessageThatIsAheadOfTheClock) {
   }
 }
 
-TEST_P(FirstSince, FindsTheFirstInOrderWhateverTheClockDoes) {
+TEST_P(FirstSince, FindsTheFirstInOrderWithAnyClock) {
   test::Random random;
   Timestamp time = now;
   for (int i = 0; i < 3000; ++i) {
@@ -125,7 +125,7 @@ TEST_P(FirstSince, LooksAtFewBatches) {
       << "nothing is that new";
 }
 
-TEST_P(FirstSince, SaysHowManySegmentsItHasPassed) {
+TEST_P(FirstSince, ReportsTheNumberOfSkippedSegments) {
   constexpr std::int64_t batches = 200;
   for (std::int64_t i = 0; i < batches; ++i) append_at({now.us + i}, 10'000);
   const std::uint64_t segments = any->first_since({now.us + batches - 1}).segments_passed;
@@ -188,7 +188,7 @@ TEST_F(RetentionAndTheClock, CountsATimeInTheFutureAsNow) {
   }
 }
 
-TEST_F(RetentionAndTheClock, OfAnyLengthKeepsWhatIsYounger) {
+TEST_F(RetentionAndTheClock, KeepsYoungerMessagesForAnyRetentionTime) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t for_ever :
        {most, most / 1000, most / 1000 + 1, std::int64_t{18'446'744'073'709'552}}) {
@@ -228,7 +228,7 @@ TEST_F(RetentionAndTheClock, DoesSoAfterARestart) {
   }
 }
 
-TEST_F(RetentionAndTheClock, GoesByWhatWasAppendedLater) {
+TEST_F(RetentionAndTheClock, UsesTheTimeOfLaterMessages) {
   fill({now.us + day_us}, 12);
   fill(now, 12);
   now.us += 1'000'001;
@@ -237,7 +237,7 @@ TEST_F(RetentionAndTheClock, GoesByWhatWasAppendedLater) {
   EXPECT_EQ(kept(), 0U) << "the first twelve are older than those behind them";
 }
 
-TEST_F(RetentionAndTheClock, KeepsWhatWasAppendedAfterTheClockWasSetBack) {
+TEST_F(RetentionAndTheClock, KeepsMessagesAppendedAfterTheClockWasSetBack) {
   fill({now.us + day_us}, 12);
   log->maintain(now);
   now.us += 500'000;
@@ -252,7 +252,7 @@ TEST_F(RetentionAndTheClock, KeepsWhatWasAppendedAfterTheClockWasSetBack) {
 }
 
 // Tests that messages written while the clock was behind are not dropped early.
-TEST_F(RetentionAndTheClock, KeepsWhatAClockThatWasBehindHasWritten) {
+TEST_F(RetentionAndTheClock, KeepsMessagesOfAClockThatWasBehind) {
   fill(now, 12);
   fill({now.us - day_us}, 12);
   for (int life = 0; life < 2; ++life) {
@@ -264,7 +264,7 @@ TEST_F(RetentionAndTheClock, KeepsWhatAClockThatWasBehindHasWritten) {
   EXPECT_EQ(kept(), 0U);
 }
 
-TEST(RingAndTheClock, GivesIdleMemoryBackThoughTheClockWasSetBack) {
+TEST(RingAndTheClock, ReleasesIdleMemoryAfterTheClockWasSetBack) {
   RingLog log({.capacity_bytes = limits::MiB});
   const Timestamp ahead{1'000'000'000'000};
   auto batch = make_batch({"m"});

@@ -42,7 +42,7 @@ class ClosedLogWaysTest : public ClosedLogTest, public testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Writing, ClosedLogWaysTest, testing::Bool(),
                          [](const auto& param) { return param.param ? "mapped" : "written"; });
 
-TEST_P(ClosedLogWaysTest, ThatNobodyChangesIsNotWrittenAgain) {
+TEST_P(ClosedLogWaysTest, AnUnchangedLogIsNotWrittenAgain) {
   open();
   ASSERT_EQ(append({"a"}), AppendOutcome::appended);
   close();
@@ -59,7 +59,7 @@ TEST_P(ClosedLogWaysTest, ThatNobodyChangesIsNotWrittenAgain) {
   EXPECT_EQ(log->next_offset(), Offset{1});
 }
 
-TEST_F(ClosedLogTest, WhoseMarkMayBeInMemoryOnlyIsClosedForGoodByTheNextClose) {
+TEST_F(ClosedLogTest, AMarkThatMayBeInMemoryOnlyIsMadeDurableByTheNextClose) {
   options.mapped_writes = false;  // a store into a mapping cannot fail, and the test needs a call that fails
   open();
   ASSERT_EQ(append({"a"}), AppendOutcome::appended);
@@ -79,7 +79,7 @@ TEST_F(ClosedLogTest, WhoseMarkMayBeInMemoryOnlyIsClosedForGoodByTheNextClose) {
   EXPECT_TRUE(log->recovery().closed);
 }
 
-TEST_P(ClosedLogWaysTest, ThatGoesOnIsClosedNoMoreWhateverAPowerCutLeaves) {
+TEST_P(ClosedLogWaysTest, ALogThatContinuesIsNotMarkedClosedAfterAnyPowerCut) {
   for (const bool survives : {false, true}) {
     open();
     ASSERT_EQ(append({"a"}), AppendOutcome::appended);

@@ -163,7 +163,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
   Offset next;
 };
 
-TEST_P(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
+TEST_P(CrashTest, MatchesAModelMapOverKillsAndPowerCuts) {
   log.reset();
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.capacity_bytes = 400'000;
@@ -174,7 +174,7 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
   }
 }
 
-TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
+TEST_P(CrashTest, MatchesAModelMapWhileCallsFail) {
   log.reset();
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.retention_bytes = 300'000;
@@ -185,7 +185,7 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
   }
 }
 
-TEST_P(CrashTest, DoesWhatAMapWouldDoWhereAllIsEncrypted) {
+TEST_P(CrashTest, MatchesAModelMapWithEncryption) {
   const auto keys = test::storage_keys({1});
   const auto both = test::storage_keys({2, 1});
   log.reset();

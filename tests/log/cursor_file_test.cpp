@@ -36,7 +36,7 @@ TEST_F(CursorFileTest, IsEmptyBeforeTheFirstWrite) {
   EXPECT_TRUE(storage.paths().empty());
 }
 
-TEST_F(CursorFileTest, LoadsWhatWasWrittenLast) {
+TEST_F(CursorFileTest, LoadsTheNewestWrittenState) {
   for (const auto& cursors : {first, second, with_ranges, third, with_ranges, second, Cursors{}}) {
     ASSERT_TRUE(write(cursors).ok());
     EXPECT_EQ(*load(), cursors);
@@ -44,7 +44,7 @@ TEST_F(CursorFileTest, LoadsWhatWasWrittenLast) {
   EXPECT_EQ(storage.paths().size(), 2U);
 }
 
-TEST_F(CursorFileTest, GoesOnInTurnAfterARestart) {
+TEST_F(CursorFileTest, ContinuesItsAlternationAfterARestart) {
   ASSERT_TRUE(write(first).ok());
   CursorFile again(storage, "/topics/1");
   ASSERT_TRUE(again.write(CursorFile::encode(second)).ok());
@@ -108,7 +108,7 @@ std::vector<std::byte> file_of(std::uint64_t offset, std::uint16_t count,
   return bytes;
 }
 
-TEST_F(CursorFileTest, BelievesNoRangesThatLieThoughTheirChecksumFits) {
+TEST_F(CursorFileTest, RefusesImpossibleRangesWithAValidChecksum) {
   ASSERT_TRUE(write(first).ok());
   auto& bytes = storage.bytes_of("/topics/1/cursors.0");
   bytes = file_of(4, 2, {{{5}, {6}}, {{8}, {20}}});
@@ -137,7 +137,7 @@ TEST_F(CursorFileTest, BelievesNoRangesThatLieThoughTheirChecksumFits) {
   EXPECT_EQ(load().error().code, ErrorCode::corrupt);
 }
 
-TEST(NamedCursorTest, IsCutWhereTheLogEnds) {
+TEST(NamedCursorTest, IsCutAtTheEndOfTheLog) {
   const NamedCursor cursor{"a", {4}, {{{5}, {7}}, {{9}, {12}}}};
   const auto cut = [&](std::uint64_t end) {
     NamedCursor copy = cursor;
@@ -172,7 +172,7 @@ void CursorFileTest::falls_back_to(const Cursors& older) {
   }
 }
 
-TEST_F(CursorFileTest, SaysSoWhenNothingSoundIsLeft) {
+TEST_F(CursorFileTest, ReportsThatNoSoundCopyIsLeft) {
   ASSERT_TRUE(write(first).ok());
   storage.bytes_of("/topics/1/cursors.0").back() ^= std::byte{1};
   EXPECT_EQ(load().error().code, ErrorCode::corrupt);
@@ -202,7 +202,7 @@ TEST_F(CursorFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
 
 // If neither file is sound, reading is an error. A power cut during the very first write must not leave that
 // state.
-TEST_F(CursorFileTest, TheFirstWriteOfAllIsWholeOrNotThere) {
+TEST_F(CursorFileTest, TheFirstWriteIsCompleteOrAbsent) {
   bool written = false;
   for (std::uint64_t calls = 0; !written; ++calls) {
     for (const bool names_survive : {false, true}) {

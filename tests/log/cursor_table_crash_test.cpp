@@ -240,7 +240,7 @@ void expect_no_bit_misleads(FaultyStorage& storage,
   }
 }
 
-TEST(CursorTableBits, MisleadNobodyAfterAFlushAndAreNoticedBefore) {
+TEST(CursorTableBits, FlippedBitsAreHarmlessAfterAFlushAndDetectedBefore) {
   FaultyStorage storage;
   {
     auto table = CursorTable::make(storage, directory, incarnation);

@@ -52,7 +52,7 @@ class CursorTableTest : public testing::Test {
   std::unique_ptr<CursorTable> table;
 };
 
-TEST_F(CursorTableTest, TellsAMissingTableFromADamagedOne) {
+TEST_F(CursorTableTest, DistinguishesAMissingTableFromADamagedOne) {
   const auto opened = open();
   ASSERT_FALSE(opened.ok());
   EXPECT_TRUE(is_missing(opened.error()));
@@ -81,7 +81,7 @@ TEST_F(CursorTableTest, KeepsEveryCommitOverAKillAndItsOrderNotItsOffsetDecides)
   EXPECT_EQ(find("nobody"), nullptr);
 }
 
-TEST_F(CursorTableTest, CountsWhatIsCommittedAsDelivered) {
+TEST_F(CursorTableTest, CountsCommittedMessagesAsDelivered) {
   make();
   TableCursor& cursor = create("c");
   cursor.note_delivered({4});
@@ -94,7 +94,7 @@ TEST_F(CursorTableTest, CountsWhatIsCommittedAsDelivered) {
   EXPECT_EQ(find("c")->delivered(), Offset{9});
 }
 
-TEST_F(CursorTableTest, KeepsWhatWasFlushedOverAPowerCut) {
+TEST_F(CursorTableTest, KeepsFlushedCursorsOverAPowerCut) {
   make();
   TableCursor& cursor = create("c", 1);
   for (const std::uint64_t offset : {7, 8, 2, 5}) {
@@ -111,7 +111,7 @@ TEST_F(CursorTableTest, KeepsWhatWasFlushedOverAPowerCut) {
 
 // Tests that torn live copies do no harm: commits do not touch the durable copies, so a writeback between two
 // commits cannot tear those.
-TEST_F(CursorTableTest, GoesOnAtTheDurableCopyWhenBothLiveOnesAreTorn) {
+TEST_F(CursorTableTest, ContinuesAtTheDurableCopyIfBothLiveOnesAreTorn) {
   make();
   TableCursor& cursor = create("c");
   cursor.commit({10});
@@ -128,7 +128,7 @@ TEST_F(CursorTableTest, GoesOnAtTheDurableCopyWhenBothLiveOnesAreTorn) {
   EXPECT_THAT(table->passed_over()[0].message, HasSubstr(path + " at position 4096"));
 }
 
-TEST_F(CursorTableTest, SaysSoWhenNoCopyIsSoundAndGivesTheNameUpOnlyWhenTold) {
+TEST_F(CursorTableTest, ReportsACursorWithoutASoundCopyAndFreesItsNameOnlyOnRequest) {
   make();
   create("lost");
   create("kept", 3);
@@ -152,7 +152,7 @@ TEST_F(CursorTableTest, SaysSoWhenNoCopyIsSoundAndGivesTheNameUpOnlyWhenTold) {
   EXPECT_TRUE(table->damaged().empty());
 }
 
-TEST_F(CursorTableTest, TakesNoNameForNewWhileThatOfADamagedCursorCannotBeRead) {
+TEST_F(CursorTableTest, CreatesNoCursorWhileTheNameOfADamagedOneCannotBeRead) {
   make();
   create("orders", 4);
   create("kept", 3);
@@ -200,7 +200,7 @@ TEST_F(CursorTableTest, RefusesOtherLogsOtherFormatsAndFilesCutShort) {
   }
 }
 
-TEST_F(CursorTableTest, TakesABlockThatIsCutShortForDamagedNotForFree) {
+TEST_F(CursorTableTest, TakesATruncatedBlockForDamagedNotForFree) {
   make();
   create("whole");
   create("cut");
@@ -218,7 +218,7 @@ TEST_F(CursorTableTest, TakesABlockThatIsCutShortForDamagedNotForFree) {
   }
 }
 
-TEST_F(CursorTableTest, GivesABlockToALaterCursorWithoutAnythingOfTheEarlierOne) {
+TEST_F(CursorTableTest, AReusedBlockContainsNothingOfTheEarlierCursor) {
   make();
   TableCursor& first = create("first");
   for (std::uint64_t i = 0; i < 100; ++i) first.commit({i});
@@ -297,7 +297,7 @@ TEST_F(CursorTableTest, BringsCursorsBackThatStandPastTheEndOfTheLog) {
   EXPECT_TRUE(table->clamp({20}).empty());
 }
 
-TEST_F(CursorTableTest, SyncsOnlyWhatHasChangedAndNothingAfterAFailedSync) {
+TEST_F(CursorTableTest, SyncsOnlyChangesAndNothingAfterAFailedSync) {
   make();
   create("a");
   TableCursor& b = create("b");
@@ -329,7 +329,7 @@ TEST_F(CursorTableTest, SyncsOnlyWhatHasChangedAndNothingAfterAFailedSync) {
   EXPECT_TRUE(table->flush().ok());
 }
 
-TEST_F(CursorTableTest, KeepsACursorForTheNextProcessTooWhoseRemovalCouldNotBeSynced) {
+TEST_F(CursorTableTest, KeepsACursorForTheNextProcessIfItsRemovalCouldNotBeSynced) {
   make();
   create("a");
   fail_next(FaultyStorage::Call::sync);
@@ -343,7 +343,7 @@ TEST_F(CursorTableTest, KeepsACursorForTheNextProcessTooWhoseRemovalCouldNotBeSy
 
 // A process wrote a durable copy and was killed before its sync. That copy has the highest sequence but may
 // not be on disk. The other copy is on disk, and must not be overwritten before the newer one is synced.
-TEST_F(CursorTableTest, DoesNotTakeWhatAKilledProcessLeftInMemoryForDurable) {
+TEST_F(CursorTableTest, DoesNotTakeTheMemoryOfAKilledProcessForDurable) {
   make();
   TableCursor& cursor = create("c");
   cursor.commit({10});

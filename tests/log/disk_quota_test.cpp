@@ -35,7 +35,7 @@ bool nowhere(const std::function<void()>&) {
   return false;
 }
 
-TEST(DiskQuota, TakesUpToTheBoundAndAgainWhatWasGivenBack) {
+TEST(DiskQuota, PermitsUpToTheLimitAndAgainAfterARelease) {
   DiskQuota quota(100, [] { return 40U; }, nowhere);
   EXPECT_TRUE(quota.take(60));
   EXPECT_FALSE(quota.take(1));
@@ -44,7 +44,7 @@ TEST(DiskQuota, TakesUpToTheBoundAndAgainWhatWasGivenBack) {
   EXPECT_TRUE(quota.take(10));
 }
 
-TEST(DiskQuota, WhatIsLargerThanTheBoundNeverFits) {
+TEST(DiskQuota, RefusesASizeAboveTheLimit) {
   DiskQuota quota(100, [] { return 0U; }, nowhere);
   EXPECT_FALSE(quota.take(101));
   EXPECT_FALSE(quota.take(~std::uint64_t{0}));
@@ -62,7 +62,7 @@ bool takes_soon(DiskQuota& quota, std::uint64_t bytes, DiskQuota::Clock::time_po
   return false;
 }
 
-TEST(DiskQuota, CountsAgainWhenItIsFullButNotAllTheTime) {
+TEST(DiskQuota, RecountsWhenItIsFullButNotAtEveryRequest) {
   std::atomic<int> counts = 0;
   std::atomic<std::uint64_t> there = 100;
   Counted counted(100, [&] { return ++counts, there.load(); });
@@ -82,7 +82,7 @@ TEST(DiskQuota, CountsAgainWhenItIsFullButNotAllTheTime) {
   EXPECT_EQ(counts, 3) << "once for each time";
 }
 
-TEST(DiskQuota, NobodyWaitsForACountThatTakesItsTime) {
+TEST(DiskQuota, NoCallerWaitsForASlowCount) {
   std::atomic<int> counts = 0;
   std::promise<void> counting, go_on;
   Counted counted(100, [&]() -> std::uint64_t {
@@ -104,7 +104,7 @@ TEST(DiskQuota, NobodyWaitsForACountThatTakesItsTime) {
   EXPECT_EQ(counts, 2);
 }
 
-TEST(DiskQuota, WhereItCannotBeCountedItIsTriedAgain) {
+TEST(DiskQuota, RetriesAFailedCount) {
   int tried = 0;
   DiskQuota quota(100, [] { return 100U; }, [&](const std::function<void()>&) { return ++tried > 1; });
   const auto now = DiskQuota::Clock::now();
@@ -121,7 +121,7 @@ TEST(DiskQuota, GivingBackTooMuchIsNoRoomBeyondTheBound) {
   EXPECT_TRUE(quota.take(100));
 }
 
-TEST(DiskQuota, TellsWhetherTheLastEighthIsLeft) {
+TEST(DiskQuota, ReportsWhetherOnlyTheLastEighthIsLeft) {
   DiskQuota quota(80, [] { return 60U; }, nowhere);
   EXPECT_EQ(quota.last_bytes(), 10U);
   EXPECT_TRUE(quota.leaves_last(10, 0));
@@ -134,7 +134,7 @@ TEST(DiskQuota, TellsWhetherTheLastEighthIsLeft) {
   EXPECT_FALSE(quota.leaves_last(1, 10));
 }
 
-TEST(DiskQuota, CountsAgainAlsoWhereOneLogMayHaveNoMore) {
+TEST(DiskQuota, RecountsIfOneLogHasReachedItsPart) {
   std::atomic<std::uint64_t> there = 80;
   Counted counted(80, [&] { return there.load(); });
   DiskQuota& quota = counted.quota;
@@ -162,7 +162,7 @@ class QuotaOfPoolTest : public ::testing::Test {
   log::SegmentPool pool_{{.directory = directory_.path() + "/pool", .quota = &quota_}, storage_};
 };
 
-TEST_F(QuotaOfPoolTest, NoFileIsMadeBeyondItAndOneThatGoesMakesRoom) {
+TEST_F(QuotaOfPoolTest, NoFileIsCreatedBeyondItAndARemovedOneFreesSpace) {
   for (const char* const name : {"a", "b", "c"}) ASSERT_TRUE(prepare(name).ok());
   const auto refused = prepare("d");
   ASSERT_FALSE(refused.ok());
@@ -172,7 +172,7 @@ TEST_F(QuotaOfPoolTest, NoFileIsMadeBeyondItAndOneThatGoesMakesRoom) {
   EXPECT_TRUE(prepare("d").ok());
 }
 
-TEST_F(QuotaOfPoolTest, AFileInThePoolIsWrittenAgainOrGoesForOneOfAnotherSize) {
+TEST_F(QuotaOfPoolTest, AFileInThePoolIsRecycledOrReplacedByOneOfAnotherSize) {
   for (const char* const name : {"a", "b", "c"}) ASSERT_TRUE(prepare(name).ok());
   ASSERT_TRUE(retire("a").ok());
   ASSERT_TRUE(prepare("d").ok()) << "it takes nothing of the disk";
@@ -193,8 +193,8 @@ class SharesOfPoolTest : public QuotaOfPoolTest {
     if (made) return std::nullopt;
     EXPECT_EQ(made.error().code, ErrorCode::no_space);
     const std::string why = bound == log::SpaceBound::share
-                                ? "the last eighth of 524288 is for those that have little"
-                                : "the most they may take of the disk";
+                                ? "the last eighth of 524288 is reserved for logs that have little"
+                                : "the maximum for all of them";
     EXPECT_NE(made.error().message.find(why), std::string::npos) << made.error().message;
     return bound;
   }
@@ -203,7 +203,7 @@ class SharesOfPoolTest : public QuotaOfPoolTest {
   log::SegmentPool eight_{{.directory = directory_.path() + "/pool", .quota = &of_eight_}, storage_};
 };
 
-TEST_F(SharesOfPoolTest, ALogThatHasMuchLeavesTheLastFileToOthers) {
+TEST_F(SharesOfPoolTest, ALogWithMuchLeavesTheLastFileToOthers) {
   for (std::uint64_t i = 0; i < 7; ++i)
     EXPECT_EQ(refused(std::to_string(i), i * file_bytes), std::nullopt) << i;
   EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::share);
@@ -212,7 +212,7 @@ TEST_F(SharesOfPoolTest, ALogThatHasMuchLeavesTheLastFileToOthers) {
   EXPECT_EQ(refused("more", 0), log::SpaceBound::quota) << "there is none left";
 }
 
-TEST_F(SharesOfPoolTest, OfTheLastEighthEachLogHasAPart) {
+TEST_F(SharesOfPoolTest, EachLogHasAPartOfTheLastEighth) {
   DiskQuota of_sixty_four(64 * file_bytes, [] { return 56 * file_bytes; }, nowhere);
   log::SegmentPool pool({.directory = directory_.path() + "/pool", .quota = &of_sixty_four}, storage_);
   const log::SegmentPool::Member mine(pool), others(pool);
@@ -225,7 +225,7 @@ TEST_F(SharesOfPoolTest, OfTheLastEighthEachLogHasAPart) {
   EXPECT_TRUE(is_made("drops its oldest", 4 * file_bytes, false));
 }
 
-TEST_F(SharesOfPoolTest, WhereOnlyItsPartIsLeftALogGetsASmallerFile) {
+TEST_F(SharesOfPoolTest, IfOnlyItsPartIsLeftALogGetsASmallerFile) {
   DiskQuota of_sixty_four(64 * file_bytes, [] { return 56 * file_bytes; }, nowhere);
   log::SegmentPool pool({.directory = directory_.path() + "/pool", .quota = &of_sixty_four}, storage_);
   const log::SegmentPool::Member mine(pool), others(pool);
@@ -240,7 +240,7 @@ TEST_F(SharesOfPoolTest, WhereOnlyItsPartIsLeftALogGetsASmallerFile) {
   EXPECT_EQ(bytes_of("its part is used", 4 * file_bytes, 1000), 0U);
 }
 
-TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {
+TEST_F(SharesOfPoolTest, HalfOfTheFloorIsReservedForLogsWithLittle) {
   const auto free = storage_.free_bytes(directory_.path()).value_or_throw();
   const std::uint64_t floor = free + free / 2;  // so that half of it is free
   for (const bool has_parts : {false, true}) {
@@ -254,7 +254,7 @@ TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {
   }
 }
 
-TEST_F(SharesOfPoolTest, WhatLetsOthersGoTakesItsFileBeyondTheQuota) {
+TEST_F(SharesOfPoolTest, APurgeMayExceedTheQuota) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
   const log::SpaceWanted wanted{.log_bytes = 8 * file_bytes, .beyond_bounds = true};
   const auto made = eight_.prepare(directory_.path() + "/purge", log::segment_file_bytes_min, 1, wanted);
@@ -265,7 +265,7 @@ TEST_F(SharesOfPoolTest, WhatLetsOthersGoTakesItsFileBeyondTheQuota) {
   EXPECT_EQ(refused("other", 0), std::nullopt);
 }
 
-TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
+TEST_F(SharesOfPoolTest, ALogBeyondItsPartTakesNoFilesFromThePool) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
   ASSERT_TRUE(eight_.retire({directory_.path() + "/7", file_bytes}).ok());
   EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::share);
@@ -274,7 +274,7 @@ TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
   EXPECT_EQ(eight_.files(), 0U);
 }
 
-TEST_F(SharesOfPoolTest, TheFloorIsToldFromTheQuota) {
+TEST_F(SharesOfPoolTest, TheFloorIsReportedSeparatelyFromTheQuota) {
   auto bound = log::SpaceBound::disk;
   const auto made = eight_.prepare(directory_.path() + "/floor", file_bytes, 1,
                                    {.free_bytes_floor = std::uint64_t{1} << 62, .bound = &bound});
@@ -282,7 +282,7 @@ TEST_F(SharesOfPoolTest, TheFloorIsToldFromTheQuota) {
   EXPECT_EQ(bound, log::SpaceBound::floor);
 }
 
-TEST_F(QuotaOfPoolTest, AFileThatCouldNotBeMadeTakesNothing) {
+TEST_F(QuotaOfPoolTest, AFileThatCouldNotBeCreatedTakesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_FALSE(prepare("no/such/directory").ok());
   for (const char* const name : {"a", "b", "c"}) EXPECT_TRUE(prepare(name).ok());
 }

@@ -53,7 +53,7 @@ TEST_F(EarlierLifeTest, IsNoPartOfTheLog) {
   EXPECT_FALSE(storage.exists(segment_path(newest.value)));
 }
 
-TEST_F(EarlierLifeTest, IsNotTakenForAFileThatSomebodyHasRenamed) {
+TEST_F(EarlierLifeTest, IsNotTakenForARenamedFile) {
   // A file that begins within the log was placed there by a user, so it stays.
   storage.bytes_of(segment_path(newest.value)) = storage.bytes_of(segment_path(oldest.value));
   open();
@@ -61,7 +61,7 @@ TEST_F(EarlierLifeTest, IsNotTakenForAFileThatSomebodyHasRenamed) {
   EXPECT_TRUE(storage.exists(segment_path(newest.value)));
 }
 
-TEST_F(EarlierLifeTest, OfAnotherLogIsReportedAndStays) {
+TEST_F(EarlierLifeTest, AFileOfAnotherLogIsReportedAndStays) {
   auto& bytes = storage.bytes_of(segment_path(newest.value));
   SegmentPage page{};
   std::copy_n(bytes.begin(), page.size(), page.begin());
@@ -139,7 +139,7 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
 };
 
 // Segment 2 recorded the drop. Segment 1 was never synced.
-TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageOfALogThatSyncsNothing) {
+TEST_F(EarlierLifeBehindALostHeaderTest, IsIgnoredInALogWithoutSyncs) {
   options.mapped_writes = true;
   begin_in_used_file();
   lose_power();
@@ -150,7 +150,7 @@ TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageOfALogThatSyncsNothing) {
   EXPECT_EQ(log->next_offset(), Offset{2}) << log->recovery().text();
 }
 
-TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageWhereTheDiskHasDamagedTheOldestHeader) {
+TEST_F(EarlierLifeBehindALostHeaderTest, IsIgnoredIfTheOldestHeaderIsDamaged) {
   begin_in_used_file();
   lose_power();
   storage.bytes_of(segment_path(1))[20] ^= std::byte{1};

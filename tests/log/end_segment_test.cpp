@@ -24,7 +24,7 @@ class EndSegmentTest : public test::LogFixture {
   }
 };
 
-TEST_F(EndSegmentTest, WhatIsThereCanBeDroppedApartFromWhatComes) {
+TEST_F(EndSegmentTest, StoredMessagesCanBeDroppedSeparatelyFromNewOnes) {
   open();
   append({"a", "b"});
   append({"c"});
@@ -62,14 +62,14 @@ TEST_F(EndSegmentTest, ALogOfWhichAllIsDroppedKeepsItsPlace) {
   EXPECT_EQ(read_everything(*log, Offset{2}), (std::vector<ReadMessage>{{{2}, "c"}}));
 }
 
-TEST_F(EndSegmentTest, NothingIsBegunInAnEmptyLog) {
+TEST_F(EndSegmentTest, AnEmptyLogStartsNoSegment) {
   open();
   EXPECT_TRUE(log->end_segment().ok());
   log->drop_before(Offset{0});
   EXPECT_TRUE(storage.paths().empty());
 }
 
-TEST_F(EndSegmentTest, WhereTheDiskRefusesNothingChanges) {
+TEST_F(EndSegmentTest, IfTheDiskRefusesNothingChanges) {
   open();
   append({"a"});
   storage.on_call = [](FaultyStorage::Call call, const std::string&) {
@@ -84,7 +84,7 @@ TEST_F(EndSegmentTest, WhereTheDiskRefusesNothingChanges) {
   EXPECT_TRUE(log->end_segment().ok());
 }
 
-TEST_F(EndSegmentTest, OnAFullDiskTheFilesOfTheOldestMakeRoom) {
+TEST_F(EndSegmentTest, OnAFullDiskTheOldestFilesFreeSpace) {
   options.segment_bytes = limits::MiB;
   open();
   for (int i = 0; i < 4; ++i) ASSERT_EQ(append({std::string(900'000, 'x')}), AppendOutcome::appended);
@@ -100,7 +100,7 @@ TEST_F(EndSegmentTest, OnAFullDiskTheFilesOfTheOldestMakeRoom) {
 class EndSegmentOfFullDiskTest : public EndSegmentTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Segments, EndSegmentOfFullDiskTest, testing::Bool());
 
-TEST_P(EndSegmentOfFullDiskTest, TakesAFewKiBWhateverTheSegmentsSize) {
+TEST_P(EndSegmentOfFullDiskTest, TakesAFewKiBWithAnySegmentSize) {
   options.segment_bytes = 8 * limits::MiB;
   options.first_segment_bytes = 4 * limits::MiB;
   open();
@@ -121,7 +121,7 @@ TEST_P(EndSegmentOfFullDiskTest, TakesAFewKiBWhateverTheSegmentsSize) {
   EXPECT_EQ(read_everything(*log, end).size(), 1U);
 }
 
-TEST_F(EndSegmentTest, FilesOfAnotherSizeInThePoolMakeWayForTheNext) {
+TEST_F(EndSegmentTest, FilesOfAnotherSizeInThePoolAreReplaced) {
   options.segment_bytes = limits::MiB;
   options.first_segment_bytes = 16 * limits::KiB;
   open();
@@ -148,7 +148,7 @@ TEST_F(EndSegmentTest, BelowTheFloorItTakesAFewKiBToo) {
   EXPECT_EQ(log->first_offset(), Offset{1});
 }
 
-TEST_F(EndSegmentTest, WhatIsTooOldGoesFromAFullDiskToo) {
+TEST_F(EndSegmentTest, ExpiredMessagesAreDroppedFromAFullDiskToo) {
   options.segment_bytes = options.first_segment_bytes = limits::MiB;
   options.retention_ms = 1000;
   open();
@@ -177,7 +177,7 @@ TEST_F(EndSegmentTest, AWriteBehindLogWritesFirst) {
   EXPECT_EQ(behind.next_offset(), Offset{3});
 }
 
-TEST_F(EndSegmentTest, AWriteBehindLogOnAFullDiskDropsToWriteTheRest) {
+TEST_F(EndSegmentTest, AWriteBehindLogOnAFullDiskDropsToWriteTheRemainingMessages) {
   options.segment_bytes = limits::MiB;
   open();
   for (int i = 0; i < 4; ++i) ASSERT_EQ(append({std::string(900'000, 'x')}), AppendOutcome::appended);
@@ -191,7 +191,7 @@ TEST_F(EndSegmentTest, AWriteBehindLogOnAFullDiskDropsToWriteTheRest) {
   EXPECT_EQ(behind.stored_bytes(), 0U);
 }
 
-TEST_F(EndSegmentTest, AWriteBehindLogThatCannotWriteSaysSo) {
+TEST_F(EndSegmentTest, AWriteBehindLogThatCannotWriteReportsIt) {
   open();
   WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));
   auto batch = make_batch({"a", "b"});
@@ -203,7 +203,7 @@ TEST_F(EndSegmentTest, AWriteBehindLogThatCannotWriteSaysSo) {
   EXPECT_EQ(read_everything(behind).size(), 2U);
 }
 
-TEST_F(EndSegmentTest, ARingDropsWholeBatches) {
+TEST_F(EndSegmentTest, ARingDropsOnlyWholeBatches) {
   RingLog ring({.capacity_bytes = limits::MiB});
   for (const char* payload : {"a", "b"}) {
     auto batch = make_batch({payload});

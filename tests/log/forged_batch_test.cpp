@@ -69,7 +69,7 @@ TEST_F(ForgedBatchTest, EachLogHasAMaskThatItsClientsDoNotKnow) {
   EXPECT_EQ(BatchView::check_header(read.batch.bytes()), BatchFault::bad_header_crc);
 }
 
-TEST_F(ForgedBatchTest, NoLogUsesTheFilesOfAnother) {
+TEST_F(ForgedBatchTest, NoLogUsesFilesOfAnother) {
   ASSERT_EQ(append({"secret"}), AppendOutcome::appended);
   ASSERT_TRUE(log->drop_first(log->next_offset(), 0));
   now.us += 10'000'000;
@@ -83,7 +83,7 @@ TEST_F(ForgedBatchTest, NoLogUsesTheFilesOfAnother) {
 }
 
 // The epoch is right, so only the mask distinguishes the forged batch from real ones.
-TEST_F(ForgedBatchTest, InAFileThatIsUsedAgainIsNoMessage) {
+TEST_F(ForgedBatchTest, InARecycledFileAForgedBatchIsIgnored) {
   EXPECT_EQ(use_file_again(0), 0U);
   EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
 }
@@ -119,7 +119,7 @@ TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
 }
 
 // The search for sound batches past damage reads through the bytes of messages.
-TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
+TEST_F(ForgedBatchTest, AfterDamageAForgedBatchIsIgnored) {
   ASSERT_EQ(append({"before"}), AppendOutcome::appended);
   const std::uint64_t damaged = log->segments().back()->end_position();
   ASSERT_EQ(append({message_with_batch({1}, header().epoch, 0)}), AppendOutcome::appended);
@@ -132,7 +132,7 @@ TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
 }
 
 // The file's mask is lost with its header. The repair takes the mask from the first batch.
-TEST_F(ForgedBatchTest, ARepairSavesWhatLiesBehindALostHeader) {
+TEST_F(ForgedBatchTest, ARepairSavesMessagesAfterALostHeader) {
   ASSERT_EQ(append({"one"}), AppendOutcome::appended);
   ASSERT_EQ(append({message_with_batch({2}, header().epoch, 0)}), AppendOutcome::appended);
   ASSERT_EQ(append({"three"}), AppendOutcome::appended);
@@ -155,7 +155,7 @@ TEST_F(ForgedBatchTest, ARepairSavesWhatLiesBehindALostHeader) {
 }
 
 // The file was written by a version without masks.
-TEST_F(ForgedBatchTest, AFileWithoutAMaskIsReadAndGoesOn) {
+TEST_F(ForgedBatchTest, AFileWithoutAMaskIsReadAndContinued) {
   const auto golden = encode_segment_header({7, {0}, 1, limits::segment_bytes_min});
   std::vector<std::byte> bytes(limits::segment_bytes_min);
   std::ranges::copy(golden, bytes.begin());

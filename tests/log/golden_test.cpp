@@ -64,7 +64,7 @@ std::vector<std::byte> segment_without_checkpoints(bool sealed) {
   return bytes;
 }
 
-TEST_F(GoldenTest, SegmentsOfVersion1AreReadAndWrittenAsEver) {
+TEST_F(GoldenTest, ReadsAndWritesSegmentsOfVersion1Unchanged) {
   for (const bool sealed : {false, true}) {
     const auto today = segment_without_checkpoints(sealed);
     const auto kept = golden(sealed ? "segment-sealed.v1" : "segment-open.v1", today);
@@ -105,17 +105,17 @@ void GoldenCursorTest::check(const std::string& name, const std::vector<NamedCur
   EXPECT_EQ(*loaded, cursors);
 }
 
-TEST_F(GoldenCursorTest, CursorFilesOfVersion1AreReadAndWrittenAsEver) {
+TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion1Unchanged) {
   check("cursors.v1", {{"group:default", {7}}, {"sub:12", {~std::uint64_t{0}}}, {"", {0}}});
 }
 
-TEST_F(GoldenCursorTest, CursorFilesOfVersion2AreReadAndWrittenAsEver) {
+TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion2Unchanged) {
   check("cursors.v2", {{"group:default", {7}, {{{8}, {9}}, {{300}, {~std::uint64_t{0}}}}},
                        {"sub:12", {~std::uint64_t{0}}},
                        {"own:", {0}, {{{1}, {2}}}}});
 }
 
-TEST_F(GoldenTest, CursorTablesOfVersion1AreReadAndWrittenAsEver) {
+TEST_F(GoldenTest, ReadsAndWritesCursorTablesOfVersion1Unchanged) {
   {
     auto table = CursorTable::make(storage, "/made", incarnation);
     ASSERT_TRUE(table.ok());
@@ -143,7 +143,7 @@ TEST_F(GoldenTest, CursorTablesOfVersion1AreReadAndWrittenAsEver) {
   EXPECT_EQ(*(*table)->find("gone"), nullptr);
 }
 
-TEST_F(GoldenTest, SegmentIndexesOfVersion1AreReadAndWrittenAsEver) {
+TEST_F(GoldenTest, ReadsAndWritesSegmentIndexesOfVersion1Unchanged) {
   const IndexedSegment segment{0xA1B2C3D4, incarnation, {42}, {1042}, 300'000};
   const std::vector<IndexedBatch> entries = {
       {{42}, 4096, {1000}}, {{300}, 70'000, {2500}}, {{301}, 200'000, {2500}}};

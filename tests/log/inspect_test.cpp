@@ -29,7 +29,7 @@ TEST_F(InspectTest, FindsNothingInASoundLog) {
   EXPECT_EQ(totals.batches, 20U);
 }
 
-TEST_F(InspectTest, GivesARangeOfOffsetsWithoutALookAtTheRest) {
+TEST_F(InspectTest, ReadsARangeOfOffsetsWithoutReadingOthers) {
   fill(100);
   flip(segment_path(0), 5000);
   log::InspectOptions how;
@@ -73,7 +73,7 @@ TEST_F(InspectTest, FindsDamageAtTheVeryEndOfASealedSegment) {
   EXPECT_EQ(keeper.findings[0].next, Offset{third});
 }
 
-TEST_F(InspectTest, TellsATornTailFromDamage) {
+TEST_F(InspectTest, DistinguishesATornTailFromDamage) {
   fill(12);
   auto& bytes = storage.bytes_of(segment_path(0));
   const auto end = static_cast<std::size_t>(log::segment_header_bytes + 2 * (64 + 5 * 3004) + 64 + 2 * 3004);
@@ -87,7 +87,7 @@ TEST_F(InspectTest, TellsATornTailFromDamage) {
   EXPECT_EQ(keeper.of(Kind::torn).size(), 1U) << keeper.text();
 }
 
-TEST_F(InspectTest, ReportsAMissingFileACutOneAndOneOfAnotherLog) {
+TEST_F(InspectTest, ReportsAMissingFileATruncatedOneAndOneOfAnotherLog) {
   fill(140);
   const auto found = segments();
   ASSERT_TRUE(storage.unlink(segment_path(found[1])).ok());
@@ -129,7 +129,7 @@ TEST_F(InspectTest, ReportsFilesUnderWrongNamesAndTwice) {
 
 // The file belongs to a dropped segment and was used again. A power cut undid all of the new segment except
 // its name.
-TEST_F(InspectTest, TakesAFileThatShowsAnEarlierLifeForATornEnd) {
+TEST_F(InspectTest, TakesAFileOfAnEarlierLifeForATornEnd) {
   fill(100);
   const auto found = segments();
   const auto dropped = storage.bytes_of(segment_path(found[0]));
@@ -144,7 +144,7 @@ TEST_F(InspectTest, TakesAFileThatShowsAnEarlierLifeForATornEnd) {
   EXPECT_EQ(totals.messages, 100U - found[1]);
 }
 
-TEST_F(InspectTest, SaysWhatTheDiskCannotRead) {
+TEST_F(InspectTest, ReportsUnreadableSectors) {
   fill(100);
   const std::string path = segment_path(segments()[1]);
   const std::size_t bad = log::segment_header_bytes + 4096;
@@ -159,7 +159,7 @@ TEST_F(InspectTest, SaysWhatTheDiskCannotRead) {
   EXPECT_EQ(keeper.messages.size(), 95U);
 }
 
-TEST_F(InspectTest, TakesABatchThatIsBeingWrittenForNoDamage) {
+TEST_F(InspectTest, DoesNotTakeABatchBeingWrittenForDamage) {
   fill(10);
   const std::string path = segment_path(0);
   const std::size_t second = log::segment_header_bytes + 64 + 5 * 3004;
@@ -183,7 +183,7 @@ TEST_F(InspectTest, TakesABatchThatIsBeingWrittenForNoDamage) {
   EXPECT_EQ(keeper.messages, written);
 }
 
-TEST_F(InspectTest, LeavesOutASegmentThatIsDroppedAndBegunAnewWhileItIsRead) {
+TEST_F(InspectTest, SkipsASegmentThatIsDroppedAndRecycledDuringTheRead) {
   fill(100);
   const std::string path = segment_path(segments()[0]);
   int reads = 0;
@@ -243,7 +243,7 @@ class LiveVisitor final : public log::LogVisitor {
 };
 
 // At any moment of the inspection, the result is the log as it is then: without a hole and up to its end.
-TEST_F(InspectLiveTest, LooksAgainWhereTheLastSegmentWasDroppedMeanwhile) {
+TEST_F(InspectLiveTest, RetriesIfTheLastSegmentWasDroppedInTheMeantime) {
   int restarts = 0;
   bool replaced = true;
   for (int at = 1; replaced; ++at) {
@@ -269,7 +269,7 @@ TEST_F(InspectLiveTest, LooksAgainWhereTheLastSegmentWasDroppedMeanwhile) {
   EXPECT_LT(0, restarts);
 }
 
-TEST_F(InspectLiveTest, SaysThatTheLogIsTooQuickToBeRead) {
+TEST_F(InspectLiveTest, ReportsThatTheLogDropsSegmentsTooFast) {
   LiveVisitor visitor([&] { replace_all(); });
   const auto totals = log::inspect_log(directory, storage, {}, visitor);
   ASSERT_FALSE(totals.ok());
@@ -278,7 +278,7 @@ TEST_F(InspectLiveTest, SaysThatTheLogIsTooQuickToBeRead) {
   EXPECT_LT(1, visitor.restarts);
 }
 
-TEST_F(InspectLiveTest, EndsWhereTheVisitorWantsNoOtherLook) {
+TEST_F(InspectLiveTest, EndsIfTheVisitorWantsNoOtherAttempt) {
   LiveVisitor visitor([&] { replace_all(); });
   visitor.restarts_max = 2;
   EXPECT_TRUE(log::inspect_log(directory, storage, {}, visitor).ok());

@@ -36,7 +36,7 @@ class LogOwnerTest : public test::LogFixture {
   }
 };
 
-TEST_F(LogOwnerTest, ANewLogIsWhoseItIsToBe) {
+TEST_F(LogOwnerTest, ANewLogRecordsItsOwner) {
   begin_as(ours);
   open();
   EXPECT_EQ(log_id_of(log->incarnation()), ours);
@@ -44,7 +44,7 @@ TEST_F(LogOwnerTest, ANewLogIsWhoseItIsToBe) {
   EXPECT_EQ(read_everything(*log).size(), 2U);
 }
 
-TEST_F(LogOwnerTest, AnothersLogIsNotOpenedAndNotTouched) {
+TEST_F(LogOwnerTest, AnotherTopicsLogIsNotOpenedAndNotChanged) {
   begin_as(theirs);
   const ExpectedLog::Names names = {{theirs, "payments"}};
   options.expected = {ours, &names};
@@ -53,11 +53,11 @@ TEST_F(LogOwnerTest, AnothersLogIsNotOpenedAndNotTouched) {
   EXPECT_EQ(error.code, ErrorCode::corrupt);
   EXPECT_THAT(error.message,
               HasSubstr("belongs to another topic: its files are of log 00c0ffee, that of topic "
-                        "payments, and here log 1234abcd has its place"));
+                        "payments, but log 1234abcd is expected here"));
   EXPECT_EQ(everything(), before);
 }
 
-TEST_F(LogOwnerTest, WhatACrashLeftThereStaysToo) {
+TEST_F(LogOwnerTest, RemainsOfACrashStayToo) {
   begin_as(theirs);
   auto torn = storage.bytes_of(segment_path(0));
   const auto left = storage.open(options.directory + "/roll" + prepared_suffix, OpenMode::create);
@@ -72,7 +72,7 @@ TEST_F(LogOwnerTest, WhatACrashLeftThereStaysToo) {
   EXPECT_EQ(everything(), before);
 }
 
-TEST_F(LogOwnerTest, WhoExpectsNobodyOpensAll) {
+TEST_F(LogOwnerTest, WithoutAnExpectedOwnerEveryLogOpens) {
   begin_as(theirs);
   options.expected = {};
   open();

@@ -31,7 +31,7 @@ class NewFileTest : public test::LogFixture {
   int writes = 0;
 };
 
-TEST_F(NewFileTest, ThePieceInWhichItEndsIsWrittenWhole) {
+TEST_F(NewFileTest, TheLastPieceIsWrittenCompletely) {
   open();
   append_bytes(130 * KiB);
   EXPECT_EQ(256 * KiB, written_to);
@@ -58,7 +58,7 @@ TEST_F(NewFileTest, EachPieceIsWrittenOnceBeforeItIsFilled) {
   EXPECT_EQ(3, more) << "one at 384, 512 and 640 KiB each";
 }
 
-TEST_F(NewFileTest, ALogOfAFewMessagesTakesLittle) {
+TEST_F(NewFileTest, ALogOfAFewMessagesUsesLittleSpace) {
   open();
   append_bytes(100);
   EXPECT_EQ(end(), written_to);
@@ -84,7 +84,7 @@ TEST_F(NewFileTest, AUsedFileIsNot) {
   EXPECT_EQ(segment_header_bytes + 700 * KiB, lap() / KiB * KiB);
 }
 
-TEST_F(NewFileTest, NorIsOneThatWasFoundAtTheStart) {
+TEST_F(NewFileTest, AFileThatWasFoundAtTheStartIsNotFilledAhead) {
   open();
   append_bytes(140 * KiB);
   open();
@@ -93,7 +93,7 @@ TEST_F(NewFileTest, NorIsOneThatWasFoundAtTheStart) {
   EXPECT_EQ(end(), written_to);
 }
 
-TEST_F(NewFileTest, WhereThatFailsNothingElseDoes) {
+TEST_F(NewFileTest, AFailureOfItFailsNothingElse) {
   open();
   append_bytes(100 * KiB);
   storage.on_call = [first = true](FaultyStorage::Call call, const std::string&) mutable {

@@ -56,7 +56,7 @@ TEST_P(NewerSegment, IsRefusedAsTheLastOne) {
   EXPECT_EQ(all_below(""), before);
 }
 
-TEST_P(NewerSegment, IsRefusedWhereItWasCutShort) {
+TEST_P(NewerSegment, IsRefusedIfItWasTruncated) {
   ASSERT_TRUE(storage.unlink(segment_path(1000)).ok());
   storage.bytes_of(segment_path(0)).resize(8192);
   const auto before = all_below("");
@@ -64,7 +64,7 @@ TEST_P(NewerSegment, IsRefusedWhereItWasCutShort) {
   EXPECT_EQ(all_below(""), before);
 }
 
-TEST_P(NewerSegment, IsToldByTheToolsInTheSameWords) {
+TEST_P(NewerSegment, IsReportedByTheToolsInTheSameWords) {
   const auto before = all_below("");
   const Error error = refused();
   test::Keeper keeper;
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class NewerFormatTest : public test::ToolFixture {};
 
-TEST_F(NewerFormatTest, BehindDamageIsRefusedToo) {
+TEST_F(NewerFormatTest, AfterDamageIsRefusedToo) {
   auto bytes = newer_file("segment-batch-flags");
   bytes[segment_header_bytes + 70] ^= std::byte{1};  // a byte of the first batch's message
   put(segment_path(0), bytes);
@@ -145,7 +145,7 @@ std::vector<std::byte> damaged_around_a_forged_batch(std::optional<Timestamp> se
   return file;
 }
 
-TEST_F(NewerFormatTest, InAMessageBehindDamageKeepsNoLogClosed) {
+TEST_F(NewerFormatTest, InAMessageAfterDamageKeepsNoLogClosed) {
   put(segment_path(0), damaged_around_a_forged_batch(std::nullopt));
   open();
   ASSERT_NE(log, nullptr);
@@ -154,7 +154,7 @@ TEST_F(NewerFormatTest, InAMessageBehindDamageKeepsNoLogClosed) {
   EXPECT_EQ(test::read_everything(*log), (std::vector<test::ReadMessage>{{{0}, "before"}, {{2}, "behind"}}));
 }
 
-TEST_F(NewerFormatTest, InAMessageBehindDamageKeepsNoReaderWaiting) {
+TEST_F(NewerFormatTest, InAMessageAfterDamageBlocksNoReader) {
   put(segment_path(0), damaged_around_a_forged_batch(Timestamp{1}));
   test::Keeper keeper;
   inspect(keeper);
@@ -182,7 +182,7 @@ TEST_F(NewerFormatTest, WithoutANameIsRefusedToo) {
   EXPECT_EQ(all_below(""), before);
 }
 
-TEST_F(NewerFormatTest, WhatIsOptionalIsIgnoredAndKept) {
+TEST_F(NewerFormatTest, OptionalContentIsIgnoredAndKept) {
   put(segment_path(0), newer_file("segment-optional"));
   open();
   ASSERT_NE(log, nullptr);
@@ -205,7 +205,7 @@ TEST_F(NewerFormatTest, WhatIsOptionalIsIgnoredAndKept) {
 
 // A start does not read sealed segments. A read does not skip the batch either, because a later version can
 // read it.
-TEST_F(NewerFormatTest, InASealedSegmentIsNotPassedOver) {
+TEST_F(NewerFormatTest, InASealedSegmentIsNotSkipped) {
   put(segment_path(0), newer_file("segment-sealed-batch"));
   open();
   ASSERT_NE(log, nullptr);

@@ -85,7 +85,7 @@ class PassedOnFileTest : public test::ToolFixture {
   std::vector<std::byte> earlier_;
 };
 
-TEST_F(PassedOnFileTest, WhatAnotherLogHasLeftInItIsNoMessage) {
+TEST_F(PassedOnFileTest, RemainsOfAnotherLogAreNoMessages) {
   undo_newest();
   open();
   EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
@@ -101,7 +101,7 @@ TEST_F(PassedOnFileTest, VerifyTakesItForATornEnd) {
   EXPECT_EQ(totals.next_offset, newest);
 }
 
-TEST_F(PassedOnFileTest, ARepairGoesOnWhereTheLogEnds) {
+TEST_F(PassedOnFileTest, ARepairContinuesAtTheEndOfTheLog) {
   undo_newest();
   const auto report = repair_to(directory, "/new", {}, storage);
   ASSERT_TRUE(report.ok()) << report.error().text();
@@ -109,7 +109,7 @@ TEST_F(PassedOnFileTest, ARepairGoesOnWhereTheLogEnds) {
   EXPECT_EQ(report->lost_messages(), 0U);
 }
 
-TEST_F(PassedOnFileTest, ItsOwnMessagesWithoutTheirHeaderAreDamageAndNoMore) {
+TEST_F(PassedOnFileTest, ItsOwnMessagesWithoutTheirHeaderAreOnlyDamage) {
   undo_header_of_newest();
   open();
   ASSERT_EQ(log->recovery().damaged.size(), 1U) << log->recovery().text();

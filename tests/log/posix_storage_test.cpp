@@ -41,7 +41,7 @@ std::ptrdiff_t descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-TEST(PosixStorage, AFileThatRestsHasNoDescriptorAndIsStillThere) {
+TEST(PosixStorage, AFileWithAReleasedDescriptorStillExists) {
   const test::TempDir dir;
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
@@ -65,7 +65,7 @@ TEST(PosixStorage, AFileThatRestsHasNoDescriptorAndIsStillThere) {
   EXPECT_EQ(open - 1, descriptors());
 }
 
-TEST(PosixStorage, AFileThatRestsIsNotTakenForAnotherOneThatHasItsName) {
+TEST(PosixStorage, AReleasedFileIsNotMistakenForAnotherOfItsName) {
   const test::TempDir dir;
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
@@ -79,7 +79,7 @@ TEST(PosixStorage, AFileThatRestsIsNotTakenForAnotherOneThatHasItsName) {
   EXPECT_EQ(0U, *other->size_bytes());
 }
 
-TEST(PosixStorage, AFileThatIsOnlyReadDoesNotRest) {
+TEST(PosixStorage, AFileOpenedForReadingKeepsItsDescriptor) {
   const test::TempDir dir;
   PosixStorage storage;
   ASSERT_TRUE(storage.open(dir / "f", OpenMode::create).ok());
@@ -88,7 +88,7 @@ TEST(PosixStorage, AFileThatIsOnlyReadDoesNotRest) {
   EXPECT_EQ(0U, *file->size_bytes());
 }
 
-TEST(PosixStorage, PopulatesWhateverRangeItIsAskedFor) {
+TEST(PosixStorage, PopulatesAnyRange) {
   const test::TempDir dir;
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create);
@@ -121,7 +121,7 @@ TEST(PosixStorage, MapsNothingOfAnEmptyFile) {
   EXPECT_EQ((*mapping)->size(), 0U);
 }
 
-TEST(PosixStorage, ShowsWhatIsStoredInAWritableMappingEverywhere) {
+TEST(PosixStorage, StoresToAWritableMappingAreVisibleEverywhere) {
   const test::TempDir dir;
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create);
@@ -209,7 +209,7 @@ TEST(PosixStorage, HoldsALogThatIsRepairedInPlaceAndThenRemoved) {
   EXPECT_FALSE(std::filesystem::exists(dir / "log"));
 }
 
-TEST(PosixStorage, SaysWhatIsMissing) {
+TEST(PosixStorage, ReportsMissingFiles) {
   const test::TempDir dir;
   PosixStorage storage;
   const auto file = storage.open(dir / "none", OpenMode::read_only);
@@ -224,7 +224,7 @@ TEST(PosixStorage, SaysWhatIsMissing) {
   EXPECT_FALSE(storage.sync_directory(dir / "none").ok());
 }
 
-TEST(PosixStorage, TellsAFullDiskFromOtherErrors) {
+TEST(PosixStorage, DistinguishesAFullDiskFromOtherErrors) {
   const test::TempDir dir;
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create);
@@ -268,7 +268,7 @@ TEST(PosixStorage, CarriesADurableLogOverReopening) {
   EXPECT_TRUE(pool.files() > 0 || std::filesystem::exists(dir / "topics/1/next.prepared"));
 }
 
-TEST(Storage, KnowsWhereADirectoryLiesWhateverTheSlashesBehindIt) {
+TEST(Storage, IgnoresTrailingSlashesOfADirectory) {
   EXPECT_EQ(parent_of("a/b/c"), "a/b");
   EXPECT_EQ(parent_of("a/b/c/"), "a/b");
   EXPECT_EQ(parent_of("/a//"), "/");

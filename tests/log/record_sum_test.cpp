@@ -72,7 +72,7 @@ void expect_what_the_format_says(AddCopying add, std::size_t from_bytes) {
   }
 }
 
-TEST(RecordSumTest, IsWhatTheFormatSaysForEachLengthAndAlignment) {
+TEST(RecordSumTest, MatchesTheFormatForEachLengthAndAlignment) {
   expect_what_the_format_says(add_copying, 0);
 }
 

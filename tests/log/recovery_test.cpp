@@ -104,7 +104,7 @@ TEST_F(RecoveryTest, NeverDeliversAWrongMessageWhicheverByteWasFlipped) {
   }
 }
 
-TEST_F(RecoveryTest, KeepsEveryWholeBatchWhereverTheFileWasCut) {
+TEST_F(RecoveryTest, KeepsEveryCompleteBatchAtAnyCut) {
   make_small_segment();
   const auto good = segment();
   for (std::uint64_t size = 0; size <= end_of_batches() + 10; ++size) {
@@ -160,7 +160,7 @@ TEST_F(RecoveryTest, CutsATornTailAndWipesIt) {
   for (std::uint64_t at = last; at < end_of_batches(); ++at) ASSERT_EQ(segment()[at], std::byte{0}) << at;
 }
 
-TEST_F(RecoveryTest, AnAppendThatLostItsFirstSectorIsNotMadeWholeByTheNextOne) {
+TEST_F(RecoveryTest, AnAppendWithoutItsFirstSectorIsNotCompletedByTheNextOne) {
   open();
   // Makes the next batch's first 8 bytes, which are the same in each batch, end a sector.
   append({std::string(436, 'x')});
@@ -175,7 +175,7 @@ TEST_F(RecoveryTest, AnAppendThatLostItsFirstSectorIsNotMadeWholeByTheNextOne) {
   EXPECT_EQ(log->next_offset(), Offset{1}) << "all that came of the next append are 8 bytes";
 }
 
-TEST_F(RecoveryTest, DoesNotTakeWhatTheDiskCannotReadForTheEnd) {
+TEST_F(RecoveryTest, DoesNotTakeUnreadableSectorsForTheEnd) {
   open();
   append({"a", std::string(8000, 'b')});
   append({"c"});
@@ -197,7 +197,7 @@ TEST_F(RecoveryTest, DoesNotTakeWhatTheDiskCannotReadForTheEnd) {
   EXPECT_EQ(log->next_offset(), Offset{3});
 }
 
-TEST_F(RecoveryTest, TakesDamageThatSomethingSoundFollowsForDamageAndNotForATail) {
+TEST_F(RecoveryTest, DamageBeforeSoundBatchesIsNotATornTail) {
   make_small_segment();
   segment()[position_of_batch(2) + 70] ^= std::byte{1};
   open();
@@ -222,7 +222,7 @@ TEST_F(RecoveryTest, TakesDamageThatSomethingSoundFollowsForDamageAndNotForATail
   EXPECT_EQ(messages.back(), (ReadMessage{{8}, "after"}));
 }
 
-TEST_F(RecoveryTest, FindsTheNextBatchAfterAHeaderThatIsGone) {
+TEST_F(RecoveryTest, FindsTheNextBatchAfterALostHeader) {
   make_small_segment();
   std::fill_n(segment().begin() + static_cast<std::ptrdiff_t>(position_of_batch(1)), 64, std::byte{0});
   open();
@@ -414,7 +414,7 @@ TEST_P(FullLastSegmentTest, IsMarkedByItsSealWhenItIsClosed) {
 }
 
 // The seal may be in memory only, if its writer ended before the seal was on disk.
-TEST_P(FullLastSegmentTest, IsClosedForGoodAlsoByOneWhoFoundItClosed) {
+TEST_P(FullLastSegmentTest, AProcessThatFoundItClosedClosesItForGoodToo) {
   open();
   ASSERT_TRUE(log->flush().ok());
   open();
@@ -428,7 +428,7 @@ TEST_P(FullLastSegmentTest, IsClosedForGoodAlsoByOneWhoFoundItClosed) {
   EXPECT_EQ(read_everything(*log), messages);
 }
 
-TEST_P(FullLastSegmentTest, GoesOnInAnotherOneWhenItIsOpenedAgain) {
+TEST_P(FullLastSegmentTest, ContinuesInAnotherSegmentAfterAReopen) {
   open();
   ASSERT_TRUE(log->close().ok());
   open();

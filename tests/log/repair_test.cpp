@@ -61,7 +61,7 @@ class RepairOfProducers : public RepairTest {
   }
 };
 
-TEST_F(RepairOfProducers, LeavesSoundOnesAlone) {
+TEST_F(RepairOfProducers, LeavesSoundFilesUnchanged) {
   Keeper keeper;
   EXPECT_EQ(inspect(keeper).producers, 3U) << keeper.text();
   const auto before = all_below("");
@@ -83,7 +83,7 @@ TEST_F(RepairOfProducers, MovesATornOneAwayAndKeepsTheOther) {
   EXPECT_FALSE(log::may_exist(directory + "/producers.1", storage));
 }
 
-TEST_F(RepairOfProducers, MovesDamagedOnesAwayAndSaysThatTheyAreLost) {
+TEST_F(RepairOfProducers, MovesDamagedFilesAwayAndReportsThemLost) {
   flip(directory + "/producers.0", 60);
   flip(directory + "/producers.1", 0);  // a magic that no version of a producer file has
   Keeper keeper;
@@ -120,7 +120,7 @@ TEST_F(RepairTest, CopiesASoundLogByteForByte) {
   EXPECT_EQ(all_below(directory), before);
 }
 
-TEST_F(RepairTest, StatesAGapWhereABatchIsDamagedAndKeepsEveryOtherMessage) {
+TEST_F(RepairTest, RecordsAGapForADamagedBatchAndKeepsEveryOtherMessage) {
   fill(100);
   flip(segment_path(segments()[1]), log::segment_header_bytes + 64 + 5 * 3004 + 200);  // the second batch
   const auto report = repair();
@@ -136,7 +136,7 @@ TEST_F(RepairTest, StatesAGapWhereABatchIsDamagedAndKeepsEveryOtherMessage) {
   EXPECT_EQ(again->lost_messages(), 0U);
 }
 
-TEST_F(RepairTest, KeepsTheNextOffsetWhereTheEndIsLost) {
+TEST_F(RepairTest, KeepsTheNextOffsetIfTheEndIsLost) {
   fill(100);
   const auto found = segments();
   const std::uint64_t last = found.back();
@@ -147,7 +147,7 @@ TEST_F(RepairTest, KeepsTheNextOffsetWhereTheEndIsLost) {
   EXPECT_EQ(report.next_offset, reopened_next);
 }
 
-TEST_F(RepairTest, KeepsTheNextOffsetWhereTheLastBatchOfASealedEndIsLost) {
+TEST_F(RepairTest, KeepsTheNextOffsetIfTheLastBatchOfASealedEndIsLost) {
   fill(100);
   ASSERT_TRUE(storage.unlink(segment_path(segments().back())).ok());
   const std::uint64_t last = segments().back();
@@ -185,7 +185,7 @@ TEST_F(RepairTest, BridgesAMissingFile) {
   EXPECT_EQ(saved, without(found[1], found[2]));
 }
 
-TEST_F(RepairTest, SavesAFileWhoseFirstPageIsLostWhereSealOrSuccessorVouchForIt) {
+TEST_F(RepairTest, SavesAFileWithoutItsFirstPageIfSealOrSuccessorConfirmIt) {
   fill(100);
   const auto found = segments();
   flip(segment_path(found[0]), 20);  // the epoch is still in the seal
@@ -197,7 +197,7 @@ TEST_F(RepairTest, SavesAFileWhoseFirstPageIsLostWhereSealOrSuccessorVouchForIt)
   EXPECT_EQ(report.lost_messages(), 0U);
 }
 
-TEST_F(RepairTest, TakesUnvouchedBatchesOnlyWhenToldTo) {
+TEST_F(RepairTest, UsesUnconfirmedBatchesOnlyOnRequest) {
   fill(100);
   const std::uint64_t last = segments().back();
   std::fill_n(storage.bytes_of(segment_path(last)).begin(), log::segment_header_bytes, std::byte{0});
@@ -209,7 +209,7 @@ TEST_F(RepairTest, TakesUnvouchedBatchesOnlyWhenToldTo) {
   EXPECT_EQ(saved, written);
 }
 
-TEST_F(RepairTest, NeverTakesBatchesOfAFilesEarlierLife) {
+TEST_F(RepairTest, NeverUsesBatchesOfAFilesEarlierLife) {
   options.retention_messages = 20;
   fill(100);
   for (int round = 0; round < 20; ++round) {  // until files of the pool are in use
@@ -294,7 +294,7 @@ class RepairInPlaceTest : public RepairTest {
   log::RepairReport done;
 };
 
-TEST_F(RepairInPlaceTest, ReplacesWhatIsDamagedAndKeepsItAside) {
+TEST_F(RepairInPlaceTest, ReplacesDamagedFilesAndKeepsTheOldOnes) {
   fill(100);
   const auto found = segments();
   const auto sound = storage.bytes_of(segment_path(found[0]));
@@ -407,7 +407,7 @@ class RandomRepairTest : public RepairTest, public testing::WithParamInterface<i
   }
 };
 
-TEST_P(RandomRepairTest, SavesWhatIsSoundAndNothingElse) {
+TEST_P(RandomRepairTest, SavesExactlyTheSoundMessages) {
   Random random(GetParam());
   while (written.size() < 150) fill(random.between(1, 30), random.between(1, 9000), random.between(1, 12));
   log.reset();

@@ -103,7 +103,7 @@ TEST_F(RequestFlushTest, ADirectoryThatCannotBeSyncedIsAFailedSync) {
   EXPECT_FALSE(log->may_flush_again());
 }
 
-TEST_F(RequestFlushTest, GivesOneJobForAllThatWasAppended) {
+TEST_F(RequestFlushTest, CreatesOneJobForAllAppendedBatches) {
   options.flush_interval_ms = 3'600'000;
   open();
   for (int i = 0; i < 5; ++i) {
@@ -119,7 +119,7 @@ TEST_F(RequestFlushTest, GivesOneJobForAllThatWasAppended) {
   EXPECT_FALSE(work());
 }
 
-TEST_F(RequestFlushTest, AsksForAnotherJobWhileOneIsOut) {
+TEST_F(RequestFlushTest, RequestsAnotherJobWhileOneIsRunning) {
   open();
   append({"a"});
   log->request_flush();
@@ -143,7 +143,7 @@ TEST_F(RequestFlushTest, AsksForAnotherJobWhileOneIsOut) {
   EXPECT_EQ(log->durable_offset(), Offset{3});
 }
 
-TEST_F(RequestFlushTest, IsContentWithAJobThatIsOutAndHasItAll) {
+TEST_F(RequestFlushTest, AcceptsARunningJobThatCoversAllBatches) {
   open();
   append({"a"});
   log->request_flush();
@@ -157,7 +157,7 @@ TEST_F(RequestFlushTest, IsContentWithAJobThatIsOutAndHasItAll) {
   EXPECT_EQ(log->durable_offset(), Offset{1});
 }
 
-TEST_F(RequestFlushTest, IsStillOpenAfterAJobThatNobodyRan) {
+TEST_F(RequestFlushTest, StaysOpenAfterAJobThatNeverRan) {
   open();
   append({"a"});
   log->request_flush();
@@ -274,7 +274,7 @@ TEST_F(RequestFlushBehindTest, WritesAllThatWaitsAndSyncsIt) {
   EXPECT_EQ(behind->next_offset(), Offset{40});
 }
 
-TEST_F(RequestFlushBehindTest, WritesTogetherWhatCameWhileAJobWasOut) {
+TEST_F(RequestFlushBehindTest, WritesMessagesThatArrivedDuringAJobTogether) {
   open_behind();
   append_behind(make_batch({"a"}));
   behind->request_flush();
@@ -294,7 +294,7 @@ TEST_F(RequestFlushBehindTest, WritesTogetherWhatCameWhileAJobWasOut) {
   EXPECT_EQ(behind->durable_offset(), Offset{3});
 }
 
-TEST_F(RequestFlushBehindTest, DoesNotTryAFullDiskAtEveryTurnAndDoesItWhenThereIsRoom) {
+TEST_F(RequestFlushBehindTest, RetriesAFullDiskOnlyNowAndThenAndWritesWhenThereIsSpace) {
   storage.disk_bytes = 0;
   open_behind();
   append_behind(make_batch({"a"}));

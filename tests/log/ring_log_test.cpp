@@ -23,7 +23,7 @@ AppendOutcome append(RingLog& log, std::vector<std::byte> batch, Timestamp at = 
   return log.append(batch, at).outcome;
 }
 
-TEST(RingLog, GivesBackWhatWasAppendedWithItsOffsetAndTime) {
+TEST(RingLog, ReturnsAppendedMessagesWithOffsetAndTime) {
   RingLog log({});
   auto batch = make_batch({"a", "b"});
   EXPECT_EQ(log.append(batch, now).base, Offset{0});
@@ -46,13 +46,13 @@ TEST(RingLog, IsSmallUntilItsFirstAppend) {
   EXPECT_LT(sizeof(RingLog), 1024U);
 }
 
-TEST(RingLog, RefusesABatchAboveItsCapacityForGood) {
+TEST(RingLog, RefusesABatchAboveItsCapacity) {
   RingLog log({.capacity_bytes = 65536});
   EXPECT_EQ(append(log, make_batch_of(65537)), AppendOutcome::too_large);
   EXPECT_EQ(append(log, make_batch_of(65536)), AppendOutcome::appended);
 }
 
-TEST(RingLog, TakesABatchAboveItsSoftLimitOnlyWhenEmpty) {
+TEST(RingLog, AcceptsABatchAboveItsSoftLimitOnlyWhenEmpty) {
   RingLog log({.capacity_bytes = 65536, .soft_limit_bytes = 8192});
   EXPECT_EQ(append(log, make_batch_of(60'000)), AppendOutcome::appended);
   EXPECT_EQ(append(log, make_batch_of(100)), AppendOutcome::full);
@@ -62,7 +62,7 @@ TEST(RingLog, TakesABatchAboveItsSoftLimitOnlyWhenEmpty) {
   EXPECT_EQ(append(log, make_batch_of(100)), AppendOutcome::full);
 }
 
-TEST(RingLog, TakesABatchOfItsWholeCapacityWheneverItIsEmpty) {
+TEST(RingLog, AcceptsABatchOfItsWholeCapacityWhenEmpty) {
   RingLog log({.capacity_bytes = 8192});
   for (std::uint64_t round = 0; round < 10; ++round) {
     ASSERT_EQ(append(log, make_batch_of(100)), AppendOutcome::appended);
@@ -110,7 +110,7 @@ TEST(RingLog, KeepsTheNewestWhenItIsFull) {
   EXPECT_FALSE(log.make_room(8193, {8}));
 }
 
-TEST(RingLog, GivesItsMemoryBackAfterTenIdleSecondsAndWorksOn) {
+TEST(RingLog, ReleasesItsMemoryAfterTenIdleSecondsAndContinues) {
   RingLog log({});
   append(log, make_batch({"before"}));
   log.trim({1});
@@ -121,7 +121,7 @@ TEST(RingLog, GivesItsMemoryBackAfterTenIdleSecondsAndWorksOn) {
   EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"after"}));
 }
 
-TEST(RingLog, KeepsWhatIsStoredHoweverLongItIsIdle) {
+TEST(RingLog, KeepsItsMessagesWhileIdle) {
   RingLog log({});
   append(log, make_batch({"kept"}));
   log.maintain({now.us + 100'000'000});
@@ -129,7 +129,7 @@ TEST(RingLog, KeepsWhatIsStoredHoweverLongItIsIdle) {
   EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"kept"}));
 }
 
-TEST(RingLog, GivesAPlaceForTheNextBatchThatIsNoPartOfItBefore) {
+TEST(RingLog, SpaceForTheNextBatchIsNotVisibleBefore) {
   RingLog log({.capacity_bytes = 65536});
   EXPECT_EQ(append(log, make_batch({"a"})), AppendOutcome::appended);
   const auto place = log.place_for_next(30'000);
@@ -224,7 +224,7 @@ void append_some(RingLog& log, Model& model, test::Random& random) {
   }
 }
 
-TEST(RingLog, DoesWhatAListWouldDoUnderRandomOperations) {
+TEST(RingLog, MatchesAModelListUnderRandomOperations) {
   test::Random random;
   RingLog log({.capacity_bytes = 65536,
                .soft_limit_bytes = random.one_in(2) ? 0U : 40'000U,

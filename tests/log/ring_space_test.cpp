@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-TEST(RingSpace, GivesOnePlaceBehindTheOtherAndBeginsAgainAtItsEnd) {
+TEST(RingSpace, AllocatesInOrderAndWrapsAroundAtItsEnd) {
   RingSpace space(1000, never);
   for (const std::uint64_t expected : {0U, 300U, 600U}) EXPECT_EQ(space.physical(space.take(300)), expected);
   EXPECT_FALSE(space.has_room(101));
@@ -28,7 +28,7 @@ TEST(RingSpace, GivesOnePlaceBehindTheOtherAndBeginsAgainAtItsEnd) {
   EXPECT_EQ(space.end(), 1200U);
 }
 
-TEST(RingSpace, TakesAnythingThatFitsWhenItIsEmpty) {
+TEST(RingSpace, AcceptsAnythingThatFitsWhenItIsEmpty) {
   RingSpace space(1000, never);
   EXPECT_TRUE(space.has_room(1000));
   EXPECT_FALSE(space.has_room(1001));
@@ -55,7 +55,7 @@ TEST(RingSpace, StaysAtItsBeginningWhileLittleIsInUse) {
   EXPECT_LE(furthest, 1000U + 4 * 600U);
 }
 
-TEST(RingSpace, ABeginningThatIsUsedAgainCostsNoRoomWhenMoreIsStoredThen) {
+TEST(RingSpace, AReusedBeginningCostsNoSpace) {
   RingSpace space(100'000, 1000);
   for (int i = 0; i < 20; ++i) space.take(100);
   space.free_before(1800);
@@ -94,7 +94,7 @@ class Owners {
   std::vector<std::uint64_t> bytes_;
 };
 
-TEST(RingSpace, GivesNothingTwiceAndAllThatIsFreeUnderRandomOperations) {
+TEST(RingSpace, AllocatesNothingTwiceAndAllFreeSpaceUnderRandomOperations) {
   test::Random random;
   for (int world = 0; world < 20; ++world) {
     const std::uint64_t capacity = random.between(1, 2000);

@@ -49,7 +49,7 @@ class SegmentGap : public LogFixture {
   static constexpr std::uint64_t incarnation = 99;
 };
 
-TEST_F(SegmentGap, IsNoDamageWhereTheHeaderStatesIt) {
+TEST_F(SegmentGap, IsNotDamageIfTheHeaderStatesIt) {
   make_gap(5);
   open();
   EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
@@ -62,7 +62,7 @@ TEST_F(SegmentGap, IsNoDamageWhereTheHeaderStatesIt) {
   EXPECT_EQ(read_everything(*log).size(), 7U);
 }
 
-TEST_F(SegmentGap, IsDamageWhereNoHeaderStatesIt) {
+TEST_F(SegmentGap, IsDamageIfNoHeaderStatesIt) {
   make_gap(0);
   open();
   ASSERT_EQ(log->recovery().damaged.size(), 1U);
@@ -85,7 +85,7 @@ TEST_F(SegmentGap, IsDamageAsFarAsItIsNotStated) {
   EXPECT_EQ(log->read(place).outcome, ReadOutcome::trimmed);
 }
 
-TEST_F(SegmentGap, IsDamageWhereWhatItFollowsHasMoreThanIsStated) {
+TEST_F(SegmentGap, IsDamageIfThePreviousFileHasMoreMessagesThanStated) {
   make_gap(3);  // states that 3 and 4 are lost too, but they exist: another file was lost, or one was added
   open();
   EXPECT_EQ(log->recovery().damaged_messages, 5U);

@@ -84,7 +84,7 @@ TEST_P(SegmentIndexTest, FindsTheFirstBatchSinceATimeAlthoughClocksAreSetBack) {
   }
 }
 
-TEST_P(SegmentIndexTest, IsTheSameWhenItIsStoredAndLoadedOrMadeAnewFromTheSegment) {
+TEST_P(SegmentIndexTest, IsTheSameAfterAStoreAndLoadAndAfterARebuild) {
   auto segment = some_segment(random, static_cast<int>(random.below(200)));
   const auto index = index_of(segment);
   FaultyStorage storage;
@@ -152,7 +152,7 @@ TEST(SegmentIndexFile, RefusesEntriesInDisorder) {
   EXPECT_FALSE(encoded({{{9}, 4096, {5}}, {{9}, 70'000, {6}}}));
 }
 
-TEST(SegmentIndexFile, JumpsOverDamageWhenItIsMadeAnew) {
+TEST(SegmentIndexFile, SkipsDamageWhenItIsRebuilt) {
   test::Random random;
   auto segment = some_segment(random, 60);
   FaultyStorage storage;
@@ -172,7 +172,7 @@ TEST(SegmentIndexFile, JumpsOverDamageWhenItIsMadeAnew) {
   }
 }
 
-TEST(SegmentIndexFile, IsWholeOrRefusedAfterAnyPowerCut) {
+TEST(SegmentIndexFile, IsCompleteOrRefusedAfterAnyPowerCut) {
   test::Random random;
   const auto segment = some_segment(random, 200);
   const auto index = index_of(segment);
@@ -185,7 +185,7 @@ TEST(SegmentIndexFile, IsWholeOrRefusedAfterAnyPowerCut) {
   }
 }
 
-TEST(SegmentIndexFile, LeavesWhatWasThereWhenItCannotStore) {
+TEST(SegmentIndexFile, KeepsTheOldFileIfItCannotStoreTheNew) {
   const IndexedSegment segment{7, 99, {0}, {100}, 1'000'000};
   SegmentIndex index(segment.end_position);
   index.note({0}, 4096, {5});
@@ -209,7 +209,7 @@ TEST(SegmentIndexFile, IsNamedAsItsSegment) {
   EXPECT_EQ(segment_index_name_offset("00000000000000000042.idx.new"), std::nullopt);
 }
 
-TEST(SegmentIndex, GoesOnFromANewestTimeThatWasKnownBefore) {
+TEST(SegmentIndex, ContinuesFromAKnownNewestTime) {
   SegmentIndex index(1'000'000, {500});
   index.note({10}, 200'000, {400});
   EXPECT_EQ(index.find(Timestamp{450}), std::nullopt) << "a batch before the first entry may be the one";
@@ -217,7 +217,7 @@ TEST(SegmentIndex, GoesOnFromANewestTimeThatWasKnownBefore) {
   EXPECT_EQ(index.newest(), Timestamp{500});
 }
 
-TEST(SegmentIndex, KeepsWithinWhatItsSegmentHasRoomFor) {
+TEST(SegmentIndex, StaysWithinTheSpaceOfItsSegment) {
   SegmentIndex index(4096);
   for (std::uint64_t i = 0; i < 10; ++i) index.note({i}, 4096 + i * SegmentIndex::spacing_bytes, {1});
   EXPECT_EQ(index.entries().size(), 1U);

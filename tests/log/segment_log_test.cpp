@@ -34,7 +34,7 @@ TEST_F(SegmentLogTest, PutsNothingOnDiskBeforeTheFirstAppend) {
   EXPECT_EQ(log->first_offset(), log->next_offset());
 }
 
-TEST_F(SegmentLogTest, GivesBackWhatWasAppended) {
+TEST_F(SegmentLogTest, ReturnsAppendedMessages) {
   open();
   ASSERT_EQ(append({"a", "b"}), AppendOutcome::appended);
   ASSERT_EQ(append({""}), AppendOutcome::appended);
@@ -43,7 +43,7 @@ TEST_F(SegmentLogTest, GivesBackWhatWasAppended) {
   EXPECT_EQ(log->read(place).outcome, ReadOutcome::end);
 }
 
-TEST_F(SegmentLogTest, GoesOnWhereAKilledProcessStopped) {
+TEST_F(SegmentLogTest, ContinuesAfterAKilledProcess) {
   open();
   append({"a", "b"});
   const auto incarnation = log->incarnation();
@@ -69,7 +69,7 @@ TEST_F(SegmentLogTest, DoublesItsSegmentsUpToTheLimit) {
   EXPECT_EQ(read_everything(*log).size(), 80U);
 }
 
-TEST_F(SegmentLogTest, GivesABatchAboveSegmentBytesASegmentOfItsOwn) {
+TEST_F(SegmentLogTest, StoresABatchAboveSegmentBytesInItsOwnSegment) {
   options.segment_bytes = limits::MiB;
   open();
   append({"small"});
@@ -81,7 +81,7 @@ TEST_F(SegmentLogTest, GivesABatchAboveSegmentBytesASegmentOfItsOwn) {
   EXPECT_EQ(read_everything(*log)[1].payload, big('y', 3'000'000));
 }
 
-TEST_F(SegmentLogTest, ReplacesAnEmptySegmentThatIsTooSmallForItsFirstBatch) {
+TEST_F(SegmentLogTest, ReplacesAnEmptySegmentTooSmallForItsFirstBatch) {
   open();
   fail_with(FaultyStorage::Call::write, 0);
   storage.on_call = [n = 0](FaultyStorage::Call call, const std::string&) mutable {
@@ -107,7 +107,7 @@ TEST_F(SegmentLogTest, WritesOnAfterAShortWrite) {
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, big('s', 10'000)}}));
 }
 
-TEST_F(SegmentLogTest, LeavesNothingOfAnAppendThatFailed) {
+TEST_F(SegmentLogTest, LeavesNothingOfAFailedAppend) {
   open();
   append({"a"});
   storage.on_call = [n = 0](FaultyStorage::Call call, const std::string&) mutable {
@@ -123,7 +123,7 @@ TEST_F(SegmentLogTest, LeavesNothingOfAnAppendThatFailed) {
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "a"}, {{1}, "b"}}));
 }
 
-TEST_F(SegmentLogTest, HoldsBackOnAFullDiskAndGoesOnByItselfWhenThereIsRoom) {
+TEST_F(SegmentLogTest, WaitsOnAFullDiskAndContinuesWhenThereIsSpace) {
   storage.disk_bytes = limits::MiB + 1000;
   open();
   int count = 0;
@@ -148,7 +148,7 @@ TEST_F(SegmentLogTest, StaysAboveItsFloorOfFreeDisk) {
   EXPECT_EQ(append({"a"}), AppendOutcome::appended);
 }
 
-TEST_F(SegmentLogTest, SaysOnceThatItWaitsForSpace) {
+TEST_F(SegmentLogTest, ReportsOnceThatItWaitsForSpace) {
   std::vector<SpaceBound> waits;
   SegmentPoolOptions of_pool{"/pool"};
   of_pool.log_waits = [&](SpaceBound bound) { waits.push_back(bound); };
@@ -183,7 +183,7 @@ TEST_F(SegmentLogTest, BecomesDurableWithEachJobAndNotEarlier) {
   EXPECT_EQ(log->take_disk_job(now), nullptr);
 }
 
-TEST_F(SegmentLogTest, SyncsAtTheIntervalAndOnlyWhatIsThere) {
+TEST_F(SegmentLogTest, SyncsAtTheIntervalAndOnlyNewMessages) {
   open();
   EXPECT_FALSE(log->wants_disk_work());
   append({"a"});
@@ -219,7 +219,7 @@ TEST_F(SegmentLogTest, NeverCallsAnythingDurableAfterAFailedSync) {
   EXPECT_EQ(log->durable_offset(), Offset{2});
 }
 
-TEST_F(SegmentLogTest, GivesNoOffsetTwiceThoughRetentionGoesOnWhilePoisoned) {
+TEST_F(SegmentLogTest, UsesNoOffsetTwiceWhileRetentionContinuesAfterAFailedSync) {
   options.segment_bytes = limits::segment_bytes_min;
   options.retention_bytes = 1;
   open();
@@ -242,7 +242,7 @@ TEST_F(SegmentLogTest, GivesNoOffsetTwiceThoughRetentionGoesOnWhilePoisoned) {
   EXPECT_EQ(log->next_offset(), Offset{1}) << "what had become durable is remembered";
 }
 
-TEST_F(SegmentLogTest, TriesADroppedFileThatCannotGoOnceASecond) {
+TEST_F(SegmentLogTest, RetriesAFileThatCannotBeRemovedOnceASecond) {
   options.segment_bytes = limits::segment_bytes_min;
   options.retention_bytes = 1;
   open();
@@ -274,7 +274,7 @@ TEST_F(SegmentLogTest, IsPoisonedByAFailedSyncOfItsDirectoryToo) {
   EXPECT_EQ(log->durable_offset(), Offset{0});
 }
 
-TEST_F(SegmentLogTest, OutlivesAJobThatIsDroppedAndMayBeOutlivedByOne) {
+TEST_F(SegmentLogTest, OutlivesADroppedJobAndMayBeOutlivedByOne) {
   open();
   append({"a"});
   now.us += 100'000;
@@ -288,7 +288,7 @@ TEST_F(SegmentLogTest, OutlivesAJobThatIsDroppedAndMayBeOutlivedByOne) {
   job->run();
 }
 
-TEST_F(SegmentLogTest, SyncsOnAnotherThreadWhileItGoesOn) {
+TEST_F(SegmentLogTest, SyncsOnAnotherThreadWhileItAppends) {
   open();
   for (int round = 0; round < 50; ++round) {
     append({big('t')});
@@ -323,7 +323,7 @@ TEST_F(SegmentLogTest, RollsIntoTheSegmentThatAJobHasPrepared) {
   EXPECT_EQ(storage.paths().size(), 2U);
 }
 
-TEST_F(SegmentLogTest, DropsWholeSegmentsForRoomButNoneThatIsStillNeeded) {
+TEST_F(SegmentLogTest, DropsOnlyWholeUnneededSegments) {
   options.segment_bytes = limits::MiB;
   options.capacity_bytes = 2'500'000;
   open();
@@ -363,7 +363,7 @@ TEST_F(SegmentLogTest, KeepsTheFilesOfDroppedSegmentsThatAStartMayNeed) {
   EXPECT_EQ(log->dropped_bytes(), 0U);
 }
 
-TEST_F(SegmentLogTest, DropsItsOnlySegmentWhenThatAloneMakesRoom) {
+TEST_F(SegmentLogTest, DropsItsOnlySegmentIfOnlyThatFreesSpace) {
   options.capacity_bytes = 700'000;
   open();
   for (int i = 0; i < 3; ++i) append({big('x')});
@@ -375,7 +375,7 @@ TEST_F(SegmentLogTest, DropsItsOnlySegmentWhenThatAloneMakesRoom) {
   EXPECT_EQ(log->next_offset(), Offset{3}) << "an empty segment remembers the next offset";
 }
 
-TEST_F(SegmentLogTest, KeepsWhatItsRetentionSettingsSay) {
+TEST_F(SegmentLogTest, KeepsMessagesByItsRetentionSettings) {
   options.segment_bytes = limits::MiB;
   options.retention_bytes = 500'000;
   open();
@@ -399,7 +399,7 @@ TEST_F(SegmentLogTest, KeepsWhatItsRetentionSettingsSay) {
   EXPECT_EQ(log->first_offset(), log->next_offset());
 }
 
-TEST_F(SegmentLogTest, RecyclesFilesWithoutEverShowingWhatTheyHeld) {
+TEST_F(SegmentLogTest, RecyclesFilesWithoutShowingTheirOldContent) {
   options.segment_bytes = limits::MiB;
   options.retention_messages = 1;
   open();

@@ -85,7 +85,7 @@ TEST_F(SegmentPoolTest, FilesMakeWayOnAFullDisk) {
   EXPECT_TRUE(storage.list(directory.path() + "/pool").value_or_throw().empty());
 }
 
-TEST_F(SegmentPoolTest, AFileThatStaysWhereItLiesIsNobodyElses) {
+TEST_F(SegmentPoolTest, AFileThatStaysInPlaceHasNoOtherOwner) {
   retire(false);
   into_the_pool();
   const std::string path = directory.path() + "/next";
@@ -161,7 +161,7 @@ TEST_F(SegmentPoolSyncTest, AHeaderThatWasFoundMayNotBeTheLastThatWasWritten) {
   EXPECT_EQ(syncs, 1);
 }
 
-TEST_F(SegmentPoolSyncTest, UnsyncedEpochsEndBeforeTheOneThatFollowsAFoundHeader) {
+TEST_F(SegmentPoolSyncTest, UnsyncedEpochsEndBeforeTheOneAfterAFoundHeader) {
   const auto first = with_epoch(prepare(), 0x5FFFE);
   retire(first);
   const auto second = prepare();
@@ -184,7 +184,7 @@ TEST_F(SegmentPoolSyncTest, TheEpochAfterTheLastOneIsNotZero) {
 }
 
 // A client of the other log may have stored bytes that look like batches of this log.
-TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogIsNotUsedAgain) {
+TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogIsNotRecycled) {
   for (const bool found : {false, true}) {
     const auto first = prepare(another);
     storage.bytes_of("/log/next").back() = std::byte{'x'};
@@ -200,7 +200,7 @@ TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogIsNotUsedAgain) {
   }
 }
 
-TEST_F(SegmentPoolSyncTest, AnotherProcessLearnsWhoseTheFilesAre) {
+TEST_F(SegmentPoolSyncTest, AnotherProcessLearnsTheOwnersOfTheFiles) {
   retire(prepare(another));
   log::SegmentPool next({"/pool"}, storage);
   EXPECT_EQ(next.prepare("/log/ours", file_bytes, ours, {}).value_or_throw().header.incarnation, ours);
@@ -209,7 +209,7 @@ TEST_F(SegmentPoolSyncTest, AnotherProcessLearnsWhoseTheFilesAre) {
   EXPECT_EQ(next.files(), 0U);
 }
 
-TEST_F(SegmentPoolSyncTest, AFileWithoutASoundHeaderIsNobodys) {
+TEST_F(SegmentPoolSyncTest, AFileWithoutASoundHeaderHasNoOwner) {
   prepare();
   storage.bytes_of("/log/next")[20] ^= std::byte{1};
   storage.bytes_of("/log/next").back() = std::byte{'x'};
@@ -219,7 +219,7 @@ TEST_F(SegmentPoolSyncTest, AFileWithoutASoundHeaderIsNobodys) {
 }
 
 // The disk has too little space for both files.
-TEST_F(SegmentPoolSyncTest, OnAFullDiskANewFileTakesThePlaceOfAnotherLogs) {
+TEST_F(SegmentPoolSyncTest, OnAFullDiskANewFileReplacesAnotherLogsFileInThePool) {
   const auto first = prepare(another);
   storage.bytes_of("/log/next").back() = std::byte{'x'};
   retire(first);
@@ -232,7 +232,7 @@ TEST_F(SegmentPoolSyncTest, OnAFullDiskANewFileTakesThePlaceOfAnotherLogs) {
   EXPECT_FALSE(pool.prepare("/log/more", file_bytes, ours, wanted).ok());
 }
 
-TEST_F(SegmentPoolSyncTest, AFullPoolGivesUpWhatNobodyHasAskedForInALongTime) {
+TEST_F(SegmentPoolSyncTest, AFullPoolRemovesFilesThatNoLogHasNeededForLong) {
   log::SegmentPool small{{"/pool", 1}, storage};
   const auto come = [&](std::uint64_t incarnation) {
     const auto made = small.prepare("/log/next", file_bytes, incarnation, {}).value_or_throw();
@@ -270,7 +270,7 @@ TEST_F(SegmentPoolSyncTest, ManyFilesAreRetiredWithOneSyncOfTheirDirectory) {
   EXPECT_EQ(directory_syncs, 1);
 }
 
-TEST_F(SegmentPoolSyncTest, NoMoreFilesMoveInAtOnceThanThereIsRoomFor) {
+TEST_F(SegmentPoolSyncTest, NoMoreFilesEnterThePoolThanItHasPlacesFor) {
   log::SegmentPool small{{"/pool", 2}, storage};
   std::vector<log::FreeFile> files;
   for (int i = 0; i < 5; ++i) {
@@ -286,7 +286,7 @@ TEST_F(SegmentPoolSyncTest, NoMoreFilesMoveInAtOnceThanThereIsRoomFor) {
 }
 
 // Without this rule, a power cut could restore the old name of a file that is now another segment.
-TEST_F(SegmentPoolSyncTest, FilesWhoseOldNamesMayComeBackAreNotUsedAgain) {
+TEST_F(SegmentPoolSyncTest, FilesWithOldNamesThatMayReappearAreNotRecycled) {
   const auto header = prepare();
   storage.on_call = [](Call call, const std::string&) {
     return FaultyStorage::Fault{call == Call::sync_directory ? EIO : 0, 0};

@@ -46,7 +46,7 @@ TEST(SegmentView, HasPagesMadeReadyOnceForAllReaders) {
   EXPECT_EQ((Asked{{60, 70}, {45, 50}}), mapping->asked);
 }
 
-TEST(SegmentView, LeavesTheWritersMappingAlone) {
+TEST(SegmentView, DoesNotChangeTheWritersMapping) {
   const auto mapping = std::make_shared<AskedMapping>();
   const SegmentView view(nullptr, mapping, mapping->data(), mapping->size(), nullptr);
   view.populate(0, 100);

@@ -109,7 +109,7 @@ TEST_F(SideFilesTest, ListsTheCursorsOfASoundTable) {
 // The tool reports every flipped bit in the parts that the queue reads: the first page's header, and the
 // blocks of existing cursors. No code ever reads the other bytes, such as a removed cursor's copies. In both
 // cases the tool and the queue agree about each cursor.
-TEST_F(SideFilesTest, TellsOfEveryFlippedBitOfATableThatAnybodyReads) {
+TEST_F(SideFilesTest, ReportsEveryFlippedBitThatMattersInATable) {
   make_log(10);
   make_cursors();
   constexpr std::array<bool, 5> active = {true, false, true, true, false};  // a, removed, b, c, blank
@@ -186,7 +186,7 @@ TEST_F(SideFilesTest, KeepsTheSoundCursorsWhenItRepairsInPlace) {
   EXPECT_TRUE(repair_there().moved_to.empty());
 }
 
-TEST_F(SideFilesTest, KeepsTheCursorsOfATableWhoseFirstPageIsLost) {
+TEST_F(SideFilesTest, KeepsTheCursorsOfATableWithoutItsFirstPage) {
   make_log();
   make_cursors();
   auto& bytes = storage.bytes_of(table_path);
@@ -225,7 +225,7 @@ TEST_F(SideFilesTest, KeepsTheIdentityOfALogWithCursorsAndNoMessages) {
   EXPECT_EQ(opened(directory), (Places{{"a", 0}}));
 }
 
-TEST_F(SideFilesTest, LeavesATableOfAnotherVersionAlone) {
+TEST_F(SideFilesTest, LeavesATableOfAnotherVersionUnchanged) {
   make_log();
   make_cursors();
   auto& bytes = storage.bytes_of(table_path);
@@ -276,7 +276,7 @@ TEST_F(SideFilesTest, LosesNoSoundCursorWhenARepairIsInterruptedAnywhere) {
 
 // --- Indexes -----------------------------------------------------------------------------------------------
 
-TEST_F(SideFilesTest, FindsNothingWrongWithSoundIndexesAndMissesNone) {
+TEST_F(SideFilesTest, AcceptsSoundIndexesAndMissesNone) {
   make_log();
   make_index(0);
   Keeper keeper;
@@ -284,7 +284,7 @@ TEST_F(SideFilesTest, FindsNothingWrongWithSoundIndexesAndMissesNone) {
   EXPECT_TRUE(keeper.findings.empty()) << keeper.text();
 }
 
-TEST_F(SideFilesTest, TellsOfEveryFlippedBitOfAnIndexAndCallsNothingLost) {
+TEST_F(SideFilesTest, ReportsEveryFlippedBitOfAnIndexAndNoLoss) {
   make_log();
   make_index(0);
   const std::size_t bytes = storage.bytes_of(index_path(0)).size();
@@ -303,7 +303,7 @@ TEST_F(SideFilesTest, TellsOfEveryFlippedBitOfAnIndexAndCallsNothingLost) {
 }
 
 // The indexes are valid by themselves but contradict the batches.
-TEST_F(SideFilesTest, TellsOfAnIndexThatLiesAndOfOneWithoutASegment) {
+TEST_F(SideFilesTest, ReportsAWrongIndexAndOneWithoutASegment) {
   make_log();
   const auto segment = indexed(0);
   log::SegmentIndex lying(segment.end_position);
@@ -313,9 +313,9 @@ TEST_F(SideFilesTest, TellsOfAnIndexThatLiesAndOfOneWithoutASegment) {
   Keeper keeper;
   EXPECT_EQ(inspect(keeper).damages, 0U);
   ASSERT_EQ(keeper.of(Kind::index).size(), 2U) << keeper.text();
-  EXPECT_NE(keeper.text().find("index: rebuilt when the queue is opened"), std::string::npos);
+  EXPECT_NE(keeper.text().find("index: rebuilt when the log is opened"), std::string::npos);
   EXPECT_NE(keeper.text().find("disagrees"), std::string::npos) << keeper.text();
-  EXPECT_NE(keeper.text().find("beside no segment"), std::string::npos) << keeper.text();
+  EXPECT_NE(keeper.text().find("belongs to no segment"), std::string::npos) << keeper.text();
 }
 
 TEST_F(SideFilesTest, DropsIndexesThatDoNotFitAndThoseOfFilesItReplaces) {

@@ -51,7 +51,7 @@ TEST_F(SnapshotTest, LinksSealedSegmentsAndCopiesTheActiveOne) {
   EXPECT_EQ(read_back("/backup/1"), written);
 }
 
-TEST_F(SnapshotTest, StaysAsItIsWhateverBecomesOfTheLog) {
+TEST_F(SnapshotTest, StaysUnchangedWhenTheLogChanges) {
   options.retention_messages = 10;
   fill(98);
   check(snapshot());
@@ -65,7 +65,7 @@ TEST_F(SnapshotTest, StaysAsItIsWhateverBecomesOfTheLog) {
   EXPECT_EQ(content(), before);
 }
 
-TEST_F(SnapshotTest, CopiesWhereTheFileSystemCannotLink) {
+TEST_F(SnapshotTest, CopiesIfTheFileSystemCannotLink) {
   fill(98);
   for (const int error : {EXDEV, EPERM, EMLINK}) {
     storage.on_call = [error](Call call, const std::string&) -> FaultyStorage::Fault {
@@ -81,7 +81,7 @@ TEST_F(SnapshotTest, CopiesWhereTheFileSystemCannotLink) {
 }
 
 // At each storage call the log drops its oldest segments, or all segments except a new one.
-TEST_F(SnapshotTest, HasNoGapHoweverMuchIsDroppedMeanwhile) {
+TEST_F(SnapshotTest, HasNoGapWhileSegmentsAreDropped) {
   options.retention_messages = 1;
   for (const bool links : {true, false}) {
     bool reached_the_end = false;
@@ -109,7 +109,7 @@ TEST_F(SnapshotTest, HasNoGapHoweverMuchIsDroppedMeanwhile) {
   }
 }
 
-TEST_F(SnapshotTest, TakesNoMoreThanCompleteBatches) {
+TEST_F(SnapshotTest, ContainsOnlyCompleteBatches) {
   fill(12);
   auto& bytes = storage.bytes_of(segment_path(0));
   const std::size_t end = log::segment_header_bytes + 2 * (64 + 5 * 3004) + 64 + 2 * 3004;
@@ -118,7 +118,7 @@ TEST_F(SnapshotTest, TakesNoMoreThanCompleteBatches) {
   EXPECT_EQ(content().size(), 10U);
 }
 
-TEST_F(SnapshotTest, TakesTheCursorsWhichAreNotAheadOfIt) {
+TEST_F(SnapshotTest, ContainsTheCursorsThatAreNotAheadOfIt) {
   fill(98);
   log::CursorFile cursors(storage, directory);
   ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}, {{{50}, {60}}}}})).ok());
@@ -135,7 +135,7 @@ TEST_F(SnapshotTest, IsMarkedAsRestored) {
   EXPECT_FALSE(log::is_marked_restored(directory, storage));
 }
 
-TEST_F(SnapshotTest, IsAsDamagedAsTheLogAndSaysSo) {
+TEST_F(SnapshotTest, CopiesAndReportsTheDamageOfTheLog) {
   fill(98);
   flip(segment_path(segments().back()), log::segment_header_bytes + 70);
   const auto report = snapshot();
@@ -145,7 +145,7 @@ TEST_F(SnapshotTest, IsAsDamagedAsTheLogAndSaysSo) {
   EXPECT_EQ(keeper.messages.size(), 93U);
 }
 
-TEST_F(SnapshotTest, IsThereAsAWholeOrNotAtAllAfterAPowerCut) {
+TEST_F(SnapshotTest, IsCompleteOrAbsentAfterAPowerCut) {
   fill(98);
   log::CursorFile cursors(storage, directory);
   ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}}})).ok());

@@ -80,7 +80,7 @@ TEST_F(UnavailableTest, AReadWaitsWhicheverCallFailsAndWhy) {
   }
 }
 
-TEST_F(UnavailableTest, OneFailureIsForgottenAtTheNextRead) {
+TEST_F(UnavailableTest, AFailureIsForgottenAtTheNextRead) {
   make_segments();
   for (const int error : shortages) {
     open();
@@ -97,7 +97,7 @@ TEST_F(UnavailableTest, OneFailureIsForgottenAtTheNextRead) {
   }
 }
 
-TEST_F(UnavailableTest, AFileThatIsGoneOrOfNoUseIsDamageAsEver) {
+TEST_F(UnavailableTest, AMissingOrUnusableFileIsDamage) {
   make_segments();
   for (const int error : {ENOENT, EINVAL}) {
     storage.on_call = nullptr;
@@ -111,7 +111,7 @@ TEST_F(UnavailableTest, AFileThatIsGoneOrOfNoUseIsDamageAsEver) {
 }
 
 // The directory was renamed for a moment, or is on a disk that is not mounted.
-TEST_F(UnavailableTest, ADirectoryThatIsAwayIsNoDamage) {
+TEST_F(UnavailableTest, AMissingDirectoryIsNotDamage) {
   make_segments();
   ASSERT_TRUE(storage.rename(directory, "/topics/away").ok());
   log::Place place{{7}};
@@ -123,7 +123,7 @@ TEST_F(UnavailableTest, ADirectoryThatIsAwayIsNoDamage) {
   expect_all_is_there();
 }
 
-TEST_F(UnavailableTest, OnlyWhatCannotBeReadWaits) {
+TEST_F(UnavailableTest, OnlyUnavailableBytesMakeReadersWait) {
   make_segments();
   const std::uint64_t bad = log::segment_header_bytes + 2 * (64 + 4 + 10'001) + 5000;  // in message 8
   storage.on_read = [&](const std::string& path, std::uint64_t position, std::size_t bytes) {
@@ -138,7 +138,7 @@ TEST_F(UnavailableTest, OnlyWhatCannotBeReadWaits) {
   expect_all_is_there();
 }
 
-TEST_F(UnavailableTest, ALogWhoseFilesCannotBeReadDoesNotOpenAndIsNotChanged) {
+TEST_F(UnavailableTest, ALogWithUnavailableFilesDoesNotOpenAndIsNotChanged) {
   make_segments();
   log.reset();
   const auto before = files();
@@ -162,7 +162,7 @@ TEST_F(UnavailableTest, ALogWhoseFilesCannotBeReadDoesNotOpenAndIsNotChanged) {
 
 // The unreadable part is one that recovery must scan. Sound batches follow, so it could be mistaken for
 // damage.
-TEST_F(UnavailableTest, NorIsWhatTheDiskDoesNotGiveInAnUnsealedFile) {
+TEST_F(UnavailableTest, UnreadableSectorsOfAnUnsealedFileAreNotTheEnd) {
   open();
   for (int i = 0; i < 5; ++i)
     ASSERT_EQ(append({std::to_string(i) + std::string(5'000, 'p')}), log::AppendOutcome::appended);
@@ -224,7 +224,7 @@ class UnavailableCursorsTest : public UnavailableTest {
   const std::string slots[2] = {directory + "/cursors.0", directory + "/cursors.1"};
 };
 
-TEST_F(UnavailableCursorsTest, NoOlderCopyIsUsedWhereTheNewerMayBeSound) {
+TEST_F(UnavailableCursorsTest, NoOlderCopyIsUsedIfTheNewerMayBeSound) {
   write(5);
   write(9);
   for (const std::string& slot : slots) {

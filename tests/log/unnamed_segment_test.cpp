@@ -86,7 +86,7 @@ TEST_F(UnnamedSegmentTest, IsFoundAfterTheProcessWasEnded) {
   EXPECT_EQ(read_back(directory), written);
 }
 
-TEST_F(UnnamedSegmentTest, IsNamedBeforeAnythingIsSaidToBeDurable) {
+TEST_F(UnnamedSegmentTest, IsNamedBeforeAnyMessageIsReportedDurable) {
   begin_one();
   ASSERT_TRUE(log->flush().ok());
   EXPECT_EQ(log->durable_offset(), log->next_offset());
@@ -104,7 +104,7 @@ TEST_F(UnnamedSegmentTest, IsNamedByAClose) {
   EXPECT_TRUE(log->recovery().closed);
 }
 
-TEST_F(UnnamedSegmentTest, IsNamedBeforeTheNextOneIsBegun) {
+TEST_F(UnnamedSegmentTest, IsNamedBeforeTheNextSegmentBegins) {
   begin_one();
   const std::string path = segment_path(first.value);
   const std::size_t begun = log->segments().size();
@@ -113,7 +113,7 @@ TEST_F(UnnamedSegmentTest, IsNamedBeforeTheNextOneIsBegun) {
   EXPECT_EQ(read_back(directory), written);
 }
 
-TEST_F(UnnamedSegmentTest, GoesOnAndTriesAgainWhenTheRenameFails) {
+TEST_F(UnnamedSegmentTest, ContinuesAndRetriesWhenTheRenameFails) {
   begin_one();
   storage.on_call = [](Call call, const std::string&) {
     return FaultyStorage::Fault{call == Call::rename ? ENOSPC : 0, 0};
@@ -181,7 +181,7 @@ TEST_F(UnnamedSegmentTest, IsNotTakenForOneInTheMidstOfOthers) {
   EXPECT_FALSE(*log::unnamed_segment(directory, {first + 1}, storage));
 }
 
-TEST_F(UnnamedSegmentTest, IsSeenByThoseWhoOnlyLook) {
+TEST_F(UnnamedSegmentTest, IsSeenByReadersThatChangeNothing) {
   begin_one();
   log.reset();
   const auto before = all_below(directory);
@@ -228,7 +228,7 @@ TEST_F(UnnamedSegmentTest, IsFoundByATimeInAView) {
   EXPECT_EQ(view->resolve(Start::at(late)).value_or_throw(), wanted);
 }
 
-TEST_F(UnnamedSegmentTest, IsReadByAViewBehindDamageToo) {
+TEST_F(UnnamedSegmentTest, IsReadByAViewAfterDamageToo) {
   begin_one();
   auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
   ASSERT_EQ(view->next_offset(), log->next_offset());
@@ -263,7 +263,7 @@ class WorksMeanwhile final : public log::LogVisitor {
   std::function<void()> work_;
 };
 
-TEST_F(UnnamedSegmentTest, IsInspectedAlsoWhenItGetsItsNameMeanwhile) {
+TEST_F(UnnamedSegmentTest, IsInspectedWhenItIsRenamedInTheMeantime) {
   begin_one();
   WorksMeanwhile visitor([&] { EXPECT_TRUE(work()); });
   const auto totals = log::inspect_log(directory, storage, {}, visitor).value_or_throw();
@@ -325,7 +325,7 @@ TEST_F(UnnamedSegmentTest, IsNeverShownWithoutThoseBeforeIt) {
   }
 }
 
-TEST_F(UnnamedSegmentTest, IsCopiedAlsoWhenItGetsItsNameMeanwhile) {
+TEST_F(UnnamedSegmentTest, IsCopiedWhenItIsRenamedInTheMeantime) {
   for (const std::string to : {"/backup/1", "/new"}) {
     written.clear();
     options.directory = "/topics/" + std::to_string(to.size());
@@ -357,7 +357,7 @@ TEST_F(UnnamedSegmentTest, IsCopiedAlsoWhenItGetsItsNameMeanwhile) {
   }
 }
 
-TEST_F(UnnamedSegmentTest, IsNotThrownAwayWhereItCannotBeOpened) {
+TEST_F(UnnamedSegmentTest, IsNotRemovedIfItCannotBeOpened) {
   begin_one();
   log.reset();
   storage.on_call = [&](Call call, const std::string& path) {

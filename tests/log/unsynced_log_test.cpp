@@ -42,7 +42,7 @@ TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
 }
 
 // Each job has a fixed cost, so a log collects some descriptors before it asks for a job.
-TEST_F(UnsyncedLogTest, NoJobComesForAFewDescriptors) {
+TEST_F(UnsyncedLogTest, AFewDescriptorsStartNoJobYet) {
   open();
   add_segments(22);
   EXPECT_FALSE(log->disk_job_is_due(now)) << log->segments().size();
@@ -104,7 +104,7 @@ TEST_F(UnsyncedLogTest, WithoutAPoolTheyWaitUntilTheyAreMany) {
   EXPECT_TRUE(log->disk_job_is_due(now));
 }
 
-TEST_F(UnsyncedLogTest, TheyGoWithWhateverElseIsDone) {
+TEST_F(UnsyncedLogTest, DroppedFilesAreRemovedWithOtherWork) {
   options.retire_gather_us = 1'000'000;
   open();
   add_segments(10);
@@ -119,7 +119,7 @@ TEST_F(UnsyncedLogTest, TheyGoWithWhateverElseIsDone) {
   EXPECT_FALSE(storage.exists(segment_path(1)));
 }
 
-TEST_F(UnsyncedLogTest, DescriptorsAreGivenUpWithWhateverElseIsDone) {
+TEST_F(UnsyncedLogTest, DescriptorsAreReleasedWithOtherWork) {
   options.prefault = options.mapped_writes = true;  // so that the next segment is prepared immediately
   open();
   add_segments(20);
@@ -127,14 +127,14 @@ TEST_F(UnsyncedLogTest, DescriptorsAreGivenUpWithWhateverElseIsDone) {
   EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
 }
 
-TEST_F(UnsyncedLogTest, OfAFewNoJobIsMadeWhoeverAsks) {
+TEST_F(UnsyncedLogTest, AFewDescriptorsStartNoJob) {
   open();
   add_segments(22);
   EXPECT_FALSE(work());
   EXPECT_TRUE(storage.rested.empty());
 }
 
-TEST_F(UnsyncedLogTest, TheWriterDoesItWhereNoJobComesForLong) {
+TEST_F(UnsyncedLogTest, TheWriterReleasesThemIfNoJobRunsForLong) {
   open();
   add_segments(60);
   EXPECT_EQ(log->segments().size() - 32, storage.rested.size());

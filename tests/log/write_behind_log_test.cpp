@@ -37,7 +37,7 @@ class WriteBehindTest : public test::LogFixture {
   std::unique_ptr<WriteBehindLog> behind;
 };
 
-TEST_F(WriteBehindTest, ServesFromMemoryAndWritesAfterItsInterval) {
+TEST_F(WriteBehindTest, DeliversFromMemoryAndWritesAfterItsInterval) {
   open_behind();
   append_behind(make_batch({"a", "b"}));
   behind->maintain(now);
@@ -51,7 +51,7 @@ TEST_F(WriteBehindTest, ServesFromMemoryAndWritesAfterItsInterval) {
   EXPECT_EQ(read_everything(*behind).size(), 2U);
 }
 
-TEST_F(WriteBehindTest, IsWhatWasWrittenAfterAKill) {
+TEST_F(WriteBehindTest, ContainsTheWrittenMessagesAfterAKill) {
   open_behind();
   append_behind(make_batch({"written"}));
   write_all_now();
@@ -72,7 +72,7 @@ TEST_F(WriteBehindTest, KeepsTheTimeOfTheAppendInTheFile) {
   EXPECT_EQ(behind->read(place).batch.append_time(), appended);
 }
 
-TEST_F(WriteBehindTest, WritesAMegabyteAtATimeAndSaysWhenThereIsMore) {
+TEST_F(WriteBehindTest, WritesAMegabyteAtATimeAndReportsWhetherThereIsMore) {
   write_behind.ring.capacity_bytes = 8 * limits::MiB;
   write_behind.unwritten_bytes = 3 * limits::MiB;
   open_behind();
@@ -89,7 +89,7 @@ TEST_F(WriteBehindTest, WritesAMegabyteAtATimeAndSaysWhenThereIsMore) {
   EXPECT_EQ(behind->written_offset(), Offset{40});
 }
 
-TEST_F(WriteBehindTest, ReadsFromTheFileWhatMemoryNoLongerHolds) {
+TEST_F(WriteBehindTest, ReadsMessagesFromTheFileThatMemoryNoLongerHas) {
   open_behind();
   for (int i = 0; i < 50; ++i)
     ASSERT_EQ(append_behind(make_batch({std::to_string(i) + std::string(99'000, 'w')})),
@@ -99,7 +99,7 @@ TEST_F(WriteBehindTest, ReadsFromTheFileWhatMemoryNoLongerHolds) {
   for (std::size_t i = 0; i < 50; ++i) EXPECT_TRUE(messages[i].payload.starts_with(std::to_string(i) + "w"));
 }
 
-TEST_F(WriteBehindTest, SendsABatchAboveItsRingStraightToTheFile) {
+TEST_F(WriteBehindTest, WritesABatchAboveItsRingDirectlyToTheFile) {
   open_behind();
   append_behind(make_batch({"before"}));
   ASSERT_EQ(append_behind(make_batch_of(3'000'000)), AppendOutcome::appended);
@@ -110,7 +110,7 @@ TEST_F(WriteBehindTest, SendsABatchAboveItsRingStraightToTheFile) {
   EXPECT_EQ(messages[2], (ReadMessage{{2}, "after"}));
 }
 
-TEST_F(WriteBehindTest, GivesUpNothingUnwrittenWhileTheDiskIsFull) {
+TEST_F(WriteBehindTest, KeepsUnwrittenMessagesWhileTheDiskIsFull) {
   storage.disk_bytes = 0;
   open_behind();
   int count = 0;
@@ -127,7 +127,7 @@ TEST_F(WriteBehindTest, GivesUpNothingUnwrittenWhileTheDiskIsFull) {
   EXPECT_EQ(read_everything(*behind).size(), 11U);
 }
 
-TEST_F(WriteBehindTest, MakesRoomWithinItsCapacityByDroppingSegments) {
+TEST_F(WriteBehindTest, FreesSpaceWithinItsCapacityByDroppingSegments) {
   write_behind.capacity_bytes = 2 * limits::MiB;
   options.segment_bytes = 512 * limits::KiB;
   open_behind();
@@ -141,7 +141,7 @@ TEST_F(WriteBehindTest, MakesRoomWithinItsCapacityByDroppingSegments) {
   EXPECT_EQ(read_everything(*behind).size(), distance(behind->first_offset(), behind->next_offset()));
 }
 
-TEST_F(WriteBehindTest, DoesWhatAMapWouldDoUnderRandomOperations) {
+TEST_F(WriteBehindTest, MatchesAModelMapUnderRandomOperations) {
   test::Random random;
   write_behind.ring.capacity_bytes = 128 * limits::KiB;
   options.segment_bytes = limits::segment_bytes_min;

@@ -55,7 +55,7 @@ def agree(messages, following, durable, gaps):
         last_life = life
 
 
-def test_a_topic_that_was_created_is_there_though_the_data_directory_was_new(machine):
+def test_a_created_topic_survives_in_a_new_data_directory(machine):
     broker = support.Broker(machine.path / "a" / "b")
     broker.directory = machine.directory  # the broker runs there and writes its log there
     broker.log_path = machine.directory / "broker.log"
@@ -69,7 +69,7 @@ def test_a_topic_that_was_created_is_there_though_the_data_directory_was_new(mac
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["clear", "encrypted"])
-def test_a_brokers_file_topic_keeps_what_it_said_is_durable(machine, encrypted):
+def test_a_brokers_file_topic_keeps_confirmed_durable_messages(machine, encrypted):
     seed = cut_queue.seed_of_run()
     print(f"seed {seed}")
     choose = random.Random(seed)

@@ -39,7 +39,7 @@ def after_cut(machine, descriptor, name, how="all"):
     return (machine.path / name).read_bytes()
 
 
-def test_what_was_synced_survives(machine):
+def test_synced_data_survives(machine):
     write_file(machine.path / "a", b"synced")
     sync_directory(machine.path)
     machine.cut_and_restart()
@@ -82,7 +82,7 @@ def test_stores_to_a_shared_mapping_are_lost_without_a_sync_and_kept_with_one(ma
     assert found[:3] == b"new" and found[PAGE:PAGE + 3] == b"ooo"
 
 
-def test_a_read_only_mapping_shows_what_is_written_later(machine):
+def test_a_read_only_mapping_shows_later_writes(machine):
     descriptor = kept(machine, "a")
     with mmap.mmap(descriptor, 4 * PAGE, prot=mmap.PROT_READ) as memory:
         assert memory[10:13] == b"ooo"
@@ -139,7 +139,7 @@ def test_links_and_locks_work(machine):
     os.close(descriptor)
 
 
-def test_a_seed_decides_which_sectors_of_what_was_not_synced_survive(machine):
+def test_a_seed_decides_which_unsynced_sectors_survive(machine):
     outcomes = set()
     for seed in range(8):
         descriptor = kept(machine, "a")
@@ -152,7 +152,7 @@ def test_a_seed_decides_which_sectors_of_what_was_not_synced_survive(machine):
     assert len(outcomes) > 3, outcomes
 
 
-def test_writes_are_short_when_they_are_to_be(powered):
+def test_writes_are_short_on_request(powered):
     machine = cut_support.Machine(short_every=2).start()
     try:
         descriptor = os.open(machine.path / "a", os.O_RDWR | os.O_CREAT, 0o644)

@@ -37,7 +37,7 @@ def test_a_power_cut_loses_nothing_confirmed_and_invents_nothing(powered):
 
 
 @pytest.mark.parametrize("directory", ["queue", "a/b/c/queue", "a/queue/"])
-def test_a_closed_queue_is_whole_wherever_its_directory_was_made(machine, directory):
+def test_a_closed_queue_is_complete_in_any_directory(machine, directory):
     queue = cut_queue.Queue(machine, 1, POLICIES)
     queue.directory = f"{machine.path}/{directory}"
     queue.retention = "all"
@@ -49,7 +49,7 @@ def test_a_closed_queue_is_whole_wherever_its_directory_was_made(machine, direct
     assert queue.promises.has == queue.promises.durable >= 100
 
 
-def test_a_queue_that_confirms_before_the_sync_is_found_out(powered):
+def test_a_queue_that_confirms_before_the_sync_is_detected(powered):
     with pytest.raises(AssertionError, match="messages lost|cannot be read"):
         for disk in range(10):
             cut_power(disk, ["lies"], CUTS_OF_A_DISK, keep_failed=False)

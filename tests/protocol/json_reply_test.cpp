@@ -40,7 +40,7 @@ TopicStats full_topic_stats() {
   return stats;
 }
 
-TEST(JsonReply, GivesTheAnswersOf2015) {
+TEST(JsonReply, WritesTheRepliesOf2015) {
   EXPECT_EQ(to_json(OkReply{"create_topic", "topic created successfully", {}}),
             R"({"cmd":"create_topic","status":"ok","description":"topic created successfully"})");
   EXPECT_EQ(to_json(JoinReply{"test", "tcp://127.0.0.1:5002", {}}),
@@ -91,7 +91,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
   EXPECT_THAT(text, HasSubstr("18446744073709551615"));
 }
 
-TEST(JsonReply, ReadsWhatItWrites) {
+TEST(JsonReply, ReadsItsOwnOutput) {
   BrokerStats broker;
   broker.version = "0.1.0";
   broker.pid = 7;
@@ -137,7 +137,7 @@ TEST(JsonReply, ReadsWhatItWrites) {
   }
 }
 
-TEST(JsonReply, TellsTheSettingsThatMeanSomethingForTheType) {
+TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const auto settings_of = [](BrokerType type) {
     TopicStats stats;
     stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true};
@@ -169,7 +169,7 @@ TEST(JsonReply, UnderstandsAnOlderAndANewerBroker) {
   EXPECT_EQ(std::get<ErrorReply>(newer.value()).description, "no");
 }
 
-TEST(JsonReply, RefusesWhatIsNoAnswer) {
+TEST(JsonReply, RefusesAnythingButAReply) {
   for (const char* text : {"", "pong", "[]", "{}", R"({"status":5})", R"({"status":"maybe"})",
                            R"({"status":"ok"})", R"({"status":"ok","topic":"test","bind_uri":5})"}) {
     EXPECT_FALSE(parse_reply(join, text).ok()) << text;

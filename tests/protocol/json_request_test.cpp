@@ -43,14 +43,14 @@ TEST(JsonRequest, ReadsTheDocumentsOf2015) {
             topic("test"));
 }
 
-TEST(JsonRequest, TakesZmqWhereAJoinNamesNoConnectionType) {
+TEST(JsonRequest, ConnectionTypeDefaultsToZmq) {
   const auto joined = good<Join>(R"({"cmd":"join","type":"sub","topic":"t","user_id":"u","password":"p"})");
   EXPECT_EQ(joined.connection_type, ConnectionType::zmq);
   EXPECT_EQ(joined.transport, Transport::tcp);
   EXPECT_EQ(joined.delivery, Delivery::plain);
 }
 
-TEST(JsonRequest, TakesTheAdminsCredentialsForATopic) {
+TEST(JsonRequest, AcceptsTheAdminsCredentialsForATopic) {
   const auto stats = good<Stats>(R"({"cmd":"stats","topic":"t","admin_user_id":"a","admin_password":"p"})");
   EXPECT_TRUE(stats.as_admin);
   EXPECT_EQ(stats.user.user_id, "a");
@@ -61,7 +61,7 @@ TEST(JsonRequest, IgnoresFieldsItDoesNotKnow) {
   EXPECT_EQ(joined.topic.text(), good<Join>(join + "}").topic.text());
 }
 
-TEST(JsonRequest, ReadsWhatItWrites) {
+TEST(JsonRequest, ReadsItsOwnOutput) {
   const TopicSettings settings{
       BrokerType::queue_file, 1 << 20, Overflow::drop_oldest, 1, 2, 3, 4, 1 << 20, true};
   const std::vector<Request> requests = {
@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t"})",
                 invalid_request, "broker_type: missing"}));
 
-TEST(JsonRequest, EchoesACommandEvenWhereTheRestIsWrong) {
+TEST(JsonRequest, EchoesTheCommandOfAnInvalidRequest) {
   EXPECT_EQ(parse_request(R"({"cmd":"join"})").cmd, "join");
   EXPECT_EQ(parse_request(R"({"cmd":"dance"})").cmd, "dance");
   EXPECT_EQ(parse_request(R"({"cmd":")" + std::string(60'000, 'x') + R"("})").cmd, "");

@@ -30,14 +30,14 @@ const std::vector<std::string> texts = {
     std::string("{\"a\":\"b\"} \0x", 11),
 };
 
-TEST(JsonSyntax, TakesWhatIsJson) {
+TEST(JsonSyntax, AcceptsValidJson) {
   for (const std::string& text : texts) {
     EXPECT_TRUE(is_json(text)) << text;
     EXPECT_TRUE(Json::accept(text)) << text;
   }
 }
 
-TEST(JsonSyntax, RefusesWhatIsNone) {
+TEST(JsonSyntax, RefusesInvalidJson) {
   const std::vector<std::string> bad = {"",
                                         " ",
                                         "{",
@@ -95,7 +95,7 @@ TEST(JsonSyntax, RefusesWhatIsNone) {
   EXPECT_FALSE(is_json(std::string(17, '[') + std::string(17, ']'))) << "too deep";
 }
 
-TEST(JsonSyntax, AgreesWithTheParserOnWhatIsChanged) {
+TEST(JsonSyntax, AgreesWithTheParserAfterRandomChanges) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -121,7 +121,7 @@ TEST(JsonSyntax, AgreesWithTheParserOnWhatIsChanged) {
   EXPECT_GT(good, 1'000U);
 }
 
-TEST(JsonSecrets, ReadsWhatTheParserReads) {
+TEST(JsonSecrets, ReadsTheSameFieldsAsTheParser) {
   for (const std::string& text : {texts[0], texts[1], texts[2], texts[3]}) {
     const auto read = parse_secrets(text, 1000);
     ASSERT_TRUE(read.ok()) << text;

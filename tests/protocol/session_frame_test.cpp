@@ -265,7 +265,7 @@ TEST(SessionFrameTest, AnyFlippedBitInFrontOfABatchIsFound) {
   }
 }
 
-TEST(SessionFrameTest, ABodyThatIsCutOrContinuedIsRefused) {
+TEST(SessionFrameTest, ATruncatedOrExtendedBodyIsRefused) {
   for (const json& vector : vectors().at("sound")) {
     SCOPED_TRACE(vector.at("name").get<std::string>());
     const auto frame = bytes_of(vector.at("frame"));

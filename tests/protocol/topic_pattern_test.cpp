@@ -74,7 +74,7 @@ TEST(TopicPattern, AgreesWithItsDefinitionOnAllShortTexts) {
   EXPECT_GT(fitting, 1000U);
 }
 
-TEST(TopicPattern, TakesFewStepsEvenWithManyStars) {
+TEST(TopicPattern, NeedsFewStepsEvenWithManyStars) {
   std::string pattern;
   for (std::size_t i = 0; i < limits::topic_pattern_bytes_max / 2; ++i) pattern += "*a";
   const std::string name(limits::topic_name_bytes_max - 1, 'a');

@@ -45,7 +45,7 @@ TEST(UserJson, ReadsAUserWithItsRights) {
   EXPECT_FALSE(least.uid.has_value());
 }
 
-TEST(UserJson, RefusesRightsThatAreNone) {
+TEST(UserJson, RefusesInvalidRights) {
   const auto with = [](const std::string& rights) {
     return fault(R"({"cmd":"create_user",)" + admin + R"(,"user_id":"a","password":"s","rights":)" + rights +
                  "}");
@@ -88,7 +88,7 @@ TEST(UserJson, APasswordIsSetByAnAdministratorOrWithTheOldOne) {
               HasSubstr("new_password: missing"));
 }
 
-TEST(UserJson, RequestsComeBackAsTheyWereWritten) {
+TEST(UserJson, DecodedRequestsEqualTheEncodedOnes) {
   const Credentials root{"root", "pw"};
   const TopicRight right{"t*", {.produce = true, .consume = true}};
   const std::vector<Request> requests = {CreateUser{root, {"ann", "s"}, true, {right}, 7},
@@ -108,7 +108,7 @@ TEST(UserJson, RequestsComeBackAsTheyWereWritten) {
   }
 }
 
-TEST(UserJson, AListOfUsersTellsRightsAndNoSecrets) {
+TEST(UserJson, AListOfUsersContainsRightsAndNoSecrets) {
   const std::string text = to_json(Reply(UserListReply{
       {{"ann", false, std::nullopt, {{"t*", {.produce = true, .manage = true}}}}, {"root2", true, 0, {}}}}));
   EXPECT_EQ(text, R"({"cmd":"list_users","status":"ok","users":[{"user_id":"ann","admin":false,)"

@@ -10,18 +10,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(AppendGroup, IsWaitedForAwakeWhereTheDiskIsQuick) {
+TEST(AppendGroup, SpinsIfTheDiskIsFast) {
   EXPECT_EQ(0ns, AppendGroup::awake_for(0ns)) << "none was before it";
   EXPECT_EQ(240us, AppendGroup::awake_for(120us)) << "the rest of one and all of another";
   EXPECT_EQ(1ms, AppendGroup::awake_for(500us));
 }
 
-TEST(AppendGroup, IsSleptForWhereItIsSlow) {
+TEST(AppendGroup, SleepsIfTheDiskIsSlow) {
   EXPECT_EQ(0ns, AppendGroup::awake_for(501us));
   EXPECT_EQ(0ns, AppendGroup::awake_for(1h));
 }
 
-TEST(AppendGroup, WhatIsSettledIsNotWaitedFor) {
+TEST(AppendGroup, DoesNotWaitForSettledJobs) {
   AppendGroup group;
   group.join(as_byte_view("one"));
   const std::uint32_t place = group.join(as_byte_view("two"));

@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto deadline = 20s;
 
-TEST(HandOffMutex, DoesItsDutyAtOnceWhenItIsFree) {
+TEST(HandOffMutex, RunsItsDutyImmediatelyWhenItIsFree) {
   int done = 0;
   HandOffMutex mutex([&] { ++done; });
   mutex.request();
@@ -40,7 +40,7 @@ TEST(HandOffMutex, HasItsDutyDoneByTheHolderWhenItIsTaken) {
   EXPECT_EQ(std::this_thread::get_id(), doer);
 }
 
-TEST(HandOffMutex, ForgetsNoRequestAndLetsNobodyInBesides) {
+TEST(HandOffMutex, ForgetsNoRequestAndAdmitsOnlyOneThread) {
   std::atomic<int> requested = 0;
   int seen = 0;    // the newest request that the duty has seen; guarded by the mutex
   int inside = 0;  // guarded by the mutex
@@ -99,7 +99,7 @@ class LookUps {
   int count_ = 0;
 };
 
-TEST(DiskThread, RunsWhatIsPostedAndThenLooksUp) {
+TEST(DiskThread, RunsPostedJobsAndThenPolls) {
   std::atomic<int> runs = 0;
   LookUps look_ups;
   DiskThread thread;
@@ -113,7 +113,7 @@ TEST(DiskThread, RunsWhatIsPostedAndThenLooksUp) {
   }
 }
 
-TEST(DiskThread, RunsWhatWasPostedBeforeItStops) {
+TEST(DiskThread, RunsJobsThatWerePostedBeforeItsStop) {
   std::atomic<int> runs = 0;
   std::atomic<int> calls = 0;
   DiskThread thread;
@@ -126,7 +126,7 @@ TEST(DiskThread, RunsWhatWasPostedBeforeItStops) {
   EXPECT_NE(nullptr, thread.take_done());
 }
 
-TEST(DiskThread, LooksUpWhenItIsWokenOrItsTimerHasRunOutAlsoOneThatWasSetMeanwhile) {
+TEST(DiskThread, WakesForANotificationOrATimerThatWasSetInTheMeantime) {
   LookUps look_ups;
   DiskThread thread;
   thread.start([&] { look_ups.note(); });

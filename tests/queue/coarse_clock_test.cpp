@@ -29,7 +29,7 @@ std::uint32_t beat_of(const CoarseClock& pulse) {
   return pulse.beat().load(std::memory_order_relaxed);
 }
 
-TEST(PulseTest, BeatsWhileItIsAskedToAndStandsStillElse) {
+TEST(PulseTest, TicksWhileItIsNeededAndStopsOtherwise) {
   CoarseClock pulse;
   EXPECT_EQ(beat_of(pulse), CoarseClock::still);
   for (int turn = 0; turn < 3; ++turn) {
@@ -62,7 +62,7 @@ class MessageTimes : public QueueTest {};
 // Not with the thread sanitizer: it ends a child that starts threads, if the parent had threads when it
 // forked.
 #ifndef __SANITIZE_THREAD__
-TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
+TEST_F(MessageTimes, AChildProcessHasItsOwnClock) {
   auto of_parent = CoarseClock::shared();
   // The clock's thread must be asleep when the process forks. A thread that is just being started may hold a
   // lock of a sanitizer.
@@ -84,7 +84,7 @@ TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
 }
 #endif
 
-TEST(PulseTest, MakesCallsWithEachBeatUntilItIsToldNotTo) {
+TEST(PulseTest, RunsItsCallsWithEachTickUntilTheyAreRemoved) {
   std::atomic<int> first = 0;
   std::atomic<int> second = 0;
   CoarseClock pulse;
@@ -108,7 +108,7 @@ TEST(PulseTest, MakesCallsWithEachBeatUntilItIsToldNotTo) {
 
 // In a burst the writer does not read the system's clock for each message, so the coarse clock must tell it
 // about a pause.
-TEST_F(MessageTimes, AreThoseOfTheMessagesAlsoBehindAPauseInABurst) {
+TEST_F(MessageTimes, AreCorrectAfterAPauseInABurst) {
   QueueOptions options;
   options.flush = FlushPolicy::none();
   options.background = true;

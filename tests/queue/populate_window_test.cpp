@@ -22,7 +22,7 @@ TEST(PopulateWindow, DoesNothingForAReaderThatJumpsAbout) {
   }
 }
 
-TEST(PopulateWindow, GrowsWithWhatIsReadInOrderAndMovesOnInLargeSteps) {
+TEST(PopulateWindow, GrowsWithSequentialReadsAndAdvancesInLargeSteps) {
   PopulateWindow window;
   int steps = 0;
   std::uint64_t populated = 0;
@@ -40,7 +40,7 @@ TEST(PopulateWindow, GrowsWithWhatIsReadInOrderAndMovesOnInLargeSteps) {
   EXPECT_LT(steps, 80);
 }
 
-TEST(PopulateWindow, GoesOnAtOnceInTheNextSegment) {
+TEST(PopulateWindow, ContinuesImmediatelyInTheNextSegment) {
   PopulateWindow window;
   for (std::uint64_t at = 0; at < 4 * MiB; at += 64 * KiB) {
     static_cast<void>(window.advance(at, at + 64 * KiB, 4 * MiB));
@@ -51,7 +51,7 @@ TEST(PopulateWindow, GoesOnAtOnceInTheNextSegment) {
   EXPECT_EQ(4 * KiB + MiB, range.end);
 }
 
-TEST(PopulateWindow, LeavesSmallSegmentsToFaults) {
+TEST(PopulateWindow, DoesNotPopulateSmallSegments) {
   PopulateWindow window;
   static_cast<void>(window.advance(0, 4 * MiB, 4 * MiB));
   const auto after = [&](std::uint64_t segment_end) {
@@ -82,7 +82,7 @@ TEST(PopulateWindow, NeverReachesPastTheEndOfTheBatches) {
   }
 }
 
-TEST_F(QueueTest, ReadsAllInOrderThroughManySegmentsThatItHasMappedAnew) {
+TEST_F(QueueTest, ReadsAllInOrderThroughManyRemappedSegments) {
   QueueOptions options;
   options.segment_bytes = 3 * MiB;
   options.flush = FlushPolicy::every_bytes(16 * MiB);

@@ -34,7 +34,7 @@ class QueueAttributesTest : public QueueTest {
   }
 };
 
-TEST_F(QueueAttributesTest, ComeBackEveryWay) {
+TEST_F(QueueAttributesTest, SurviveEveryWayOfReading) {
   for (const bool again : {false, true}) {
     Queue queue = open();
     if (!again) fill(queue);
@@ -108,7 +108,7 @@ TEST_F(QueueAttributesTest, ACompressedBatchIsRefused) {
 
 // Only a topic's log has compressed batches. A program that opens the log as a queue gets an error for the
 // batch, and then reads the messages behind it.
-TEST_F(QueueAttributesTest, ACompressedBatchOfATopicIsToldAndPassedOver) {
+TEST_F(QueueAttributesTest, ACompressedBatchOfATopicIsReportedAndSkipped) {
   {
     log::PosixStorage storage;
     log::SegmentPool pool({directory + ".pool"}, storage);

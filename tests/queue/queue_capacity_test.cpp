@@ -24,7 +24,7 @@ class QueueBounds : public QueueTest, public testing::WithParamInterface<bool> {
 INSTANTIATE_TEST_SUITE_P(Writing, QueueBounds, testing::Bool(),
                          [](const auto& param) { return param.param ? "written" : "mapped"; });
 
-TEST_P(QueueBounds, RejectsWhatExceedsItsMessages) {
+TEST_P(QueueBounds, RejectsMessagesBeyondItsCount) {
   options.capacity_messages = 100;
   options.segment_messages_max = 10;
   options.overflow = Overflow::reject;
@@ -41,7 +41,7 @@ TEST_P(QueueBounds, RejectsWhatExceedsItsMessages) {
   EXPECT_EQ(numbers(10, 110), drain(queue));
 }
 
-TEST_P(QueueBounds, RejectsWhatExceedsItsBytes) {
+TEST_P(QueueBounds, RejectsMessagesBeyondItsBytes) {
   options.capacity_bytes = 40'000;
   options.overflow = Overflow::reject;
   Queue queue = open(options);
@@ -77,7 +77,7 @@ TEST_P(QueueBounds, DropsTheOldestAndCountsThem) {
   EXPECT_EQ(std::to_string(first), queue.dequeue().value_or_throw()->text());
 }
 
-TEST_P(QueueBounds, BlocksUntilAConsumerMakesRoom) {
+TEST_P(QueueBounds, BlocksUntilAConsumerFreesSpace) {
   options.capacity_messages = 50;
   options.segment_messages_max = 10;
   options.block_timeout = 20s;
@@ -112,7 +112,7 @@ TEST_P(QueueBounds, BlockingEndsWithATimeout) {
   EXPECT_EQ("5", queue.dequeue().value_or_throw()->text());
 }
 
-TEST_P(QueueBounds, WhatEveryCursorHasCommittedGoes) {
+TEST_P(QueueBounds, MessagesThatEveryCursorHasCommittedAreDropped) {
   options.segment_messages_max = 10;
   Queue queue = open(options);
   auto first = queue.cursor("first").value_or_throw();
@@ -255,7 +255,7 @@ TEST_P(QueueBounds, FilesThatWereDequeuedAreUsedAgain) {
   EXPECT_EQ(options.recycled_files_max, files(".free", "/pool").size());
 }
 
-TEST_P(QueueBounds, FilesOfASizeThatIsNoLongerNeededMakePlaceInThePool) {
+TEST_P(QueueBounds, FilesOfAnUnneededSizeMakePlaceInThePool) {
   options.segment_bytes = 4 * limits::MiB;
   options.recycled_files_max = 1;
   Queue queue = open(options);
@@ -271,7 +271,7 @@ TEST_P(QueueBounds, FilesOfASizeThatIsNoLongerNeededMakePlaceInThePool) {
   EXPECT_LE(1U, large);
 }
 
-TEST_P(QueueBounds, ClosingRemovesWhatWasDropped) {
+TEST_P(QueueBounds, ClosingRemovesDroppedFiles) {
   {
     Queue queue = open(options);
     for (std::uint64_t i = 0; i < 40; ++i) queue.enqueue(text_of(1000, i)).value_or_throw();
@@ -324,7 +324,7 @@ TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
 // Files of the first segments are smaller than the full size, so they are never used again. If the queue kept
 // their mappings, these would use up the cap for ever, and each later segment would be mapped and unmapped
 // anew.
-TEST_F(QueueTest, WhatTheFirstSmallerSegmentsWereWrittenThroughIsNotKept) {
+TEST_F(QueueTest, WriteWindowsOfTheFirstSmallerSegmentsAreNotKept) {
   QueueOptions options;
   options.flush = FlushPolicy::none();
   options.segment_bytes = 8 * limits::MiB;

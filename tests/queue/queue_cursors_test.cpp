@@ -6,7 +6,7 @@
 namespace lightq::test {
 namespace {
 
-TEST_F(QueueTest, ANewCursorBeginsWhereItIsTold) {
+TEST_F(QueueTest, ANewCursorBeginsAtTheGivenStart) {
   Queue queue = open({.segment_bytes = 4 * limits::KiB, .drop_committed = false});
   enqueue_numbers(queue, 0, 3000);
   ASSERT_TRUE(queue.trim(Offset{1000}).ok());
@@ -44,7 +44,7 @@ TEST_F(QueueTest, ANewCursorBeginsAtATime) {
   EXPECT_EQ(Offset{queue.next_offset().value - 1}, cursor.committed());
 }
 
-TEST_F(QueueTest, ACursorGoesOnAtWhatItHasCommitted) {
+TEST_F(QueueTest, ACursorContinuesAtItsCommittedOffset) {
   {
     Queue queue = open();
     enqueue_numbers(queue, 0, 10);
@@ -73,7 +73,7 @@ TEST_F(QueueTest, ACursorGoesOnAtWhatItHasCommitted) {
   EXPECT_EQ(Offset{5}, cursor.committed());
 }
 
-TEST_F(QueueTest, ACommitSurvivesAProcessThatIsKilled) {
+TEST_F(QueueTest, ACommitSurvivesAKilledProcess) {
   in_killed_process([&] {
     Queue& queue = *new Queue(open());  // never closed
     enqueue_numbers(queue, 0, 10);
@@ -88,7 +88,7 @@ TEST_F(QueueTest, ACommitSurvivesAProcessThatIsKilled) {
   EXPECT_EQ("7", cursor.next().value_or_throw()->text());
 }
 
-TEST_F(QueueTest, ACommitIsClampedToWhatIsThere) {
+TEST_F(QueueTest, ACommitIsClampedToTheStoredMessages) {
   Queue queue = open({.segment_messages_max = 10, .drop_committed = false});
   enqueue_numbers(queue, 0, 100);
   auto cursor = queue.cursor("worker").value_or_throw();
@@ -152,7 +152,7 @@ TEST_F(QueueTest, ARemovedCursorIsForgotten) {
   EXPECT_EQ("0", queue.dequeue().value_or_throw()->text());
 }
 
-TEST_F(QueueTest, RefusesNamesThatAreNone) {
+TEST_F(QueueTest, RefusesInvalidNames) {
   Queue queue = open();
   for (const std::string& name :
        {std::string(), std::string("a b"), std::string("a/b"), std::string(".hidden"), std::string("-dash"),

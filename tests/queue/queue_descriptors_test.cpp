@@ -36,7 +36,7 @@ class QueueDescriptors : public QueueTest, public testing::WithParamInterface<bo
 INSTANTIATE_TEST_SUITE_P(Background, QueueDescriptors, testing::Bool(),
                          [](const auto& param) { return param.param ? "with" : "without"; });
 
-TEST_P(QueueDescriptors, AreFewWhileNobodyReadsOrSyncs) {
+TEST_P(QueueDescriptors, AreFewWithoutReadersAndSyncs) {
   with_few_descriptors([&] {
     Queue queue = open(options);
     enqueue(queue, 0, segments);

@@ -59,7 +59,7 @@ TEST_F(QueueTest, EverySoManyBytesMakeAllBeforeThemDurable) {
   EXPECT_LE(Offset{90}, queue.durable_offset());
 }
 
-TEST_F(QueueTest, ATimerMakesAllDurableWhoeverCalls) {
+TEST_F(QueueTest, ATimerMakesAllMessagesDurable) {
   Queue queue = open({.flush = FlushPolicy::every(10ms), .background = true});
   for (std::uint64_t round = 1; round <= 5; ++round) {
     queue.enqueue("x").value_or_throw();
@@ -80,7 +80,7 @@ TEST_F(QueueTest, WaitDurableWaitsOrFlushes) {
   }
 }
 
-TEST_F(QueueTest, TellsWhenAnOffsetIsDurableInOrder) {
+TEST_F(QueueTest, ReportsDurableOffsetsInOrder) {
   std::vector<int> told;
   Queue queue = open();
   const auto tell = [&](int number) {
@@ -174,7 +174,7 @@ class QueueOnAFullDisk : public QueueOnFaultyDisk, public testing::WithParamInte
 INSTANTIATE_TEST_SUITE_P(Writing, QueueOnAFullDisk, testing::Bool(),
                          [](const auto& param) { return param.param ? "written" : "mapped"; });
 
-TEST_P(QueueOnAFullDisk, RefusesKeepsWhatItHasAndGoesOnByItself) {
+TEST_P(QueueOnAFullDisk, RefusesAppendsKeepsItsMessagesAndRecoversByItself) {
   QueueOptions options{.segment_bytes = 4 * limits::KiB};
   if (GetParam()) options.flush = FlushPolicy::every_bytes(limits::MiB);
   storage.disk_bytes = 100'000;
@@ -202,7 +202,7 @@ TEST_P(QueueOnAFullDisk, RefusesKeepsWhatItHasAndGoesOnByItself) {
   EXPECT_EQ(expected, read_all());
 }
 
-TEST_P(QueueOnAFullDisk, TrimmingMakesRoom) {
+TEST_P(QueueOnAFullDisk, TrimmingFreesSpace) {
   QueueOptions options{.segment_bytes = 4 * limits::KiB};
   if (GetParam()) options.flush = FlushPolicy::every_bytes(limits::MiB);
   options.recycled_files_max = 0;
@@ -239,7 +239,7 @@ bool beats() {
 }
 
 // Each trim drops one segment, and no other work follows that would remove its file.
-TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
+TEST_F(QueueOnFaultyDisk, DroppedSegmentsAreRemovedWithoutAnotherOperation) {
   QueueOptions options{.segment_bytes = 4 * limits::KiB};
   options.background = true;
   open_engine(options);
@@ -255,7 +255,7 @@ TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
 
 // During another thread's sync the background thread can do nothing and sleeps again. The file must still be
 // removed.
-TEST_F(QueueOnFaultyDisk, WhatIsDroppedDuringASyncGoesAlso) {
+TEST_F(QueueOnFaultyDisk, SegmentsDroppedDuringASyncAreRemovedToo) {
   // Outlives the queue, which closes after this function.
   const auto drop_before = std::make_shared<std::atomic<std::uint64_t>>(0);
   storage.on_call = [this, drop_before](FaultyStorage::Call call, const std::string&) {
@@ -303,7 +303,7 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessag
 }
 
 // The pulse continues for the other queues of the process.
-TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
+TEST_F(QueueOnFaultyDisk, AClosedQueueIsNotCalledAnyMore) {
   QueueOptions options{.segment_bytes = 16 * limits::KiB};
   options.background = true;
   const auto pulse = queue::CoarseClock::shared();
@@ -318,7 +318,7 @@ TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
   }
 }
 
-TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
+TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentFailsAndALaterOneSucceeds) {
   // Outlives the queue, which closes after this function.
   const auto error = std::make_shared<std::atomic<int>>(0);
   storage.on_call = [error](FaultyStorage::Call call, const std::string&) {
@@ -339,7 +339,7 @@ TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
   EXPECT_EQ(engine->durable_offset(), engine->next_offset());
 }
 
-TEST_F(QueueOnFaultyDisk, AWriterThatWaitsForRoomHearsOfWhateverMakesSome) {
+TEST_F(QueueOnFaultyDisk, AWaitingWriterIsWokenByEveryReleaseOfSpace) {
   for (const bool trims : {true, false}) {
     QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 2};
     options.flush = FlushPolicy::every_bytes(limits::MiB);

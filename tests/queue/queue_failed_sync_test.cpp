@@ -65,7 +65,7 @@ class QueueOnADiskThatCannotSync : public QueueOnFaultyDisk {
 
 // No background job did the failed sync, and none is to follow. The callback must not wait until the queue is
 // closed.
-TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfASyncThatFailsWhereACursorIsMade) {
+TEST_F(QueueOnADiskThatCannotSync, AWaitingAppendReportsAFailedSyncOfANewCursor) {
   open_engine({});
   ASSERT_TRUE(enqueue("x").ok());
   wait_for_all();
@@ -74,7 +74,7 @@ TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfASyncThatFailsWhereACursor
   EXPECT_TRUE(hears_of_it());
 }
 
-TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfItFromTheBackgroundThreadIfThereIsOne) {
+TEST_F(QueueOnADiskThatCannotSync, AWaitingAppendReportsAFailedSyncOfTheBackgroundThread) {
   open_engine({.background = true});
   ASSERT_TRUE(enqueue("x").ok());
   ASSERT_TRUE(eventually([&] { return storage.exists(directory + "/next.prepared"); })) << "its last job";
@@ -84,7 +84,7 @@ TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfItFromTheBackgroundThreadI
   EXPECT_TRUE(hears_of_it());
 }
 
-TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfASyncThatFailsWhereRoomIsMade) {
+TEST_F(QueueOnADiskThatCannotSync, AWaitingAppendReportsAFailedSyncThatFreesSpace) {
   open_engine({.segment_bytes = 4 * limits::KiB});
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(enqueue(text_of(500, 1)).ok());
   wait_for_all();

@@ -401,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, QueueModelTest, testing::Range(std::size_t{0}
                          [](const auto& param) { return settings()[param.param].name; });
 
 // Runs over a million steps in all, also under the sanitizers. LIGHTQ_STEPS=1000000 runs more.
-TEST_P(QueueModelTest, DoesWhatAPlainModelDoes) {
+TEST_P(QueueModelTest, MatchesAPlainModel) {
   const char* given = std::getenv("LIGHTQ_STEPS");
   const std::uint64_t steps = given != nullptr ? std::strtoull(given, nullptr, 10) : 200'000;
   constexpr std::uint64_t each = 1000;

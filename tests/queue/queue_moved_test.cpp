@@ -39,7 +39,7 @@ class MovedQueue : public QueueTest, public testing::WithParamInterface<bool> {
 INSTANTIATE_TEST_SUITE_P(Writing, MovedQueue, testing::Bool(),
                          [](const auto& param) { return param.param ? "synced" : "mapped"; });
 
-TEST_P(MovedQueue, MakesNoDirectoryAnewAndGoesOnWhenItIsBack) {
+TEST_P(MovedQueue, DoesNotRecreateItsDirectoryAndContinuesWhenItIsBack) {
   options.retention_messages = 300;
   Queue queue = open(options);
   std::uint64_t taken = enqueue(queue, 1000);

@@ -36,7 +36,7 @@ void set_file_size_limit(rlim_t bytes) {
   ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
 }
 
-TEST_P(QueueProcess, TakesAFileThatMayNotGrowForAFullDisk) {
+TEST_P(QueueProcess, TakesAFileSizeLimitForAFullDisk) {
   in_killed_process([&] {
     // As in a program that does not handle the signal, which then ends the program.
     ASSERT_NE(SIG_ERR, std::signal(SIGXFSZ, SIG_DFL));
@@ -56,7 +56,7 @@ TEST_P(QueueProcess, TakesAFileThatMayNotGrowForAFullDisk) {
   EXPECT_TRUE(Queue::open(directory, options).ok());
 }
 
-TEST_P(QueueProcess, DoesNotOpenWhereNoFileMayHaveAByte) {
+TEST_P(QueueProcess, DoesNotOpenIfFilesMayNotGrow) {
   in_killed_process([&] {
     ASSERT_NE(SIG_ERR, std::signal(SIGXFSZ, SIG_DFL));
     set_file_size_limit(0);
@@ -66,7 +66,7 @@ TEST_P(QueueProcess, DoesNotOpenWhereNoFileMayHaveAByte) {
   });
 }
 
-TEST_P(QueueProcess, LeavesTheNumbersOfStandardStreamsAlone) {
+TEST_P(QueueProcess, DoesNotUseTheNumbersOfStandardStreams) {
   in_killed_process([&] {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
     Queue queue = open(options);
@@ -80,7 +80,7 @@ TEST_P(QueueProcess, LeavesTheNumbersOfStandardStreamsAlone) {
 
 // --- Directories ---
 
-TEST_P(QueueProcess, StaysInItsDirectoryWhenTheProgramGoesToAnotherOne) {
+TEST_P(QueueProcess, KeepsItsDirectoryWhenTheProgramChangesItsOwn) {
   options.segment_bytes = 4 * limits::KiB;
   const std::string here = temp / "a";
   const std::string elsewhere = temp / "b";
@@ -181,7 +181,7 @@ TEST_P(QueueProcess, RefusesEverythingInAChildThatDidNotOpenIt) {
   EXPECT_EQ("1", queue.dequeue().value_or_throw()->text());
 }
 
-TEST_P(QueueProcess, IsNotTouchedWhereAChildDestroysItsCopy) {
+TEST_P(QueueProcess, IsNotChangedIfAChildDestroysItsCopy) {
   auto queue = std::make_optional(open(options));
   enqueue_numbers(*queue, 0, 10);
   auto cursor = std::make_optional(queue->cursor("own").value_or_throw());
@@ -267,7 +267,7 @@ TEST_F(QueueTest, AViewIsClosedInAChildToo) {
 
 // Under the thread sanitizer, the child of a process with threads cannot do anything.
 #ifndef __SANITIZE_THREAD__
-TEST_P(QueueProcess, HasNoThreadInAChildAndSaysSo) {
+TEST_P(QueueProcess, HasNoThreadInAChildAndReportsIt) {
   options.background = true;
   auto queue = std::make_optional(open(options));
   enqueue_numbers(*queue, 0, 1000);

@@ -15,7 +15,7 @@ std::vector<std::string> texts(const Messages& messages) {
   return all;
 }
 
-TEST_F(QueueTest, ReadsABatchAtOnceWithoutCopying) {
+TEST_F(QueueTest, ReadsAWholeBatchWithoutCopying) {
   Queue queue = open();
   const std::vector<std::string_view> strings = {"0", "1", "2", "3", "4"};
   queue.enqueue(std::span<const std::string_view>(strings)).value_or_throw();
@@ -93,7 +93,7 @@ TEST_F(QueueTest, ARangePastTheEndLeavesTheReaderAtTheEnd) {
   EXPECT_EQ("3", reader.next().value_or_throw()->text());
 }
 
-TEST_F(QueueTest, PinsStayValidWhateverHappens) {
+TEST_F(QueueTest, PinsStayValidDuringRandomOperations) {
   std::optional<Queue> queue = open({.segment_bytes = 4 * limits::KiB, .drop_committed = false});
   std::vector<std::string> expected;
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -220,7 +220,7 @@ TEST_F(QueueTest, SeeksToATime) {
   check(queue, times);
 }
 
-TEST_F(QueueTest, WaitReturnsAtOnceWhereThereIsSomething) {
+TEST_F(QueueTest, WaitReturnsImmediatelyIfThereIsAMessage) {
   Queue queue = open();
   auto reader = queue.reader().value_or_throw();
   EXPECT_FALSE(reader.wait(0ms));
@@ -256,7 +256,7 @@ void ping_pong(Queue& queue, int rounds) {
   EXPECT_FALSE(failed) << "a reader slept past a message";
 }
 
-TEST_F(QueueTest, WaitsForeverIfItIsTold) {
+TEST_F(QueueTest, WaitsForeverOnRequest) {
   Queue queue = open();
   auto reader = queue.reader().value_or_throw();
   std::atomic<bool> waits = false;
@@ -277,7 +277,7 @@ TEST_F(QueueTest, AWaitingReaderIsWokenByEachMessage) {
   ping_pong(queue, 20'000);
 }
 
-TEST_F(QueueTest, AWaitingReaderIsWokenByEachBatchThatIsWritten) {
+TEST_F(QueueTest, AWaitingReaderIsWokenByEachWrittenBatch) {
   Queue queue = open({.flush = FlushPolicy::every_bytes(limits::MiB)});
   ping_pong(queue, 5'000);
 }

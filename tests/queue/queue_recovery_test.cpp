@@ -32,7 +32,7 @@ TEST_F(QueueTest, HasOneOpener) {
   ASSERT_TRUE(queue.close().ok());
 }
 
-TEST_F(QueueTest, AKilledOpenerLetsGo) {
+TEST_F(QueueTest, AKilledOpenerReleasesItsLock) {
   in_killed_process([&] { static_cast<void>(new Queue(open())); });
   EXPECT_TRUE(Queue::open(directory).ok());
 }
@@ -92,7 +92,7 @@ TEST_F(QueueTest, AKilledProcessIsScannedForAtMost64MiB) {
   }
 }
 
-TEST_F(QueueTest, ASegmentThatIsFullWithoutHavingBeenWrittenToIsSealed) {
+TEST_F(QueueTest, AFullSegmentWithoutWritesIsSealed) {
   const QueueOptions options{.segment_bytes = 8 * limits::KiB,
                              .flush = FlushPolicy::every_bytes(limits::MiB)};
   in_killed_process([&] {
@@ -111,7 +111,7 @@ TEST_F(QueueTest, ASegmentThatIsFullWithoutHavingBeenWrittenToIsSealed) {
   EXPECT_EQ(0U, queue.recovery().scanned_bytes);
 }
 
-TEST_F(QueueTest, RefusesWhatANewerVersionWroteAndChangesNothing) {
+TEST_F(QueueTest, RefusesFilesOfANewerVersionAndChangesNothing) {
   const auto put = [&](const std::string& golden, const std::string& name) {
     const auto bytes = newer_file(golden);
     std::ofstream(directory + "/" + name, std::ios::binary)
@@ -229,7 +229,7 @@ TEST_F(DamagedQueue, ABrokenBatchHeaderIsReported) {
   EXPECT_EQ(all_but(12, 13), read_past_damage(segment));
 }
 
-TEST_F(DamagedQueue, AReaderComesPastDamageInASegmentThatWasDroppedMeanwhile) {
+TEST_F(DamagedQueue, AReaderSkipsDamageInASegmentThatWasDroppedInTheMeantime) {
   const std::string segment = files(".seg").at(1);
   overwrite(segment, page + 2 * 168, "broken");
   Queue queue = open(options);
@@ -272,7 +272,7 @@ TEST_F(DamagedQueue, AFileCutShortIsReported) {
   }
 }
 
-TEST_F(DamagedQueue, ARangeEndsBeforeTheDamageAndTheNextOneSaysSo) {
+TEST_F(DamagedQueue, ARangeEndsBeforeTheDamageAndTheNextReportsIt) {
   const std::string segment = files(".seg").at(2);
   overwrite(segment, page + 64 + 20, "broken");
   Queue queue = open(options);

@@ -19,7 +19,7 @@ class EitherQueue : public QueueTest, public testing::WithParamInterface<bool> {
 INSTANTIATE_TEST_SUITE_P(Writing, EitherQueue, testing::Bool(),
                          [](const auto& param) { return param.param ? "written" : "mapped"; });
 
-TEST_P(EitherQueue, GivesStringsBackInOrder) {
+TEST_P(EitherQueue, ReturnsStringsInOrder) {
   Queue queue = open(options);
   EXPECT_TRUE(queue.is_empty().value_or_throw());
   EXPECT_FALSE(queue.dequeue().value_or_throw());
@@ -39,7 +39,7 @@ TEST_P(EitherQueue, GivesStringsBackInOrder) {
   EXPECT_FALSE(queue.dequeue().value_or_throw());
 }
 
-TEST_P(EitherQueue, GivesBytesBackThatAreNoText) {
+TEST_P(EitherQueue, ReturnsBinaryPayloads) {
   Queue queue = open(options);
   const std::array<std::byte, 5> bytes = {std::byte{0}, std::byte{255}, std::byte{'\n'}, std::byte{0},
                                           std::byte{128}};
@@ -68,7 +68,7 @@ TEST_P(EitherQueue, AppendsBatchesOfStringsBytesAndABuilder) {
   EXPECT_EQ(numbers(0, 10), drain(queue));
 }
 
-TEST_P(EitherQueue, RefusesBatchesThatAreNoneOrTooMany) {
+TEST_P(EitherQueue, RefusesEmptyAndTooLargeBatches) {
   Queue queue = open(options);
   BatchBuilder builder;
   EXPECT_EQ(ErrorCode::invalid_argument, queue.enqueue(builder).error().code);
@@ -80,7 +80,7 @@ TEST_P(EitherQueue, RefusesBatchesThatAreNoneOrTooMany) {
   EXPECT_EQ(Offset{limits::batch_records_max}, queue.next_offset());
 }
 
-TEST_P(EitherQueue, RefusesAMessageAboveItsOwnLimitEveryWay) {
+TEST_P(EitherQueue, RefusesMessagesAboveItsLimitInEveryCall) {
   options.message_bytes_max = 100;
   Queue queue = open(options);
   const std::string large(101, 'x');
@@ -98,7 +98,7 @@ TEST_P(EitherQueue, RefusesAMessageAboveItsOwnLimitEveryWay) {
   queue.enqueue(std::string(100, 'x')).value_or_throw();
 }
 
-TEST_P(EitherQueue, GoesOnWhereItWasClosed) {
+TEST_P(EitherQueue, ContinuesAfterItsClose) {
   {
     Queue queue = open(options);
     enqueue_numbers(queue, 0, 5);
@@ -118,7 +118,7 @@ TEST_P(EitherQueue, GoesOnWhereItWasClosed) {
   EXPECT_TRUE(queue.is_empty().value_or_throw());
 }
 
-TEST_P(EitherQueue, GoesOnWhereItWasDestroyedWithoutAWord) {
+TEST_P(EitherQueue, ContinuesAfterItsDestructionWithoutAClose) {
   for (int round = 0; round < 5; ++round) {
     Queue queue = open(options);
     EXPECT_TRUE(queue.recovery().clean);
@@ -161,7 +161,7 @@ TEST_P(EitherQueue, BeginsASegmentAfterSoManyMessages) {
   EXPECT_EQ(numbers(0, 70), drain(queue));
 }
 
-TEST_P(EitherQueue, TakesAMessageLargerThanASegment) {
+TEST_P(EitherQueue, AcceptsAMessageLargerThanASegment) {
   options.segment_bytes = 8 * limits::KiB;
   const std::string large = text_of(3 * limits::MiB + 5, 77);
   {
@@ -184,7 +184,7 @@ TEST_P(EitherQueue, TakesAMessageLargerThanASegment) {
   EXPECT_EQ("11", reader.next().value_or_throw()->text());
 }
 
-TEST_P(EitherQueue, TakesAMessageOf64MebibytesWhateverTheSegmentSize) {
+TEST_P(EitherQueue, AcceptsAMessageOf64MebibytesWithAnySegmentSize) {
   options.segment_bytes = 4 * limits::KiB;
   const bool huge = std::getenv("LIGHTQ_HUGE") != nullptr;  // then 1 GiB
   const std::string large(huge ? limits::GiB : 64 * limits::MiB, 'L');

@@ -320,7 +320,7 @@ TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
 }
 
 // The other cursor's commits drop segments, but not the ones to which this cursor has just gone back.
-TEST_F(QueueTest, ACursorThatGoesBackHoldsWhatIsThere) {
+TEST_F(QueueTest, ACursorThatMovesBackHoldsTheStoredMessages) {
   QueueOptions options;
   options.segment_bytes = 4 * limits::KiB;
   options.many_writers = true;

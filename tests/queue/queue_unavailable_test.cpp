@@ -63,7 +63,7 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
   std::string failing;
 };
 
-TEST_F(QueueUnavailableTest, AReaderStandsStillAndGoesOn) {
+TEST_F(QueueUnavailableTest, AReaderWaitsAndContinues) {
   fill();
   for (const Call call : {Call::open, Call::map}) {
     for (const int error : shortages) {

@@ -27,7 +27,7 @@ class QueueViewTest : public test::QueueTest {
                              .flush = FlushPolicy::every_bytes(limits::MiB)};
 };
 
-TEST_F(QueueViewTest, ShowsWhatIsAppendedAfterARefresh) {
+TEST_F(QueueViewTest, ShowsAppendedMessagesAfterARefresh) {
   Queue queue = open(written);
   test::enqueue_numbers(queue, 0, 10);
   QueueView view = QueueView::open(directory).value_or_throw();
@@ -62,7 +62,7 @@ TEST_F(QueueViewTest, ChangesNothingOnDisk) {
   EXPECT_EQ(before, image());
 }
 
-TEST_F(QueueViewTest, OfNothingIsEmpty) {
+TEST_F(QueueViewTest, AViewOfAnEmptyQueueIsEmpty) {
   QueueView view = QueueView::open(directory).value_or_throw();
   QueueReader reader = view.reader().value_or_throw();
   EXPECT_FALSE(reader.next().value_or_throw());
@@ -111,7 +111,7 @@ TEST_F(QueueViewTest, AFileOfAnotherQueueIsDamageToAViewAsToTheQueue) {
   EXPECT_EQ(damages, 2);
 }
 
-TEST_F(QueueViewTest, AQueueThatTookThePlaceOfTheOneThatWasShownIsNotShown) {
+TEST_F(QueueViewTest, AQueueThatReplacedTheViewedOneIsNotShown) {
   {
     Queue queue = open(written);
     test::enqueue_numbers(queue, 0, 2000);
@@ -155,7 +155,7 @@ TEST_F(QueueViewTest, AFileThatWasCutShortIsDamageAndTheOthersAreShown) {
 
 // A segment that a view has mapped must not be recycled while the view shows it, whichever process the view
 // is in.
-TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
+TEST_F(QueueViewTest, KeepsItsMessagesFromBeingRecycled) {
   QueueOptions options = written;
   options.recycled_files_max = 64;
   Queue queue = open(options);
@@ -177,7 +177,7 @@ TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
 }
 
 // Everything that the view's reader knew was dropped, so no known segment leads to the next one.
-TEST_F(QueueViewTest, GoesOnWhenAllThatItKnewHasBeenDropped) {
+TEST_F(QueueViewTest, ContinuesWhenAllKnownMessagesHaveBeenDropped) {
   QueueOptions options = written;
   options.segment_bytes = 4 * limits::KiB;
   Queue queue = open(options);
@@ -317,7 +317,7 @@ TEST_F(QueueViewTest, SeeksByTime) {
 }
 
 // The segments have one message each, or many. The clock goes forward and back while they are written.
-TEST_F(QueueViewTest, SeeksByTimeWhereTheClockWasSetBack) {
+TEST_F(QueueViewTest, SeeksByTimeAfterTheClockWasSetBack) {
   constexpr std::int64_t hour_us = 3'600'000'000;
   const std::int64_t now_us = 1'700'000'000'000'000;
   const std::vector<std::int64_t> times = {

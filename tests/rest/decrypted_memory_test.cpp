@@ -74,7 +74,7 @@ class DecryptedMemoryTest : public test::LogFixture {
   CountingCiphers ciphers;
 };
 
-TEST_F(DecryptedMemoryTest, ManyReadersCostOneDecryptionOfEachBatchInWhateverStridesTheyGo) {
+TEST_F(DecryptedMemoryTest, ManyReadersCostOneDecryptionOfEachBatch) {
   constexpr std::uint64_t batches = 40;
   constexpr std::size_t readers = 16;
   for (const std::uint64_t stride : {std::uint64_t{1}, std::uint64_t{10}, batches}) {
@@ -113,7 +113,7 @@ TEST_F(DecryptedMemoryTest, AllLogsTogetherKeepNoMoreThanItsBoundAndTheLeastRece
   EXPECT_EQ(read(*second, 0), 1U);
 }
 
-TEST_F(DecryptedMemoryTest, WhatWasGivenOutStaysThoughOthersTakeItsPlace) {
+TEST_F(DecryptedMemoryTest, DeliveredBatchesStayValidAfterTheirReplacement) {
   DecryptedMemory memory(2 * payload_bytes);
   const auto first = filled("/topics/1", 2, memory);
   const auto second = filled("/topics/2", 10, memory);
@@ -144,7 +144,7 @@ TEST_F(DecryptedMemoryTest, ABatchLargerThanItsBoundIsKeptAlone) {
   EXPECT_EQ(memory.bytes(), 0U);
 }
 
-TEST_F(DecryptedMemoryTest, AnIdleLogAndOneThatEndsGiveBackTheirPart) {
+TEST_F(DecryptedMemoryTest, AnIdleOrEndedLogReleasesItsPart) {
   DecryptedMemory memory;
   auto idle = filled("/topics/1", 4, memory);
   auto ended = filled("/topics/2", 4, memory);

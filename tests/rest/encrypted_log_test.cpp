@@ -64,7 +64,7 @@ class EncryptedLogTest : public test::LogFixture {
   std::unique_ptr<rest::StorageKeys> both = test::storage_keys({2, 1});
 };
 
-TEST_F(EncryptedLogTest, NothingThatIsInMessagesLiesOnTheDisk) {
+TEST_F(EncryptedLogTest, NoPlainTextOfMessagesIsOnDisk) {
   open();
   ASSERT_EQ(append({"planted words", "more"}), AppendOutcome::appended);
   ASSERT_EQ(append({std::string(70'000, 'x') + "planted words"}), AppendOutcome::appended);
@@ -98,7 +98,7 @@ TEST_F(EncryptedLogTest, TheBatchThatWasAppendedStaysClear) {
   EXPECT_TRUE(std::ranges::equal(read.batch.bytes(), batch)) << "byte for byte, stamps too";
 }
 
-TEST_F(EncryptedLogTest, ComesBackAfterAKillWithATornTail) {
+TEST_F(EncryptedLogTest, RecoversFromAKillWithATornTail) {
   open();
   for (int i = 0; i < 10; ++i) ASSERT_EQ(append({"message " + std::to_string(i)}), AppendOutcome::appended);
   const auto all = read_everything(*log);
@@ -164,7 +164,7 @@ TEST_F(EncryptedLogTest, ANewKeyBeginsASegmentAndOldOnesAreStillRead) {
       << "the old key is not needed any more";
 }
 
-TEST_F(EncryptedLogTest, RecycledFilesSayWhatTheirLogDoes) {
+TEST_F(EncryptedLogTest, RecycledFilesAreEncryptedLikeTheirLog) {
   options.flush_interval_ms = 1;
   use(keys.get());
   open();
@@ -189,7 +189,7 @@ TEST_F(EncryptedLogTest, RecycledFilesSayWhatTheirLogDoes) {
   EXPECT_EQ(log->segments().back()->header().key_id, key_now);
 }
 
-TEST_F(EncryptedLogTest, WhatIsNotAuthenticIsPassedOverAsDamage) {
+TEST_F(EncryptedLogTest, ForgedBatchesAreSkippedAsDamage) {
   open();
   for (const char* text : {"one", "two", "six"}) append({text});
   const std::string path = segment_path(0);
@@ -214,7 +214,7 @@ TEST_F(EncryptedLogTest, WhatIsNotAuthenticIsPassedOverAsDamage) {
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{2}, "six"}}));
 }
 
-TEST_F(EncryptedLogTest, ABatchInClearThatSomebodyHasPutThereIsNotGivenOut) {
+TEST_F(EncryptedLogTest, AnUnencryptedForgedBatchIsNotDelivered) {
   open();
   append({std::string(48, 'x')});  // encrypted, it is as long as the batch that replaces it
   append({"mine"});
@@ -229,7 +229,7 @@ TEST_F(EncryptedLogTest, ABatchInClearThatSomebodyHasPutThereIsNotGivenOut) {
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{1}, "mine"}}));
 }
 
-TEST_F(EncryptedLogTest, WhoLooksAtAHeaderHasNothingDecrypted) {
+TEST_F(EncryptedLogTest, ReadingAHeaderDecryptsNothing) {
   open();
   ASSERT_EQ(append({"one", "two"}), AppendOutcome::appended);
   Place place{{1}};
@@ -241,7 +241,7 @@ TEST_F(EncryptedLogTest, WhoLooksAtAHeaderHasNothingDecrypted) {
   EXPECT_FALSE(log->read(place).batch.is_encrypted());
 }
 
-TEST_F(EncryptedLogTest, ReadersAtManyPlacesGetWhatIsThere) {
+TEST_F(EncryptedLogTest, ReadersAtManyPositionsReadAllMessages) {
   constexpr std::uint64_t batches = 32;
   DecryptedMemory memory(limits::MiB);
   options.decrypted = &memory;
@@ -286,7 +286,7 @@ TEST_F(EncryptedLogTest, RoomThatWasMadeIsEnough) {
   EXPECT_GT(made, 1);
 }
 
-TEST_F(EncryptedLogTest, WriteBehindLogsEncryptWhatTheyWrite) {
+TEST_F(EncryptedLogTest, WriteBehindLogsEncryptTheirFiles) {
   open();
   WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));
   auto large = test::make_batch({std::string(2 * limits::MiB, 'p')});  // goes directly to the segments
@@ -304,7 +304,7 @@ TEST_F(EncryptedLogTest, WriteBehindLogsEncryptWhatTheyWrite) {
   EXPECT_EQ(read_everything(*log), all);
 }
 
-TEST_F(EncryptedLogTest, WhatIsMappedForOthersIsNotOfferedIt) {
+TEST_F(EncryptedLogTest, MappedLogsRefuseEncryption) {
   options.mapped_writes = true;
   EXPECT_EQ(refused().code, ErrorCode::invalid_argument);
 }
@@ -354,7 +354,7 @@ TEST(EncryptedQueueTest, AQueueDoesNotOpenAnEncryptedTopicsLog) {
   EXPECT_NE(view.error().message.find("key id"), std::string::npos) << view.error().message;
 }
 
-TEST_F(EncryptedLogTest, ASegmentThatWasKeptIsReadAsEver) {
+TEST_F(EncryptedLogTest, ReadsAKeptSegment) {
   std::ifstream kept(std::string(LIGHTQ_GOLDEN_DIR) + "/segment-encrypted.v2", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(kept), {}};
   ASSERT_GT(text.size(), segment_header_bytes);

@@ -64,7 +64,7 @@ TEST_F(EncryptedToolsTest, AllIsSeenWithTheKey) {
   EXPECT_EQ(totals->decrypted_batches, 12U);
 }
 
-TEST_F(EncryptedToolsTest, WithoutItTheChecksumsAreCheckedAndWhatLiesWhereIsTold) {
+TEST_F(EncryptedToolsTest, WithoutTheKeyChecksumsAreCheckedAndPositionsPrinted) {
   fill_and_close();
   Counter counter;
   auto totals = look(counter, nullptr);
@@ -80,7 +80,7 @@ TEST_F(EncryptedToolsTest, WithoutItTheChecksumsAreCheckedAndWhatLiesWhereIsTold
   EXPECT_EQ(totals->lost_messages, 5U);
 }
 
-TEST_F(EncryptedToolsTest, AnotherKeyIsAnErrorThatNamesFileAndKey) {
+TEST_F(EncryptedToolsTest, AWrongKeyIsAnErrorThatNamesFileAndKey) {
   fill_and_close();
   Counter counter;
   const auto totals = look(counter, others.get());
@@ -91,7 +91,7 @@ TEST_F(EncryptedToolsTest, AnotherKeyIsAnErrorThatNamesFileAndKey) {
 }
 
 // All checksums are right. Only decryption can detect the forgery.
-TEST_F(EncryptedToolsTest, WhatWasPutThereIsFoundWithTheKey) {
+TEST_F(EncryptedToolsTest, VerifyWithTheKeyFindsForgedBatches) {
   fill_and_close();
   auto& bytes = storage.bytes_of(segment_path(0));
   bytes[segment_header_bytes + batch_layout::header_bytes + 100] ^= std::byte{1};
@@ -131,7 +131,7 @@ TEST_F(EncryptedToolsTest, ARepairNeedsNoKey) {
   EXPECT_EQ(read_back(directory), expected);
 }
 
-TEST_F(EncryptedToolsTest, ALogThatNobodyKnowsAnyMoreIsNotGivenAnotherIdentity) {
+TEST_F(EncryptedToolsTest, ALogWithoutItsIdentityDoesNotGetANewOne) {
   fill_and_close();
   for (const std::uint64_t name : segments())
     std::fill_n(storage.bytes_of(segment_path(name)).begin(), segment_header_bytes, std::byte{0});

@@ -57,7 +57,7 @@ class LogCipherTest : public testing::Test {
   std::unique_ptr<log::BatchCipher> cipher = keys->of(incarnation);
 };
 
-TEST_F(LogCipherTest, BatchesComeBackByteForByte) {
+TEST_F(LogCipherTest, BatchesDecryptToTheSameBytes) {
   auto with_attributes = [] {
     BatchBuilder builder;
     const Header header{"name", "value"};
@@ -91,7 +91,7 @@ TEST_F(LogCipherTest, TheHeaderStaysReadable) {
   EXPECT_EQ(batch.segment_epoch(), 9U);
 }
 
-TEST_F(LogCipherTest, NobodySendsSuchABatch) {
+TEST_F(LogCipherTest, RefusesABatchThatNoProducerSends) {
   const Bytes stored = encrypted(*cipher, stamped(test::make_batch({"m"})));
   EXPECT_EQ(BatchView::check(stored), BatchFault::bad_version);
   EXPECT_EQ(BatchView::check_header(stored), BatchFault::bad_version);
@@ -133,7 +133,7 @@ TEST_F(LogCipherTest, BatchesCannotBeExchanged) {
   EXPECT_NE(decrypted(*keys, one), std::nullopt);
 }
 
-TEST_F(LogCipherTest, AnotherKeyDecryptsNothing) {
+TEST_F(LogCipherTest, AWrongKeyDecryptsNothing) {
   const Bytes stored = encrypted(*cipher, stamped(test::make_batch({"m"})));
   const auto others = test::storage_keys({2, 3});
   EXPECT_FALSE(others->of(incarnation)->knows(cipher->key_id()));
@@ -154,7 +154,7 @@ TEST_F(LogCipherTest, OlderKeysStillDecrypt) {
   EXPECT_EQ(decrypted(*both, stored, log::key_id_unknown), before) << "all are tried";
 }
 
-TEST_F(LogCipherTest, EachLogHasAKeyOfItsOwn) {
+TEST_F(LogCipherTest, EachLogHasItsOwnKey) {
   std::set<std::uint64_t> ids;
   for (std::uint64_t of = 1; of <= 100; ++of) {
     ids.insert(keys->of(of)->key_id());
@@ -164,7 +164,7 @@ TEST_F(LogCipherTest, EachLogHasAKeyOfItsOwn) {
   EXPECT_FALSE(ids.contains(0) || ids.contains(log::key_id_unknown));
 }
 
-TEST_F(LogCipherTest, NoNonceComesTwice) {
+TEST_F(LogCipherTest, NoNonceIsUsedTwice) {
   std::set<std::string> nonces;
   const Bytes batch = stamped(test::make_batch({"m"}));
   for (int opened = 0; opened < 10; ++opened) {

@@ -92,8 +92,8 @@ TEST_F(MixedLogTest, AFileInClearAmongEncryptedOnesIsDamageWithTheKeyAndWithoutI
     EXPECT_TRUE(found[0].is_damage());
     EXPECT_EQ(to_word(found[0].kind), "mixed");
     EXPECT_EQ(found[0].text(), path +
-                                   " is not encrypted, and others of its log are: the log is mixed, and a "
-                                   "broker gives out nothing of such a one");
+                                   " is not encrypted, but other segments are: the log mixes encrypted and "
+                                   "unencrypted segments, so a broker delivers nothing from it");
     const auto damaged = std::ranges::count_if(looker.summaries, [&](const SegmentSummary& summary) {
       return summary.damages != 0 && summary.segment.path == path;
     });
@@ -107,11 +107,11 @@ TEST_F(MixedLogTest, AnEncryptedFileAmongThoseInClearIsDamageToo) {
   const auto found = mixed(nullptr, looker);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].file, path);
-  EXPECT_TRUE(found[0].text().starts_with(path + " is encrypted, and others of its log are not"))
+  EXPECT_TRUE(found[0].text().starts_with(path + " is encrypted, but other segments are not"))
       << found[0].text();
 }
 
-TEST_F(MixedLogTest, WhoHasTheKeySaysThatTheLogIsEncrypted) {
+TEST_F(MixedLogTest, WithTheKeyItReportsThatTheLogIsEncrypted) {
   const std::string encrypted = mix(nullptr, keys.get());
   Looker looker;
   // The key belongs to the log that the one file is from. The test checks only which files are reported.
@@ -141,7 +141,7 @@ TEST_F(MixedLogTest, ALogOfOneKindIsNot) {
 
 /// A broker with encryption opens a topic. The topic's only file was created without encryption, and has no
 /// batch.
-TEST_F(MixedLogTest, AFileInClearWithoutABatchIsNone) {
+TEST_F(MixedLogTest, AnUnencryptedFileWithoutABatchDoesNotMakeALogMixed) {
   open();
   ASSERT_TRUE(log->settle().ok());
   log.reset();

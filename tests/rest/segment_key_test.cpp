@@ -61,20 +61,19 @@ class SegmentKeyTest : public test::ToolFixture {
   std::vector<std::uint64_t> names;
 };
 
-TEST_F(SegmentKeyTest, AMissingKeyIsNoDamageWhereARepairHasLostItsId) {
+TEST_F(SegmentKeyTest, AMissingKeyIsNoDamageIfARepairLostItsId) {
   lose_a_key_id();
   options.ciphers = both.get();
   EXPECT_EQ(read_back(directory), written);
   options.ciphers = new_key.get();
   const Error error = refused();
   EXPECT_EQ(error.code, ErrorCode::not_supported);
-  EXPECT_EQ(error.message,
-            segment_path(names[1]) +
-                " is encrypted, and no key that was given decrypts any of it (its key id was lost "
-                "before a repair); nothing of it was changed");
+  EXPECT_EQ(error.message, segment_path(names[1]) +
+                               " is encrypted, and none of the given keys decrypts it (its key id was lost "
+                               "before a repair); nothing was changed");
 }
 
-TEST_F(SegmentKeyTest, AnEncryptedFileInALogInClearIsToldOf) {
+TEST_F(SegmentKeyTest, AnEncryptedFileInAnUnencryptedLogIsReported) {
   options.ciphers = old_key.get();
   fill(30, 3000);
   const std::uint64_t key_id = old_key->of(log->incarnation())->key_id();
@@ -82,10 +81,10 @@ TEST_F(SegmentKeyTest, AnEncryptedFileInALogInClearIsToldOf) {
   const Error error = refused();
   EXPECT_EQ(error.code, ErrorCode::not_supported);
   EXPECT_EQ(error.message, segment_path(0) + " is encrypted (key id " + key_id_text(key_id) +
-                               "), and the log is opened as one that is not; nothing of it was changed");
+                               "), but the log is opened without encryption; nothing was changed");
 }
 
-TEST_F(SegmentKeyTest, ForgedBatchesThereAreDamageAsLongAsTheKeyDecryptsAnother) {
+TEST_F(SegmentKeyTest, ForgedBatchesAreDamageWhileTheKeyDecryptsAnother) {
   lose_a_key_id();
   auto& bytes = storage.bytes_of(segment_path(names[1]));
   bytes[segment_header_bytes + batch_layout::header_bytes + 100] ^= std::byte{1};
@@ -96,7 +95,7 @@ TEST_F(SegmentKeyTest, ForgedBatchesThereAreDamageAsLongAsTheKeyDecryptsAnother)
   EXPECT_EQ(read_all(), written);
 }
 
-TEST_F(SegmentKeyTest, AnInspectionSaysSoToo) {
+TEST_F(SegmentKeyTest, AnInspectionReportsItToo) {
   lose_a_key_id();
   test::Keeper keeper;
   InspectOptions how;
@@ -111,21 +110,20 @@ TEST_F(SegmentKeyTest, AnInspectionSaysSoToo) {
   EXPECT_TRUE(keeper.findings.empty() && keeper.messages == written) << keeper.text();
 }
 
-TEST_F(SegmentKeyTest, WhatIsNotEncryptedWhereAllElseIsIsNeitherGivenOutNorPassedOver) {
+TEST_F(SegmentKeyTest, AnUnencryptedBatchInAnEncryptedLogIsNeitherDeliveredNorSkipped) {
   fill(30, 3000);
   log.reset();
   options.ciphers = new_key.get();
   const Error error = refused();
   EXPECT_EQ(error.code, ErrorCode::corrupt);
-  EXPECT_EQ(error.message,
-            segment_path(0) +
-                " is not encrypted, and the log that it stands in is: it is from before that, or was "
-                "put there; nothing of it was changed");
+  EXPECT_EQ(error.message, segment_path(0) +
+                               " is not encrypted, but its log is: the file is older than the encryption, or "
+                               "somebody put it there; nothing was changed");
   options.ciphers = nullptr;
   EXPECT_EQ(read_back(directory), written) << "as before";
 }
 
-TEST_F(SegmentKeyTest, OneFileInClearBehindEncryptedOnesIsToldOf) {
+TEST_F(SegmentKeyTest, AnUnencryptedFileAfterEncryptedOnesIsReported) {
   fill(30, 3000);
   log.reset();
   const std::uint64_t middle = segments()[1];

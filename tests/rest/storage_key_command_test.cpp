@@ -32,7 +32,7 @@ TEST(StorageKeyCommandTest, GetsNoInput) {
   EXPECT_TRUE(keys.ok()) << keys.error().text();
 }
 
-TEST(StorageKeyCommandTest, AFailureIsTold) {
+TEST(StorageKeyCommandTest, AFailureIsReported) {
   const auto failed = run_storage_key_command("echo " + key_line(4).substr(0, 64) + "; exit 3");
   ASSERT_FALSE(failed.ok()) << "what it prints does not count then";
   EXPECT_EQ(failed.error().code, ErrorCode::io_error);
@@ -40,23 +40,23 @@ TEST(StorageKeyCommandTest, AFailureIsTold) {
   EXPECT_NE(run_storage_key_command("kill -9 $$").error().message.find("signal 9"), std::string::npos);
   EXPECT_NE(run_storage_key_command("no-such-command-anywhere").error().message.find("exit code 127"),
             std::string::npos);
-  EXPECT_NE(run_storage_key_command("true").error().message.find("has no key"), std::string::npos);
+  EXPECT_NE(run_storage_key_command("true").error().message.find("contains no key"), std::string::npos);
 }
 
-TEST(StorageKeyCommandTest, WhatItSaysOfErrorsGoesNowhere) {
+TEST(StorageKeyCommandTest, ItsErrorOutputIsDiscarded) {
   testing::internal::CaptureStderr();
   EXPECT_FALSE(run_storage_key_command("echo the-secret >&2; exit 1").ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(StorageKeyCommandTest, NoErrorTellsWhatWasPrinted) {
+TEST(StorageKeyCommandTest, NoErrorContainsItsOutput) {
   const auto keys = run_storage_key_command("echo the-secret");
   ASSERT_FALSE(keys.ok());
   EXPECT_EQ(keys.error().message,
-            "what the storage key command prints, line 1: no key of 64 hexadecimal digits");
+            "the output of the storage key command, line 1: not a key of 64 hexadecimal digits");
 }
 
-TEST(StorageKeyCommandTest, IsBoundedInWhatItPrints) {
+TEST(StorageKeyCommandTest, ItsOutputIsLimited) {
   const auto keys = run_storage_key_command("yes");
   ASSERT_FALSE(keys.ok());
   EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);

@@ -29,17 +29,17 @@ TEST(StorageKeysTest, AreLinesOfHexadecimalDigits) {
   EXPECT_EQ((*StorageKeys::parse(capitals, "x"))->of(1)->key_id(), (*keys)->of(1)->key_id());
 }
 
-TEST(StorageKeysTest, AnythingElseIsRefusedWithoutSayingWhatItIs) {
+TEST(StorageKeysTest, OtherContentIsRefusedWithoutShowingIt) {
   const std::string key = key_line(0x5A).substr(0, 64);
   for (const std::string& wrong : {key.substr(1), key + "0", "x" + key.substr(1), key + " " + key,
                                    key.substr(0, 62) + "zz", std::string(64, '\0'), "0x" + key}) {
     const auto keys = StorageKeys::parse("# one\n" + wrong + "\n", "keys.txt");
     ASSERT_FALSE(keys.ok()) << wrong;
     EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(keys.error().message, "keys.txt, line 2: no key of 64 hexadecimal digits");
+    EXPECT_EQ(keys.error().message, "keys.txt, line 2: not a key of 64 hexadecimal digits");
   }
   for (const char* none : {"", "\n\n", "# nothing\n"})
-    EXPECT_EQ(StorageKeys::parse(none, "keys.txt").error().message, "keys.txt has no key");
+    EXPECT_EQ(StorageKeys::parse(none, "keys.txt").error().message, "keys.txt contains no key");
   std::string many;
   for (std::size_t i = 0; i <= limits::storage_keys_max; ++i) many += key_line(static_cast<unsigned char>(i));
   EXPECT_EQ(StorageKeys::parse(many, "x").error().code, ErrorCode::limit_reached);
@@ -56,7 +56,7 @@ class StorageKeyFileTest : public testing::Test {
   const std::string file = directory.path() + "/storage.keys";
 };
 
-TEST_F(StorageKeyFileTest, IsReadWhereItsOwnerAloneCan) {
+TEST_F(StorageKeyFileTest, IsReadIfOnlyItsOwnerCanReadIt) {
   put(key_line(3), 0600);
   EXPECT_EQ((*read_storage_keys(file))->size(), 1U);
   std::filesystem::create_symlink(file, directory.path() + "/link");
@@ -66,17 +66,17 @@ TEST_F(StorageKeyFileTest, IsReadWhereItsOwnerAloneCan) {
     const auto keys = read_storage_keys(file);
     ASSERT_FALSE(keys.ok());
     EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(
-        keys.error().message,
-        file + " holds the storage keys and is open to other users: its mode is " + text + "; chmod 600 it");
+    EXPECT_EQ(keys.error().message,
+              file + " contains the storage keys and is open to other users: its mode is " + text +
+                  "; chmod 600 it");
   }
 }
 
-TEST_F(StorageKeyFileTest, WhatIsNoFileOfKeysIsRefused) {
+TEST_F(StorageKeyFileTest, AFileWithoutKeysIsRefused) {
   EXPECT_EQ(read_storage_keys(file).error().code, ErrorCode::io_error);
   EXPECT_EQ(read_storage_keys(file).error().system_error, ENOENT);
   put("secret words", 0600);
-  EXPECT_EQ(read_storage_keys(file).error().message, file + ", line 1: no key of 64 hexadecimal digits");
+  EXPECT_EQ(read_storage_keys(file).error().message, file + ", line 1: not a key of 64 hexadecimal digits");
   put(key_line(1) + "#" + std::string(limits::storage_key_text_bytes_max, 'x'), 0600);
   EXPECT_EQ(read_storage_keys(file).error().message, file + ": more than 65536 bytes");
   std::filesystem::create_directory(directory.path() + "/there");

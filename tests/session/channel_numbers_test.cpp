@@ -28,7 +28,7 @@ TEST(ChannelNumbers, AreTakenOnceInTheirOrder) {
   EXPECT_THAT(taken_from(numbers), IsEmpty());
 }
 
-TEST(ChannelNumbers, LeaveWhatIsAddedMeanwhileForTheNextTime) {
+TEST(ChannelNumbers, LeaveEntriesAddedDuringAnIterationForTheNext) {
   ChannelNumbers numbers;
   numbers.add(1);
   numbers.add(2);

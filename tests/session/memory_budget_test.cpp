@@ -6,7 +6,7 @@
 namespace lightq::broker {
 namespace {
 
-TEST(MemoryBudget, GivesWhatThereIsAndTakesItBack) {
+TEST(MemoryBudget, GrantsItsBytesAndTakesThemBack) {
   MemoryBudget budget(100, 10);
   EXPECT_TRUE(budget.take(0, 60));
   EXPECT_FALSE(budget.take(0, 41));
@@ -17,7 +17,7 @@ TEST(MemoryBudget, GivesWhatThereIsAndTakesItBack) {
   EXPECT_TRUE(budget.take(0, 60));
 }
 
-TEST(MemoryBudget, LeavesTheLastEighthToOthersThanWhoHasHalf) {
+TEST(MemoryBudget, LeavesTheLastEighthToUsersWithLessThanHalf) {
   MemoryBudget budget(800, 10);
   EXPECT_TRUE(budget.take(7, 500));
   EXPECT_TRUE(budget.take(7, 200));
@@ -40,7 +40,7 @@ TEST(MemoryBudget, BoundsHowManySessionsHaveSome) {
   EXPECT_TRUE(budget.take(9, 1));
 }
 
-TEST(MemoryBudget, OfNothingGivesNothing) {
+TEST(MemoryBudget, AnEmptyBudgetGrantsNothing) {
   MemoryBudget budget(0, 10);
   EXPECT_FALSE(budget.take(1, 1));
   budget.give_back(1, 1);

@@ -11,6 +11,7 @@
 #include "delivery/consumer_group_harness.hpp"
 #include "endpoint/topic_runtime_harness.hpp"
 #include "session/fake_session_port.hpp"
+#include "support/late_store.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -99,7 +100,7 @@ class ReadQueueTest : public TopicRuntimeTest {
   std::uint64_t sequence_ = 0;
 };
 
-TEST_F(ReadQueueTest, BringsARangeAcrossBatchesAndSaysWhereToGoOn) {
+TEST_F(ReadQueueTest, ReturnsARangeAcrossBatchesAndTheNextOffset) {
   store({"a", "b", "c"});
   store({"d"});
   store({"e", "f"});
@@ -200,7 +201,7 @@ TEST_F(ReadQueueTest, ATurnIsBoundedSoThatOthersGetTheirs) {
   EXPECT_EQ(port.works_soon, 2);
 }
 
-TEST_F(ReadQueueTest, RecordsThatAreOnlyPassedOverCountAgainstTheTurn) {
+TEST_F(ReadQueueTest, SkippedRecordsCountAgainstTheTurn) {
   constexpr std::uint64_t records = 65'536;
   store(Payloads(records, ""));
   constexpr std::uint32_t asked = 16;
@@ -242,7 +243,7 @@ TEST_F(ReadQueueTest, RecordsThatAreUnpackedForOneOfThemCountAgainstTheTurn) {
   EXPECT_EQ(last, (Payloads{"0", "1", "2", "3", "4", "5", "6", "7"}));
 }
 
-TEST_F(ReadQueueTest, OneReadBringsSixtyFourMebibytesAtMost) {
+TEST_F(ReadQueueTest, OneReadReturnsAtMostSixtyFourMebibytes) {
   const std::string payload(8 * limits::MiB, 'x');
   for (int i = 0; i < 9; ++i) store({payload});
   port.takes_bytes = 16 << 20;
@@ -277,7 +278,7 @@ TEST_F(ReadQueueTest, AMessageLongerThanTheClientsFramesEndsTheReadBeforeIt) {
   EXPECT_EQ(read(5, all).payloads, Payloads{"f"});
 }
 
-TEST_F(ReadQueueTest, ABatchLongerThanTheClientsFramesComesInSeveral) {
+TEST_F(ReadQueueTest, ABatchLongerThanTheClientsFramesIsSplit) {
   const std::string payload(20'000, 'x');
   store(Payloads(10, payload));
   port.takes_bytes = 64 * limits::KiB;
@@ -309,7 +310,7 @@ TEST_F(ReadQueueTest, SixteenMayWait) {
   EXPECT_TRUE(port.frames.empty());
 }
 
-TEST_F(ReadQueueTest, ATopicThatIsDeletedMeanwhileIsSaidSo) {
+TEST_F(ReadQueueTest, ReportsATopicThatIsDeletedInTheMeantime) {
   for (int i = 0; i < 3; ++i) store({"a"});
   port.room = 1;
   ask(0, 3, all, 1);
@@ -322,6 +323,72 @@ TEST_F(ReadQueueTest, ATopicThatIsDeletedMeanwhileIsSaidSo) {
   EXPECT_EQ(answer.op, Op::error);
   EXPECT_EQ(answer.code, Code::topic_deleted);
   EXPECT_TRUE(reads.is_empty());
+}
+
+/// Reads from a store that answers late and out of order.
+class ReadQueueOfALateStore : public ReadQueueTest {
+ protected:
+  void SetUp() override {
+    change_store = [this](std::unique_ptr<TopicStore> store) {
+      auto late = std::make_unique<test::LateStore>(std::move(store));
+      late_ = late.get();
+      return late;
+    };
+    restart(true);
+    ReadQueueTest::SetUp();
+  }
+  bool arrive() { return late_->arrive(); }
+
+ private:
+  test::LateStore* late_ = nullptr;
+};
+
+TEST_F(ReadQueueOfALateStore, WaitsForPendingMessagesAndDoesNothingMeanwhile) {
+  store({"a", "b"});
+  store({"c"});
+  store({"d", "e"});
+  ask(1, 5, all, 7);
+  Payloads payloads;
+  for (int arrivals = 0; !reads.is_empty(); ++arrivals) {
+    ASSERT_LT(arrivals, 10);
+    reads.go_on();
+    const Payloads come = take(7).payloads;
+    payloads.insert(payloads.end(), come.begin(), come.end());
+    if (reads.is_empty()) break;
+    EXPECT_FALSE(reads.wants_room()) << "space does not help";
+    port.works_soon = 0;
+    reads.go_on();
+    EXPECT_TRUE(port.frames.empty());
+    EXPECT_EQ(port.works_soon, 0) << "the session would never rest";
+    ASSERT_TRUE(arrive());
+    EXPECT_GT(port.works_soon, 0);
+  }
+  EXPECT_EQ(payloads, (Payloads{"b", "c", "d", "e"}));
+}
+
+TEST_F(ReadQueueOfALateStore, AnswersAPendingReadWhenTheTopicIsDeleted) {
+  store({"a"});
+  ask(0, 1, all, 7);
+  reads.go_on();
+  ASSERT_TRUE(port.frames.empty());
+  port.works_soon = 0;
+  topic->begin_stop(Code::topic_deleted);
+  EXPECT_GT(port.works_soon, 0);
+  port.topic = nullptr;
+  reads.go_on();
+  EXPECT_EQ(take(7).code, Code::topic_deleted);
+}
+
+TEST_F(ReadQueueOfALateStore, IsNotCalledAfterItsSessionHasEnded) {
+  store({"a"});
+  {
+    ReadQueue ended(port);
+    ended.add(*topic, {{{0}, {1}}, all, "orders"}, 7);
+    ended.go_on();
+    port.works_soon = 0;
+  }
+  EXPECT_TRUE(arrive());
+  EXPECT_EQ(port.works_soon, 0);
 }
 
 /// Reads from a topic of 64 KiB of memory, which drops its oldest messages to make room for new ones.
@@ -337,7 +404,7 @@ class ReadQueueOfADroppingTopic : public ReadQueueTest {
   }
 };
 
-TEST_F(ReadQueueOfADroppingTopic, TellsOnceWhatIsLost) {
+TEST_F(ReadQueueOfADroppingTopic, ReportsLostMessagesOnce) {
   fill(20);
   ASSERT_GT(first(), 2U);
   const Answer answer = read(1, all);
@@ -348,7 +415,7 @@ TEST_F(ReadQueueOfADroppingTopic, TellsOnceWhatIsLost) {
   for (std::size_t i = 1; i < answer.lost.size(); ++i) EXPECT_EQ(answer.lost[i], 0U);
 }
 
-TEST_F(ReadQueueOfADroppingTopic, TellsWhatIsLostWhileTheClientTakesNothing) {
+TEST_F(ReadQueueOfADroppingTopic, ReportsLostMessagesWhileTheClientDoesNotRead) {
   fill(20);
   const std::uint64_t before = first();
   port.room = 1;
@@ -383,7 +450,7 @@ TEST_F(ReadQueueTest, ReadsThatNoTicketPermitsAnyMoreAreAnsweredSo) {
   EXPECT_TRUE(answer.payloads.empty());
 }
 
-TEST_F(ReadQueueTest, WhatCannotBeReadNowIsToldAndNotPassedOver) {
+TEST_F(ReadQueueTest, UnavailableMessagesAreReportedAndNotSkipped) {
   for (int i = 0; i < 40; ++i) store({std::string(1000, 'm')});
   ASSERT_GT(segments().size(), 1U);
   fail(ENOMEM, [maps = 0](FaultyStorage::Call call, const std::string&) mutable {

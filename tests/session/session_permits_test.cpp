@@ -27,14 +27,14 @@ TEST(SessionPermits, AreFoundByTheTopicsName) {
   EXPECT_FALSE(permits.contains("t8", permit(7, EndpointRole::produce)));
 }
 
-TEST(SessionPermits, OfATopicThatWasMadeAnewTheOldOnesStay) {
+TEST(SessionPermits, PermitsOfTheFormerTopicStayAfterItIsCreatedAgain) {
   SessionPermits permits;
   permits.add("t", permit(1, EndpointRole::pull));
   permits.add("t", permit(2, EndpointRole::pull));
   EXPECT_EQ(permits.of("t").size(), 2U);
 }
 
-TEST(SessionPermits, ThoseThatAreGoneAreCountedOnce) {
+TEST(SessionPermits, InvalidPermitsAreCountedOnce) {
   SessionPermits permits;
   for (std::uint64_t topic = 0; topic < 10; ++topic)
     permits.add("t" + std::to_string(topic), permit(topic, EndpointRole::pull, topic % 2));

@@ -48,45 +48,46 @@ class SessionProofTest : public testing::Test {
   const ClientKeys keys_;
 };
 
-TEST_F(SessionProofTest, SessionsThatKeepStrangersOutPassInClearAndEncrypted) {
+TEST_F(SessionProofTest, SessionsThatRefuseUnauthenticatedPeersPassWithAndWithoutEncryption) {
   EXPECT_EQ(said(proof()), "");
   EXPECT_EQ(said(encrypted(), &server_), "");
 }
 
-TEST_F(SessionProofTest, WhoLetsInAStrangerFails) {
+TEST_F(SessionProofTest, SessionsThatAdmitUnauthenticatedPeersFail) {
   SessionProof late = proof();
   int looks = 0;  // the clock jumps back after the tickets have been made
   late.now = [&] { return looks++ == 0 ? time_ : Timestamp{time_.us - 7'200'000'000}; };
-  EXPECT_THAT(said(late), HasSubstr("sessions over TCP let in a client with a ticket that has expired"));
+  EXPECT_THAT(said(late), HasSubstr("sessions over TCP admit a client with a ticket that has expired"));
   SessionProof of_anybody = proof();
   of_anybody.access.put_user({~std::uint64_t{0}, 1, true, {}});
-  EXPECT_THAT(said(of_anybody), HasSubstr("let in a client who may not any more"));
+  EXPECT_THAT(said(of_anybody), HasSubstr("admit a client of a user who has lost the right"));
   SessionProof of_old_password = proof();
   of_old_password.access.set_admin_generation(1);
   EXPECT_THAT(said(of_old_password), HasSubstr("with a ticket of another administrator's password"));
   SessionProof encrypted_of_anybody = encrypted();
   encrypted_of_anybody.access.put_user({~std::uint64_t{0}, 1, true, {}});
-  EXPECT_THAT(said(encrypted_of_anybody, &server_), HasSubstr("let in a client who may not any more"));
+  EXPECT_THAT(said(encrypted_of_anybody, &server_),
+              HasSubstr("admit a client of a user who has lost the right"));
 }
 
-TEST_F(SessionProofTest, WhoRefusesAGoodTicketFails) {
+TEST_F(SessionProofTest, SessionsThatRefuseAValidTicketFail) {
   const TicketKey other(TicketKey::random_bytes());
   const SessionProof of_other_tickets{{}, {}, other, [this] { return time_; }};
   EXPECT_EQ(said(of_other_tickets), "sessions over TCP refuse a client with a good ticket");
 }
 
-TEST_F(SessionProofTest, WhoTakesInClearWhatHasToBeEncryptedFails) {
+TEST_F(SessionProofTest, SessionsThatAcceptUnencryptedPeersFail) {
   SessionProof without_tls = encrypted();
   without_tls.sessions.tls = nullptr;
   EXPECT_THAT(said(without_tls, &server_),
-              HasSubstr("sessions over TCP let in a client that does not encrypt, with a good ticket"));
+              HasSubstr("sessions over TCP admit a client that does not encrypt, with a good ticket"));
   SessionProof without_curve = encrypted();
   without_curve.endpoints.curve_key = nullptr;
   EXPECT_THAT(said(without_curve, &server_),
-              HasSubstr("sessions over ZeroMQ let in a client that does not encrypt, with a good ticket"));
+              HasSubstr("sessions over ZeroMQ admit a client that does not encrypt, with a good ticket"));
 }
 
-TEST_F(SessionProofTest, WhoEncryptsWithAnotherKeyFails) {
+TEST_F(SessionProofTest, SessionsThatEncryptWithAnotherKeyFail) {
   const CurveKeyPair another;
   EXPECT_THAT(said(encrypted(), &another),
               HasSubstr("sessions over ZeroMQ refuse a client with a good ticket"));

@@ -78,7 +78,7 @@ class SliceFramesTest : public testing::Test {
   std::vector<std::byte> bytes_;
 };
 
-TEST_F(SliceFramesTest, AWholeBatchGoesAsItLiesButForItsProducer) {
+TEST_F(SliceFramesTest, AWholeBatchIsSentUnchangedWithoutItsProducer) {
   make({"one", "", "three"});
   EXPECT_EQ(deliver(whole()), 3U);
   expect_frames(0, {3});
@@ -88,7 +88,7 @@ TEST_F(SliceFramesTest, AWholeBatchGoesAsItLiesButForItsProducer) {
                          body.begin() + static_cast<std::ptrdiff_t>(around), body.end()));
 }
 
-TEST_F(SliceFramesTest, APartHasAHeaderOfItsOwn) {
+TEST_F(SliceFramesTest, EachPartHasItsOwnHeader) {
   for (const std::uint64_t producer : {0U, 7U}) {
     make({"one", "", "three", "four"}, producer);
     for (std::uint32_t begin = 0; begin < 4; ++begin) {
@@ -101,7 +101,7 @@ TEST_F(SliceFramesTest, APartHasAHeaderOfItsOwn) {
   }
 }
 
-TEST_F(SliceFramesTest, WhatFitsTheClientsFramesExactlyIsNotCut) {
+TEST_F(SliceFramesTest, BatchesThatFitTheClientsFramesExactlyAreNotCut) {
   make({std::string(100, 'a'), std::string(100, 'b'), std::string(100, 'c')});
   const auto body = [&](std::size_t records) {
     return static_cast<std::uint32_t>(around + records * record_bytes(100));
@@ -185,7 +185,7 @@ TEST_P(CompressedSliceFrames, GoAsTheyLie) {
                          body.begin() + static_cast<std::ptrdiff_t>(around), body.end()));
 }
 
-TEST_P(CompressedSliceFrames, GoInPlainPartsWhereTheClientsFramesAreShorter) {
+TEST_P(CompressedSliceFrames, AreSentUncompressedIfTheClientsFramesAreShorter) {
   port.takes_bytes = static_cast<std::uint32_t>(session::deliver_head_bytes + packed.size());
   EXPECT_EQ(deliver(as_stored()), count);
   ASSERT_EQ(port.frames.size(), 1U) << "fits exactly";

@@ -21,7 +21,7 @@ std::vector<std::byte> message_header(std::uint64_t body_bytes, bool more = fals
   return header;
 }
 
-TEST(ZmtpMessagesTest, AMessageBeginsBehindItsHeaderAndEndsWhereItSays) {
+TEST(ZmtpMessagesTest, AMessageBeginsAfterItsHeaderAndEndsAtItsLength) {
   for (const std::uint64_t size : {1ULL, 255ULL, 256ULL, 1ULL << 40}) {
     ZmtpMessages messages;
     const auto header = message_header(size);
@@ -36,7 +36,7 @@ TEST(ZmtpMessagesTest, AMessageBeginsBehindItsHeaderAndEndsWhereItSays) {
   }
 }
 
-TEST(ZmtpMessagesTest, WaitsForAWholeHeaderAndForAWholeCommand) {
+TEST(ZmtpMessagesTest, WaitsForACompleteHeaderAndACompleteCommand) {
   ZmtpMessages messages;
   const auto header = message_header(1000);
   std::vector<std::byte> command;
@@ -50,7 +50,7 @@ TEST(ZmtpMessagesTest, WaitsForAWholeHeaderAndForAWholeCommand) {
   }
 }
 
-TEST(ZmtpMessagesTest, ACommandIsGivenWholeAndBeginsNoMessage) {
+TEST(ZmtpMessagesTest, ACommandIsReturnedCompletelyAndBeginsNoMessage) {
   ZmtpMessages messages;
   std::vector<std::byte> bytes;
   zmtp::append_command(bytes, "PING", bytes_of("12ctx"));

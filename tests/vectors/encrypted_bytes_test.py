@@ -9,7 +9,7 @@ import pytest
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "segment-encrypted.v2"
 
 
-def test_the_cipher_is_that_of_the_draft():
+def test_the_cipher_matches_the_published_vectors():
     """The vector of draft-irtf-cfrg-xchacha, A.3.1."""
     plain = (b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
              b"sunscreen would be it.")
@@ -19,11 +19,11 @@ def test_the_cipher_is_that_of_the_draft():
     assert encrypted_bytes.unseal(key, nonce, sealed, bound) == plain
 
 
-def test_the_file_that_is_kept_is_what_the_document_says():
+def test_the_golden_file_equals_the_bytes_from_the_document():
     assert GOLDEN.read_bytes() == encrypted_bytes.golden()
 
 
-def test_a_batch_comes_back():
+def test_a_batch_decodes_to_what_was_encoded():
     key = encrypted_bytes.log_key(encrypted_bytes.MASTER, 7)
     batch = batch_bytes.batch([b"one", b"two"], producer_id=5, offset=9, time_us=3, segment_epoch=4, codec=batch_bytes.LZ4)
     stored = encrypted_bytes.encrypt(key, bytes(24), batch)

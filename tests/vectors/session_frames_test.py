@@ -10,7 +10,7 @@ VECTORS = session_frames.vectors()
 KEPT = {"secret": "", "filter": ""}  # empty fields that the vectors leave out
 
 
-def test_the_file_is_what_the_encoder_writes():
+def test_the_file_equals_the_encoders_output():
     assert (HERE / "session_frames.json").read_text() == session_frames.text_of_vectors()
 
 

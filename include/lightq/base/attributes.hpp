@@ -273,7 +273,7 @@ inline Result<void> Attributes::check() const {
   for (const Header& header : headers) {
     if (header.name.empty()) return Error{ErrorCode::invalid_argument, "a header without a name"};
     if (header.name.size() > limits::header_name_bytes_max)
-      return too_large("the name of a header is longer", limits::header_name_bytes_max);
+      return too_large("the name of a header is longer in bytes", limits::header_name_bytes_max);
   }
   // Counts all kinds: in a batch, a message also stores the empty attributes of kinds that it does not use
   // itself.

@@ -28,7 +28,6 @@ void fetch_ahead(const Object* object) {
 }
 
 /// Prefetches an object from its first byte up to its part `end`, which is not prefetched.
-///
 inline void fetch_ahead_up_to(const void* object, const void* end) {
   fetch_ahead(object, reinterpret_cast<std::uintptr_t>(end) - reinterpret_cast<std::uintptr_t>(object));
 }

@@ -40,7 +40,7 @@ class HomeProcess {
 /// argument, for example "the producer".
 inline Error opened_before_fork(const char* what) {
   return {ErrorCode::closed,
-          std::string(what) + " was opened before this process was forked: a child has to open its own", 0};
+          std::string(what) + " was opened before this process was forked: the child must open its own", 0};
 }
 
 }  // namespace lightq::inline v1

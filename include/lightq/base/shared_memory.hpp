@@ -38,10 +38,10 @@ class SharedMemory {
   static Result<SharedMemory> make(std::size_t bytes) {
     SharedMemory made;
     made.descriptor_ = ::memfd_create("lightq", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (made.descriptor_ < 0) return failure("cannot make memory to share");
+    if (made.descriptor_ < 0) return failure("cannot create shared memory");
     if (::ftruncate(made.descriptor_, static_cast<off_t>(bytes)) != 0 ||
         ::fcntl(made.descriptor_, F_ADD_SEALS, seals) != 0)
-      return failure("cannot make memory to share");
+      return failure("cannot create shared memory");
     if (Result<void> mapped = made.map(bytes); !mapped) return mapped.error();
     return made;
   }
@@ -55,7 +55,8 @@ class SharedMemory {
     if (has < 0 || (has & seals) != seals || ::fstat(descriptor, &about) != 0 ||
         static_cast<std::size_t>(about.st_size) != bytes)
       return Error{ErrorCode::invalid_request,
-                   "what is to be shared is no sealed memory of " + std::to_string(bytes) + " bytes"};
+                   "the descriptor of the shared memory is not a sealed memory file of " +
+                       std::to_string(bytes) + " bytes"};
     if (Result<void> mapped = made.map(bytes); !mapped) return mapped.error();
     return made;
   }

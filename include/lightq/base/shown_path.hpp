@@ -20,7 +20,7 @@ inline bool may_be_secret(std::string_view name) {
 /// Thread: any.
 inline std::string shown_path(std::string_view name) {
   if (!may_be_secret(name)) return std::string(name);
-  return "a file of the name that was given (it is not repeated, since it may be the secret itself)";
+  return "the given file (its name is not shown, because it may be the secret itself)";
 }
 
 }  // namespace lightq::inline v1

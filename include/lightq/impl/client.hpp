@@ -79,10 +79,9 @@ Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, con
   const Timeout timeout = state()->options.connect_timeout;
   if (handle->wait_connected(timeout)) return handle;
   if (handle->refused())
-    return Error{ErrorCode::unauthorized_access, "joined topic '" + name->text() + "', but its endpoint " +
-                                                     address->uri +
-                                                     " refuses the ticket of the join (has its user as many "
-                                                     "connections as one may have by now?)"};
+    return Error{ErrorCode::unauthorized_access,
+                 "joined topic '" + name->text() + "', but its endpoint " + address->uri +
+                     " refuses the ticket of the join (the user may have reached connections_per_user)"};
   return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + address->uri +
                                        " does not answer within " + std::to_string(timeout.count()) +
                                        " ms (can this host be reached from here? see --advertise)"};
@@ -297,10 +296,9 @@ LIGHTQ_INLINE const std::shared_ptr<ClientState>& Client::state() const {
 LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, ClientOptions options,
                                                     Timeout patience, bool waits) {
   if (const std::string shown = shown_uri(uri); shown != uri) {  // before the host is looked up
-    return Error{ErrorCode::invalid_argument,
-                 "cannot connect to '" + shown +
-                     "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
-                     "ipc://PATH)"};
+    return Error{ErrorCode::invalid_argument, "cannot connect to '" + shown +
+                                                  "': an address must not contain a user or password (the "
+                                                  "address of a broker is tcp://HOST:PORT or ipc://PATH)"};
   }
   std::optional<detail::OwnerSocket> socket;
   if (options.discover_credentials) {
@@ -325,7 +323,7 @@ LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, Clie
       context = make_zmq_context();
     }
   } catch (const zmq::error_t& error) {
-    return zmq_error("cannot make a ZeroMQ context", error.num());
+    return zmq_error("cannot create a ZeroMQ context", error.num());
   }
   const auto absence = waits ? ControlConnection::Absence::waits : ControlConnection::Absence::fails;
   Client made(std::make_shared<ClientState>(std::move(context), uri, std::move(options),
@@ -350,9 +348,10 @@ LIGHTQ_INLINE Result<void> Client::settle_credentials() {
 
 LIGHTQ_INLINE Result<TopicName> Client::topic_name(std::string_view text) {
   if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
-  return Error{ErrorCode::invalid_argument,
-               "'" + std::string(text) +
-                   "' is no topic name: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with . or -"};
+  return Error{
+      ErrorCode::invalid_argument,
+      "'" + std::string(text) +
+          "' is not a topic name: it must have 1 to 128 of A-Z a-z 0-9 . _ -, and not begin with . or -"};
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {

@@ -28,7 +28,7 @@ LIGHTQ_INLINE Result<CurveKeyTexts> make_curve_keys() {
   std::array<char, curve_key_characters + 1> public_key{};
   std::array<char, curve_key_characters + 1> secret_key{};
   if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
-    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, and cannot encrypt"};
+    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, so it cannot encrypt"};
   CurveKeyTexts made;
   made.public_key = public_key.data();
   made.secret_key = secret_key.data();
@@ -41,8 +41,9 @@ LIGHTQ_INLINE Result<CurveKeyTexts> read_client_key(const std::string& path) {
   CurveKeyTexts keys;
   Result<std::string> line = read_private_line(path, "a client's secret key", line_bytes_max);
   if (!line && curve_key_of_z85(path))  // a key given in place of a file name is not repeated in the error
-    return Error{ErrorCode::invalid_argument,
-                 "a client's key is read from a file, and what was given as its name looks like the key"};
+    return Error{
+        ErrorCode::invalid_argument,
+        "the name of a file with a client's key is needed, but the given name looks like the key itself"};
   if (!line) return line.error();
   keys.secret_key = *line;
   wipe_text(*line);
@@ -50,13 +51,12 @@ LIGHTQ_INLINE Result<CurveKeyTexts> read_client_key(const std::string& path) {
   const bool is_key = bytes.has_value();
   if (bytes) explicit_bzero(bytes->data(), bytes->size());
   if (!is_key)
-    return Error{ErrorCode::invalid_argument,
-                 path +
-                     " holds no secret key: its first line has to be 40 characters of Z85, as  lightq key "
-                     "new  writes them"};
+    return Error{ErrorCode::invalid_argument, path +
+                                                  " contains no secret key: its first line must be 40 "
+                                                  "characters of Z85, as  lightq key new  writes them"};
   std::array<char, curve_key_characters + 1> public_key{};
   if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0)
-    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, and cannot encrypt"};
+    return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, so it cannot encrypt"};
   keys.public_key = public_key.data();
   return keys;
 }
@@ -86,8 +86,8 @@ LIGHTQ_INLINE Result<std::string> make_client_key(const std::string& path) {
   const detail::ScopedDescriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0 && errno == EEXIST)
-    return Error{ErrorCode::io_error, path + " is there already, and nothing is written over it"};
-  if (file.get() < 0) return Error{ErrorCode::io_error, "cannot make " + path, errno};
+    return Error{ErrorCode::io_error, path + " exists already and is not overwritten"};
+  if (file.get() < 0) return Error{ErrorCode::io_error, "cannot create " + path, errno};
   std::string text = keys->secret_key + '\n';
   const int number = detail::write_new_file(file.get(), text);
   wipe_text(text);

@@ -76,9 +76,9 @@ struct ClientState {
   /// to the broker. Error: internal.
   [[nodiscard]] Result<void> check_encrypted(const protocol::JoinReply& reply) const {
     if (identity == nullptr || reply.server_key == identity->server_key()) return {};
-    return Error{ErrorCode::internal, "the broker at " + connection.uri() +
-                                          " encrypts, but tells no key, or another one, for its endpoint " +
-                                          reply.bind_uri};
+    return Error{ErrorCode::internal,
+                 "the broker at " + connection.uri() +
+                     " encrypts, but its reply has no key or another key for its endpoint " + reply.bind_uri};
   }
   /// Checks that a ticket for `uri` may be sent unencrypted: `uri` is on this machine, or the options say
   /// `insecure`. Error: invalid_argument.
@@ -122,8 +122,8 @@ struct ClientState {
     const bool demanded = reply->tls || identity != nullptr;
     if (address.certificate_sha256.empty() && demanded) {
       return Error{ErrorCode::not_supported, "the broker at " + connection.uri() +
-                                                 " names no certificate for sessions over TCP, and this "
-                                                 "client sends nothing there in clear"};
+                                                 " sent no certificate for sessions over TCP, and this "
+                                                 "client does not use them without encryption"};
     }
     if (!reply->tls)
       if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
@@ -147,7 +147,7 @@ struct ClientState {
     if (!reply)
       return detail::with_context(detail::with_user(reply.error(), request), request, connection.uri());
     if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
-    return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
+    return Error{ErrorCode::internal, "the broker at " + connection.uri() + " sent an unexpected reply to " +
                                           std::string(protocol::command_of(request))};
   }
 

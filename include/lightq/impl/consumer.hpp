@@ -16,8 +16,9 @@ namespace lightq::inline v1 {
 
 LIGHTQ_INLINE Result<Consumer> Consumer::open(std::string topic, SessionJoin join, ConsumerOptions options) {
   if (const Result<void> valid = options.check(); !valid) return valid.error();
-  if (!TopicName::parse(topic)) return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
-  if (!join) return Error{ErrorCode::invalid_argument, "a consumer needs a way to join its topic"};
+  if (!TopicName::parse(topic))
+    return Error{ErrorCode::invalid_argument, "'" + topic + "' is not a topic name"};
+  if (!join) return Error{ErrorCode::invalid_argument, "a consumer needs a function that joins its topic"};
   Consumer made(std::move(topic), std::move(join), options);
   return made;
 }
@@ -39,11 +40,12 @@ LIGHTQ_INLINE void Consumer::extend(OffsetRange range, Timeout time) {
 LIGHTQ_INLINE Result<Offset> Consumer::seek(const session::Place& to, Timeout timeout) {
   const SessionTime deadline = session_deadline(now(), timeout);
   const auto may_ask = [this] { return state() == SessionState::open && !link().is_seeking(); };
-  if (const Result<void> ready = wait_until(may_ask, deadline, "not open"); !ready) return ready.error();
+  if (const Result<void> ready = wait_until(may_ask, deadline, "the consumer is not open"); !ready)
+    return ready.error();
   rest_.get().reset();
   link().seek(to);
   const auto is_answered = [this] { return !link().is_seeking(); };
-  if (const Result<void> done = wait_until(is_answered, deadline, "no answer to seek"); !done)
+  if (const Result<void> done = wait_until(is_answered, deadline, "the broker has not answered seek"); !done)
     return done.error();
   if (auto sought = link().take_sought()) return *std::move(sought);
   return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
@@ -70,14 +72,17 @@ LIGHTQ_INLINE Result<void> Consumer::poll() {
 }
 
 LIGHTQ_INLINE Result<void> Consumer::wait_open(Timeout timeout) {
-  return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
+  return wait_until([this] { return connected(); }, session_deadline(now(), timeout),
+                    "the consumer is not open");
 }
 
 LIGHTQ_INLINE Result<void> Consumer::flush(Timeout timeout) {
   if (const Result<void> able = usable(); !able) return able;
   const std::uint64_t opens = stats().opens;
   const auto is_over = [&] { return !connected() || stats().opens != opens || link().is_all_said(); };
-  if (const Result<void> done = wait_until(is_over, session_deadline(now(), timeout), "not sent"); !done)
+  if (const Result<void> done =
+          wait_until(is_over, session_deadline(now(), timeout), "the acknowledgements are not sent");
+      !done)
     return done;
   if (connected() && stats().opens == opens) return {};
   return lost_error();
@@ -90,7 +95,8 @@ LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
   if (connected()) {
     link().begin_close();
     const auto is_over = [this] { return !connected() || !link().is_closing(); };
-    done = wait_until(is_over, session_deadline(now(), timeout), "the broker has not answered");
+    done = wait_until(is_over, session_deadline(now(), timeout),
+                      "the broker has not confirmed the end of the consumer");
     if (done && !connected()) done = lost_error();
   }
   link().close();
@@ -248,15 +254,15 @@ LIGHTQ_INLINE std::string Consumer::of_topic(const std::string& what) const {
 }
 
 LIGHTQ_INLINE Error Consumer::late_error() const {
-  return {ErrorCode::timeout,
-          of_topic(std::to_string(stats().late) + " messages were acknowledged after their " +
-                   std::to_string(opened()->ack_timeout_ms) +
-                   " ms to acknowledge were over, and others have got them again")};
+  return {
+      ErrorCode::timeout,
+      of_topic(std::to_string(stats().late) + " messages were acknowledged after their timeout of " +
+               std::to_string(opened()->ack_timeout_ms) + " ms, and were redelivered to other consumers")};
 }
 
 LIGHTQ_INLINE Error Consumer::lost_error() const {
-  return {ErrorCode::closed, of_topic("the connection was lost before the broker knew all that was "
-                                      "acknowledged, which comes again; last error: " +
+  return {ErrorCode::closed, of_topic("the connection was lost before the broker received all "
+                                      "acknowledgements, so these messages are redelivered; last error: " +
                                       last_error().text())};
 }
 

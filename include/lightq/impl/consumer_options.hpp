@@ -14,9 +14,9 @@ LIGHTQ_INLINE Result<void> ConsumerOptions::check() const {
   const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
   if (mode != ConsumeMode::group && mode != ConsumeMode::own) return bad("mode must be group or own");
   if (!group.empty() && !TopicName::parse(group))
-    return Error{ErrorCode::invalid_argument, "'" + group + "' is no group name"};
+    return Error{ErrorCode::invalid_argument, "'" + group + "' is not a group name"};
   if (from.value != 0 && from.from != session::From::offset && from.from != session::From::time)
-    return bad("from: only an offset or a time has a value");
+    return bad("from: a value is permitted only with an offset or a time");
   if (prefetch_messages < 1 || prefetch_messages > 1'000'000'000)
     return bad("prefetch_messages must be 1 to 1,000,000,000");
   if (prefetch_bytes < 1 || prefetch_bytes > 1024 * limits::GiB)

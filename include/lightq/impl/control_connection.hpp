@@ -149,7 +149,7 @@ class ControlConnection {
       return read(request, answer);
     } catch (const zmq::error_t& error) {
       close();
-      return zmq_error("cannot ask the broker at " + uri_, error.num());
+      return zmq_error("cannot send a request to the broker at " + uri_, error.num());
     }
   }
 
@@ -188,8 +188,9 @@ class ControlConnection {
       socket_.connect(address());
     } catch (const zmq::error_t& error) {
       close();
-      return Error{ErrorCode::invalid_argument, "cannot connect to '" + uri_ + "': " + error.what() +
-                                                    " (a broker is given as tcp://HOST:PORT or ipc://PATH)"};
+      return Error{ErrorCode::invalid_argument,
+                   "cannot connect to '" + uri_ + "': " + error.what() +
+                       " (the address of a broker is tcp://HOST:PORT or ipc://PATH)"};
     }
     return {};
   }
@@ -240,24 +241,23 @@ class ControlConnection {
     if (identity_ == nullptr)
       return {ErrorCode::unauthorized_access,
               broker +
-                  " demands encryption: give its public key, which  lightq broker key  prints there "
+                  " requires encryption: give its public key, which  lightq broker key  prints there "
                   "(--server-key, LIGHTQ_SERVER_KEY)"};
     if (other_mechanism)
-      return {
-          ErrorCode::unauthorized_access,
-          broker +
-              " does not encrypt, and a server key was given, or lies in server_key.json of this machine's "
-              "data directory, which an encrypting broker has left (remove it, or give another --data-dir, "
-              "if "
-              "that is right): nothing was said to it"};
+      return {ErrorCode::unauthorized_access,
+              broker +
+                  " does not encrypt, but a server key was given, or an encrypting broker has left one in "
+                  "server_key.json of this machine's data directory (if the broker is right, remove that "
+                  "file or give another --data-dir): nothing was sent to it"};
     return {
         ErrorCode::unauthorized_access,
         broker +
-            " has another key than the one that was given, or that lies in broker.json or "
-            "server_key.json of this machine's data directory (--server-key gives the right one, "
-            "--data-dir another directory), or it takes the keys of a list alone (allowed_client_keys): " +
-            (identity_->file().empty() ? "--client-key-file (LIGHTQ_CLIENT_KEY_FILE) gives one that is on it"
-                                       : "that of " + identity_->file() + " is " + identity_->public_key())};
+            " refuses the connection. Its key may differ from the given one, or from that in broker.json or "
+            "server_key.json of this machine's data directory (--server-key gives the right one, --data-dir "
+            "another directory). Or it accepts only listed keys of clients (allowed_client_keys): " +
+            (identity_->file().empty()
+                 ? "--client-key-file (LIGHTQ_CLIENT_KEY_FILE) gives a listed one"
+                 : "the key of " + identity_->file() + " is " + identity_->public_key())};
   }
 
   Result<protocol::Reply> read(const protocol::Request& request, zmq::message_t& answer) {

@@ -66,9 +66,9 @@ LIGHTQ_INLINE bool stays_on_machine(std::string_view uri) {
 LIGHTQ_INLINE Error exposed_error(const std::string& what) {
   return {ErrorCode::invalid_argument,
           what +
-              " is not on this machine, and nothing is encrypted on the way: give the broker's public key as "
-              "server_key (--server-key, LIGHTQ_SERVER_KEY), or insecure (--insecure, LIGHTQ_INSECURE) where "
-              "the network can be trusted with passwords, tickets and messages"};
+              " is not on this machine, and nothing is encrypted on the network: give the broker's public "
+              "key as server_key (--server-key, LIGHTQ_SERVER_KEY), or insecure (--insecure, "
+              "LIGHTQ_INSECURE) if the network can be trusted with passwords, tickets and messages"};
 }
 
 }  // namespace lightq::inline v1

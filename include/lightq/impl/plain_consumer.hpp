@@ -135,7 +135,7 @@ LIGHTQ_INLINE Result<std::optional<Message>> PlainConsumer::take(zmq::message_t 
   ++received_here_;
   if (frames != expected) {
     return Error{ErrorCode::corrupt, "topic '" + topic() + "': a message of " + std::to_string(frames) +
-                                         " frames came from " + bind_uri() + ", not of " +
+                                         " frames was received from " + bind_uri() + ", but it must have " +
                                          std::to_string(expected)};
   }
   ++received_;

@@ -93,8 +93,8 @@ LIGHTQ_INLINE Result<void> PlainProducer::close(Timeout linger) {
   left = socket_.close(time_left(deadline)) && left;
   if (left || linger.count() == 0) return {};
   if (refusal_) return *refusal_;
-  return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
-                                       std::to_string(linger.count()) + " ms; the rest is dropped"};
+  return Error{ErrorCode::timeout, "topic '" + topic() + "': some messages could not be sent within " +
+                                       std::to_string(linger.count()) + " ms and are dropped"};
 }
 
 LIGHTQ_INLINE Result<void> PlainProducer::rejoin() {
@@ -221,7 +221,7 @@ LIGHTQ_INLINE Error PlainProducer::send_error() const {
 }
 
 LIGHTQ_INLINE Error PlainProducer::send_timeout(Timeout timeout) {
-  const char* why = connected() ? " takes nothing: the log may be full" : " is not connected";
+  const char* why = connected() ? " accepts no messages: the log may be full" : " is not connected";
   return {ErrorCode::timeout, "topic '" + topic() + "': not sent within " + std::to_string(timeout.count()) +
                                   " ms; endpoint " + bind_uri() + why};
 }

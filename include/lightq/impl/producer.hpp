@@ -41,8 +41,9 @@ LIGHTQ_INLINE Producer::Parts& Producer::Parts::after_move() {
 
 LIGHTQ_INLINE Result<Producer> Producer::open(std::string topic, SessionJoin join, ProducerOptions options) {
   if (const Result<void> valid = options.check(); !valid) return valid.error();
-  if (!TopicName::parse(topic)) return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
-  if (!join) return Error{ErrorCode::invalid_argument, "a producer needs a way to join its topic"};
+  if (!TopicName::parse(topic))
+    return Error{ErrorCode::invalid_argument, "'" + topic + "' is not a topic name"};
+  if (!join) return Error{ErrorCode::invalid_argument, "a producer needs a function that joins its topic"};
   Producer made(std::move(topic), std::move(join), std::move(options));
   return made;
 }
@@ -78,7 +79,7 @@ LIGHTQ_INLINE Result<void> Producer::wait_settled(std::uint64_t number, Timeout 
 }
 
 LIGHTQ_INLINE Result<void> Producer::wait_open(Timeout timeout) {
-  return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
+  return wait_until([this] { return state() == SessionState::open; }, timeout, "the producer is not open");
 }
 
 LIGHTQ_INLINE Result<void> Producer::poll(Timeout timeout) {
@@ -404,12 +405,14 @@ LIGHTQ_INLINE std::string Producer::of_topic(const std::string& what) const {
 
 LIGHTQ_INLINE Error Producer::inside_error() const {
   return {ErrorCode::invalid_argument,
-          of_topic(writing_ ? "who writes a message may not use its producer" : "a callback may not wait")};
+          of_topic(writing_ ? "a function that writes a message must not use its producer"
+                            : "a callback must not wait")};
 }
 
 LIGHTQ_INLINE Error Producer::no_room(ErrorCode code) const {
-  return {code, of_topic("no room for another message: " + std::to_string(unconfirmed()) +
-                         " are not confirmed; last error: " + last_error().text())};
+  return {code, of_topic("no memory is left for another message (memory_bytes_max): " +
+                         std::to_string(unconfirmed()) +
+                         " messages are not confirmed; last error: " + last_error().text())};
 }
 
 LIGHTQ_INLINE Error Producer::closed_error() const {

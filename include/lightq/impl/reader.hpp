@@ -35,18 +35,18 @@ class Reader::Parts {
     (void)connection().send(route_.now(), nullptr);
   }
   Result<void> wait_open(Timeout timeout) {
-    return wait_until([this] { return is_open(); }, timeout, "not connected");
+    return wait_until([this] { return is_open(); }, timeout, "the reader is not connected");
   }
   Result<Offset> read(OffsetRange range, std::uint64_t bytes_max, const Handle& handle, Timeout timeout) {
     if (range.end < range.begin)
-      return Error{ErrorCode::invalid_argument, of_topic("a range that ends before it begins")};
+      return Error{ErrorCode::invalid_argument, of_topic("the range ends before it begins")};
     wanted_ = {};
     wanted_.range = range;
     wanted_.bytes = bytes_max;
     wanted_.handle = &handle;
     if (is_open()) ask();
-    const Result<void> waited =
-        wait_until([&] { return wanted_.answer.has_value(); }, timeout, "no answer to read");
+    const Result<void> waited = wait_until([&] { return wanted_.answer.has_value(); }, timeout,
+                                           "the broker has not answered the read");
     wanted_.handle = nullptr;
     request_ = 0;
     if (!waited) return waited.error();
@@ -161,7 +161,7 @@ class Reader::Parts {
                              batch.record_count() <= UINT64_MAX - batch.base_offset().value &&
                              batch.end_offset() <= wanted_.range.end;
     if (batch.total_bytes() != bytes.size() || !is_in_range)
-      return violation("sent what was not asked to be read");
+      return violation("sent messages that were not requested");
     const std::optional<BatchView> plain = unpacker_.unpack(batch);
     unpacker_.forget();
     if (!plain) return violation("sent a batch that cannot be unpacked");
@@ -200,8 +200,9 @@ class Reader::Parts {
 
 LIGHTQ_INLINE Result<Reader> Reader::open(std::string topic, SessionJoin join, ReaderOptions options) {
   if (const Result<void> valid = options.check(); !valid) return valid.error();
-  if (!TopicName::parse(topic)) return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
-  if (!join) return Error{ErrorCode::invalid_argument, "a reader needs a way to join its topic"};
+  if (!TopicName::parse(topic))
+    return Error{ErrorCode::invalid_argument, "'" + topic + "' is not a topic name"};
+  if (!join) return Error{ErrorCode::invalid_argument, "a reader needs a function that joins its topic"};
   Reader made(std::move(topic), std::move(join), options);
   return made;
 }

@@ -52,7 +52,7 @@ inline Error with_user(Error error, const protocol::Request& request) {
   if (shown == nullptr) return error;
   if (shown->user_id.empty()) return no_credentials_error(request);
   error.message = "user '" + shown_user(shown->user_id) +
-                  "' is refused: there is no such user, or the password is another";
+                  "' is refused: the user does not exist, or the password is wrong";
   return error;
 }
 

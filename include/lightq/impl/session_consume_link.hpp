@@ -282,7 +282,7 @@ class SessionConsumeLink {
   Result<void> take_opened(const session::FrameHeader& header, const session::ConsumeOpened& opened,
                            SessionTime now) {
     if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
-      return violation("opened what was not asked for");
+      return violation("opened a channel that was not requested");
     if (header.channel == 0) return violation("opened channel 0");
     const bool is_new_log = opened_ && opened_->incarnation != opened.incarnation;
     // A consumer without a name names the incarnation, so another log would have been refused. But the log
@@ -328,7 +328,8 @@ class SessionConsumeLink {
       closing_ = 0;
       return {};
     }
-    if (header.request == 0 || header.request != seeking_) return violation("is done with what nobody asked");
+    if (header.request == 0 || header.request != seeking_)
+      return violation("answered a request that was not sent");
     seeking_ = 0;
     sought_ = Offset{done.value};
     newest_ = {};
@@ -339,7 +340,7 @@ class SessionConsumeLink {
 
   Result<void> take_late(const session::FrameHeader& header, const session::Late& late) {
     if (state_ != SessionState::open || header.channel != channel_)
-      return violation("says what is late of a channel that is not open");
+      return violation("reported late acknowledgements on a channel that is not open");
     for (const OffsetRange& range : late.ranges) {
       counts_.late += distance(range.begin, range.end);
       if (late_.size() < late_ranges_max) late_.add(range);
@@ -349,7 +350,7 @@ class SessionConsumeLink {
 
   Result<void> take_batch(const SessionFrame& frame) {
     if (state_ != SessionState::open || frame.header.channel != channel_ || frame.header.request != 0)
-      return violation("delivered to a channel that is not open");
+      return violation("delivered on a channel that is not open");
     const Result<session::DeliverHead> head =
         session::DeliverHead::decode(frame.body.first(session::deliver_head_bytes));
     if (!head) return head.error();
@@ -358,16 +359,17 @@ class SessionConsumeLink {
       return violation("delivered a batch that is damaged (fault " +
                        std::to_string(static_cast<int>(*fault)) + ")");
     const BatchView batch = BatchView::trusted(bytes.data());
-    if (batch.total_bytes() != bytes.size()) return violation("delivered more than a batch");
+    if (batch.total_bytes() != bytes.size()) return violation("delivered bytes after a batch");
     const std::uint64_t messages = batch.record_count();
     if (batch.base_offset().value > UINT64_MAX - messages)
-      return violation("delivered offsets that do not exist");
-    if (head->delivery == 0) return violation("delivered what is only read");
+      return violation("delivered offsets beyond the maximum");
+    if (head->delivery == 0) return violation("delivered messages with the attempt number 0");
     // A member of a group receives no notice when another member seeks, so its offsets may go back.
     const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
-    if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
+    if (goes_back && options_.mode == ConsumeMode::own)
+      return violation("delivered offsets in descending order");
     const SessionAmount amount{messages, batch.message_bytes()};
-    if (!use_credit(amount)) return violation("delivered more than it had credit for");
+    if (!use_credit(amount)) return violation("delivered more messages than the credit permits");
     if (seeking_ != 0 || closing_ != 0) {  // sent before the broker knew
       settling_.back += amount;
       return {};

@@ -53,7 +53,8 @@ class SessionProduceLink {
       if (batches == nullptr) return;
       const auto given_up = batches_.give_up_oversized();
       if (!given_up) return;
-      const Error error = route_.of_topic({ErrorCode::too_large, "larger than the broker takes now"});
+      const Error error =
+          route_.of_topic({ErrorCode::too_large, "the message is larger than the broker accepts now"});
       reports.settled(given_up->begin, given_up->end, Fate::refused, &error);
     }
   }
@@ -193,12 +194,12 @@ class SessionProduceLink {
   Result<void> take_opened(const session::FrameHeader& header, const session::ProduceOpened& opened,
                            SessionTime now, SendReports& reports) {
     if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
-      return violation("opened what was not asked for");
+      return violation("opened a channel that was not requested");
     if (header.channel == 0) return violation("opened channel 0");
     if (identity_.id != 0 && opened.producer != identity_) return violation("opened for another producer");
     const std::uint32_t batch_bytes_max =
         std::min(opened.batch_bytes_max, connection().welcome().frame_bytes_max);
-    if (batch_bytes_max < session::batch_bytes_min) return violation("takes no batch at all");
+    if (batch_bytes_max < session::batch_bytes_min) return violation("accepts no batch of any size");
     identity_ = opened.producer;
     if (opened.secret) secret_ = opened.secret;
     channel_ = header.channel;
@@ -234,7 +235,7 @@ class SessionProduceLink {
                             SendReports& reports) {
     if (state_ != SessionState::open || header.channel != channel_)
       return violation("confirmed on a channel that is not open");
-    if (confirm.received > batches_.sent_end()) return violation("confirmed what was not sent");
+    if (confirm.received > batches_.sent_end()) return violation("confirmed messages that were not sent");
     confirm_before(opened_->level == ConfirmLevel::flushed ? confirm.flushed : confirm.received, reports);
     return {};
   }
@@ -251,15 +252,15 @@ class SessionProduceLink {
                            SendReports& reports) {
     if (state_ != SessionState::open || header.channel != channel_)
       return violation("refused on a channel that is not open");
-    if (refuse.expected > batches_.sent_end()) return violation("expects what was not sent");
+    if (refuse.expected > batches_.sent_end()) return violation("expects messages that were not sent");
     const Refusal refusal = refusal_of(refuse.code, options_.retry_refused);
     if (refusal == Refusal::end) return ends_with(refuse.code, refuse.sentence);
     connection().put_bytes(batches_.take_rest());
     route_.set_last_error(error_of(refuse.code, refuse.sentence));
     if (refusal == Refusal::give_up) {
-      if (refuse.expected > refuse.begin) return violation("refused what it has stored");
+      if (refuse.expected > refuse.begin) return violation("refused messages that it has stored");
       const auto given_up = batches_.give_up(refuse.begin, refuse.end);
-      if (!given_up) return violation("refused what was not sent");
+      if (!given_up) return violation("refused messages that were not sent");
       const Error error = last_error();
       reports.settled(given_up->begin, given_up->end, Fate::refused, &error);
     } else {

@@ -188,7 +188,7 @@ class FieldReader {
       return fail(name, "must be a list of at most " + std::to_string(count_max));
     for (const Json& entry : *value) {
       const auto* text = entry.get_ptr<const std::string*>();
-      if (text == nullptr || !take(*text)) return fail(name, "must be a list of its words");
+      if (text == nullptr || !take(*text)) return fail(name, "must be a list of permitted words");
     }
   }
 

@@ -53,7 +53,7 @@ inline TopicRight read_right(FieldReader& fields) {
     fields.fail("topic", "must be a topic's name, or TOPIC:GROUP, in which * may stand for any characters");
   right.rights = read_right_words(fields, "rights");
   if (right.rights.produce && split_right_pattern(right.topic).group)
-    fields.fail("topic", "names a group, which nobody produces to: produce is a right on a topic");
+    fields.fail("topic", "names a group, but produce is a right on a topic, not on a group");
   return right;
 }
 

@@ -38,7 +38,7 @@ constexpr std::size_t nesting_depth(std::string_view text, std::size_t stop) {
 
 /// Returns the error for a document longer than `bytes_max`.
 inline Error document_too_large(std::uint64_t bytes, std::size_t bytes_max) {
-  return {ErrorCode::request_too_large, "the document has " + std::to_string(bytes) + " bytes, at most " +
+  return {ErrorCode::request_too_large, "the document has " + std::to_string(bytes) + " bytes; at most " +
                                             std::to_string(bytes_max) + " are accepted"};
 }
 

@@ -35,7 +35,8 @@ inline From read_from(FieldParser& fields) {
 }
 inline std::uint64_t read_place_value(FieldParser& fields, From from) {
   const auto value = fields.number<std::uint64_t>();
-  if (value != 0 && from != From::offset && from != From::time) fields.fail("start needs no value");
+  if (value != 0 && from != From::offset && from != From::time)
+    fields.fail("a start other than an offset or a time must have the value 0");
   return value;
 }
 
@@ -71,7 +72,7 @@ struct ConsumeOpen {
     open.topic = fields.text("the topic", limits::topic_name_bytes_max);
     if (open.topic.empty()) fields.fail("the topic is missing");
     open.group = fields.text("the group", limits::topic_name_bytes_max);
-    fields.text("what is kept for filters", 0);
+    fields.text("the reserved field for filters", 0);
     return fields.finish(std::move(open));
   }
   void encode(FieldWriter fields) const {
@@ -152,12 +153,12 @@ namespace detail {
 /// Reads one or more ranges. They must be ascending, not empty, and separated by gaps.
 inline std::vector<OffsetRange> read_ranges(FieldParser& fields) {
   std::vector<OffsetRange> ranges;
-  if (fields.left().size() % 16 != 0 || fields.left().empty()) fields.fail("a range is not whole");
+  if (fields.left().size() % 16 != 0 || fields.left().empty()) fields.fail("a range is incomplete");
   ranges.reserve(fields.left().size() / 16);
   while (!fields.left().empty()) {
     const OffsetRange range{{fields.number<std::uint64_t>()}, {fields.number<std::uint64_t>()}};
     const bool ascends = range.begin < range.end && (ranges.empty() || ranges.back().end < range.begin);
-    if (!ascends) fields.fail("ranges must ascend and not touch each other");
+    if (!ascends) fields.fail("ranges must ascend and not touch one another");
     ranges.push_back(range);
   }
   return ranges;

@@ -50,7 +50,7 @@ class FieldParser {
   }
   template <typename T>
   void zero() {
-    if (number<T>() != 0) fail("bytes that must be zero are not");
+    if (number<T>() != 0) fail("reserved bytes must be zero");
   }
   /// Reads a u16 length and that many bytes, at most `bytes_max`. Lifetime: valid as long as the body.
   std::string_view text(const char* name, std::size_t bytes_max) {

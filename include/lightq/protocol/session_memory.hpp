@@ -52,7 +52,7 @@ struct Sharing {
     sharing.wakes_by_socket = (flags & flag_wakes_by_socket) != 0;
     for (std::uint32_t* const bytes : {&sharing.sizes.to_broker, &sharing.sizes.to_client}) {
       *bytes = fields.number<std::uint32_t>("the size", shared_ring_bytes_min, shared_ring_bytes_max);
-      if (!std::has_single_bit(*bytes)) fields.fail("the size is no power of two");
+      if (!std::has_single_bit(*bytes)) fields.fail("the size is not a power of two");
     }
     return fields.finish(sharing);
   }

@@ -192,7 +192,7 @@ Error Catalogue::damaged_records(Offset first, Offset next) const {
   const std::string directory = directory_of(generation_).string();
   return {ErrorCode::corrupt,
           "catalogue: " + std::to_string(distance(first, next)) +
-              " records are damaged, of a topic, a user or a right: " + log_->last_error().text() +
+              " records of topics, users or rights are damaged: " + log_->last_error().text() +
               ". Nothing was removed. Restore " + directory +
               " from a backup, or give these records up with `lightq log repair " + directory +
               " --force`; files of topics stay",
@@ -209,7 +209,9 @@ void Catalogue::keep_topics_with_files() {
 }
 
 void Catalogue::replay(const BatchView& batch) {
-  if (batch.is_compressed()) return sink_.error("catalogue: a batch is compressed, which none of it ever is");
+  if (batch.is_compressed())
+    return sink_.error(
+        "catalogue: skipped a compressed batch, because no batch of a catalogue is ever compressed");
   for (auto record = batch.records(); !record.done(); record.next()) {
     const auto change = decode_change(as_text(record.payload()));
     if (change) {
@@ -249,7 +251,7 @@ void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
   }
   if (failed_) return;
   if (const auto opened = open_again(); !opened) {
-    sink_.error("catalogue: cannot be opened again; the next change tries it: " + opened.error().text());
+    sink_.error("catalogue: cannot be opened again; the next change retries: " + opened.error().text());
     return;
   }
   // After a failure, try again only when the log has grown to twice its length.
@@ -279,7 +281,7 @@ Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
   fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
   if (code) return file_error("rename", compaction.directory(), code);
   if (auto synced = (*directory)->sync(); !synced) {
-    stop_changes("its new name could not be synced", synced);
+    stop_changes("the rename of its new log could not be synced", synced);
     return synced;
   }
   if (auto opened = open_newest(); !opened) return opened;

@@ -127,8 +127,7 @@ Result<std::vector<ClientKeyRecord>> Catalogue::put_client_key(const ClientKeyRe
   const std::size_t count = state_.client_key_count(record.grant.topic);
   if (is_new && count >= options_.client_keys_per_topic_max)
     return Error{ErrorCode::limit_reached, "the topic's clients have registered " + std::to_string(count) +
-                                               " keys, the most there may be; each is kept until its ticket "
-                                               "expires"};
+                                               " keys, the maximum; each is kept until its ticket expires"};
   if (auto put = change(ClientKeyPut{record}); !put) return put.error();
   return gone;
 }

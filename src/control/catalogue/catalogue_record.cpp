@@ -206,7 +206,7 @@ class Decoder {
     endpoint.connection_type =
         fields_.word<ConnectionType>("connection_type", "zmq, socket", ConnectionType::zmq);
     if (endpoint.connection_type == ConnectionType::socket && endpoint.role != EndpointRole::pull) {
-      fields_.fail("connection_type", "socket goes with the role pull only");
+      fields_.fail("connection_type", "socket needs the role pull");
     }
     endpoint.user = fields_.number("user", 0, number_max, 0);
     return EndpointPut{endpoint};
@@ -235,7 +235,7 @@ class Decoder {
   }
   CurvePublicKey key() {
     const auto found = curve_key_of_z85(fields_.text("key", 1, curve_key_characters));
-    if (!found) fields_.fail("key", "no public key");
+    if (!found) fields_.fail("key", "not a public key");
     return found.value_or(CurvePublicKey{});
   }
   std::uint64_t id(const char* name) {

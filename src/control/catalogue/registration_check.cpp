@@ -34,7 +34,7 @@ Result<AdministratorRecord> record_of(const AdministratorRecord& known, const Se
 }
 
 void tell(LogSink& sink, std::size_t keys, const std::string& why) {
-  if (keys > 0) sink.info("dropped " + std::to_string(keys) + " keys that clients had registered: " + why);
+  if (keys > 0) sink.info("dropped " + std::to_string(keys) + " registered client keys: " + why);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Result<std::uint32_t> check_registrations(Catalogue& catalogue, const TicketKey&
   if (const std::string id = tickets.id(); state.ticket_key_id() != id) {
     const auto ended = catalogue.name_ticket_key(id);
     if (!ended) return ended.error();
-    tell(sink, *ended, "the key of tickets is another one than theirs");
+    tell(sink, *ended, "the ticket key has changed since");
   }
   const auto administrator = record_of(state.administrator(), admin_password);
   wipe_registers();
@@ -54,7 +54,7 @@ Result<std::uint32_t> check_registrations(Catalogue& catalogue, const TicketKey&
   if (*administrator != state.administrator()) {
     const auto ended = catalogue.put_administrator(*administrator);
     if (!ended) return ended.error();
-    tell(sink, *ended, "the administrator's password is another one than when he registered them");
+    tell(sink, *ended, "the administrator's password has changed since");
   }
   if (catalogue.unflushed()) {
     if (auto flushed = catalogue.flush(); !flushed) return flushed.error();

@@ -17,12 +17,12 @@ std::optional<Error> CommandHandler::objection_to(const std::optional<CurvePubli
                                                   const Grant& grant, const TicketHolder& holder) const {
   if (!key) {
     return Error{ErrorCode::invalid_request,
-                 "client_key: missing; this broker encrypts, and a plain socket is known by its public key"};
+                 "client_key: missing; this broker encrypts, so a plain socket must register its public key"};
   }
   const auto known = settings_.client_keys->check(*key, grant, settings_.now());
   if (!known.fault.empty() || known.record.holder.user == holder.user) return std::nullopt;
   if (!catalogue_.state().is_current(known.record.holder, grant.topic)) return std::nullopt;
-  return Error{ErrorCode::invalid_request, "client_key: somebody else has registered it for this topic"};
+  return Error{ErrorCode::invalid_request, "client_key: another user has registered it for this topic"};
 }
 
 ClientKeyRecord CommandHandler::record_of(const CurvePublicKey& key, const JoinedEndpoint& joined,

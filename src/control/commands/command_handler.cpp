@@ -88,8 +88,9 @@ void CommandHandler::refuse_without_right(std::string_view cmd, const UserRecord
 void CommandHandler::refuse_without_admin(std::string_view cmd, const UserRecord& user,
                                           const Answer& answer) {
   authenticator_.count_failure();
-  answer(error_reply(cmd, {ErrorCode::unauthorized_access, "user '" + shown_user(user.name()) +
-                                                               "' is no administrator, and this takes one"}));
+  answer(error_reply(
+      cmd, {ErrorCode::unauthorized_access,
+            "user '" + shown_user(user.name()) + "' is not an administrator, and this command needs one"}));
 }
 
 void CommandHandler::verify(const CredentialRecord* credential, protocol::Credentials given,

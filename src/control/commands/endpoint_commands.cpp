@@ -13,12 +13,12 @@ std::optional<Error> objection(const JoinWish& wish, bool open) {
   if (wish.delivery == protocol::Delivery::session) return std::nullopt;
   if (wish.connection_type == protocol::ConnectionType::zmq) return std::nullopt;
   if (wish.type != protocol::JoinType::pull) {
-    return Error{ErrorCode::invalid_request, "type: must be pull where connection_type is socket"};
+    return Error{ErrorCode::invalid_request, "type: must be pull if connection_type is socket"};
   }
   // A raw consumer cannot show a ticket, so its topic must be one that requires none.
   if (!open) {
     return Error{ErrorCode::not_supported,
-                 "connection_type: socket is for topics that were created with open, and this one was not"};
+                 "connection_type: socket needs a topic that was created with open, and this one was not"};
   }
   return std::nullopt;
 }
@@ -127,14 +127,14 @@ void CommandHandler::answer_left(std::uint64_t handed, const Answer& answer) {
 
 void CommandHandler::endpoint_closed(const EndpointRecord& record) {
   if (const auto removed = catalogue_.remove_endpoint(record.id); !removed) {
-    sink_.error("a closed endpoint stays in the catalogue: " + removed.error().text());
+    sink_.error("cannot remove a closed endpoint from the catalogue: " + removed.error().text());
   }
   commits_.commit([](const Result<void>&) {});
 }
 
 void CommandHandler::endpoint_changed(const EndpointRecord& record) {
   if (const auto kept = catalogue_.put_endpoint(record); !kept) {
-    sink_.error("an endpoint's new port is not in the catalogue: " + kept.error().text());
+    sink_.error("cannot record an endpoint's new port in the catalogue: " + kept.error().text());
   }
   commits_.commit([](const Result<void>&) {});
 }
@@ -149,7 +149,7 @@ void CommandHandler::log_found(TopicId topic, std::uint32_t log_id) {
     return;
   }
   if (const auto kept = catalogue_.set_log(topic, log_id); !kept)
-    sink_.error(where + "whose its files are is not in the catalogue: " + kept.error().text());
+    sink_.error(where + "cannot record the id of its log in the catalogue: " + kept.error().text());
   commits_.commit([](const Result<void>&) {});
 }
 

@@ -22,7 +22,7 @@ std::optional<Error> CommandHandler::nothing_kept(TopicId topic) const {
   const auto& definition = catalogue_.state().find(topic)->definition;
   if (definition.settings.broker_type != protocol::BrokerType::direct) return std::nullopt;
   return Error{ErrorCode::not_supported,
-               "topic " + definition.name.text() + " is direct: it keeps no messages"};
+               "topic " + definition.name.text() + " is of type direct, which keeps no messages"};
 }
 
 template <typename Asked>

@@ -27,7 +27,7 @@ Error already_exists() {
 }
 
 Error credential_gone() {
-  return {ErrorCode::busy, "the topic's user was being removed elsewhere; try again"};
+  return {ErrorCode::busy, "another command is removing the topic's user; try again"};
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ std::optional<Error> CommandHandler::objection_to_ring(const protocol::TopicSett
   if (!has_ring(settings.broker_type) || settings.ring_bytes <= settings_.ring_bytes_max) return std::nullopt;
   count(settings_.limits_reached, Limit::ring_bytes_max);
   return Error{ErrorCode::limit_reached, "ring_bytes: " + std::to_string(settings.ring_bytes) +
-                                             ", and this broker gives a topic " +
-                                             std::to_string(settings_.ring_bytes_max) + " at most"};
+                                             " exceeds this broker's ring_bytes_max of " +
+                                             std::to_string(settings_.ring_bytes_max)};
 }
 
 /// Returns the reason why the maker may not create another topic; nothing if it may. `maker` 0: an
@@ -105,10 +105,10 @@ std::optional<Error> CommandHandler::no_place_for_topic(std::uint64_t maker) con
   count(settings_.limits_reached, Limit::topics_max);
   const std::string most = std::to_string(settings_.topics_max);
   if (verdict == FairShare::Verdict::full)
-    return Error{ErrorCode::limit_reached, "there are " + most + " topics, the most there may be"};
+    return Error{ErrorCode::limit_reached, "there are " + most + " topics, the maximum (topics_max)"};
   return Error{ErrorCode::limit_reached, "there are " + std::to_string(makers_.of(maker)) +
-                                             " topics of this user, who leaves the last of " + most +
-                                             " to others"};
+                                             " topics of this user, and the last of " + most +
+                                             " are reserved for users with fewer"};
 }
 
 /// Returns the reason why there is no memory for another ring; nothing if there is. A ring is mapped whole
@@ -129,16 +129,16 @@ std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings
   if (verdict == FairShare::Verdict::full)
     return Error{ErrorCode::limit_reached, "the rings of all topics would be " +
                                                std::to_string(taken + settings.ring_bytes) +
-                                               " bytes, more than the " + most + " they may be"};
+                                               " bytes, more than the maximum of " + most};
   return Error{ErrorCode::limit_reached,
                "the rings of this user's topics would be " + std::to_string(own + settings.ring_bytes) +
-                   " bytes, and who has half leaves the last eighth of " + most + " to others"};
+                   " bytes; a user with half of " + most + " bytes leaves the last eighth to others"};
 }
 
 /// Returns the reason why a topic cannot have an own user of this name; nothing if it can.
 std::optional<Error> CommandHandler::objection_to_user(const std::string& user_id) const {
   if (authenticator_.is_admin(user_id))
-    return Error{ErrorCode::invalid_request, "user_id: this name is the administrator's"};
+    return Error{ErrorCode::invalid_request, "user_id: this name belongs to the administrator"};
   if (catalogue_.state().user(user_id) != nullptr) {
     return Error{ErrorCode::user_already_exists,
                  "user_id: there is a user of this name; leave it out, and grant rights on the topic"};
@@ -195,7 +195,7 @@ void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const 
 
 void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer& answer) {
   if (const auto removed = catalogue_.remove_topic(topic); !removed) {
-    sink_.error("a topic that could not be created stays in the catalogue: " + removed.error().text());
+    sink_.error("cannot remove the record of a topic that could not be created: " + removed.error().text());
     failed_.emplace(topic.value, error);
   }
   not_ready_.erase(topic.value);
@@ -263,7 +263,7 @@ void CommandHandler::warn_of_open_topics() {
   }
   if (count == 0) return;
   if (count > open_topics_named) names += " and " + std::to_string(count - open_topics_named) + " more";
-  sink_.warn("open topics, whose plain clients need no ticket: " + names);
+  sink_.warn("plain clients of these open topics need no ticket: " + names);
 }
 
 void CommandHandler::bring_up(std::function<void()> done) {

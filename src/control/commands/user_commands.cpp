@@ -96,21 +96,21 @@ void CommandHandler::put_user(std::string_view cmd, const Result<UserRecord>& ch
 std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& request) const {
   const auto& state = catalogue_.state();
   const std::string& name = request.user.user_id;
-  if (authenticator_.is_admin(name)) return taken("this name is the administrator's");
-  if (state.user(name) != nullptr) return taken("there is a user " + name);
+  if (authenticator_.is_admin(name)) return taken("this name belongs to the administrator");
+  if (state.user(name) != nullptr) return taken("there is already a user " + name);
   if (const auto* const credential = state.credential_of(name)) {
     const auto& topics = state.topics();
     const auto its =
         std::ranges::find(topics, credential->id, [](const auto& each) { return each.second.credential_id; });
     const std::string topic = its == topics.end() ? "a topic" : "topic " + its->first;
-    return taken(topic + " has a user of its own of this name; delete the topic, or name another user");
+    return taken(topic + " has its own user of this name; delete the topic or choose another name");
   }
   if (request.uid && state.user_of_uid(*request.uid) != nullptr)
     return taken("uid: another user has it: " + state.user_of_uid(*request.uid)->name());
   if (state.users().size() >= settings_.users_max) {
     count(settings_.limits_reached, Limit::users_max);
     return Error{ErrorCode::limit_reached,
-                 "there are " + std::to_string(settings_.users_max) + " users, the most there may be"};
+                 "there are " + std::to_string(settings_.users_max) + " users, the maximum (users_max)"};
   }
   return std::nullopt;
 }
@@ -193,9 +193,9 @@ void CommandHandler::execute(protocol::RevokeRights request, const Answer& answe
         if (user == nullptr) return answer(error_reply("revoke", no_such_user(name)));
         UserRecord changed = *user;
         if (!take_right(changed.rights, right)) {
-          return answer(
-              error_reply("revoke", {ErrorCode::invalid_request,
-                                     "rights: " + name + " has none of them by the pattern " + right.topic}));
+          return answer(error_reply(
+              "revoke", {ErrorCode::invalid_request,
+                         "rights: " + name + " has none of these rights with the pattern " + right.topic}));
         }
         if (const auto put = catalogue_.put_user(changed); !put)
           return answer(error_reply("revoke", put.error()));
@@ -245,7 +245,7 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
   const bool named = !request.as_admin || request.user_id.empty();
   if (own == nullptr || (!named && own->user_id != request.user_id)) {
     return answer(
-        error_reply("set_password", {ErrorCode::invalid_request, "user_id: it is not the topic's own user"}));
+        error_reply("set_password", {ErrorCode::invalid_request, "user_id: not the topic's own user"}));
   }
   const auto user = std::make_shared<protocol::Credentials>(own->user_id, request.new_password);
   enrol(
@@ -275,7 +275,7 @@ void CommandHandler::replace_credential(TopicId topic, const protocol::Credentia
   const CredentialRecord* const known = catalogue_.state().credential(enrolment.known_id);
   if (enrolment.known_id != 0 && known == nullptr) {
     return answer(error_reply("set_password",
-                              {ErrorCode::busy, "the topic's user was being removed elsewhere; try again"}));
+                              {ErrorCode::busy, "another command is removing the topic's user; try again"}));
   }
   const auto id =
       catalogue_.add_credential(user.user_id, known == nullptr ? enrolment.argon2 : known->argon2);

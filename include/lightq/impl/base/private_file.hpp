@@ -31,7 +31,7 @@ LIGHTQ_INLINE std::optional<Error> private_file_fault(const struct stat& facts, 
   constexpr mode_t permissions = 07777;
   const bool has_content = S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode);
   if (!has_content) return std::nullopt;
-  const std::string subject = path + " holds " + std::string(holds);
+  const std::string subject = path + " contains " + std::string(holds);
   if ((facts.st_mode & forbidden) != 0) {
     std::string mode;
     for (mode_t bits = facts.st_mode & permissions; bits != 0; bits >>= 3U)
@@ -44,7 +44,7 @@ LIGHTQ_INLINE std::optional<Error> private_file_fault(const struct stat& facts, 
   const uid_t user = geteuid();
   if (!S_ISREG(facts.st_mode) || user == 0 || facts.st_uid == user || facts.st_uid == 0) return std::nullopt;
   return Error{ErrorCode::invalid_argument,
-               subject + " and belongs to another user, of uid " + std::to_string(facts.st_uid)};
+               subject + " and belongs to another user: uid " + std::to_string(facts.st_uid)};
 }
 
 }  // namespace lightq::inline v1
@@ -97,9 +97,9 @@ LIGHTQ_INLINE int read_bounded(PipeReader reader, std::size_t bytes_max, bool li
 LIGHTQ_INLINE Error unread_private(const std::string& path, int number, const PipeWait& wait) {
   if (number == ETIMEDOUT)
     return {ErrorCode::timeout,
-            path + ": what it holds has not come within " + std::to_string(wait.time_max.count()) + " ms"};
+            path + ": no content was received within " + std::to_string(wait.time_max.count()) + " ms"};
   if (number == ECANCELED)
-    return {ErrorCode::shutting_down, path + ": a stop was asked for before what it holds had come"};
+    return {ErrorCode::shutting_down, path + ": the program was stopped while it waited for the content"};
   return {ErrorCode::io_error, "cannot read " + path, number};
 }
 
@@ -113,8 +113,8 @@ LIGHTQ_INLINE Result<std::string> read_file(const std::string& path, const FileW
     return Error{ErrorCode::io_error,
                  "cannot read " + (wish.others == OthersMay::nothing ? shown_path(path) : path), errno};
   if (wish.links == LinkRule::refused && !S_ISREG(facts.st_mode))
-    return Error{ErrorCode::invalid_argument, path + " is no regular file, as one that holds " +
-                                                  std::string(wish.holds) + " has to be here"};
+    return Error{ErrorCode::invalid_argument,
+                 path + " is not a regular file, which a file with " + std::string(wish.holds) + " must be"};
   if (auto fault = private_file_fault(facts, path, wish.holds, wish.others)) return *std::move(fault);
   const bool patient = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode) || isatty(file.get()) != 0;
   if (patient && fcntl(file.get(), F_SETFL, O_RDONLY) != 0)
@@ -158,8 +158,8 @@ LIGHTQ_INLINE std::optional<Error> foreign_file_fault(const struct stat& facts, 
   const uid_t owner = facts.st_uid;
   if (owner == 0 || owner == user || owner == directory.st_uid) return std::nullopt;
   return Error{ErrorCode::invalid_argument,
-               path + " says where a broker is and belongs to another user, of uid " + std::to_string(owner) +
-                   ": it is not believed"};
+               path + " contains the address of a broker, but belongs to another user (uid " +
+                   std::to_string(owner) + "), so it is not used"};
 }
 
 }  // namespace lightq::inline v1

@@ -414,7 +414,8 @@ LIGHTQ_INLINE Result<Reply> parse_reply(const Request& asked, std::string_view t
                            : detail::parse_object(text, detail::reply_bytes_max);
   if (!object) {
     Error error = object.error();
-    if (error.code == ErrorCode::invalid_cmd) error = {ErrorCode::invalid_json, "the answer is no object"};
+    if (error.code == ErrorCode::invalid_cmd)
+      error = {ErrorCode::invalid_json, "the reply is not a JSON object"};
     return error;
   }
   detail::FieldReader fields(object.value());
