@@ -4,7 +4,7 @@ if(PROJECT_IS_TOP_LEVEL)
   if(LIGHTQ_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${LIGHTQ_CCACHE})
   endif()
-  # This linker is several times as fast as GNU ld. GCC knows its name from version 12.1 on.
+  # Links with mold if it is installed: it is several times as fast as GNU ld. GCC accepts it from version 12.1 on.
   find_program(LIGHTQ_MOLD mold)
   if(LIGHTQ_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
     add_link_options(-fuse-ld=mold)

@@ -257,8 +257,8 @@ bool ConsumerGroup::turn_of_outlets(log::BatchLog& log, Handed& handed) {
   return handed.messages + handed.redelivered > before;
 }
 
-/// Gives members and outlets a turn each. Returns false if none of them took a message. The kind that begins changes
-/// after it has received messages, so that neither is first in each pump of a log that has few messages at a time.
+/// Gives members and outlets a turn each. Returns false if neither took a message. The kind that goes first
+/// alternates: otherwise one kind would take every message of a log that has few at a time.
 bool ConsumerGroup::turn_of_both(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   if (outlets_.empty()) return turn_of_members(log, bytes_max, now, handed);
   const bool outlets_begin = outlets_begin_;
@@ -269,7 +269,8 @@ bool ConsumerGroup::turn_of_both(log::BatchLog& log, std::size_t bytes_max, Stea
 }
 
 /// Delivers one slice to each member that takes one. Returns false if no member took one.
-bool ConsumerGroup::turn_of_members(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+bool ConsumerGroup::turn_of_members(log::BatchLog& log, std::size_t bytes_max, SteadyTime now,
+                                    Handed& handed) {
   bool any = false;
   auto& turns = standing_.turns;
   for (std::size_t asked = turns.waiting(); asked > 0 && handed.cost() < bytes_max; --asked) {
@@ -331,15 +332,15 @@ std::uint64_t ConsumerGroup::take_untold_loss() {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
 struct ConsumerGroup::HotFields {
-  static_assert(
-      hot_fields_precede(offsetof(ConsumerGroup, returned_),
-                         {offsetof(ConsumerGroup, terms_), offsetof(ConsumerGroup, paused_),
-                          offsetof(ConsumerGroup, held_back_), offsetof(ConsumerGroup, next_timer_),
-                          offsetof(ConsumerGroup, read_again_), offsetof(ConsumerGroup, redelivered_),
-                          offsetof(ConsumerGroup, loss_told_), offsetof(ConsumerGroup, damage_taken_),
-                          offsetof(ConsumerGroup, outlets_), offsetof(ConsumerGroup, members_),
-                          offsetof(ConsumerGroup, unflushed_), offsetof(ConsumerGroup, standing_),
-                          offsetof(ConsumerGroup, charge_), offsetof(ConsumerGroup, walk_)}));
+  static_assert(hot_fields_precede(
+      offsetof(ConsumerGroup, returned_),
+      {offsetof(ConsumerGroup, terms_), offsetof(ConsumerGroup, paused_), offsetof(ConsumerGroup, held_back_),
+       offsetof(ConsumerGroup, outlets_begin_), offsetof(ConsumerGroup, next_timer_),
+       offsetof(ConsumerGroup, read_again_), offsetof(ConsumerGroup, redelivered_),
+       offsetof(ConsumerGroup, loss_told_), offsetof(ConsumerGroup, damage_taken_),
+       offsetof(ConsumerGroup, outlets_), offsetof(ConsumerGroup, members_),
+       offsetof(ConsumerGroup, unflushed_), offsetof(ConsumerGroup, standing_),
+       offsetof(ConsumerGroup, charge_), offsetof(ConsumerGroup, walk_)}));
 };
 #pragma GCC diagnostic pop
 

@@ -33,7 +33,8 @@ class ConsumerGroups {
   /// Creates an empty set. `direct`: a group without consumers keeps no messages. `budget` bounds the ranges
   /// that all groups of the reactor keep; null means no bound.
   /// Lifetime: the log and the budget outlive the set.
-  ConsumerGroups(log::BatchLog& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
+  ConsumerGroups(log::BatchLog& log, bool direct, const GroupLimits& group_limits,
+                 RangeBudget* budget = nullptr)
       : log_(log), direct_(direct), budget_(budget), limits_(group_limits) {}
   ConsumerGroups(const ConsumerGroups&) = delete;
   ConsumerGroups& operator=(const ConsumerGroups&) = delete;

@@ -18,7 +18,8 @@ constexpr std::uint64_t replay_bytes_target = 32 * limits::MiB;  // a start shou
 
 // A file that covers more than the log has must be removed. Otherwise a later start would believe it once the
 // log has grown to that offset again. Any other file leads to the same result at each start.
-Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found, log::BatchLog& log) {
+Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found,
+                                                             log::BatchLog& log) {
   table_.restore(found.producers);
   in_use_ = true;
   ProducerReplay replay(table_, log);
@@ -89,8 +90,10 @@ bool DurableProducers::wants_save() const {
   return kept_ == Kept::on_disk && (pending_ || somebody_waits() || is_outdated());
 }
 
-bool DurableProducers::wants_flush(LogEnds ends) const {
-  return kept_ == Kept::on_disk && somebody_waits() && pending_ && ends.durable < pending_->snapshot.as_of;
+std::optional<Offset> DurableProducers::wants_flush(LogEnds ends) const {
+  const bool waits = kept_ == Kept::on_disk && somebody_waits() && pending_;
+  if (!waits || pending_->snapshot.as_of <= ends.durable) return std::nullopt;
+  return pending_->snapshot.as_of;
 }
 
 std::optional<EncodedProducers> DurableProducers::take_last_save(LogEnds ends) {

@@ -103,8 +103,9 @@ class DurableProducers {
   void want_past(Offset end) {
     if ((pending_ ? pending_->snapshot.as_of : needed_from()) < end) unsaved_ = true;
   }
-  /// Returns true if a producer waits for a change, and its snapshot waits for the log to be synced.
-  [[nodiscard]] bool wants_flush(LogEnds ends) const;
+  /// Returns the offset before which everything must become durable before the snapshot that a producer waits
+  /// for can be written. Returns nothing if no producer waits for that.
+  [[nodiscard]] std::optional<Offset> wants_flush(LogEnds ends) const;
   /// Returns the last snapshot to write at a clean stop, so that the next start reads nothing of the log.
   /// Requires: the last append and flush are done, and no snapshot is being written.
   std::optional<EncodedProducers> take_last_save(LogEnds ends);

@@ -14,16 +14,16 @@ namespace lightq::broker {
 
 /// The lives of a log. A log that was not closed may have lost messages at its end that clients had seen; the
 /// broker then assigns their offsets to other messages. So the log begins another life, with another
-/// incarnation. Below the offset where a life begins, its messages are those of the life before. The last 16
+/// incarnation. Below the offset where a life begins, its messages are those of the life before. The last 17
 /// lives are kept among the topic's cursors. Life 0 is the log's first. Each later life has a random number
 /// above the last one's, so that a log and its restored copy never begin lives with the same incarnation.
-/// Example: a log ends at 120, and a consumer has received messages up to 150. Life 1 begins at 120. The
-/// consumer opens the topic with the incarnation of life 0, and continues at 120.
+/// Example: a log ends at 120, and a consumer has received messages up to 150. Another life begins at 120.
+/// The consumer opens the topic with the incarnation of life 0, and continues at 120.
 class LogLives {
  public:
   /// The prefix of the cursors that hold where a life begins. Example: `life:3`.
   static constexpr std::string_view cursor_prefix = "life:";
-  static constexpr std::size_t kept_max = 16;
+  static constexpr std::size_t kept_max = 17;
 
   /// The first life of a log, with the log's incarnation.
   explicit LogLives(std::uint64_t log_incarnation) : log_(log_incarnation), shown_(log_incarnation) {}
@@ -37,8 +37,8 @@ class LogLives {
   /// log, or to a life no longer kept.
   [[nodiscard]] std::optional<Offset> same_up_to(std::uint64_t incarnation) const;
 
-  /// Begins another life at the log's end. It counts once its cursors are on the disk. `random` makes its
-  /// number.
+  /// Begins another life at the log's end, with a number above the last life's. It counts once its cursors
+  /// are on the disk. `random` makes its number.
   void begin(Offset end, std::uint32_t random);
   /// Called instead of `begin` when the cursors cannot be written. Until the next start clients see a random
   /// incarnation, which the broker will not know later.

@@ -20,7 +20,7 @@ Result<std::optional<BatchView>> batch_at(Offset offset, log::BatchLog& log) {
     const log::ReadResult read = log.look(place);
     if (read.outcome == log::ReadOutcome::batch) return std::optional(read.batch);
     if (read.outcome == log::ReadOutcome::unavailable) return log.last_error();
-    if (read.outcome == log::ReadOutcome::end || read.outcome == log::ReadOutcome::pending) break;
+    if (read.outcome != log::ReadOutcome::trimmed && read.outcome != log::ReadOutcome::damaged) break;
     place = log::Place{read.next};
   }
   return std::optional<BatchView>();

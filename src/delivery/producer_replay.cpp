@@ -30,7 +30,8 @@ Result<void> ProducerReplay::run(Offset from) {
     }
     if (result.outcome == log::ReadOutcome::unavailable) return log_.last_error();
     if (result.outcome == log::ReadOutcome::pending)
-      return Error{ErrorCode::io_error, "message " + number(place.offset) + " has not arrived from the store yet"};
+      return Error{ErrorCode::io_error,
+                   "message " + number(place.offset) + " has not arrived from the store yet"};
     const bool damaged = result.outcome == log::ReadOutcome::damaged;
     doubt_everybody("messages from " + number(place.offset) + " on cannot be read" +
                     (damaged ? ": " + log_.last_error().text() : " any more"));

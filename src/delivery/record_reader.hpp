@@ -62,9 +62,9 @@ class RecordReader {
   }
 
   /// Calls `take(offset, payload)` for one record after the other. Stops when `take` returns false, the log
-  /// ends, is unavailable() or pending(), or `bytes_max` bytes of records were taken. Returns true in the last
-  /// case only.
-  /// A refused record is read again next time. Requires: `take` calls no non-const method of the log.
+  /// ends, is unavailable() or pending(), or `bytes_max` bytes of records were taken. Returns true in the
+  /// last case only. A refused record is read again next time. Requires: `take` calls no non-const method of
+  /// the log.
   template <typename Take>
   bool walk(log::BatchLog& log, std::size_t bytes_max, Take&& take) {
     std::size_t bytes = 0;
@@ -92,9 +92,9 @@ class RecordReader {
   /// Returns the next records of one batch, or nothing. It takes records before `end`, at most `records_max`,
   /// and stops once their messages have `message_bytes_max` bytes. A whole batch that fits costs nothing per
   /// record.
-  /// Returns nothing if `end` or the log's end is reached, the log is unavailable() or pending(), or a limit is
-  /// 0. Skips unreadable messages as `walk` does.
-  /// A batch compressed by one of `codecs` stays compressed if all of it is taken.
+  /// Returns nothing if `end` or the log's end is reached, the log is unavailable() or pending(), or a limit
+  /// is 0. Skips unreadable messages as `walk` does. A batch compressed by one of `codecs` stays compressed
+  /// if all of it is taken.
   std::optional<BatchSlice> next_slice(log::BatchLog& log, Offset end, std::uint64_t records_max,
                                        std::uint64_t message_bytes_max, CodecSet codecs) {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;

@@ -39,7 +39,8 @@ void RedeliveryQueue::give_up_before(Offset first) {
   count();
 }
 
-std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::BatchLog& log, std::uint64_t records_max,
+std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::BatchLog& log,
+                                                                  std::uint64_t records_max,
                                                                   std::uint64_t message_bytes_max,
                                                                   CodecSet codecs) {
   if (records_max == 0 || message_bytes_max == 0) return std::nullopt;

@@ -45,8 +45,8 @@ class RedeliveryQueue {
   /// `taken`.
   /// Messages that can no longer be read are removed and counted in loss(). Returns nothing also while the
   /// log is unavailable().
-  std::optional<Slice> next_slice(log::BatchLog& log, std::uint64_t records_max, std::uint64_t message_bytes_max,
-                                  CodecSet codecs);
+  std::optional<Slice> next_slice(log::BatchLog& log, std::uint64_t records_max,
+                                  std::uint64_t message_bytes_max, CodecSet codecs);
   void taken(OffsetRange range) {
     ready_.cut(range);
     count();

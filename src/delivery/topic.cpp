@@ -22,8 +22,8 @@ constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
 
-Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since,
-             const GroupLimits& group_limits, RangeBudget* budget)
+Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
+             RangeBudget* budget)
     : log_(&log),
       log_hot_part_(log_->hot_part()),
       direct_(definition.settings.broker_type == BrokerType::direct),

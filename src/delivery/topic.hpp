@@ -41,8 +41,8 @@ struct OfferedBatch {
 class Topic {
  public:
   /// `budget` is the one that ConsumerGroups documents. Lifetime: `log` and `budget` outlive the topic.
-  Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since,
-        const GroupLimits& group_limits = {}, RangeBudget* budget = nullptr);
+  Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits = {},
+        RangeBudget* budget = nullptr);
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::BatchLog& log() { return *log_; }
@@ -56,7 +56,7 @@ class Topic {
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
   PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
-  /// Returns memory of the log for the next batch to publish; see Log::place_for_next.
+  /// Returns memory of the log for the next batch to publish; see BatchLog::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) { return log_->place_for_next(bytes); }
   void count_refused(std::uint64_t messages) { refused_ += messages; }
   /// Returns why producers wait: empty, `group:NAME`, `disk`, or `nobody connected`.

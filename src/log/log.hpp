@@ -43,8 +43,9 @@ enum class ReadOutcome {
   /// The bytes may be sound but cannot be read now: a file cannot be opened or mapped, or the disk reports an
   /// error. `last_error()` says why. The caller must not skip any message: it reads again later.
   unavailable,
-  /// The bytes are sound and on their way, for example from another machine. The log reports when they can be
-  /// read. The caller must not skip any message. No log of this folder returns this; a TopicStore may.
+  /// The bytes are sound but still on their way, for example from another machine. The store reports their
+  /// arrival (StoreEvents::on_readable). The caller must not skip any message. Logs of this folder never
+  /// return this.
   pending,
 };
 
@@ -95,8 +96,8 @@ class BatchLog {
   /// The content stays until an append or a call of `maintain`; after make_room the log may offer the same
   /// memory again. Returns an empty span if there is no such memory.
   virtual std::span<std::byte> place_for_next(std::size_t /*bytes*/) { return {}; }
-  /// Returns the object that an append uses first. A caller that knows it can prefetch it without reading this
-  /// object.
+  /// Returns the object that an append uses first. A caller that knows it can prefetch it without reading
+  /// this object.
   [[nodiscard]] virtual const void* hot_part() const { return this; }
   /// Prefetches memory that the next append needs into the processor's caches (group prefetching). Call it
   /// with step 0, 1, …: each step follows the addresses that the step before has loaded. Never waits.
@@ -108,13 +109,14 @@ class BatchLog {
   virtual ReadResult read(Place& place) = 0;
 
   /// Reads only a batch's header: the caller may use its offsets, time and producer. An encrypted batch is
-  /// not decrypted, so a later `read` of it may still fail.
+  /// not decrypted, so a later `read` of it may still fail. Never answers `pending`: a store on another
+  /// machine keeps an index of headers in this process.
   virtual ReadResult look(Place& place) { return read(place); }
 
   /// Finds the first batch, in log order, that was appended at `time` or later; next_offset if there is none.
   /// A batch may be older than its predecessor, if the clock was set back. If a file cannot be opened, the
   /// result is its first offset, so that no message is left out; `unavailable` says whether that may be
-  /// temporary, and last_error() why.
+  /// temporary, and last_error() why. Answers at once, as `look` does.
   virtual FoundByTime first_since(Timestamp time) = 0;
 
   /// Returns the offset of the oldest kept message; next_offset if the log is empty.

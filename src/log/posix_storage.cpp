@@ -257,8 +257,9 @@ class PosixFile final : public File {
 }  // namespace
 
 Result<std::unique_ptr<File>> PosixStorage::open(const std::string& path, OpenMode mode) {
-  int flags = O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
-  if (mode == OpenMode::create) flags |= O_CREAT | O_TRUNC;
+  // O_NONBLOCK: a FIFO of this name must not block. A new file must not empty the file that a link names.
+  int flags = O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
+  if (mode == OpenMode::create) flags |= O_CREAT | O_TRUNC | O_NOFOLLOW;
   const int fd = above_standard_streams(uninterrupted([&] { return ::open(path.c_str(), flags, 0640); }));
   if (fd == -1) return system_error("cannot open " + path);
   if (mode != OpenMode::read_only) FileSizeLimit::look();

@@ -137,8 +137,8 @@ bool is_marked_restored(const std::string& directory, Storage& storage) {
   return may_exist(directory + "/" + restored_name, storage);
 }
 
-void clear_restored(const std::string& directory, Storage& storage) {
-  static_cast<void>(storage.unlink(directory + "/" + restored_name));
+Result<void> clear_restored(const std::string& directory, Storage& storage) {
+  return storage.unlink(directory + "/" + restored_name);
 }
 
 }  // namespace lightq::log

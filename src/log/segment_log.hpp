@@ -105,7 +105,7 @@ class SegmentLog final : public Log {
   /// contains nothing at or past `before`, and the last segment stays.
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
-  /// See Log::make_room; makes space for a batch of `messages` messages.
+  /// See BatchLog::make_room; makes space for a batch of `messages` messages.
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;

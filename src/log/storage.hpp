@@ -100,7 +100,7 @@ class Directory {
 enum class OpenMode {
   read_only,
   read_write,  ///< the file must exist
-  create,      ///< creates the file, or empties an existing one
+  create,      ///< creates the file, or empties an existing one; fails for a symbolic link
 };
 
 /// A file system. Paths are absolute or relative to the process's directory. Thread: any.

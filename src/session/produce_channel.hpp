@@ -56,7 +56,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   session::Code open(const session::ProduceOpen& asked, const Client& client);
 
   /// Returns memory for the body of the next produce frame, if that is received immediately; see
-  /// Log::place_for_next.
+  /// BatchLog::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) {
     return topic_ == nullptr ? std::span<std::byte>() : topic_->place_for_next(bytes);
   }

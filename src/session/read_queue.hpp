@@ -35,8 +35,8 @@ class ReadQueue final : private ReadWaiter {
 
   [[nodiscard]] bool is_full() const { return jobs_.size() >= limits_.waiting_max; }
   [[nodiscard]] bool is_empty() const { return jobs_.empty(); }
-  /// Returns true if space lets the queue send more. Otherwise it has nothing to send, or waits for messages that
-  /// the store does not have yet.
+  /// Returns true if space lets the queue send more. Otherwise it has nothing to send, or waits for messages
+  /// that the store does not have yet.
   [[nodiscard]] bool wants_room() const { return !jobs_.empty() && !waits_for_; }
   /// Adds a read, which begins at the next `go_on`. Requires: the queue is not full.
   void add(const TopicRuntime& topic, const session::Read& asked, std::uint32_t request);

@@ -28,36 +28,37 @@ class SaveJob final : public log::DiskJob {
 
 void StoreJobs::submit(std::unique_ptr<log::DiskJob> job, Done done) {
   ++out_;
-  disk_.submit(std::move(job), [this, done = std::move(done), &loop = loop_](std::unique_ptr<log::DiskJob> ran) {
-    // A shared_ptr only because a std::function must be copyable.
-    std::shared_ptr<log::DiskJob> shared = std::move(ran);
-    loop.post_answer([this, done, shared] {
-      shared->finish();
-      --out_;
-      done(*shared);
-      if (out_ == 0 && when_idle_) when_idle_();
-    });
-  });
+  disk_.submit(std::move(job),
+               [this, done = std::move(done), &loop = loop_](std::unique_ptr<log::DiskJob> ran) {
+                 // A shared_ptr only because a std::function must be copyable.
+                 std::shared_ptr<log::DiskJob> shared = std::move(ran);
+                 loop.post_answer([this, done, shared] {
+                   shared->finish();
+                   --out_;
+                   done(*shared);
+                   if (out_ == 0 && when_idle_) when_idle_();
+                 });
+               });
 }
 
 template <typename LogType>
 void DurableStore<LogType>::save_consumers(const Cursors& cursors) {
-  auto write = [this, encoded = log::CursorFile::encode(cursors)]() mutable {
+  save(StoredState::consumers, [this, encoded = log::CursorFile::encode(cursors)]() mutable {
     return files_.consumers->write(std::move(encoded));
-  };
-  jobs_.submit(std::make_unique<SaveJob>(std::move(write)), [this](log::DiskJob& job) {
-    saved(StoredState::consumers, static_cast<SaveJob&>(job).result());
   });
 }
 
 template <typename LogType>
 void DurableStore<LogType>::save_producers(log::SlotBytes producers) {
-  auto write = [this, encoded = std::move(producers)]() mutable {
+  save(StoredState::producers, [this, encoded = std::move(producers)]() mutable {
     return files_.producers.write(std::move(encoded));
-  };
-  jobs_.submit(std::make_unique<SaveJob>(std::move(write)), [this](log::DiskJob& job) {
-    saved(StoredState::producers, static_cast<SaveJob&>(job).result());
   });
+}
+
+template <typename LogType>
+void DurableStore<LogType>::save(StoredState what, std::function<Result<void>()> write) {
+  jobs_.submit(std::make_unique<SaveJob>(std::move(write)),
+               [this, what](log::DiskJob& job) { saved(what, static_cast<SaveJob&>(job).result()); });
 }
 
 /// On a full disk, deletes files that are only kept for recycling, so that the next save finds space.
@@ -69,12 +70,21 @@ void DurableStore<LogType>::saved(StoredState what, const Result<void>& result) 
 
 template <typename LogType>
 Result<void> DurableStore<LogType>::save_consumers_now(const Cursors& cursors) {
-  return files_.consumers->write(log::CursorFile::encode(cursors));
+  return write_now([&] { return files_.consumers->write(log::CursorFile::encode(cursors)); });
 }
 
 template <typename LogType>
 Result<void> DurableStore<LogType>::save_producers_now(log::SlotBytes producers) {
-  return files_.producers.write(std::move(producers));
+  return write_now([&] { return files_.producers.write(producers); });
+}
+
+/// Writes once more after it has freed space, if the disk is full.
+template <typename LogType>
+Result<void> DurableStore<LogType>::write_now(const std::function<Result<void>()>& write) {
+  auto written = write();
+  if (written || written.error().code != ErrorCode::no_space) return written;
+  segments_.free_disk();
+  return write();
 }
 
 template <typename LogType>

@@ -2,6 +2,7 @@
 /// Layer: store.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,15 +17,15 @@
 
 namespace lightq::broker {
 
-/// The files of a durable topic, except those of its log.
+/// The directory of a durable topic, and its files of saved state.
 struct StateFiles {
   std::string directory;  ///< with all files of the topic
   std::unique_ptr<log::CursorFile> consumers;
   log::SlotFile producers;
 };
 
-/// Runs a store's jobs on the disk's thread, and calls back on the reactor's. Lifetime: `disk` and `loop` outlive
-/// it; it outlives its jobs, see is_idle(). Thread: the reactor's.
+/// Runs a store's jobs on the disk's thread, and calls back on the reactor's. Lifetime: `disk` and `loop`
+/// outlive it; it outlives its jobs, see is_idle(). Thread: the reactor's.
 class StoreJobs {
  public:
   using Done = std::function<void(log::DiskJob& job)>;
@@ -73,7 +74,7 @@ class DurableStore : public LogStore<LogType> {
   bool write_behind(Timestamp /*now*/) override { return false; }
   void start_work(Timestamp now) final;
   [[nodiscard]] bool wants_work() const override { return !jobs_.is_idle() || this->log().wants_disk_work(); }
-  void request_flush() final { flush_wanted_ = this->next_offset(); }
+  void request_flush(Offset end) final { flush_wanted_ = std::max(flush_wanted_, end); }
   [[nodiscard]] const Error* write_fault() const override { return nullptr; }
   [[nodiscard]] const Error* sync_fault() const final {
     return segments_.poisoned() ? &segments_.sync_error() : nullptr;
@@ -86,7 +87,9 @@ class DurableStore : public LogStore<LogType> {
   [[nodiscard]] StoreEvents& events() { return *events_; }
 
  private:
+  void save(StoredState what, std::function<Result<void>()> write);
   void saved(StoredState what, const Result<void>& result);
+  Result<void> write_now(const std::function<Result<void>()>& write);
 
   log::SegmentLog& segments_;
   StateFiles files_;
@@ -103,8 +106,8 @@ class FileStore final : public DurableStore<log::SegmentLog> {
       : FileStore(*log, std::move(log), std::move(files), disk, loop) {}
 
  private:
-  FileStore(log::SegmentLog& segments, std::unique_ptr<log::SegmentLog>&& log, StateFiles files, DiskThread& disk,
-            EventLoop& loop)
+  FileStore(log::SegmentLog& segments, std::unique_ptr<log::SegmentLog>&& log, StateFiles files,
+            DiskThread& disk, EventLoop& loop)
       : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
 };
 

@@ -1,4 +1,4 @@
-/// The part of a store that is a log of this process. Layer: store.
+/// A store with a log in this process. Layer: store.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,14 @@
 
 namespace lightq::broker {
 
-/// Implements the messages of a TopicStore with a log. `LogType` is a final class, so that a message costs one
-/// virtual call.
+/// Implements the BatchLog functions of TopicStore by a log that it owns. `LogType` is a final class, so that
+/// a message costs one virtual call.
 template <typename LogType>
 class LogStore : public TopicStore {
  public:
-  log::AppendResult append(std::span<std::byte> batch, Timestamp now) final { return log_->append(batch, now); }
+  log::AppendResult append(std::span<std::byte> batch, Timestamp now) final {
+    return log_->append(batch, now);
+  }
   std::span<std::byte> place_for_next(std::size_t bytes) final { return log_->place_for_next(bytes); }
   [[nodiscard]] const void* hot_part() const final { return log_.get(); }
   void fetch_ahead_for_append(unsigned step) const final { log_->fetch_ahead_for_append(step); }

@@ -31,11 +31,11 @@ class MemoryStore final : public LogStore<log::RingLog> {
   bool write_behind(Timestamp /*now*/) override { return false; }
   void start_work(Timestamp /*now*/) override {}
   [[nodiscard]] bool wants_work() const override { return log().wants_disk_work(); }
-  void request_flush() override {}
+  void request_flush(Offset /*end*/) override {}
   [[nodiscard]] const Error* write_fault() const override { return nullptr; }
   [[nodiscard]] const Error* sync_fault() const override { return nullptr; }
   [[nodiscard]] bool is_idle() const override { return true; }
-  void when_idle(std::function<void()> call) override { call(); }
+  void when_idle(std::function<void()> /*call*/) override { assert(false); }  // it is always idle
   Result<void> destroy() override { return {}; }
 };
 

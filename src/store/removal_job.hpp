@@ -34,7 +34,7 @@ class DirectoryRemovalJob final : public RemovalJob {
   std::filesystem::path directory_;
 };
 
-/// Removes what the store of a destroyed topic has.
+/// Removes everything that a deleted topic's store has stored.
 class StoreRemovalJob final : public RemovalJob {
  public:
   explicit StoreRemovalJob(std::unique_ptr<TopicStore> store) : store_(std::move(store)) {}

@@ -6,11 +6,12 @@
 namespace lightq::broker {
 
 namespace {
-constexpr std::int64_t write_again_interval_us = 1'000'000;
+constexpr std::int64_t fault_after_us = 1'000'000;     // without progress
+constexpr std::int64_t retry_interval_us = 1'000'000;  // while there is a fault
 }  // namespace
 
 bool TieredStore::maintain(Timestamp now) {
-  if (writing_fails_ && now < write_again_ && write_again_.us - now.us <= write_again_interval_us) return false;
+  if (writing_fails_ && now < write_again_ && write_again_.us - now.us <= retry_interval_us) return false;
   const Offset written_before = log().written_offset();
   log().maintain(now);
   watch_writing(written_before, now);
@@ -30,8 +31,8 @@ void TieredStore::watch_writing(Offset written_before, Timestamp now) {
     return;
   }
   if (behind_since_ == Timestamp{} || now < behind_since_) behind_since_ = now;
-  if (now.us - behind_since_.us < write_again_interval_us) return;
-  write_again_ = {now.us + write_again_interval_us};
+  if (now.us - behind_since_.us < fault_after_us) return;
+  write_again_ = {now.us + retry_interval_us};
   if (!std::exchange(writing_fails_, true)) events().on_health();
 }
 

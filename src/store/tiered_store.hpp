@@ -10,8 +10,8 @@
 namespace lightq::broker {
 
 /// Keeps messages in a ring in front of segment files. Watches the writing: if nothing could be written for a
-/// second although messages wait, it reports a fault and tries only once a second, because an attempt that fails
-/// may be slow. Thread: the reactor's.
+/// second although messages wait, it reports a fault and tries only once a second, because an attempt that
+/// fails may be slow. Thread: the reactor's.
 class TieredStore final : public DurableStore<log::WriteBehindLog> {
  public:
   /// Lifetime: `disk` and `loop` outlive this.

@@ -1,5 +1,6 @@
-/// All that topics and delivery know of storage: messages, the saved state of consumers and producers, and what
-/// a store reports. Layer: store. Implementations: MemoryStore, FileStore, TieredStore. docs/design.md, "Stores".
+/// The interface through which a topic uses its storage: messages, the saved state of consumers and
+/// producers, and reports. Delivery sees only its base class, log::BatchLog. Layer: store. Implementations:
+/// MemoryStore, FileStore, TieredStore. docs/design.md, "Stores".
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ enum class StoredState {
   producers,  ///< the table of known producers
 };
 
-/// Receives the reports of a store. Thread: the reactor's. A store calls these functions from the event loop,
-/// never within a call of the store, except where a function of the store says so.
+/// Receives the reports of a store. Thread: the reactor's. A store calls these functions from the event loop.
+/// Only on_health may be called within a call of the store.
 class StoreEvents {
  public:
   virtual ~StoreEvents() = default;
@@ -33,11 +34,12 @@ class StoreEvents {
   virtual void on_readable() = 0;
   /// Called when a save has ended. After an error the state that was saved before is still stored.
   virtual void on_saved(StoredState what, const Result<void>& result) = 0;
-  /// Called when write_fault() has changed. A store may call this within `maintain` and `end_segment`.
+  /// Called when write_fault() has changed. A store may call this within `maintain`, `write_behind` and
+  /// `end_segment`.
   virtual void on_health() = 0;
 };
 
-/// Messages that were dropped, and are kept until a start does not need them any more.
+/// Dropped messages that a start may still need, so their files are kept.
 struct DroppedMessages {
   Offset end;                   ///< one past the last of them; 0: there are none
   std::uint64_t bytes = 0;      ///< of their files
@@ -50,10 +52,11 @@ class TopicStore : public log::BatchLog {
  public:
   using Cursors = std::vector<log::NamedCursor>;
 
-  /// Sets the receiver of reports. Requires: called once, before any other function. Lifetime: `events` outlives
-  /// the last call of another function.
+  /// Sets the receiver of reports. Requires: called once, before any function that writes, saves or starts
+  /// work. Lifetime: `events` outlives the last call of such a function.
   virtual void report_to(StoreEvents& events) = 0;
-  /// Returns true if the store survives the broker's end: then it stores the state of consumers and producers.
+  /// Returns true if the store survives the broker's end: then it stores the state of consumers and
+  /// producers.
   [[nodiscard]] virtual bool is_durable() const = 0;
 
   // Saving state: at most one save of each kind at a time. Requires: is_durable().
@@ -76,39 +79,41 @@ class TopicStore : public log::BatchLog {
 
   // Work.
 
-  /// Applies retention and other work that depends on time. Called about every 100 ms while the topic is in use.
-  /// Returns true if there is more to do now: call again in the next turn of the loop.
+  /// Applies retention and other work that depends on time. Called about every 100 ms while the topic is in
+  /// use. Returns true if there is more to do now: call again in the next turn of the loop.
   virtual bool maintain(Timestamp now) = 0;
   /// Continues to write messages that are only in memory. Called after each dispatch. Returns as `maintain`
   /// does.
   virtual bool write_behind(Timestamp now) = 0;
-  /// Starts work on the disk's thread if some is due. Called after each dispatch and each report.
+  /// Starts work on the disk's thread if some is due. Called after each dispatch, after on_durable and
+  /// on_saved, and about every 100 ms while the topic is in use.
   virtual void start_work(Timestamp now) = 0;
   /// Returns true if start_work or `maintain` may have work to do, now or later, without further appends.
   [[nodiscard]] virtual bool wants_work() const = 0;
-  /// Requests that all present messages become durable as soon as possible. The next start_work begins with it.
-  /// The request has no effect on a store that is not durable, or after a sync has failed.
-  virtual void request_flush() = 0;
+  /// Requests that the messages before `end` become durable as soon as possible. The next start_work begins
+  /// with it, or the first one after the running job of the log. The request has no effect on a store that is
+  /// not durable, or after a sync has failed.
+  virtual void request_flush(Offset end) = 0;
 
-  /// Returns why messages that are only in memory cannot be stored now. Writing is tried again once a second.
-  /// Returns null if none wait for that.
+  /// Returns the error that keeps messages in memory only, or null. Writing is tried again once a second.
   [[nodiscard]] virtual const Error* write_fault() const = 0;
   /// Returns the error after which nothing more becomes durable until the topic is opened again, or null.
   [[nodiscard]] virtual const Error* sync_fault() const = 0;
 
   // The end.
 
-  /// Returns true if no work of this store is running or waiting on the disk's thread. Then it may be destroyed.
+  /// Returns true if no work of this store is running or waiting on the disk's thread. Then it may be
+  /// destroyed.
   [[nodiscard]] virtual bool is_idle() const = 0;
-  /// Sets a function that is called when is_idle() becomes true.
+  /// Sets a function that is called when is_idle() becomes true. Requires: !is_idle().
   virtual void when_idle(std::function<void()> call) = 0;
   /// Makes all messages durable before it returns. For a stop: requires is_idle().
   virtual Result<void> flush() = 0;
-  /// Closes the store, so that the next start need not search for its end. The mark on disk also states that the
-  /// saved state is durable, so everything is saved before. Requires: is_idle(); only destruction follows.
+  /// Closes the store, so that the next start need not search for its end. Requires: all state was saved,
+  /// because the mark on disk also states that; is_idle(). Only destruction follows.
   virtual Result<void> close() = 0;
-  /// Removes all that is stored. Success also if there is nothing. Thread: any, while no other uses the store.
-  /// Requires: is_idle(); only destruction follows.
+  /// Removes all that is stored. Success also if there is nothing. Thread: any, while no other uses the
+  /// store. Requires: is_idle(); only destruction follows.
   virtual Result<void> destroy() = 0;
 };
 

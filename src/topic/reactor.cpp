@@ -55,7 +55,8 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
   auto storage = storage_.open(definition, settings_.storage, context_.now(), context_.sink);
   if (!storage) return storage.error();
   auto store = storage->take_store(context_.disk, loop_);
-  auto topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*storage));
+  auto topic =
+      std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*storage));
   TopicRuntime& hosted = *topic;
   topics_[definition.id.value] = std::move(topic);
   for (const auto& record : endpoints) {

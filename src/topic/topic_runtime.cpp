@@ -1,4 +1,4 @@
-/// A topic at work: publishing, dispatch, disk jobs and the clean stop. Layer: topic.
+/// A topic at work: publishing, dispatch, the store's reports and the clean stop. Layer: topic.
 #include "topic/topic_runtime.hpp"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinit
       ticker_(ticker),
       held_store_(std::move(store)),
       known_producers_(std::move(found.producers)),
-      topic_(std::move(definition), *held_store_.store, context.now(), context.settings.groups, &context.ranges),
+      topic_(std::move(definition), *held_store_.store, context.now(), context.settings.groups,
+             &context.ranges),
       endpoints_(context, topic_, *this, *this),
       producers_(*known_producers_, context.now),
       consumers_(topic_, held_store_.store->is_durable(), context_.settings.limits_reached),
@@ -180,10 +181,6 @@ void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
   topic_.fetch_ahead_for_input(step);
 }
 
-void TopicRuntime::want_flush() {
-  flush_wanted_ = true;
-}
-
 std::uint64_t TopicRuntime::batch_bytes_max() const {
   const auto& settings = definition().settings;
   std::uint64_t most = UINT32_MAX;
@@ -230,12 +227,12 @@ void TopicRuntime::consumers_changed() {
 
 void TopicRuntime::begin_stop(session::Code why) {
   stopping_ = true;
+  call_read_waiters();
   end_commands(why);
   producers_.end(why,
                  why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
   consumers_.end(why,
                  why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
-  call_read_waiters();
   endpoints_.stop_accepting();
 }
 
@@ -291,8 +288,7 @@ bool TopicRuntime::tick() {
   report_losses(now);
   report_unavailable();
   ticking_ = held_ || !purges_again_.empty() || known_producers_->wants_save() || cursors_failed_ ||
-             store().wants_work() ||
-             !log::has_passed(last_active_, ticks_after_activity_us, now);
+             store().wants_work() || !log::has_passed(last_active_, ticks_after_activity_us, now);
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();
@@ -310,8 +306,7 @@ void TopicRuntime::arm_retention() {
 }
 
 void TopicRuntime::start_work(Timestamp now) {
-  const bool for_producers = known_producers_->wants_flush(LogEnds::of(store()));
-  if (std::exchange(flush_wanted_, false) || for_producers) store().request_flush();
+  if (const auto end = known_producers_->wants_flush(LogEnds::of(store()))) store().request_flush(*end);
   store().start_work(now);
 }
 
@@ -346,11 +341,8 @@ void TopicRuntime::on_health() {
   const std::string where = "topic " + definition().name.text() + ": ";
   const Error* const fault = store().write_fault();
   if (fault == nullptr) return context_.sink.info(where + "its messages are written to the disk again");
-  context_.sink.error(where + "its messages stay in memory, because the disk cannot be written: " + fault->text());
-}
-
-void TopicRuntime::await_readable(ReadWaiter& waiter) {
-  if (std::ranges::find(read_waiters_, &waiter) == read_waiters_.end()) read_waiters_.push_back(&waiter);
+  context_.sink.error(where +
+                      "its messages stay in memory, because the disk cannot be written: " + fault->text());
 }
 
 void TopicRuntime::save_producers(Timestamp now) {

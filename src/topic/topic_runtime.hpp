@@ -1,4 +1,4 @@
-/// A topic at work on a reactor: its log's maintenance, its endpoints, and the message flow between them.
+/// A topic at work on a reactor: its store, its endpoints, and the message flow between them.
 /// Layer: topic.
 #pragma once
 
@@ -26,6 +26,7 @@ namespace lightq::broker {
 class ReadWaiter {
  public:
   virtual ~ReadWaiter() = default;
+  /// Called once, when messages that a read has reported as pending may be readable, or the topic stops.
   virtual void readable() = 0;
 };
 
@@ -128,9 +129,10 @@ class TopicRuntime final : public EventLoop::Source,
   /// range or of the log, or if walk.unavailable(). walk.loss() counts the records that were skipped.
   std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
-  /// Calls `waiter` once when messages that were pending can be read. Lifetime: `waiter` calls forget_readable
-  /// before it ends.
-  void await_readable(ReadWaiter& waiter);
+  /// Calls waiter.readable() once, when pending messages can be read or the topic stops. Requires: the waiter
+  /// does not wait yet. Lifetime: the waiter calls forget_readable before it is destroyed, unless readable()
+  /// was called.
+  void await_readable(ReadWaiter& waiter) { read_waiters_.push_back(&waiter); }
   void forget_readable(ReadWaiter& waiter) { std::erase(read_waiters_, &waiter); }
 
   /// Prefetches the parts of this object that a publish, a delivery or an acknowledgement uses.
@@ -139,7 +141,7 @@ class TopicRuntime final : public EventLoop::Source,
   /// Requires: fetch_ahead_hot(), before step 0.
   void fetch_ahead_for_input(unsigned step) const;
   /// Returns memory of the log in which the batch that is stored next can be assembled before it is checked:
-  /// see Log::place_for_next.
+  /// see BatchLog::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) { return topic_.place_for_next(bytes); }
   /// Stores the producer's next batch.
   PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
@@ -148,7 +150,7 @@ class TopicRuntime final : public EventLoop::Source,
   /// Dispatches the messages that have been published.
   void published() override;
   /// Requests a flush of the log up to its present end, for a client that waits until that is durable.
-  void want_flush();
+  void want_flush() { store().request_flush(store().next_offset()); }
   /// Called when `producer` found no space for a batch. It waits until its `resume` is called.
   void producer_held(SessionProducer& producer) {
     producers_.note_held(producer);
@@ -184,8 +186,8 @@ class TopicRuntime final : public EventLoop::Source,
 
   /// Returns true if no disk job is running or waiting: the topic may be destroyed.
   [[nodiscard]] bool idle_on_disk() const { return store().is_idle(); }
-  /// Sets a function that is called when idle_on_disk becomes true: for a topic that only waits to be
-  /// destroyed.
+  /// Sets a function that is called when idle_on_disk() becomes true. Requires: !idle_on_disk(). For a topic
+  /// that only waits to be destroyed.
   void when_idle_on_disk(std::function<void()> call) { store().when_idle(std::move(call)); }
   /// Sets `heir`, which receives the topic's store at the end of the destructor, to delete the files.
   void bequeath(StoreHolder::Heir heir) { held_store_.heir = std::move(heir); }
@@ -278,7 +280,6 @@ class TopicRuntime final : public EventLoop::Source,
   std::uint64_t hurried_change_ = 0;   // the change of the producers that dropped segments wait for
   bool told_of_dropped_ = false;  // it was logged that messages are dropped before the producers are saved
   bool told_of_failed_sync_ = false;
-  bool flush_wanted_ = false;
   Offset durable_known_;  // the durable offset that waiting producers know
   bool cursors_failed_ = false;
   std::uint64_t ticks_ = 0;  // while held_
@@ -294,7 +295,7 @@ class TopicRuntime final : public EventLoop::Source,
 
   std::optional<Offset> purged_;  // the end of the last purge; saved in the cursors' file
   std::vector<PendingPurge> purges_;
-  std::vector<PendingPurge> purges_again_;  // retried at the next tick: the disk was full
+  std::vector<PendingPurge> purges_again_;       // retried at the next tick: the disk was full
   std::vector<log::NamedCursor> found_cursors_;  // by name, at the start
   LogLives lives_;
   std::vector<ReadWaiter*> read_waiters_;

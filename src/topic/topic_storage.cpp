@@ -60,6 +60,12 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   return options;
 }
 
+/// Returns the log as its own type. Requires: it is of that type.
+template <typename LogType>
+std::unique_ptr<LogType> release_as(std::unique_ptr<log::Log>& log) {
+  return std::unique_ptr<LogType>(static_cast<LogType*>(log.release()));
+}
+
 }  // namespace
 
 std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
@@ -72,14 +78,11 @@ bool TopicStorage::was_closed() const {
 }
 
 std::unique_ptr<TopicStore> TopicStorage::take_store(DiskThread& disk, EventLoop& loop) {
-  const auto as = [this]<typename LogType>(LogType* /*type*/) {
-    return std::unique_ptr<LogType>(static_cast<LogType*>(log.release()));
-  };
-  if (segments == nullptr) return std::make_unique<MemoryStore>(as(static_cast<log::RingLog*>(nullptr)));
+  if (segments == nullptr) return std::make_unique<MemoryStore>(release_as<log::RingLog>(log));
   StateFiles files{directory.string(), std::move(cursor_file), std::move(*producer_file).take_slots()};
   if (write_behind == nullptr)
-    return std::make_unique<FileStore>(as(segments), std::move(files), disk, loop);
-  return std::make_unique<TieredStore>(as(write_behind), std::move(files), disk, loop);
+    return std::make_unique<FileStore>(release_as<log::SegmentLog>(log), std::move(files), disk, loop);
+  return std::make_unique<TieredStore>(release_as<log::WriteBehindLog>(log), std::move(files), disk, loop);
 }
 
 Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,
@@ -194,16 +197,21 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   const auto written = opened.cursor_file->write(log::CursorFile::encode(current));
   if (written) {
     opened.stored = std::move(current);
-    if (is_restored) log::clear_restored(opened.directory.string(), storage_);
+    if (!begun || !is_restored) return {};
+    if (const auto cleared = log::clear_restored(opened.directory.string(), storage_); !cleared)
+      sink.warn(where + "each start begins a new incarnation until this file can be removed: " +
+                cleared.error().text());
     return {};
   }
-  if (!any) {  // the cursors on disk are correct; only the life is not recorded, so the topic can open
+  // A restored log has lost messages that clients have seen, and the end of the log tells where only now.
+  if (!any && !is_restored) {  // the cursors on disk are correct; only the life is not recorded, so the topic
+                               // can open
     opened.lives.hide(random_number<std::uint32_t>());
     sink.warn(where + "reconnecting consumers without a named cursor begin anew: " + written.error().text());
     return {};
   }
   Error error = written.error();
-  error.message = "cannot move cursors back to the end of the log: " + error.message;
+  error.message = "cannot store cursors at the end of the log: " + error.message;
   return error;
 }
 

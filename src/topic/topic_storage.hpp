@@ -44,8 +44,8 @@ inline std::filesystem::path topic_directory(const StorageSettings& settings, To
   return settings.topics_directory / std::to_string(topic.value);
 }
 
-/// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on disk.
-/// Move-only. Thread: the reactor's.
+/// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on
+/// disk. Move-only. Thread: the reactor's.
 struct TopicStorage {
   std::unique_ptr<log::Log> log;
   log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
@@ -62,7 +62,8 @@ struct TopicStorage {
   [[nodiscard]] bool was_closed() const;
   /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
-  /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the store.
+  /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the
+  /// store.
   [[nodiscard]] std::unique_ptr<TopicStore> take_store(DiskThread& disk, EventLoop& loop);
 };
 

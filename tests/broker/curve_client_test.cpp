@@ -237,7 +237,7 @@ TEST_F(Listed, AClientThatIsNotListedIsToldTheReason) {
   const auto unlisted = connect(path("other.key"));
   ASSERT_FALSE(unlisted.ok());
   EXPECT_EQ(unlisted.error().code, ErrorCode::unauthorized_access);
-  EXPECT_THAT(unlisted.error().text(), HasSubstr("that of " + path("other.key") + " is " + other));
+  EXPECT_THAT(unlisted.error().text(), HasSubstr("the key of " + path("other.key") + " is " + other));
 }
 
 TEST_F(Listed, AKeyFileIsForItsOwnerOnly) {

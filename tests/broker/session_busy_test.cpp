@@ -150,7 +150,8 @@ TEST_F(SessionBusy, ALateAcknowledgementIsReported) {
   const Result<void> closed = slow.close(10s);
   ASSERT_FALSE(closed.ok());
   EXPECT_EQ(closed.error().code, ErrorCode::timeout);
-  EXPECT_NE(closed.error().message.find("1 messages were acknowledged after their 700 ms"), std::string::npos)
+  EXPECT_NE(closed.error().message.find("1 messages were acknowledged after their timeout of 700 ms"),
+            std::string::npos)
       << closed.error().message;
   EXPECT_EQ(slow.take_late(), std::vector<OffsetRange>({{lost, lost + 1}}));
 }

@@ -164,7 +164,7 @@ TEST(ZmtpDealer, RefusesAPeerThatIsNotARouter) {
       {greeting() + command("READY", ""), "of type '?'"},
       {greeting() + properties_cut, "of type '?'"},
       {greeting() + command("ERROR", "\x13Invalid socket type"), "'Invalid socket type'"},
-      {greeting() + command("ERROR", ""), "refuses it: ''"},
+      {greeting() + command("ERROR", ""), "refuses the connection: ''"},
       {greeting() + command("HELLO", "1234"), none},
       {greeting() + frame("message"), none},
       {greeting() + bytes_of(std::string("\4\0", 2)), none},

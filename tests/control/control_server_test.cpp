@@ -131,7 +131,7 @@ TEST(ControlServer, ReportsTheSizeOfATooLargeRequest) {
   const Server server;
   Client dealer(server, zmq::socket_type::dealer);
   EXPECT_THAT(dealer.ask(std::string(limits::MiB, ' ')),
-              HasSubstr("the document has 1048576 bytes, at most 65536 are accepted"));
+              HasSubstr("the document has 1048576 bytes; at most 65536 are accepted"));
 }
 
 TEST(ControlServer, AnswersInvalidRequestsWithAnError) {

@@ -73,7 +73,7 @@ TEST_F(RegistrationCheck, ANewPasswordEndsTheAdministratorsKeysForGood) {
   EXPECT_NE(other, generation);
   EXPECT_FALSE(knows(1));
   EXPECT_TRUE(knows(2)) << "a user's";
-  EXPECT_THAT(room.sink.lines, ElementsAre(HasSubstr("dropped 1 keys")));
+  EXPECT_THAT(room.sink.lines, ElementsAre(HasSubstr("dropped 1 registered client keys")));
   const auto back = start("a password");
   EXPECT_NE(back, generation) << "what was made under it before stays ended";
   EXPECT_FALSE(knows(1));
@@ -86,7 +86,7 @@ TEST_F(RegistrationCheck, AnotherTicketKeyEndsAllKeysForGood) {
   EXPECT_FALSE(knows(1));
   EXPECT_FALSE(knows(2));
   EXPECT_EQ(catalogue->state().client_key_count(), 0U);
-  EXPECT_THAT(room.sink.lines, ElementsAre(HasSubstr("dropped 2 keys")));
+  EXPECT_THAT(room.sink.lines, ElementsAre(HasSubstr("dropped 2 registered client keys")));
   start("a password", 1);
   EXPECT_FALSE(knows(2));
   register_keys(generation);

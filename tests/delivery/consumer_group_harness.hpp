@@ -56,8 +56,8 @@ class GroupWorld {
   /// Makes a topic of a reactor. Its groups together keep at most `ranges_max` ranges.
   explicit GroupWorld(std::size_t ranges_max)
       : budget(ranges_max),
-        topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
-              limits::MiB, wall, {}, &budget) {}
+        topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}}, limits::MiB,
+              wall, {}, &budget) {}
 
   /// Publishes one batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {

@@ -1,5 +1,5 @@
-/// A topic with its log, for tests of delivery. The tests are built twice: with a log that answers at once, and,
-/// if LIGHTQ_LATE_LOG is defined, with one that answers late and out of order.
+/// A topic with its log, for tests of delivery. The tests are built twice: with a log that answers at once,
+/// and, if LIGHTQ_LATE_LOG is defined, with one that answers late and out of order.
 #pragma once
 
 #include <memory>
@@ -36,10 +36,10 @@ class TopicOnLog : private LogOfTopic, public broker::Topic {
   TopicOnLog(broker::TopicDefinition definition, std::uint64_t ring_bytes, Timestamp since,
              const broker::GroupLimits& limits = {}, broker::RangeBudget* budget = nullptr)
       : TopicOnLog(std::move(definition),
-                   std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), since, limits,
-                   budget) {}
+                   std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), since,
+                   limits, budget) {}
 
-  /// Lets the log answer at once, for a test of what one call of `pump` does.
+  /// Lets the log answer at once, for a test of a single call of `pump`.
   using LogOfTopic::answer_at_once;
   /// Dispatches as Topic::pump does, until no batch is pending.
   Pumped pump(broker::SteadyTime now = {}) {

@@ -23,7 +23,7 @@ using testing::IsEmpty;
 constexpr Timestamp now{1'000'000};
 
 TopicOnLog make_topic(BrokerType type = BrokerType::queue, Overflow overflow = Overflow::block,
-                 std::uint64_t ring_bytes = 64 * limits::KiB) {
+                      std::uint64_t ring_bytes = 64 * limits::KiB) {
   protocol::TopicSettings settings;
   settings.broker_type = type;
   settings.overflow = overflow;
@@ -114,8 +114,9 @@ TEST_P(TopicOnAFailingDisk, TriesItNowAndThenOnly) {
 
 TEST_P(TopicOnAFailingDisk, RetriesImmediatelyWhenTheClockIsSetBack) {
   int tries = 0;
-  TopicOnLog topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
-              std::make_unique<FailingLog>(tries), now);
+  TopicOnLog topic(
+      {TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
+      std::make_unique<FailingLog>(tries), now);
   BatchBuilder batch;
   batch.add(as_byte_view("x"));
   topic.publish(batch, now);

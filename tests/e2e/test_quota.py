@@ -138,7 +138,7 @@ def test_rings_of_one_user_leave_an_eighth_to_others(make_broker):
     assert create("ann", "ann0", 15 * MIB) == "limit_reached"
     assert [create("ann", f"ann{i}") for i in range(9)] == ["ok"] * 7 + ["limit_reached"] * 2
     assert control.fails("limit_reached", "create_topic", admin_user_id="ann", admin_password=PASSWORD, topic="ann9",
-                         broker_type="queue", ring_bytes=2 * MIB)["description"].endswith("of 16777216 to others")
+                         broker_type="queue", ring_bytes=2 * MIB)["description"].endswith("of 16777216 is reserved for users with less")
     assert reached(control) == {"memory_bytes_max": 4}
     assert create("bob", "bob", MIB) == "ok"
     assert create(ADMIN, "roots", MIB) == "ok"

@@ -235,7 +235,7 @@ def test_unauthenticated_connections_do_not_use_up_all_descriptors(make_broker):
     each of the two may have 90."""
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=400:400"])
     control = broker.control()
-    broker.logged("a user may have 90 data connections, not connections_per_user (4000)")
+    broker.logged("a user can have 90 data connections, not connections_per_user (4000)")
     control.create("t")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     for name in ("ann", "bob"):

@@ -36,7 +36,7 @@ TEST_F(ClientKeysTest, AKeyIsValidForItsRegistrationUntilItExpires) {
   put(1, to_pull, 1ms);
   EXPECT_EQ(fault_of(1), "");
   put(1, to_pull, 0ms);
-  EXPECT_EQ(fault_of(1), "a key that has expired");
+  EXPECT_EQ(fault_of(1), "an expired key");
   EXPECT_EQ(fault_of(2), "a key that is not registered");
   put(3, {TopicId{8}, EndpointRole::pull}, 1ms);
   EXPECT_EQ(fault_of(3), "a key of another topic");

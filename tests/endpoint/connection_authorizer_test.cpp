@@ -125,8 +125,8 @@ TEST_F(GateTest, APeerWithoutAValidTicketIsToldSoAndClosed) {
   const std::vector<std::pair<protocol::Ticket, std::string>> refused = {
       {other.issue(grant, 1h, time), "did not issue"},
       {{ticket.id, of_topic.secret, 0}, "did not issue"},
-      {{"", "", 0}, "no ticket"},
-      {{std::string(255, '0'), std::string(255, '0'), 0}, "no ticket"},
+      {{"", "", 0}, "a malformed ticket"},
+      {{std::string(255, '0'), std::string(255, '0'), 0}, "a malformed ticket"},
       {of_topic, "another topic"},
       {of_role, "another role or mode"},
       {tickets.issue(grant, 0ms, time), "expired"}};
@@ -244,7 +244,7 @@ TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
   Side refused(authorizer);
   refused.take(with_ticket(mine), 100);
   EXPECT_TRUE(refused.handshake.unauthorized());
-  EXPECT_THAT(refused.handshake.failure(), HasSubstr("may not"));
+  EXPECT_THAT(refused.handshake.failure(), HasSubstr("without the right"));
   Side by_nobody(authorizer);
   by_nobody.take(with_ticket(ticket), 100);
   EXPECT_TRUE(by_nobody.handshake.complete()) << "a ticket that names nobody asks nobody";

@@ -75,7 +75,7 @@ TEST(PortBook, WithoutTicketsAReleasedPortIsQuarantinedBeforeAnotherGetsIt) {
     const auto second = ports.listen(open_pull);
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code, ErrorCode::limit_reached);
-    EXPECT_NE(second.error().message.find("1 rest"), std::string::npos) << second.error().message;
+    EXPECT_NE(second.error().message.find("1 are quarantined"), std::string::npos) << second.error().message;
   }
   EXPECT_EQ(counts.of(Limit::ports), 2U);
 }

@@ -100,7 +100,7 @@ TEST_F(TlsContextTest, AnInvalidCertificateIsNamed) {
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" + certificate}) {
     const Error error = failure(text, key);
     EXPECT_EQ(error.code, ErrorCode::corrupt) << text;
-    EXPECT_THAT(error.message, StartsWith("C.pem holds no "));
+    EXPECT_THAT(error.message, StartsWith("C.pem contains no "));
   }
 }
 
@@ -108,7 +108,7 @@ TEST_F(TlsContextTest, AnInvalidKeyIsNamed) {
   for (const std::string& text : {std::string(), std::string("hello"), certificate, key.substr(0, 100)}) {
     const Error error = failure(certificate, text);
     EXPECT_EQ(error.code, ErrorCode::corrupt) << text;
-    EXPECT_THAT(error.message, StartsWith("K.pem holds no private key in PEM: "));
+    EXPECT_THAT(error.message, StartsWith("K.pem contains no private key in PEM: "));
   }
 }
 

@@ -218,7 +218,7 @@ TEST_F(ZmtpCurveTest, AKeyIsValidForItsRegistration) {
   EXPECT_EQ(fault(unknown), "a key that is not registered");
   EXPECT_EQ(fault(of_topic), "a key of another topic");
   EXPECT_EQ(fault(of_role), "a key of another role or mode");
-  EXPECT_EQ(fault(expired), "a key that has expired");
+  EXPECT_EQ(fault(expired), "an expired key");
   keys_.put({expired.public_key(), grant, later_ms, {}});
   GateSide renewed(guarded_);
   shake(renewed, expired, server_.public_key());

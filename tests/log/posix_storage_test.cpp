@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "log/repair.hpp"
@@ -34,6 +36,17 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_EQ(*storage.list(dir / "a/b"), std::vector<std::string>{"g"});
   ASSERT_TRUE(storage.unlink(dir / "a/b/g").ok());
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
+}
+
+TEST(PosixStorage, CreatesNoFileThroughALinkAndDoesNotWaitForAFifo) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  ASSERT_TRUE(write_all(**storage.open(dir / "victim", OpenMode::create), as_byte_view("content"), 0).ok());
+  std::filesystem::create_symlink("victim", dir / "link");
+  EXPECT_FALSE(storage.open(dir / "link", OpenMode::create).ok());
+  EXPECT_EQ(std::filesystem::file_size(dir / "victim"), 7U);
+  ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(may_exist(dir / "fifo", storage));  // returns
 }
 
 /// Returns the number of descriptors that this process has open.

@@ -11,13 +11,14 @@
 
 namespace lightq::test {
 
-/// Answers reads as a store on another machine does: first `pending`, and the batch only after `arrive`. A batch
-/// that was read may be away again later. Everything else answers at once, as TopicStore requires.
+/// Answers reads as a store on another machine does: first `pending`, and the batch only after `arrive`. A
+/// batch that was read may be away again later. Everything else answers at once, as TopicStore requires.
 class LateLog final : public log::BatchLog {
  public:
   explicit LateLog(std::unique_ptr<log::BatchLog> log) : log_(std::move(log)) {}
 
-  /// Lets some of the batches arrive that were asked for, the newest first. Returns false if none was asked for.
+  /// Lets some of the batches arrive that were asked for, the newest first. Returns false if none was asked
+  /// for.
   bool arrive() {
     std::erase_if(here_, [&](std::uint64_t base) { return read_.contains(base) && random_.one_in(2); });
     read_.clear();
@@ -29,7 +30,7 @@ class LateLog final : public log::BatchLog {
     } while (!asked_.empty() && random_.one_in(2));
     return true;
   }
-  /// Lets all batches be read at once from now on, for tests of what one dispatch does.
+  /// Lets all batches be read at once from now on, for tests of a single dispatch.
   void answer_at_once() { at_once_ = true; }
   /// Returns how often a read has answered `pending`.
   [[nodiscard]] std::uint64_t late_answers() const { return late_answers_; }
@@ -49,7 +50,9 @@ class LateLog final : public log::BatchLog {
     return result;
   }
 
-  log::AppendResult append(std::span<std::byte> batch, Timestamp now) override { return log_->append(batch, now); }
+  log::AppendResult append(std::span<std::byte> batch, Timestamp now) override {
+    return log_->append(batch, now);
+  }
   std::span<std::byte> place_for_next(std::size_t bytes) override { return log_->place_for_next(bytes); }
   log::ReadResult look(log::Place& place) override { return log_->look(place); }
   log::FoundByTime first_since(Timestamp time) override { return log_->first_since(time); }

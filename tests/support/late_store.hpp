@@ -1,4 +1,5 @@
-/// A store whose batches can be read only some time after they were asked for, and not in the order of asking.
+/// A store whose batches can be read only some time after they were asked for, and not in the order of
+/// asking.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,9 @@ class LateStore final : public broker::TopicStore {
     return any;
   }
 
-  log::AppendResult append(std::span<std::byte> batch, Timestamp now) override { return log_.append(batch, now); }
+  log::AppendResult append(std::span<std::byte> batch, Timestamp now) override {
+    return log_.append(batch, now);
+  }
   std::span<std::byte> place_for_next(std::size_t bytes) override { return log_.place_for_next(bytes); }
   log::ReadResult read(log::Place& place) override { return log_.read(place); }
   log::ReadResult look(log::Place& place) override { return log_.look(place); }
@@ -45,7 +48,9 @@ class LateStore final : public broker::TopicStore {
   [[nodiscard]] bool is_durable() const override { return store_.is_durable(); }
   void save_consumers(const Cursors& cursors) override { store_.save_consumers(cursors); }
   void save_producers(log::SlotBytes producers) override { store_.save_producers(std::move(producers)); }
-  Result<void> save_consumers_now(const Cursors& cursors) override { return store_.save_consumers_now(cursors); }
+  Result<void> save_consumers_now(const Cursors& cursors) override {
+    return store_.save_consumers_now(cursors);
+  }
   Result<void> save_producers_now(log::SlotBytes producers) override {
     return store_.save_producers_now(std::move(producers));
   }
@@ -55,7 +60,7 @@ class LateStore final : public broker::TopicStore {
   bool write_behind(Timestamp now) override { return store_.write_behind(now); }
   void start_work(Timestamp now) override { store_.start_work(now); }
   [[nodiscard]] bool wants_work() const override { return store_.wants_work(); }
-  void request_flush() override { store_.request_flush(); }
+  void request_flush(Offset end) override { store_.request_flush(end); }
   [[nodiscard]] const Error* write_fault() const override { return store_.write_fault(); }
   [[nodiscard]] const Error* sync_fault() const override { return store_.sync_fault(); }
   [[nodiscard]] bool is_idle() const override { return store_.is_idle(); }

@@ -130,8 +130,8 @@ class BatchBuilder {
   [[nodiscard]] std::size_t capacity_bytes() const { return capacity_; }
 
   /// Completes the producer's part of the header, body checksum included, and returns the batch. A log later
-  /// stamps the rest (Log::append). Requires: the batch is not empty. Records must not change any more. The
-  /// result is valid until the next clear or add. May be called again, also with another identity.
+  /// stamps the rest (BatchLog::append). Requires: the batch is not empty. Records must not change any more.
+  /// The result is valid until the next clear or add. May be called again, also with another identity.
   std::span<std::byte> finish(const BatchIdentity& producer = {}) {
     assert(!empty());
     std::byte* batch = buffer_.get();

@@ -5,8 +5,8 @@
 
 namespace lightq::inline v1 {
 
-/// A value that is `T()` again after it was moved from. For members that refer to what a move gives away, for
-/// example a raw pointer into memory that another member owns. With a plain `T*`, a defaulted move would
+/// A value that is `T()` again after it was moved from. For members that refer to memory of another member,
+/// for example a raw pointer. With a plain `T*`, a defaulted move would
 /// leave that pointer in the object that was moved from. Converts to `T&`. Movable, not copyable.
 template <typename T>
 class ResetByMove {

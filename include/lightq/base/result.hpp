@@ -16,8 +16,8 @@ namespace lightq::inline v1 {
 
 namespace detail {
 
-/// Ends the process with a sentence on standard error, because a Result was asked for what it does not have.
-/// `error`: the error that it has; null if it has a value.
+/// Aborts the process, because a program took the value of a Result with an error, or the error of one with a
+/// value. Writes a sentence to standard error first. `error`: the error that it has; null if it has a value.
 [[noreturn, gnu::cold, gnu::noinline]] inline void end_by_wrong_access(const Error* error) noexcept {
   const std::string text = error == nullptr ? "error() of a Result that is no error"
                                             : "the value of a Result that is an error: " + error->text();

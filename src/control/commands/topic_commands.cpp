@@ -132,7 +132,7 @@ std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings
                                                " bytes, more than the maximum of " + most};
   return Error{ErrorCode::limit_reached,
                "the rings of this user's topics would be " + std::to_string(own + settings.ring_bytes) +
-                   " bytes; a user with half of " + most + " bytes leaves the last eighth to others"};
+                   " bytes, and the last eighth of " + most + " is reserved for users with less"};
 }
 
 /// Returns the reason why a topic cannot have an own user of this name; nothing if it can.
