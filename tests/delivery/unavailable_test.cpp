@@ -33,6 +33,7 @@ class UnavailableTopicTest : public test::LogFixture {
   /// Makes a topic of 40 messages in segments of six. No segment is mapped.
   void make_topic() {
     topic.reset();
+    log.reset();  // before its pool
     pool = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool"}, storage);
     if (!storage.exists(segment_path(0))) {
       open();
