@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
-#include <lightq/base/random.hpp>
 
 #include "log/elapsed.hpp"
 

@@ -32,8 +32,6 @@ class LateLog final : public log::BatchLog {
   }
   /// Lets all batches be read at once from now on, for tests of a single dispatch.
   void answer_at_once() { at_once_ = true; }
-  /// Returns how often a read has answered `pending`.
-  [[nodiscard]] std::uint64_t late_answers() const { return late_answers_; }
 
   log::ReadResult read(log::Place& place) override {
     log::Place at = place;
@@ -42,7 +40,6 @@ class LateLog final : public log::BatchLog {
     const std::uint64_t base = result.batch.base_offset().value;
     if (!at_once_ && !here_.contains(base)) {
       asked_.insert(base);
-      ++late_answers_;
       return {log::ReadOutcome::pending, {}, place.offset};
     }
     read_.insert(base);
@@ -73,7 +70,6 @@ class LateLog final : public log::BatchLog {
   std::set<std::uint64_t> asked_;  // base offsets of batches
   std::set<std::uint64_t> here_;
   std::set<std::uint64_t> read_;  // since the last `arrive`
-  std::uint64_t late_answers_ = 0;
   bool at_once_ = false;
 };
 
