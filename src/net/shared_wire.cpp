@@ -26,14 +26,14 @@ std::size_t SharedWire::send(ByteView first, ByteView second) {
   sent_bytes_ += taken;
   if (taken > 0 && writer.publish()) {
     wake_.wake_client();
-    woken_ = Clock::now();
+    woken_ = now_();
     sent_bytes_ = 0;
   }
   return taken;
 }
 
 void SharedWire::give_way() const {
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - woken_).count();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now_() - woken_).count();
   if (sent_bytes_ >= static_cast<std::uint64_t>(us) * much_bytes_per_us) std::this_thread::yield();
 }
 

@@ -22,9 +22,14 @@ namespace lightq::broker {
 /// Thread: the connection's.
 class SharedWire {
  public:
+  using Clock = std::chrono::steady_clock;
+  using Now = Clock::time_point (*)() noexcept;
+
   /// `place`: counts the memory against a limit. It is released when the memory has been emptied.
-  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place = {})
-      : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)) {}
+  /// `now`: the clock; a test passes its own.
+  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place = {},
+             Now now = &Clock::now)
+      : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)), now_(now) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
   /// Empties the memory on another thread. The client may keep it mapped when no limit counts it any more;
@@ -87,13 +92,13 @@ class SharedWire {
   void give_way() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   // The smallest buffer that a socket can have takes six wakes on x86-64.
   static constexpr unsigned wakes_unread_max = 4;
 
   std::unique_ptr<session::SharedRings> rings_;
   SharedWake wake_;
   std::shared_ptr<void> place_;
+  Now now_;
   Clock::time_point woken_;       // when the client was woken last
   std::uint64_t sent_bytes_ = 0;  // sent since woken_
   unsigned asked_for_ = 0;  // wakes that the client has been asked for and answers, until should_read_wakes

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class ToyCipher final : public broker::WireCipher {
     wire.push_back(mark);
     for (int shift = 0; shift < 24; shift += 8)
       wire.push_back(static_cast<std::byte>((plain.size() >> static_cast<unsigned>(shift)) & 255U));
-    for (const std::byte byte : plain) wire.push_back(~byte);
+    append_inverted(plain, wire);
   }
 
   std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
@@ -50,7 +51,7 @@ class ToyCipher final : public broker::WireCipher {
       const std::size_t bytes = byte(1) | byte(2) << 8U | byte(3) << 16U;
       if (bytes > unit_bytes_max_) failure_ = "a unit too long";
       if (!failure_.empty() || wire.size() - at < header_bytes + bytes) break;
-      for (const std::byte one : wire.subspan(at + header_bytes, bytes)) plain.push_back(~one);
+      append_inverted(wire.subspan(at + header_bytes, bytes), plain);
       at += header_bytes + bytes;
     }
     return at;
@@ -65,6 +66,19 @@ class ToyCipher final : public broker::WireCipher {
   [[nodiscard]] const std::string& failure() const override { return failure_; }
 
  private:
+  // Inverts eight bytes at a time, because tests are compiled without optimisation.
+  static void append_inverted(ByteView from, std::vector<std::byte>& to) {
+    const std::size_t begin = to.size();
+    to.resize(begin + from.size());
+    std::size_t at = 0;
+    for (std::uint64_t word = 0; from.size() - at >= sizeof word; at += sizeof word) {
+      std::memcpy(&word, from.data() + at, sizeof word);
+      word = ~word;
+      std::memcpy(to.data() + begin + at, &word, sizeof word);
+    }
+    for (; at < from.size(); ++at) to[begin + at] = ~from[at];
+  }
+
   const std::size_t unit_bytes_max_;
   bool ready_;
   const bool any_bytes_;
