@@ -64,7 +64,7 @@ BENCHMARK(pack_64k)->Arg(100)->Arg(1024);
 void ring_append_read_trim(benchmark::State& state) {
   auto batch = batch_of(static_cast<std::size_t>(state.range(0)), 100);
   log::RingLog ring({});
-  log::Place place;
+  log::ReadPosition place;
   for (auto _ : state) {
     ring.append(batch, now);
     const log::ReadResult result = ring.read(place);
@@ -136,7 +136,7 @@ void segment_read(benchmark::State& state) {
   DurableLog durable;
   for (std::uint64_t bytes = 0; bytes < 128 * limits::MiB; bytes += batch.size())
     durable.log().append(batch, now);
-  log::Place place;
+  log::ReadPosition place;
   for (auto _ : state) {
     const log::ReadResult result = durable.log().read(place);
     if (result.outcome == log::ReadOutcome::end) {

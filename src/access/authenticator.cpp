@@ -117,8 +117,8 @@ void Authenticator::hash(Secret password, HashDone done, const std::string& sour
 }
 
 void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source,
-                          Telling telling, std::string asker) {
-  const bool alone = telling == Telling::after_equal_work;
+                          EnrolTiming timing, std::string asker) {
+  const bool alone = timing == EnrolTiming::constant_time;
   if (const auto known = remembered(given); known != 0 && !alone) return done(Enrolment{known, {}});
   const Digest alike = alone ? hash_.digest(alone_id, std::to_string(++hashes_), {})
                              : hash_.digest(any_id, given.user_id, given.password);

@@ -117,14 +117,14 @@ class Authenticator {
   /// several users of one source take turns. Errors: busy, internal.
   void hash(Secret password, HashDone done, const std::string& source = {}, std::string asker = {});
   /// When `enrol` reports that a password is already known.
-  enum class Telling {
+  enum class EnrolTiming {
     at_once,
     /// After the work of hashing in every case: the duration does not reveal that a password is known.
-    after_equal_work,
+    constant_time,
   };
   /// Hashes a password to be stored, or finds that a known credential has it. Errors: busy, internal.
   void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {},
-             Telling telling = Telling::at_once, std::string asker = {});
+             EnrolTiming timing = EnrolTiming::at_once, std::string asker = {});
   /// Remembers that these credentials are correct for `id`.
   void remember(std::uint64_t id, const protocol::Credentials& given);
   /// Forgets all passwords that are correct for `id`. Scans everything that is remembered.

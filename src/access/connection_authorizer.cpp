@@ -9,7 +9,7 @@ std::string_view ConnectionAuthorizer::objection(std::string_view id, std::strin
   TicketHolder shown;
   const std::string_view fault = fault_of_ticket(id, secret, shown);
   if (fault.empty()) return admit(shown, holder);
-  return is_open() ? stranger_objection(holder) : fault;
+  return is_open() ? objection_to_anonymous(holder) : fault;
 }
 
 std::string_view ConnectionAuthorizer::fault_of_ticket(std::string_view id, std::string_view secret,
@@ -23,7 +23,7 @@ std::string_view ConnectionAuthorizer::fault_of_ticket(std::string_view id, std:
   return {};
 }
 
-std::string_view ConnectionAuthorizer::stranger_objection(TicketHolder& holder) const {
+std::string_view ConnectionAuthorizer::objection_to_anonymous(TicketHolder& holder) const {
   return tickets_ == nullptr ? std::string_view() : admit({}, holder);
 }
 
@@ -51,7 +51,7 @@ std::string_view ConnectionAuthorizer::key_objection(const CurvePublicKey& key, 
   TicketHolder shown;
   const std::string_view fault = fault_of_key(key, shown);
   if (fault.empty()) return admit(shown, holder);
-  return is_open() ? stranger_objection(holder) : fault;
+  return is_open() ? objection_to_anonymous(holder) : fault;
 }
 
 std::string_view ConnectionAuthorizer::fault_of_key(const CurvePublicKey& key, TicketHolder& shown) const {

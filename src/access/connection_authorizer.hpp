@@ -62,7 +62,7 @@ class ConnectionAuthorizer {
   [[nodiscard]] std::string_view key_objection(const CurvePublicKey& key, TicketHolder& holder) const;
   /// Checks a peer that shows no ticket, at an open authorizer. Returns the reason for a refusal, for the
   /// log, as static text. Returns an empty text, and sets `holder`, if the peer is admitted.
-  [[nodiscard]] std::string_view stranger_objection(TicketHolder& holder) const;
+  [[nodiscard]] std::string_view objection_to_anonymous(TicketHolder& holder) const;
   /// Returns true if a peer that was admitted with a ticket of this holder may stay connected.
   [[nodiscard]] bool permits(const TicketHolder& holder) const;
 

@@ -30,7 +30,7 @@ struct TicketHolder {
   /// Returns the number under which the holder counts in shared limits: the user's, or for a holder without
   /// a user the one that all clients without a user share.
   [[nodiscard]] constexpr std::uint64_t sharer() const {
-    return user == 0 && generation == 0 ? FairShare::strangers : user;
+    return user == 0 && generation == 0 ? FairShare::anonymous : user;
   }
   friend bool operator==(const TicketHolder&, const TicketHolder&) = default;
 };

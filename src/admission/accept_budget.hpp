@@ -44,7 +44,7 @@ class AcceptBudget {
   void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
 
   /// Records that an accepted connection ended before its peer authenticated.
-  void stranger_gone(Clock::time_point now) {
+  void unauthenticated_closed(Clock::time_point now) {
     turn(now);
     ++gone_;
   }

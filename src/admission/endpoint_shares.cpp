@@ -16,10 +16,10 @@ std::size_t EndpointShares::own(Pot pot, std::uint64_t user) const {
 
 Result<std::vector<EndpointShares::Place>> EndpointShares::take(const Place& wanted, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  std::vector<Held> displaced;
+  std::vector<Held> evicted;
   for (const Pot pot : {Pot::endpoints, Pot::ports}) {
     if (pot == Pot::ports && !wanted.is_tcp) continue;
-    const bool has_room_now = std::any_of(displaced.begin(), displaced.end(), [pot](const Held& each) {
+    const bool has_room_now = std::any_of(evicted.begin(), evicted.end(), [pot](const Held& each) {
       return pot == Pot::endpoints || each.place.is_tcp;
     });
     const auto verdict = FairShare(most(pot)).ask(taken(pot), wanted.user, own(pot, wanted.user));
@@ -28,15 +28,15 @@ Result<std::vector<EndpointShares::Place>> EndpointShares::take(const Place& wan
     if (found == nullptr) {
       count(refusals_, pot == Pot::ports ? Limit::ports : Limit::endpoints_max);
       Error error = refusal(pot, verdict, wanted.user);
-      for (const Held& each : displaced) put(each.place, each.since, true);  // not evicted after all
+      for (const Held& each : evicted) put(each.place, each.since, true);  // not evicted after all
       return error;
     }
-    displaced.push_back(*found);
-    remove(displaced.back().place.id);
+    evicted.push_back(*found);
+    remove(evicted.back().place.id);
   }
   put(wanted, now, true);
   std::vector<Place> places;
-  for (const Held& each : displaced) places.push_back(each.place);
+  for (const Held& each : evicted) places.push_back(each.place);
   return places;
 }
 

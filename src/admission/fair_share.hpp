@@ -14,7 +14,7 @@ namespace lightq::broker {
 class FairShare {
  public:
   /// The number for all clients of open topics that have no user. Together they have the share of one user.
-  static constexpr std::uint64_t strangers = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t anonymous = std::numeric_limits<std::uint64_t>::max();
 
   enum class Verdict {
     room,
@@ -38,7 +38,7 @@ class FairShare {
 
 /// Returns the subject and verb of a refusal's sentence: the user that has too much.
 inline std::string name_of_sharer(std::uint64_t user) {
-  return user == FairShare::strangers ? "anonymous clients have" : "this user has";
+  return user == FairShare::anonymous ? "anonymous clients have" : "this user has";
 }
 
 }  // namespace lightq::broker

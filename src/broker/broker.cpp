@@ -118,7 +118,7 @@ class Broker::Parts {
   // the disk's quota.
   log::SegmentPool catalogue_pool_;
   std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: no encryption at rest
-  StorageRoom room_;
+  TopicOpener room_;
   EventLoop control_;
   std::vector<TopicId> topics_with_files_;  // at the start
   std::unique_ptr<Catalogue> catalogue_;
@@ -214,7 +214,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
                                .insecure = insecure,
                                .admin_generation = admin_generation_,
                                .limits_reached = limits_reached_.get(),
-                               .displaced = [this] { return server_->displaced(); }});
+                               .evicted = [this] { return server_->evicted(); }});
   reactors_->set_observer(*handler_);
   return open_control();
 }
@@ -373,7 +373,7 @@ Result<void> Broker::Parts::open_control() {
       [this](protocol::Request request, CommandHandler::Answer answer) {
         handler_->handle(std::move(request), std::move(answer));
       },
-      stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second},
+      unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));
   if (!server) return server.error();
   server_ = std::move(*server);

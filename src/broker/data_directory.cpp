@@ -30,7 +30,8 @@ constexpr const char* control_socket_name = "control.sock";
 
 constexpr mode_t own_mode = 0755;   // for the directory itself: every user may read broker.json
 constexpr mode_t room_mode = 0700;  // for its subdirectories
-constexpr mode_t door_mode = 0711;  // for directories of Unix sockets: users who know a name may connect
+constexpr mode_t ipc_directory_mode =
+    0711;  // for directories of Unix sockets: users who know a name may connect
 
 constexpr mode_t written_by_others = 0022;
 constexpr mode_t used_by_others = 0077;
@@ -88,11 +89,11 @@ Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
 }
 
 /// Opens a socket directory to other users if a strict umask or an earlier broker has created it closed.
-Result<void> open_door(const fs::path& path) {
+Result<void> open_ipc_directory(const fs::path& path) {
   struct stat found{};
   if (stat(path.c_str(), &found) != 0) return failed("examine", path, errno);
   const bool closed = found.st_uid == geteuid() && (found.st_mode & 0777U) == room_mode;
-  if (closed && chmod(path.c_str(), door_mode) != 0) return failed("open", path, errno);
+  if (closed && chmod(path.c_str(), ipc_directory_mode) != 0) return failed("open", path, errno);
   return {};
 }
 
@@ -128,9 +129,9 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
     if (auto made = make_directory(room, room_mode); !made) return made.error();
     if (auto ours = check_is_ours(room, used_by_others); !ours) return ours.error();
   }
-  if (auto made = make_directory(directory->ipc(), door_mode); !made) return made.error();
+  if (auto made = make_directory(directory->ipc(), ipc_directory_mode); !made) return made.error();
   if (auto ours = check_is_ours(directory->ipc(), written_by_others); !ours) return ours.error();
-  if (auto opened = open_door(directory->ipc()); !opened) return opened.error();
+  if (auto opened = open_ipc_directory(directory->ipc()); !opened) return opened.error();
   fs::remove(path / "broker.json", code);  // left by a broker that was killed
   if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;

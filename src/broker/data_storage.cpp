@@ -36,7 +36,7 @@ class DataFile final : public log::File {
     return file_->allocate(bytes);
   }
   Result<void> sync() override { return file_->sync(); }
-  bool rest(const std::string& path) override { return file_->rest(path); }
+  bool release_descriptor(const std::string& path) override { return file_->release_descriptor(path); }
   Result<std::uint64_t> size_bytes() override { return file_->size_bytes(); }
   Result<void> lock_shared() override { return file_->lock_shared(); }
   bool lock_exclusive() override { return file_->lock_exclusive(); }

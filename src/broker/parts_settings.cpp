@@ -38,7 +38,7 @@ std::size_t reactors_of(const Config& config) {
 
 /// Unauthenticated peers may use half of the descriptors, in equal parts for the threads that accept them:
 /// the reactors and the control thread.
-UnauthenticatedLimits stranger_limits_of(const Config& config) {
+UnauthenticatedLimits unauthenticated_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
   const std::uint64_t waiting =
@@ -114,7 +114,7 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
                       .outstanding_ranges_max = config.outstanding_ranges_max,
                       .returned_ranges_max = config.returned_ranges_max,
                       .redelivery_ms_max = config.redelivery_ms_max};
-  endpoints.strangers = stranger_limits_of(config);
+  endpoints.unauthenticated = unauthenticated_limits_of(config);
   endpoints.ticket_lifetime = config.ticket_lifetime;
   endpoints.open_topics = config.open_topics;
   auto& storage = settings.reactor.storage;

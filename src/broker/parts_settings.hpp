@@ -13,7 +13,7 @@ namespace lightq::broker {
 /// working directory. Errors: io_error. (DataDirectory and Logging handle their own paths.)
 Result<void> keep_paths(Config& config);
 
-UnauthenticatedLimits stranger_limits_of(const Config& config);
+UnauthenticatedLimits unauthenticated_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
 /// Returns `connections_per_user`, or fewer so that descriptors remain for other users.
 std::size_t connections_per_user_of(const Config& config);

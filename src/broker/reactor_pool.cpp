@@ -26,11 +26,11 @@ Error stopping() {
 
 // With fewer ports, users probably count on every one. Session listeners then take their ports at the first
 // session join.
-constexpr std::size_t ports_for_doors_min = 16;  // for each thread
-constexpr std::size_t ports_of_doors = 2;        // for each thread
+constexpr std::size_t ports_for_listeners_min = 16;  // for each thread
+constexpr std::size_t ports_of_doors = 2;            // for each thread
 
 bool opens_doors(const ReactorPool::Settings& settings) {
-  return PortBook::count_of(settings.ports) >= ports_for_doors_min * settings.reactors;
+  return PortBook::count_of(settings.ports) >= ports_for_listeners_min * settings.reactors;
 }
 
 constexpr std::size_t parts_with_endpoints = 2;  // of the descriptors; the rest is for connections and files
@@ -61,7 +61,7 @@ std::size_t part_of_descriptors(std::size_t parts) {
   return static_cast<std::size_t>((limit - limits::descriptors_reserved) / parts);
 }
 
-ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets,
+ReactorPool::ReactorPool(Settings settings, TopicOpener& storage, const TicketKey& tickets,
                          EventLoop& control, LogSink& sink)
     : shares_(bounds_of(settings), settings.reactor.endpoints.limits_reached),
       settings_(with_shares(std::move(settings), shares_)),

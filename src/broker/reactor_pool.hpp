@@ -39,7 +39,7 @@ class ReactorPool final : public DataPlane {
 
   /// `control`: the loop to which answers and the observer's calls are posted. Lifetime: `tickets` outlives
   /// the pool, and `control` must run until `stop` has returned.
-  ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets, EventLoop& control,
+  ReactorPool(Settings settings, TopicOpener& storage, const TicketKey& tickets, EventLoop& control,
               LogSink& sink);
   ~ReactorPool() override;
 

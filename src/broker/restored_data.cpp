@@ -6,7 +6,7 @@
 
 #include "broker/topic_directories.hpp"
 #include "log/posix_storage.hpp"
-#include "log/segment_copy.hpp"
+#include "log/restored_mark.hpp"
 
 namespace lightq::broker {
 

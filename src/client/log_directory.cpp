@@ -14,8 +14,7 @@
 
 #include "log/failed_sync.hpp"
 #include "log/producer_slots.hpp"
-#include "log/repair.hpp"
-#include "log/segment_copy.hpp"
+#include "log/restored_mark.hpp"
 #include "log/segment_format.hpp"
 #include "log/segment_index_file.hpp"
 

@@ -11,9 +11,9 @@
 #include "client/message_template.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
-#include "log/cursor_survey.hpp"
-#include "log/inspect.hpp"
 #include "log/posix_storage.hpp"
+#include "log/tools/cursor_survey.hpp"
+#include "log/tools/inspect.hpp"
 
 namespace lightq::cli {
 namespace {

@@ -1,5 +1,5 @@
 /// `lightq log repair` and `lightq log snapshot`. Layer: cli.
-#include "log/repair.hpp"
+#include "log/tools/repair.hpp"
 
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 #include "client/terminal.hpp"
 #include "client/units.hpp"
 #include "log/posix_storage.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/snapshot.hpp"
 
 namespace lightq::cli {
 namespace {

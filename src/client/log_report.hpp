@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "log/inspect.hpp"
+#include "log/tools/inspect.hpp"
 
 namespace lightq::cli {
 

@@ -8,8 +8,8 @@
 #include "client/log_report.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
-#include "log/inspect.hpp"
 #include "log/posix_storage.hpp"
+#include "log/tools/inspect.hpp"
 
 namespace lightq::cli {
 namespace {

@@ -85,7 +85,7 @@ std::string table(const BrokerStats& stats) {
          row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures) +
          row_if("throttled_requests", stats.throttled_requests) +
          row_if("refused_connections", stats.refused_connections) +
-         row_if("displaced_connections", stats.displaced_connections) + limit_rows(stats) +
+         row_if("evicted_connections", stats.evicted_connections) + limit_rows(stats) +
          row("encrypted", stats.encrypted  ? "yes"
                           : stats.insecure ? "no, and other machines can reach it"
                                            : "no");

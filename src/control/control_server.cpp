@@ -111,8 +111,8 @@ protocol::ErrorReply no_memory_for(std::string_view body) {
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
                                                            const std::string& uri, Handle handle,
-                                                           const UnauthenticatedLimits& strangers, Pace pace,
-                                                           const ControlLimits& control_limits) {
+                                                           const UnauthenticatedLimits& unauthenticated,
+                                                           Pace pace, const ControlLimits& control_limits) {
   auto bound = bind_uri(uri);
   if (!bound) {
     Error error = bound.error();
@@ -121,11 +121,11 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogS
   }
   return std::unique_ptr<ControlServer>(new ControlServer(loop, sink, std::move(handle),
                                                           std::move(bound->socket), std::move(bound->uri),
-                                                          strangers, std::move(pace), control_limits));
+                                                          unauthenticated, std::move(pace), control_limits));
 }
 
 ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
-                             std::string bound_uri, const UnauthenticatedLimits& strangers, Pace pace,
+                             std::string bound_uri, const UnauthenticatedLimits& unauthenticated, Pace pace,
                              const ControlLimits& control_limits)
     : loop_(loop),
       sink_(sink),
@@ -135,12 +135,12 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       rate_(pace_.requests_per_second),
       answer_rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
-      handshake_time_(strangers.handshake_time),
-      accepts_(strangers.accepts_per_second, strangers.accepts_at_once()),
-      second_accepts_(strangers.accepts_per_second, strangers.accepts_at_once()),
+      handshake_time_(unauthenticated.handshake_time),
+      accepts_(unauthenticated.accepts_per_second, unauthenticated.accepts_at_once()),
+      second_accepts_(unauthenticated.accepts_per_second, unauthenticated.accepts_at_once()),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
-      handshakes_(strangers.handshakes_max),
+      handshakes_(unauthenticated.handshakes_max),
       under_way_(limits_) {}
 
 ControlServer::~ControlServer() = default;
@@ -186,7 +186,7 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   if (connection.was_open()) {
     sink_.debug("control socket: a client disconnected: " + why);
   } else {
-    accepts_.stranger_gone(EventLoop::Clock::now());
+    accepts_.unauthenticated_closed(EventLoop::Clock::now());
     sink_.debug("control socket: a connection was refused: " + why);
   }
   const auto& client = static_cast<ControlConnection&>(connection);

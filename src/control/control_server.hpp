@@ -54,7 +54,7 @@ class ControlServer final : public Listener::Owner,
   /// io_error.
   static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
                                                      Handle handle,
-                                                     const UnauthenticatedLimits& strangers = {},
+                                                     const UnauthenticatedLimits& unauthenticated = {},
                                                      Pace pace = default_pace(),
                                                      const ControlLimits& control_limits = {});
   ControlServer(const ControlServer&) = delete;
@@ -66,7 +66,7 @@ class ControlServer final : public Listener::Owner,
   /// Returns the number of requests refused since the start because their source asked too much.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
   /// Returns the number of unauthenticated connections that were evicted to make room for others.
-  [[nodiscard]] std::uint64_t displaced() const { return handshakes_.displaced(); }
+  [[nodiscard]] std::uint64_t evicted() const { return handshakes_.evicted(); }
   /// Counts refusals in `counts`, which must outlive this object. Requires: `accept` was not called.
   void count_in(LimitCounts& counts) {
     counts_ = &counts;
@@ -86,7 +86,7 @@ class ControlServer final : public Listener::Owner,
  private:
   static Pace default_pace() { return {}; }
   ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
-                const UnauthenticatedLimits& strangers, Pace pace, const ControlLimits& control_limits);
+                const UnauthenticatedLimits& unauthenticated, Pace pace, const ControlLimits& control_limits);
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;

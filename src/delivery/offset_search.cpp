@@ -14,14 +14,14 @@ namespace {
 /// Returns the batch with the first existing message at or after `offset`. Reads only the batch's header,
 /// because any client may ask for this often. Errors: io_error if the batch cannot be read now.
 Result<std::optional<BatchView>> batch_at(Offset offset, log::BatchLog& log) {
-  log::Place place{offset};
+  log::ReadPosition place{offset};
   while (place.offset < log.next_offset()) {
     TurnWork::add(TurnWork::batch_looked_at);
-    const log::ReadResult read = log.look(place);
+    const log::ReadResult read = log.read_header(place);
     if (read.outcome == log::ReadOutcome::batch) return std::optional(read.batch);
     if (read.outcome == log::ReadOutcome::unavailable) return log.last_error();
     if (read.outcome != log::ReadOutcome::trimmed && read.outcome != log::ReadOutcome::damaged) break;
-    place = log::Place{read.next};
+    place = log::ReadPosition{read.next};
   }
   return std::optional<BatchView>();
 }

@@ -20,7 +20,7 @@ Result<void> ProducerReplay::run(Offset from) {
     doubt_everybody("their state was saved when the log ended at " + number(from) + ", but the log ends at " +
                     number(end));
   }
-  log::Place place{from};
+  log::ReadPosition place{from};
   while (place.offset < end) {
     const log::ReadResult result = log_.read(place);
     if (result.outcome == log::ReadOutcome::batch) {

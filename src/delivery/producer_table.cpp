@@ -26,7 +26,7 @@ bool may_open(const KnownProducer& producer, const ProducerTable::Opener& opener
 /// A ticket identifies a user. Only a secret distinguishes clients without a user.
 void own(KnownProducer& producer, std::uint64_t user, const std::optional<ProducerSecret>& secret) {
   producer.owner = user;
-  if (user == FairShare::strangers && !producer.secret) producer.secret = secret;
+  if (user == FairShare::anonymous && !producer.secret) producer.secret = secret;
 }
 
 }  // namespace

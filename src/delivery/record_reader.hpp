@@ -49,7 +49,7 @@ class RecordReader {
   /// Returns the damaged ranges that were skipped since the last call.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
   void seek(Offset offset) {
-    place_ = log::Place{offset};
+    place_ = log::ReadPosition{offset};
     batch_base_ = in_batch_offset_ = {};
     in_batch_ = 0;
     unavailable_.reset();
@@ -138,7 +138,7 @@ class RecordReader {
     auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
     count += distance(place_.offset, to);
     if (why == log::ReadOutcome::damaged) note_damage({place_.offset, to});
-    place_ = log::Place{to};
+    place_ = log::ReadPosition{to};
     in_batch_ = 0;
   }
 
@@ -230,7 +230,7 @@ class RecordReader {
     }
   }
 
-  log::Place place_;
+  log::ReadPosition place_;
   Offset batch_base_;
   std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: not known
   Offset in_batch_offset_;

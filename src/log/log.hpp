@@ -15,7 +15,7 @@ namespace lightq::log {
 
 /// A read position: an offset, and a hint to where its batch lies, so that sequential reading needs no
 /// search. A plain value that may be copied. Without a hint, the first read searches for the offset.
-struct Place {
+struct ReadPosition {
   Offset offset;
   std::uint64_t hint = no_hint;
 
@@ -106,12 +106,12 @@ class BatchLog {
   /// Returns the batch that contains `place.offset`, and updates the place's hint. To continue, the caller
   /// sets `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`) and keeps the
   /// hint.
-  virtual ReadResult read(Place& place) = 0;
+  virtual ReadResult read(ReadPosition& place) = 0;
 
   /// Reads only a batch's header: the caller may use its offsets, time and producer. An encrypted batch is
   /// not decrypted, so a later `read` of it may still fail. Never answers `pending`: a store on another
   /// machine keeps an index of headers in this process.
-  virtual ReadResult look(Place& place) { return read(place); }
+  virtual ReadResult read_header(ReadPosition& place) { return read(place); }
 
   /// Finds the first batch, in log order, that was appended at `time` or later; next_offset if there is none.
   /// A batch may be older than its predecessor, if the clock was set back. If a file cannot be opened, the

@@ -149,7 +149,7 @@ class PosixFile final : public File {
     return system_error("cannot sync " + path_);
   }
 
-  bool rest(const std::string& path) override {
+  bool release_descriptor(const std::string& path) override {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
     if (fd_ == -1) return true;
@@ -247,8 +247,8 @@ class PosixFile final : public File {
   }
 #endif
 
-  std::shared_mutex mutex_;  // locked exclusively by `rest`, which changes the members below
-  int fd_;                   // -1: `rest` has closed it
+  std::shared_mutex mutex_;  // locked exclusively by `release_descriptor`, which changes the members below
+  int fd_;                   // -1: `release_descriptor` has closed it
   std::string path_;
   struct stat itself_ = {};  // while fd_ is -1: identifies the file
   MappedMemory kept_open_;   // while fd_ is -1: keeps the file open

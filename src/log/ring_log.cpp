@@ -95,7 +95,7 @@ BatchView RingLog::batch_at(std::uint64_t position) const {
   return BatchView::trusted(memory_.data() + space_.physical(position));
 }
 
-ReadResult RingLog::read(Place& place) {
+ReadResult RingLog::read(ReadPosition& place) {
   if (place.offset < first_) return {ReadOutcome::trimmed, {}, first_};
   if (place.offset >= next_) return {ReadOutcome::end, {}, {}};
   place.hint = locate(place);
@@ -103,7 +103,7 @@ ReadResult RingLog::read(Place& place) {
 }
 
 // Returns the position of the batch with place.offset. Requires: the offset is in [first_, next_).
-std::uint64_t RingLog::locate(const Place& place) const {
+std::uint64_t RingLog::locate(const ReadPosition& place) const {
   if (place.offset == newest_offset_) return newest_;  // without access to any other batch
   if (place.hint >= space_.begin() && place.hint < space_.end()) {
     const BatchView batch = batch_at(place.hint);

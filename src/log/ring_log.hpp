@@ -35,7 +35,7 @@ class RingLog final : public Log {
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
   std::span<std::byte> place_for_next(std::size_t bytes) override;
   void fetch_ahead_for_append(unsigned step) const override;
-  ReadResult read(Place& place) override;
+  ReadResult read(ReadPosition& place) override;
   FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override { return first_; }
   [[nodiscard]] Offset next_offset() const override { return next_; }
@@ -66,7 +66,7 @@ class RingLog final : public Log {
   }
   bool map();
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const;
-  [[nodiscard]] std::uint64_t locate(const Place& place) const;
+  [[nodiscard]] std::uint64_t locate(const ReadPosition& place) const;
   [[nodiscard]] std::uint64_t search(Offset offset) const;
   void drop_oldest();
 

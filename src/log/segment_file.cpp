@@ -227,7 +227,7 @@ Result<void> SegmentFile::open_for_reading(Storage& storage) {
 void SegmentFile::release() {
   mapping_.reset();
   if (!synced() || (sealed && !seal_written)) {
-    if (sealed) static_cast<void>(rest());
+    if (sealed) static_cast<void>(release_descriptor());
     return;
   }
   writable_.reset();

@@ -87,10 +87,10 @@ class SegmentFile {
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps the file, and closes it unless something is unsynced.
   void release();
-  /// Closes the descriptor of a full segment that is not synced yet, see File::rest. Returns false if it must
-  /// stay open.
-  bool rest() { return !has_to_rest() || file_->rest(path_); }
-  [[nodiscard]] bool has_to_rest() const { return file_ != nullptr && !(synced() && seal_written); }
+  /// Closes the descriptor of a full segment that is not synced yet, see File::release_descriptor. Returns
+  /// false if it must stay open.
+  bool release_descriptor() { return !has_spare_descriptor() || file_->release_descriptor(path_); }
+  [[nodiscard]] bool has_spare_descriptor() const { return file_ != nullptr && !(synced() && seal_written); }
   /// Returns the open file, or null.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 

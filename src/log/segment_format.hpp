@@ -20,6 +20,8 @@ inline constexpr std::size_t segment_header_bytes = 4096;
 constexpr std::uint64_t round_up_to_page(std::uint64_t bytes) {
   return (bytes + segment_header_bytes - 1) / segment_header_bytes * segment_header_bytes;
 }
+/// The prefix of the directories in which repairs in place keep the old files.
+inline constexpr const char* damaged_prefix = "damaged-";
 /// The smallest file: the header and one page of batches.
 inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;

@@ -114,12 +114,12 @@ Result<void> remember_next_offset(const SegmentWork& work, const Directories& di
 }
 
 // Closes descriptors in order, up to the first file that has to keep its own. Returns the number of that
-// segment, or `work.rested`.
-std::uint64_t rest_in_order(const SegmentWork& work) {
-  for (const RestTarget& target : work.rest) {
-    if (!target.file->rest(target.path)) return target.number;
+// segment, or `work.released`.
+std::uint64_t release_in_order(const SegmentWork& work) {
+  for (const ReleaseTarget& target : work.releases) {
+    if (!target.file->release_descriptor(target.path)) return target.number;
   }
-  return work.rested;
+  return work.released;
 }
 
 // Segments that still have readers are at the end of the list, and are removed instead of recycled.
@@ -157,7 +157,7 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
     if (prepared) done.prepared = std::move(*prepared);
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }
-  done.rested = rest_in_order(work);
+  done.released = release_in_order(work);
   if (seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};

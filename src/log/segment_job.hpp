@@ -45,8 +45,8 @@ struct SyncTarget {
   std::shared_ptr<const SegmentIndex> index;  ///< stored beside the segment when it is sealed; may be null
 };
 
-/// A full segment's file that should give up its descriptor, see File::rest.
-struct RestTarget {
+/// A full segment's file that should give up its descriptor, see File::release_descriptor.
+struct ReleaseTarget {
   std::uint64_t number = 0;  ///< the segment's number, see SegmentLog
   std::shared_ptr<File> file;
   std::string path;
@@ -71,8 +71,8 @@ struct SegmentWork {
   SegmentHeader remembered;
   /// Unmapped by the job, because unmapping may take a while.
   std::vector<std::shared_ptr<WritableMapping>> unmap;
-  std::vector<RestTarget> rest;  ///< in the order of the segments
-  std::uint64_t rested = 0;      ///< one past the last segment that was checked for `rest`
+  std::vector<ReleaseTarget> releases;  ///< in the order of the segments
+  std::uint64_t released = 0;  ///< one past the last segment that was checked for `release_descriptor`
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
   std::uint32_t batch_mask = 0;
@@ -88,8 +88,8 @@ struct SegmentWorkDone {
   Result<void> remembered;  ///< result of SegmentWork::remember; without that, equal to `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire are recycled or removed
   std::optional<PreparedSegment> prepared;
-  std::uint64_t rested =
-      0;  ///< the first segment that still has its descriptor; only valid with SegmentWork::rest
+  std::uint64_t released =
+      0;  ///< the first segment that still has its descriptor; only valid with SegmentWork::releases
 };
 
 /// Shared by a log and its job. The job may outlive the log.

@@ -91,8 +91,8 @@ class SegmentLog final : public Log {
   ~SegmentLog() override;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
-  ReadResult read(Place& place) override;
-  ReadResult look(Place& place) override;
+  ReadResult read(ReadPosition& place) override;
+  ReadResult read_header(ReadPosition& place) override;
   FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override;
   [[nodiscard]] Offset next_offset() const override { return next_; }
@@ -238,14 +238,14 @@ class SegmentLog final : public Log {
     std::size_t segment = 0;     // index in segments_
     std::uint64_t position = 0;  // of a batch to start at; 0: search
   };
-  [[nodiscard]] std::optional<Start> start_from_hint(const Place& place) const;
+  [[nodiscard]] std::optional<Start> start_from_hint(const ReadPosition& place) const;
   [[nodiscard]] std::size_t segment_of(Offset offset) const;
   [[nodiscard]] std::uint64_t hint_for(std::size_t segment, std::uint64_t position) const;
   Result<void> open_view(SegmentFile& segment);
-  ReadResult find(Place& place, bool header_alone);
+  ReadResult find(ReadPosition& place, bool header_alone);
   ReadResult read_encrypted(const SegmentFile& segment, std::uint64_t position);
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
-  ReadResult unavailable(const Place& place, const Error& error);
+  ReadResult unavailable(const ReadPosition& place, const Error& error);
   [[nodiscard]] bool may_come_back(const Error& error) const;
   void release_views();
 
@@ -280,9 +280,9 @@ class SegmentLog final : public Log {
   static constexpr std::size_t retired_open_max = unsynced_open_max;
   void rest_full_segments();
   /// Returns true if at least `at_least` unsynced segments should give up their descriptors.
-  [[nodiscard]] bool may_rest(std::uint64_t at_least) const;
-  void add_rest(SegmentWork& work);
-  void finish_rest(const SegmentWork& work, std::uint64_t rested);
+  [[nodiscard]] bool may_release_descriptors(std::uint64_t at_least) const;
+  void add_releases(SegmentWork& work);
+  void finish_releases(const SegmentWork& work, std::uint64_t released);
   [[nodiscard]] SegmentWork new_work() const;
   [[nodiscard]] SegmentWork work_to_sync();
   [[nodiscard]] SegmentWork work_to_remember() const;
@@ -303,7 +303,7 @@ class SegmentLog final : public Log {
   const SegmentPool::Member member_{pool_};
   std::deque<std::unique_ptr<SegmentFile>> segments_;
   std::uint64_t front_number_ = 0;   // in hints and jobs, segments_[i] has the number front_number_ + i
-  std::uint64_t rested_ = 0;         // segments before this number have no descriptor
+  std::uint64_t released_ = 0;       // segments before this number have no descriptor
   std::vector<SegmentFile*> views_;  // mapped segments, least recently used first
   Offset next_;
   Offset durable_;
@@ -317,7 +317,7 @@ class SegmentLog final : public Log {
   std::uint64_t rolls_ = 0;         // changes of the directory
   std::uint64_t synced_rolls_ = 0;  // the value of rolls_ that the last sync of the directory covered
   // Value of rolls_ when a file had to keep its descriptor.
-  std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};
+  std::uint64_t release_refused_rolls_ = ~std::uint64_t{0};
   bool closed_ = false;                // a clean end of the log is on disk, and nothing has changed since
   bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint on disk may be clean: nothing follows
   bool poisoned_ = false;

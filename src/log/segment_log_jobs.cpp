@@ -20,9 +20,9 @@ constexpr std::int64_t retire_again_us = 1'000'000;  // wait after a failed atte
 constexpr std::int64_t begin_again_us = 1'000'000;  // wait after a rename, or opening a directory, has failed
 // Limit for one job, because the writer may be waiting for the next one.
 constexpr std::size_t retired_at_once_max = 64;
-constexpr std::size_t rested_at_once_max = 64;    // limit for one job
-constexpr std::size_t retired_gathered_max = 16;  // this many dropped segments wait for no more
-constexpr std::uint64_t rested_at_once_min = 8;   // for fewer, a job would cost more than it gains
+constexpr std::size_t released_at_once_max = 64;   // limit for one job
+constexpr std::size_t retired_gathered_max = 16;   // this many dropped segments wait for no more
+constexpr std::uint64_t released_at_once_min = 8;  // for fewer, a job would cost more than it gains
 constexpr std::size_t still_read_max = 2;  // dropped segments that may wait for their readers to finish
 
 }  // namespace
@@ -154,41 +154,44 @@ bool SegmentLog::name_is_due(Timestamp now) const {
 // log that nobody syncs would keep one for each of its segments, and a process has few. Closing one costs the
 // writer as much as all other work for a new segment.
 void SegmentLog::rest_full_segments() {
-  rested_ = std::max(rested_, front_number_);
-  while (rested_ + unsynced_open_hard_max < front_number_ + segments_.size()) {
-    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is using it: try again later
-    ++rested_;
+  released_ = std::max(released_, front_number_);
+  while (released_ + unsynced_open_hard_max < front_number_ + segments_.size()) {
+    if (!segments_[released_ - front_number_]->release_descriptor())
+      return;  // a job is using it: try again later
+    ++released_;
   }
 }
 
 // After a file had to keep its descriptor, asks again only once another segment has begun.
-bool SegmentLog::may_rest(std::uint64_t at_least) const {
-  const std::uint64_t from = std::max(rested_, front_number_);
-  return rest_refused_rolls_ != rolls_ &&
+bool SegmentLog::may_release_descriptors(std::uint64_t at_least) const {
+  const std::uint64_t from = std::max(released_, front_number_);
+  return release_refused_rolls_ != rolls_ &&
          from + unsynced_open_max + at_least <= front_number_ + segments_.size();
 }
 
 // Returns true if any work is due except retiring; such a job also takes the dropped segments gathered so
 // far.
 bool SegmentLog::has_to_work(Timestamp now) const {
-  return sync_is_due(now) || prepare_is_due(now) || name_is_due(now) || may_rest(rested_at_once_min) ||
-         !unmap_.empty();
+  return sync_is_due(now) || prepare_is_due(now) || name_is_due(now) ||
+         may_release_descriptors(released_at_once_min) || !unmap_.empty();
 }
 
-void SegmentLog::add_rest(SegmentWork& work) {
-  rested_ = std::max(rested_, front_number_);
+void SegmentLog::add_releases(SegmentWork& work) {
+  released_ = std::max(released_, front_number_);
   const std::uint64_t end = front_number_ + segments_.size() - unsynced_open_max;
-  for (work.rested = rested_; work.rested < end && work.rest.size() < rested_at_once_max; ++work.rested) {
-    const SegmentFile& segment = *segments_[work.rested - front_number_];
-    if (segment.has_to_rest()) work.rest.push_back({work.rested, segment.file(), segment.path()});
+  for (work.released = released_; work.released < end && work.releases.size() < released_at_once_max;
+       ++work.released) {
+    const SegmentFile& segment = *segments_[work.released - front_number_];
+    if (segment.has_spare_descriptor())
+      work.releases.push_back({work.released, segment.file(), segment.path()});
   }
-  if (work.rest.empty()) rested_ = work.rested;
+  if (work.releases.empty()) released_ = work.released;
 }
 
-void SegmentLog::finish_rest(const SegmentWork& work, std::uint64_t rested) {
-  if (work.rest.empty()) return;
-  if (rested < work.rested) rest_refused_rolls_ = rolls_;
-  rested_ = std::max(rested_, rested);
+void SegmentLog::finish_releases(const SegmentWork& work, std::uint64_t released) {
+  if (work.releases.empty()) return;
+  if (released < work.released) release_refused_rolls_ = rolls_;
+  released_ = std::max(released_, released);
 }
 
 bool SegmentLog::disk_job_is_due(Timestamp now) const {
@@ -227,10 +230,11 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   }
   const bool name = name_is_due(now);
   work.unmap = std::exchange(unmap_, {});
-  const std::uint64_t rest_min = other_work || !work.retire.empty() ? 1 : rested_at_once_min;
-  if (!work.sync && may_rest(rest_min)) add_rest(work);  // files that were synced need no descriptor
+  const std::uint64_t releases_min = other_work || !work.retire.empty() ? 1 : released_at_once_min;
+  if (!work.sync && may_release_descriptors(releases_min))
+    add_releases(work);  // files that were synced need no descriptor
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
-      work.rest.empty() && !name)
+      work.releases.empty() && !name)
     return nullptr;
   last_begun_ = now;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
@@ -294,7 +298,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
 }
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
-  finish_rest(work, done.rested);
+  finish_releases(work, done.released);
   for (std::size_t i = 0; i < done.retired; ++i) dropped_bytes_ -= retired_[i].bytes;
   retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
   if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();

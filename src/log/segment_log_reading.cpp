@@ -14,16 +14,16 @@ constexpr std::size_t views_max = 16;  // maximum number of segments mapped at t
 
 }  // namespace
 
-ReadResult SegmentLog::read(Place& place) {
+ReadResult SegmentLog::read(ReadPosition& place) {
   used_ = true;
   return find(place, false);
 }
 
-ReadResult SegmentLog::look(Place& place) {
+ReadResult SegmentLog::read_header(ReadPosition& place) {
   return find(place, true);
 }
 
-ReadResult SegmentLog::find(Place& place, bool header_alone) {
+ReadResult SegmentLog::find(ReadPosition& place, bool header_alone) {
   if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
   if (next_ <= place.offset) return {ReadOutcome::end, {}, {}};
   const Start start = start_from_hint(place).value_or(Start{segment_of(place.offset), 0});
@@ -71,7 +71,7 @@ std::uint64_t SegmentLog::hint_for(std::size_t segment, std::uint64_t position) 
   return ((front_number_ + segment) << 32) | position;
 }
 
-std::optional<SegmentLog::Start> SegmentLog::start_from_hint(const Place& place) const {
+std::optional<SegmentLog::Start> SegmentLog::start_from_hint(const ReadPosition& place) const {
   const std::uint64_t number = place.hint >> 32;
   const std::uint64_t position = place.hint & 0xFFFFFFFF;
   if (number < front_number_ || number - front_number_ >= segments_.size()) return std::nullopt;
@@ -143,7 +143,7 @@ void SegmentLog::release_views() {
   views_.clear();
 }
 
-ReadResult SegmentLog::unavailable(const Place& place, const Error& error) {
+ReadResult SegmentLog::unavailable(const ReadPosition& place, const Error& error) {
   last_error_ = error;
   return {ReadOutcome::unavailable, {}, place.offset};
 }

@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "log/elapsed.hpp"
-#include "log/repair.hpp"
 #include "log/seeded_bug.hpp"
-#include "log/segment_copy.hpp"
 #include "log/segment_log.hpp"
 
 namespace lightq::log {
@@ -84,7 +82,7 @@ void SegmentLog::drop_oldest() {
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
   // While one job takes long, many segments may gather for the next.
-  if (retired_.size() >= retired_open_max) static_cast<void>(oldest.rest());
+  if (retired_.size() >= retired_open_max) static_cast<void>(oldest.release_descriptor());
   retired_.push_back(retired(oldest));
   dropped_bytes_ += retired_.back().bytes;
   segments_.pop_front();

@@ -14,7 +14,7 @@ namespace lightq::log {
 namespace {
 
 // Limit for mapped files of another process's log, because each has a descriptor.
-constexpr std::size_t strangers_files_max = 64;
+constexpr std::size_t other_process_files_max = 64;
 // How much of a growing segment a reader walks at most, because its index has no entry yet.
 constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;
 
@@ -115,7 +115,7 @@ struct SegmentViews::MappedFile {
 };
 
 Result<std::unique_ptr<File>> SegmentViews::open(const SegmentNode& node) const {
-  if (viewed_ == ViewedLog::of_a_stranger) return open_as_it_was(node, storage_);
+  if (viewed_ == ViewedLog::of_another_process) return open_as_it_was(node, storage_);
   return storage_.open(node.path(), OpenMode::read_only);
 }
 
@@ -126,7 +126,7 @@ Result<std::shared_ptr<const SegmentViews::MappedFile>> SegmentViews::map_file(c
   if (!mapped) return mapped.error();
   auto made = std::make_shared<MappedFile>();
   made->mapping = std::move(*mapped);
-  if (viewed_ == ViewedLog::of_a_stranger) made->file = std::move(*file);
+  if (viewed_ == ViewedLog::of_another_process) made->file = std::move(*file);
   return std::shared_ptr<const MappedFile>(std::move(made));
 }
 
@@ -196,7 +196,7 @@ void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const Se
     kept_.splice(kept_.begin(), kept_, found);
   }
   while (bytes_max_ != 0 && kept_.size() > 1 && mapped_bytes() > bytes_max_) kept_.pop_back();
-  while (viewed_ == ViewedLog::of_a_stranger && kept_.size() > strangers_files_max) kept_.pop_back();
+  while (viewed_ == ViewedLog::of_another_process && kept_.size() > other_process_files_max) kept_.pop_back();
 }
 
 // Unmaps without the lock, so that readers that continue with another segment need not wait.

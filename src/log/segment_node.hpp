@@ -135,8 +135,8 @@ std::string segment_index_path(const SegmentNode& node);
 
 /// The writer of the viewed log.
 enum class ViewedLog {
-  own,           ///< this process, which never recycles a file in use
-  of_a_stranger  ///< perhaps another process: each file is locked, so that it is not recycled
+  own,                ///< this process, which never recycles a file in use
+  of_another_process  ///< perhaps another process: each file is locked, so that it is not recycled
 };
 
 /// The views of a log's segments. Keeps views mapped for later readers, up to a number of bytes; the least

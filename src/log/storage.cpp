@@ -70,6 +70,13 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+void remove_files(const std::string& directory, Storage& storage) {
+  const auto names = storage.list(directory);
+  if (!names) return;
+  for (const std::string& name : *names) static_cast<void>(storage.unlink(directory + "/" + name));
+  static_cast<void>(storage.remove_directory(directory));
+}
+
 Result<void> File::write_synced(ByteView bytes, std::uint64_t position) {
   if (auto written = write_all(*this, bytes, position); !written) return written;
   return sync();

@@ -69,7 +69,7 @@ class File {
   /// open the file at `path`, where it must be. `sync` still reports disk errors. Returns false if the file
   /// has to keep its descriptor, at least for now. The reason may be that it is in use or open only for
   /// reading, or that the system cannot do this.
-  virtual bool rest(const std::string& /*path*/) { return true; }
+  virtual bool release_descriptor(const std::string& /*path*/) { return true; }
   virtual Result<std::uint64_t> size_bytes() = 0;
   /// Tells other processes that the file's bytes are being read, as long as it is open here. Errors: in_use
   /// if another process has declared that it overwrites them.
@@ -162,6 +162,9 @@ Result<std::vector<std::string>> list_if_there(const std::string& path, Storage&
 
 /// Returns the parent directory of `path`.
 [[nodiscard]] std::string parent_of(const std::string& path);
+
+/// Removes the files in a directory and then the directory, to clean up unfinished work. Ignores errors.
+void remove_files(const std::string& directory, Storage& storage);
 
 /// Writes all of `bytes`, with as many calls as the system needs.
 Result<void> write_all(File& file, ByteView bytes, std::uint64_t position);

@@ -101,17 +101,17 @@ AppendOutcome WriteBehindLog::write_up_to(Offset end, std::uint64_t bytes_max) {
   return AppendOutcome::appended;
 }
 
-ReadResult WriteBehindLog::find(Place& place, ReadResult (Log::*way)(Place&)) {
+ReadResult WriteBehindLog::find(ReadPosition& place, ReadResult (Log::*way)(ReadPosition&)) {
   if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
   const bool segment_place = (place.hint & segment_hint) != 0;
   if (ring_.first_offset() <= place.offset) {
-    Place in_ring{place.offset, segment_place ? Place::no_hint : place.hint};
+    ReadPosition in_ring{place.offset, segment_place ? ReadPosition::no_hint : place.hint};
     const ReadResult result = ring_.read(in_ring);
     if (result.outcome == ReadOutcome::batch) place.hint = in_ring.hint;
     return result;
   }
-  const bool hinted = segment_place && place.hint != Place::no_hint;
-  Place in_segments{place.offset, hinted ? place.hint & ~segment_hint : Place::no_hint};
+  const bool hinted = segment_place && place.hint != ReadPosition::no_hint;
+  ReadPosition in_segments{place.offset, hinted ? place.hint & ~segment_hint : ReadPosition::no_hint};
   const ReadResult result = (*segments_.*way)(in_segments);
   last_error_ = &segments_->last_error();
   if (result.outcome == ReadOutcome::batch) place.hint = in_segments.hint | segment_hint;

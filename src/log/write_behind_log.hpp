@@ -35,8 +35,8 @@ class WriteBehindLog final : public Log {
   ~WriteBehindLog() override = default;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
-  ReadResult read(Place& place) override { return find(place, &Log::read); }
-  ReadResult look(Place& place) override { return find(place, &Log::look); }
+  ReadResult read(ReadPosition& place) override { return find(place, &Log::read); }
+  ReadResult read_header(ReadPosition& place) override { return find(place, &Log::read_header); }
   FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override { return segments_->first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return ring_.next_offset(); }
@@ -74,8 +74,8 @@ class WriteBehindLog final : public Log {
   [[nodiscard]] SegmentLog& segments() { return *segments_; }
 
  private:
-  /// Reads with `way`, which is Log::read or Log::look.
-  ReadResult find(Place& place, ReadResult (Log::*way)(Place&));
+  /// Reads with `way`, which is Log::read or Log::read_header.
+  ReadResult find(ReadPosition& place, ReadResult (Log::*way)(ReadPosition&));
   [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
   Result<void> write_all_behind();
   void write_for_request();
@@ -87,7 +87,7 @@ class WriteBehindLog final : public Log {
   const WriteBehindOptions options_;
   std::unique_ptr<SegmentLog> segments_;
   RingLog ring_;
-  Place write_place_;  // the next batch to write, in the ring
+  ReadPosition write_place_;  // the next batch to write, in the ring
   Offset write_until_;
   Offset flush_requested_;               // everything before it should be written and synced immediately
   bool requested_write_failed_ = false;  // writing for a request failed, and nothing was written since

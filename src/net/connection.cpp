@@ -62,7 +62,7 @@ bool Connection::start() {
     handshake_->guard(owner_.authorizer());
     handshake_->begin(output_.tail());
   }
-  if (is_stranger()) look_first();
+  if (is_unauthenticated()) look_first();
   if (state_ == State::closed) return true;
   watched_ = static_cast<bool>(loop_.watch(descriptor_.get(), *this, interest_));
   if (!watched_) return false;
@@ -338,7 +338,7 @@ void Connection::received(std::span<std::byte> bytes) {
 /// Raises the low-water mark to the bytes that are missing. A peer that sends its handshake byte by byte then
 /// wakes the thread only when there is something to parse.
 void Connection::wait_for_missing() {
-  const bool waits = !leftover_.empty() && cipher_ == nullptr && is_stranger();
+  const bool waits = !leftover_.empty() && cipher_ == nullptr && is_unauthenticated();
   const std::size_t bytes = waits ? std::min(missing(leftover_), zmtp::command_bytes_max) : 1;
   if (std::exchange(low_water_, bytes) != bytes) set_low_water(descriptor_.get(), bytes);
 }

@@ -123,7 +123,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Releases the memory of large frames, unless one is being received.
   virtual void release_large_frame() {}
   /// Returns true while the peer is unauthenticated.
-  [[nodiscard]] virtual bool is_stranger() const { return state_ != State::open; }
+  [[nodiscard]] virtual bool is_unauthenticated() const { return state_ != State::open; }
   /// Returns how many more bytes an unauthenticated peer must send, at least 1, until the leftover bytes
   /// `left` can be parsed.
   [[nodiscard]] virtual std::size_t missing(ByteView left) const {

@@ -33,7 +33,7 @@ void HandshakeQueue::make_room() {
 void HandshakeQueue::displace() {
   Connection& oldest = first_to_go();
   leave(oldest);
-  ++displaced_;
+  ++evicted_;
   oldest.close(why_);
 }
 

@@ -40,7 +40,7 @@ class HandshakeQueue {
 
   [[nodiscard]] std::size_t size() const { return places_.size(); }
   /// Returns the number of connections evicted since the start.
-  [[nodiscard]] std::uint64_t displaced() const { return displaced_; }
+  [[nodiscard]] std::uint64_t evicted() const { return evicted_; }
 
  private:
   using Waiting = std::map<std::uint64_t, Connection*>;  // by number, the oldest first
@@ -68,7 +68,7 @@ class HandshakeQueue {
   std::set<Rank> ranks_;
   Waiting all_;
   std::unordered_map<const Connection*, Place> places_;
-  std::uint64_t displaced_ = 0;
+  std::uint64_t evicted_ = 0;
 };
 
 }  // namespace lightq::broker

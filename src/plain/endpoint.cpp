@@ -91,14 +91,14 @@ std::optional<Error> Endpoint::no_place_for(std::uint64_t user) const {
 /// Counts a raw consumer as an unauthenticated client, because it cannot name its user. Returns false if
 /// there is no place for it.
 bool Endpoint::lets_in_raw() {
-  if (!has_room() || !has_room_for({.user = FairShare::strangers})) return false;
+  if (!has_room() || !has_room_for({.user = FairShare::anonymous})) return false;
   auto* const quota = context_.settings.user_connections;
-  return quota == nullptr || quota->take(FairShare::strangers);
+  return quota == nullptr || quota->take(FairShare::anonymous);
 }
 
 std::uint64_t Endpoint::sharer_of(const Connection& connection) const {
   const bool is_raw = record_.connection_type == protocol::ConnectionType::socket;
-  return is_raw ? FairShare::strangers : connection.holder().user;
+  return is_raw ? FairShare::anonymous : connection.holder().user;
 }
 
 void Endpoint::connection_opened(Connection& connection) {
@@ -113,7 +113,7 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   const auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   context_.handshakes.leave(connection);
-  if (!connection.was_open()) context_.accepts.stranger_gone(EventLoop::Clock::now());
+  if (!connection.was_open()) context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
     quota->give_back(sharer_of(connection));
   host_.connection_ending(*this, connection, why);

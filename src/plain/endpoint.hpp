@@ -85,7 +85,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   void connection_closed(Connection& connection, const std::string& why) override;
   [[nodiscard]] const ConnectionAuthorizer* authorizer() const override { return &authorizer_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
-    return context_.settings.strangers.handshake_time;
+    return context_.settings.unauthenticated.handshake_time;
   }
   [[nodiscard]] bool has_room() override;
   [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;

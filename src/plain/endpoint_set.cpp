@@ -155,14 +155,14 @@ std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
     shares->add(place_of(record, record.user));
     return std::nullopt;
   }
-  const bool is_stranger = *joined_by == TicketHolder{} && authorizer.is_open();
-  const auto wanted = place_of(record, is_stranger ? FairShare::strangers : joined_by->user);
-  const auto displaced = shares->take(wanted, EventLoop::Clock::now());
-  if (!displaced) {
-    say_refused(Limit::endpoints_max, displaced.error());
-    return displaced.error();
+  const bool is_anonymous = *joined_by == TicketHolder{} && authorizer.is_open();
+  const auto wanted = place_of(record, is_anonymous ? FairShare::anonymous : joined_by->user);
+  const auto evicted = shares->take(wanted, EventLoop::Clock::now());
+  if (!evicted) {
+    say_refused(Limit::endpoints_max, evicted.error());
+    return evicted.error();
   }
-  for (const auto& each : *displaced) {
+  for (const auto& each : *evicted) {
     if (each.at == &context_) {
       context_.make_room(each);
     } else {
@@ -324,7 +324,7 @@ std::unique_ptr<PlainConsumerConnection> EndpointSet::make_outlet(Endpoint& endp
 /// unauthenticated client of an open topic, where no ticket names the user. The topic's own user gets another
 /// id with each password.
 bool EndpointSet::owns_place(const EndpointRecord& record, std::uint64_t user) const {
-  if (user == 0 || user == FairShare::strangers || user == record.user) return true;
+  if (user == 0 || user == FairShare::anonymous || user == record.user) return true;
   const AccessTable& access = context_.access;
   return record.user != 0 && access.is_topics_own(user, record.topic) && !access.has_user(record.user);
 }

@@ -14,7 +14,7 @@ class RawConsumerConnection final : public PlainConsumerConnection {
   using PlainConsumerConnection::PlainConsumerConnection;
   /// Returns the user number that all clients without a user share. A raw consumer cannot say which user it
   /// is.
-  [[nodiscard]] std::uint64_t held_by() const override { return FairShare::strangers; }
+  [[nodiscard]] std::uint64_t held_by() const override { return FairShare::anonymous; }
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }

@@ -170,7 +170,7 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   if (node_->next() == nullptr) {
     // For another process's log only complete batches are shown, so the log has dropped this segment and
     // continued.
-    if (source_.views().viewed() == log::ViewedLog::of_a_stranger) {
+    if (source_.views().viewed() == log::ViewedLog::of_another_process) {
       node_ = nullptr;
       return Step::again;
     }

@@ -32,7 +32,7 @@ class ViewEngine final : public SegmentSource {
     Timestamp newest;
   };
   ViewEngine(std::string directory, log::Storage& storage)
-      : SegmentSource(storage, 0, log::ViewedLog::of_a_stranger), directory_(std::move(directory)) {}
+      : SegmentSource(storage, 0, log::ViewedLog::of_another_process), directory_(std::move(directory)) {}
   Result<bool> find_new(const std::vector<Offset>& there);
   Result<bool> add(Offset name);
   Result<bool> look_on(Seen& seen);

@@ -40,7 +40,7 @@ void ProduceChannel::leave() {
 
 void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
   if (topic_ == nullptr) return;
-  if (step == 0) return topic_->fetch_ahead_hot();
+  if (step == 0) return topic_->fetch_ahead_fields();
   topic_->fetch_ahead_for_input(step - 1);
 }
 

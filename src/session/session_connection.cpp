@@ -26,7 +26,7 @@ constexpr auto large_kept_time = std::chrono::seconds(2);
 constexpr std::size_t output_bytes_max = 64 * limits::KiB;
 // The longest encrypted ZeroMQ message before hello. It is received whole, and may contain some bytes after
 // the hello.
-constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
+constexpr std::uint64_t unauthenticated_message_bytes_max = 128 * limits::KiB;
 // Messages from this size on are sent without copying them into the output buffer.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
@@ -69,7 +69,7 @@ void SessionConnection::spend(std::uint64_t bytes) {
 std::optional<ZmtpHandshake> SessionConnection::make_handshake() const {
   if (carrier_ == SessionCarrier::stream) return std::nullopt;
   ZmtpHandshake handshake("ROUTER", {"DEALER"});
-  handshake.take_bodies_up_to(stranger_message_bytes_max);
+  handshake.take_bodies_up_to(unauthenticated_message_bytes_max);
   return handshake;
 }
 

@@ -123,7 +123,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
   std::size_t take_from(SharedWire& wire, std::size_t bytes_max) override;
-  [[nodiscard]] bool is_stranger() const override { return !greeted_; }
+  [[nodiscard]] bool is_unauthenticated() const override { return !greeted_; }
   [[nodiscard]] std::size_t missing(ByteView left) const override;
   void on_writable() override { after_output(); }
   void on_turn_end() override { after_output(); }

@@ -33,26 +33,26 @@ SessionServer::~SessionServer() = default;
 Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport,
                                                   SessionCarrier carrier, const TicketHolder& holder) {
   if (stopping_) return Error{ErrorCode::shutting_down, "the broker is stopping"};
-  auto opened = open_door({transport, carrier});
+  auto opened = open_listener({transport, carrier});
   if (!opened) return opened.error();
-  const Door& door = **opened;
+  const SessionListener& listener = **opened;
   std::optional<protocol::Tls> tls;
-  if (door.tls != nullptr) tls = protocol::Tls{door.tls->fingerprint()};
-  return Joined{door.bind_uri, context_.tickets.issue(grant, ticket_lifetime, context_.now(), holder),
+  if (listener.tls != nullptr) tls = protocol::Tls{listener.tls->fingerprint()};
+  return Joined{listener.bind_uri, context_.tickets.issue(grant, ticket_lifetime, context_.now(), holder),
                 std::move(tls)};
 }
 
 void SessionServer::open_doors() {
   for (const auto carrier : {SessionCarrier::stream, SessionCarrier::zmtp}) {
-    const auto opened = open_door({protocol::Transport::tcp, carrier});
+    const auto opened = open_listener({protocol::Transport::tcp, carrier});
     if (!opened)
       context_.sink.warn("sessions: cannot open an address; the next join tries again: " +
                          opened.error().text());
   }
 }
 
-Result<SessionServer::Door*> SessionServer::open_door(Way way) {
-  if (const auto found = doors_.find(way); found != doors_.end()) return found->second.get();
+Result<SessionServer::SessionListener*> SessionServer::open_listener(Way way) {
+  if (const auto found = listeners_.find(way); found != listeners_.end()) return found->second.get();
   const auto [transport, carrier] = way;
   const bool is_unix = transport == protocol::Transport::ipc;
   const std::string file =
@@ -65,7 +65,7 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
       is_unix ? "ipc://" + path
               : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(port);
   const TlsContext* const tls = encryption_of(way);
-  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri);
+  auto made = std::make_unique<SessionListener>(*this, std::move(*socket), carrier, tls, uri);
   if (!made->listener.start()) {
     made.reset();
     if (!is_unix) context_.ports.release(port, {.guarded = true}, true);
@@ -75,10 +75,10 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
                       : tls != nullptr                ? "sessions over TLS: "
                                                       : "sessions: ") +
                      uri);
-  return (doors_[way] = std::move(made)).get();
+  return (listeners_[way] = std::move(made)).get();
 }
 
-void SessionServer::Door::accept_failed() {
+void SessionServer::SessionListener::accept_failed() {
   server.context_.handshakes.make_room();
   server.limit_reached(Limit::descriptors_reserved);
   server.context_.sink.error("sessions " + bind_uri +
@@ -156,7 +156,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
     give_back(session);
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
-    context_.accepts.stranger_gone(EventLoop::Clock::now());
+    context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
     if (session.refused()) ++context_.refused_connections;
     context_.sink.info(which + " was refused: " + why);
   }
@@ -212,7 +212,7 @@ void SessionServer::look_at_rights_on(TopicId topic) {
 
 void SessionServer::begin_stop() {
   stopping_ = true;
-  for (const auto& [way, door] : doors_) door->listener.stop();
+  for (const auto& [way, listener] : listeners_) listener->listener.stop();
   std::vector<SessionConnection*> sessions;
   for (const auto& [key, session] : sessions_) sessions.push_back(session.get());
   for (SessionConnection* const session : sessions) {

@@ -65,9 +65,9 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
  private:
   using Way = std::pair<protocol::Transport, SessionCarrier>;
   /// A listening socket.
-  struct Door final : public Listener::Owner {
-    Door(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames, const TlsContext* encryption,
-         std::string uri)
+  struct SessionListener final : public Listener::Owner {
+    SessionListener(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames,
+                    const TlsContext* encryption, std::string uri)
         : server(of),
           carrier(of_frames),
           tls(encryption),
@@ -82,7 +82,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     Listener listener;
   };
 
-  Result<Door*> open_door(Way way);
+  Result<SessionListener*> open_listener(Way way);
   [[nodiscard]] const TlsContext* encryption_of(Way way) const;
   [[nodiscard]] const TopicName* name_of(TopicId topic) const;
   void begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls);
@@ -94,7 +94,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     return authorizer_.curve() == nullptr ? nullptr : &authorizer_;
   }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
-    return context_.settings.strangers.handshake_time;
+    return context_.settings.unauthenticated.handshake_time;
   }
   std::optional<Permit> permit_of(std::string_view ticket) override;
   [[nodiscard]] bool is_good(const Permit& permit, const TopicRuntime& topic,
@@ -129,7 +129,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const SessionSettings settings_;
   const std::string name_;
   ConnectionAuthorizer authorizer_;  // for sessions over ZeroMQ
-  std::map<Way, std::unique_ptr<Door>> doors_;
+  std::map<Way, std::unique_ptr<SessionListener>> listeners_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
   std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // sessions by user; one counts for each user
   std::size_t admitted_ = 0;                                    // those of sessions_ that are admitted

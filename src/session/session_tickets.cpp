@@ -86,7 +86,7 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
 /// Counts the session for this user too. Returns the reason if that is not possible, else an empty text. A
 /// ticket that any client can get does not count an authenticated session among the clients without a user.
 std::string_view SessionConnection::admit_also(std::uint64_t user) {
-  if (user == 0 || user == FairShare::strangers || users_.contains(user)) return {};
+  if (user == 0 || user == FairShare::anonymous || users_.contains(user)) return {};
   const std::string_view objection = host_.admit_also(user);
   if (objection.empty()) users_.insert(user);
   return objection;

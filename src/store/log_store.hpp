@@ -20,8 +20,8 @@ class LogStore : public TopicStore {
   std::span<std::byte> place_for_next(std::size_t bytes) final { return log_->place_for_next(bytes); }
   [[nodiscard]] const void* hot_part() const final { return log_.get(); }
   void fetch_ahead_for_append(unsigned step) const final { log_->fetch_ahead_for_append(step); }
-  log::ReadResult read(log::Place& place) final { return log_->read(place); }
-  log::ReadResult look(log::Place& place) final { return log_->look(place); }
+  log::ReadResult read(log::ReadPosition& place) final { return log_->read(place); }
+  log::ReadResult read_header(log::ReadPosition& place) final { return log_->read_header(place); }
   log::FoundByTime first_since(Timestamp time) final { return log_->first_since(time); }
   [[nodiscard]] Offset first_offset() const final { return log_->first_offset(); }
   [[nodiscard]] Offset next_offset() const final { return log_->next_offset(); }

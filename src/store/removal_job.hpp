@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -42,21 +41,6 @@ class StoreRemovalJob final : public RemovalJob {
 
  private:
   std::unique_ptr<TopicStore> store_;
-};
-
-/// Owns a topic's store. When it is destroyed, it passes the store to the heir, if there is one.
-struct StoreHolder {
-  using Heir = std::function<void(std::unique_ptr<TopicStore>)>;
-
-  explicit StoreHolder(std::unique_ptr<TopicStore> held) : store(std::move(held)) {}
-  StoreHolder(const StoreHolder&) = delete;
-  StoreHolder& operator=(const StoreHolder&) = delete;
-  ~StoreHolder() {
-    if (heir) heir(std::move(store));
-  }
-
-  std::unique_ptr<TopicStore> store;
-  Heir heir;
 };
 
 }  // namespace lightq::broker

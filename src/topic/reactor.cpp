@@ -14,7 +14,7 @@ constexpr auto tick_interval = std::chrono::milliseconds(100);
 constexpr auto stop_check_interval = std::chrono::milliseconds(10);
 }  // namespace
 
-Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
+Reactor::Reactor(const ReactorSettings& settings, TopicOpener& storage, DiskThread& disk, PortBook& ports,
                  LogSink& sink, const TicketKey& tickets, const WallClock& now,
                  std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events)
     : context_{loop_,
@@ -128,7 +128,7 @@ void Reactor::bury_when_idle(std::unique_ptr<TopicRuntime> topic, std::function<
 
 protocol::BrokerTotals Reactor::totals() {
   protocol::BrokerTotals sum{.refused_connections = context_.refused_connections,
-                             .displaced_connections = context_.handshakes.displaced()};
+                             .evicted_connections = context_.handshakes.evicted()};
   for (auto& [id, topic] : topics_) {
     const auto stats = topic->stats();
     sum += {.topics = 1,

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "topic/topic_opener.hpp"
 #include "topic/topic_runtime.hpp"
 
 namespace lightq::broker {
@@ -24,7 +25,7 @@ struct ReactorSettings {
 /// called by tasks that were posted to `loop()`.
 class Reactor final : public TopicRuntime::Ticker {
  public:
-  Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
+  Reactor(const ReactorSettings& settings, TopicOpener& storage, DiskThread& disk, PortBook& ports,
           LogSink& sink, const TicketKey& tickets, const WallClock& now,
           std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events);
   Reactor(const Reactor&) = delete;
@@ -41,7 +42,7 @@ class Reactor final : public TopicRuntime::Ticker {
   // On the reactor's thread.
 
   /// Opens the topic's storage and its endpoints of an earlier run. An endpoint that cannot be opened is
-  /// logged and tried again. Errors: those of StorageRoom::open.
+  /// logged and tried again. Errors: those of TopicOpener::open.
   Result<void> add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints);
   /// Closes the topic's endpoints immediately. Deletes its files once none of its disk jobs is running, then
   /// calls `done`. The files of a topic that add_topic could not open are removed by the disk thread.
@@ -70,7 +71,7 @@ class Reactor final : public TopicRuntime::Ticker {
   EventLoop loop_;
   ReactorContext context_;
   const ReactorSettings& settings_;
-  StorageRoom& storage_;
+  TopicOpener& storage_;
   std::unordered_map<std::uint64_t, std::unique_ptr<TopicRuntime>> topics_;  // by id
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;

@@ -50,7 +50,7 @@ struct EndpointSettings {
   LimitCounts* limits_reached = nullptr;        ///< null: refusals are not counted
   ConnectionQuota* user_connections = nullptr;  ///< the connections of each user; null: not limited
   EndpointShares* endpoint_shares = nullptr;    ///< the endpoints of all reactors; null: not limited
-  UnauthenticatedLimits strangers;
+  UnauthenticatedLimits unauthenticated;
   /// The most authenticated connections of one endpoint, and the most authenticated sessions of a reactor.
   std::size_t connections_max = limits::connections_per_endpoint_max;
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< the most endpoints of one topic
@@ -81,9 +81,9 @@ struct ReactorContext {
   BatchBuilder batch;                              ///< packs the messages of the inlet that reads
   RangeBudget ranges{settings.groups.ranges_max};  ///< the ranges of all groups of the reactor's topics
   BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached, &sink};
-  HandshakeQueue handshakes{settings.strangers.handshakes_max};
-  AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.accepts_at_once(),
-                       settings.limits_reached};
+  HandshakeQueue handshakes{settings.unauthenticated.handshakes_max};
+  AcceptBudget accepts{settings.unauthenticated.accepts_per_second,
+                       settings.unauthenticated.accepts_at_once(), settings.limits_reached};
   std::uint64_t refused_connections = 0;  ///< connections of all topics refused so far without a good ticket
   AccessTable access = {};
   /// Closes an endpoint that was never used, to make room for another (EndpointShares).

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
 // The topic's own user as the owner of cursors, and in the producers' file.
-constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;
+constexpr std::uint64_t topics_own_user = FairShare::anonymous - 1;
 // Long enough for a ring to notice that it is idle and to release its memory.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
 }  // namespace
 
 TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
-                           std::unique_ptr<TopicStore> store, TopicStorage found)
+                           std::unique_ptr<TopicStore> store, FoundTopic found)
     : context_(context),
       ticker_(ticker),
       held_store_(std::move(store)),
@@ -79,7 +79,7 @@ std::uint64_t TopicRuntime::owner_for(std::uint64_t user) const {
 
 /// Returns true if the owner of a cursor was deleted. Any user may then take the cursor over.
 bool TopicRuntime::is_gone(std::uint64_t owner) const {
-  if (owner == 0 || owner == FairShare::strangers) return false;
+  if (owner == 0 || owner == FairShare::anonymous) return false;
   if (owner == topics_own_user) return !context_.access.has_own_user(definition().id);
   return !context_.access.has_user(owner);
 }
@@ -163,7 +163,7 @@ PublishOutcome TopicRuntime::store(const OfferedBatch& batch, const Sequences& s
   return report(outcome, batch.bytes.size());
 }
 
-void TopicRuntime::fetch_ahead_hot() const {
+void TopicRuntime::fetch_ahead_fields() const {
   fetch_ahead_up_to(this, topic_.hot_end());
   lightq::fetch_ahead_hot(producers_);
   fetch_ahead(&consumers_);

@@ -14,10 +14,11 @@
 #include "delivery/topic.hpp"
 #include "plain/endpoint_set.hpp"
 #include "store/removal_job.hpp"
+#include "store/store_holder.hpp"
+#include "topic/found_topic.hpp"
 #include "topic/save_waiters.hpp"
 #include "topic/topic_consumers.hpp"
 #include "topic/topic_producers.hpp"
-#include "topic/topic_storage.hpp"
 
 namespace lightq::broker {
 
@@ -46,7 +47,7 @@ class TopicRuntime final : public EventLoop::Source,
 
   /// `found`: the state that the start has found; its log is in `store`.
   TopicRuntime(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
-               std::unique_ptr<TopicStore> store, TopicStorage found);
+               std::unique_ptr<TopicStore> store, FoundTopic found);
   ~TopicRuntime() override;
 
   [[nodiscard]] const TopicDefinition& definition() const { return topic_.definition(); }
@@ -135,9 +136,9 @@ class TopicRuntime final : public EventLoop::Source,
   void forget_readable(ReadWaiter& waiter) { std::erase(read_waiters_, &waiter); }
 
   /// Prefetches the parts of this object that a publish, a delivery or an acknowledgement uses.
-  void fetch_ahead_hot() const;
+  void fetch_ahead_fields() const;
   /// Prefetches the memory that storing and dispatching a batch needs, in steps (see base/fetch_ahead.hpp).
-  /// Requires: fetch_ahead_hot(), before step 0.
+  /// Requires: fetch_ahead_fields(), before step 0.
   void fetch_ahead_for_input(unsigned step) const;
   /// Returns memory of the log in which the batch that is stored next can be assembled before it is checked:
   /// see BatchLog::place_for_next.
@@ -257,7 +258,8 @@ class TopicRuntime final : public EventLoop::Source,
   }
 
   // A publish, a delivery and an acknowledgement use these up to the first part of topic_, parts of the
-  // members behind it, and the fields from stopping_ up to purged_. fetch_ahead_hot() depends on this order.
+  // members behind it, and the fields from stopping_ up to purged_. fetch_ahead_fields() depends on this
+  // order.
   ReactorContext& context_;
   Ticker& ticker_;
   StoreHolder held_store_;

@@ -107,7 +107,7 @@ void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<
   state_ = plain ? State::hello : State::ready;
   if (plain) return;
   // Checked before READY is sent: after READY the peer takes its messages for sent.
-  if (authorizer_ != nullptr) failure_ = authorizer_->stranger_objection(holder_);
+  if (authorizer_ != nullptr) failure_ = authorizer_->objection_to_anonymous(holder_);
   if (failure_.empty()) zmtp::append_ready(output, our_type_);
 }
 

@@ -142,14 +142,14 @@ TEST_F(DataStorageTest, NoMessageCountsAsDamagedWhileTheDirectoryIsNotInItsPlace
   for (const bool empty : {false, true}) {
     if (empty) std::filesystem::create_directories(path_);
     for (const std::uint64_t offset : {0, 29}) {
-      log::Place place{{offset}};
+      log::ReadPosition place{{offset}};
       EXPECT_EQ(log->read(place).outcome, log::ReadOutcome::unavailable) << offset;
     }
   }
   std::filesystem::remove(path_);
   move(moved_, path_);
   for (const std::uint64_t offset : {0, 29}) {
-    log::Place place{{offset}};
+    log::ReadPosition place{{offset}};
     EXPECT_EQ(log->read(place).outcome, log::ReadOutcome::batch) << offset;
   }
 }

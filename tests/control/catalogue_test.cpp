@@ -409,7 +409,7 @@ class UnreadableLog final : public log::Log {
   log::AppendResult append(std::span<std::byte> batch, Timestamp now) override {
     return log_->append(batch, now);
   }
-  log::ReadResult read(log::Place& place) override {
+  log::ReadResult read(log::ReadPosition& place) override {
     return {log::ReadOutcome::unavailable, {}, place.offset};
   }
   log::FoundByTime first_since(Timestamp) override { return {first_offset(), 0, true}; }

@@ -97,17 +97,17 @@ TEST_F(DurableProducersTest, AStartRestoresTheOwnersOfTheProducers) {
   ASSERT_TRUE(save());
   send({5, 0}, 0, 1);
   const session::ProducerSecret secret{std::byte{7}};
-  producers.open({}, 6, now, {.user = FairShare::strangers, .fresh = secret});
+  producers.open({}, 6, now, {.user = FairShare::anonymous, .fresh = secret});
   send({6, 0}, 0, 1);
   ASSERT_EQ(restart(), std::nullopt);
   EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 43}).refusal, Code::unknown_producer);
   EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 42}).producer.expected, 1U);
-  const ProducerTable::Opener shows{.user = FairShare::strangers, .shown = secret};
+  const ProducerTable::Opener shows{.user = FairShare::anonymous, .shown = secret};
   EXPECT_EQ(producers.open({6, 0}, 0, now, shows).producer.expected, 1U)
       << "the process was killed before it had saved the secret, and the client shows it";
   ASSERT_TRUE(log->flush().ok() && save());
   ASSERT_EQ(restart(), std::nullopt);
-  EXPECT_EQ(producers.open({6, 0}, 0, now, {.user = FairShare::strangers}).refusal, Code::unknown_producer);
+  EXPECT_EQ(producers.open({6, 0}, 0, now, {.user = FairShare::anonymous}).refusal, Code::unknown_producer);
   EXPECT_EQ(producers.open({6, 0}, 0, now, shows).refusal, Code::ok);
 }
 

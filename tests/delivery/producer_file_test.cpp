@@ -33,11 +33,11 @@ ProducerSnapshot snapshot_of(std::uint64_t as_of, std::size_t producers) {
 
 /// Returns the snapshot with each kind of owner, and a secret.
 ProducerSnapshot owned(ProducerSnapshot snapshot) {
-  const std::optional<std::uint64_t> owners[] = {0, 42, FairShare::strangers, std::nullopt};
+  const std::optional<std::uint64_t> owners[] = {0, 42, FairShare::anonymous, std::nullopt};
   for (std::size_t i = 0; i < snapshot.producers.size(); ++i) {
     KnownProducer& producer = snapshot.producers[i];
     producer.owner = owners[i % std::size(owners)];
-    if (producer.owner != FairShare::strangers) continue;
+    if (producer.owner != FairShare::anonymous) continue;
     std::byte value{0};
     for (std::byte& byte : producer.secret.emplace())
       byte = value = std::byte(std::to_integer<int>(value) + 17);

@@ -316,7 +316,7 @@ TEST_F(ProducersOfUsersTest, ProducersFromBeforeARestartAreAnonymousAndEvictedLi
 TEST_F(ProducersOfUsersTest, AnIdIsValidForTheUserThatReceivedIt) {
   leave_behind(ann, 1, 1);
   for (int start = 0; start < 2; ++start) {
-    for (const std::uint64_t other : {std::uint64_t{0}, bob, broker::FairShare::strangers}) {
+    for (const std::uint64_t other : {std::uint64_t{0}, bob, broker::FairShare::anonymous}) {
       EXPECT_EQ(table.open({1, 0}, 99, now, {other}).refusal, Code::unknown_producer) << other;
       EXPECT_EQ(table.open({1, 1}, 99, now, {other}).refusal, Code::unknown_producer) << other;
       EXPECT_EQ(table.open({1, 65'535}, 99, now, {other}).refusal, Code::unknown_producer) << other;
@@ -338,7 +338,7 @@ TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToItsFirstOpener) {
 
 class ProducersOfNobodyTest : public ProducersOfUsersTest {
  protected:
-  static constexpr std::uint64_t nobody = broker::FairShare::strangers;
+  static constexpr std::uint64_t nobody = broker::FairShare::anonymous;
   static session::ProducerSecret secret(int first) { return {std::byte(first), std::byte{1}}; }
   Code open_again(std::uint64_t id, std::optional<session::ProducerSecret> shown) {
     return table.open({id, 0}, 99, now, {nobody, shown, secret(99)}).refusal;

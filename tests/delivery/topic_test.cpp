@@ -80,7 +80,7 @@ class FailingLog final : public log::BatchLog {
     if (mended) return log_.append(batch, at);
     return {log::AppendOutcome::no_space, {}};
   }
-  log::ReadResult read(log::Place& place) override { return log_.read(place); }
+  log::ReadResult read(log::ReadPosition& place) override { return log_.read(place); }
   log::FoundByTime first_since(Timestamp time) override { return log_.first_since(time); }
   [[nodiscard]] Offset first_offset() const override { return log_.first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return log_.next_offset(); }

@@ -136,7 +136,7 @@ def many_strangers_at_the_control_socket(broker, control):
             control.broker_stats()
         until(lambda: reached(control)["handshakes_max"] > 0, "the oldest to make room")
         stats = control.broker_stats()
-        assert stats["displaced_connections"] == stats["limits_reached"]["handshakes_max"]
+        assert stats["evicted_connections"] == stats["limits_reached"]["handshakes_max"]
 
 
 def many_connections_of_a_user(broker, control):

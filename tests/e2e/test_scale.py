@@ -122,7 +122,7 @@ def test_unauthenticated_peers_take_a_part_of_few_descriptors(make_broker):
     host, port = broker.control_uri.removeprefix("tcp://").split(":")
     before, share = broker.descriptors(), (256 - 128) // 4
     crowd = [plain.create_connection((host, int(port)), timeout=DEADLINE) for _ in range(100)]
-    until(lambda: control.broker_stats()["displaced_connections"] >= len(crowd) - share, "the crowd to make room")
+    until(lambda: control.broker_stats()["evicted_connections"] >= len(crowd) - share, "the crowd to make room")
     assert broker.descriptors() <= before + share
     for stranger in crowd:
         stranger.close()
@@ -137,7 +137,7 @@ def test_more_peers_at_the_control_port_than_descriptors_do_not_end_the_broker(m
     for _ in range(400):
         crowd.append(plain.create_connection((host, int(port)), timeout=DEADLINE))
     made_room = 400 - (256 - 64)
-    until(lambda: control.broker_stats()["displaced_connections"] >= made_room, "the crowd to fill the table, and to make room")
+    until(lambda: control.broker_stats()["evicted_connections"] >= made_room, "the crowd to fill the table, and to make room")
     assert control.broker_stats()["limits_reached"]["descriptors_reserved"] > 0, "the table was full"
     assert broker.descriptors() <= 256 - 64 + 2, "what is reserved for files is left alone"
     control.ok("ping")

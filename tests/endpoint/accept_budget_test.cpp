@@ -60,9 +60,9 @@ TEST_F(AcceptBudgetTest, ReportsThatItRunsLow) {
 }
 
 TEST_F(AcceptBudgetTest, IsCrowdedWhileSomeHundredsASecondGoUnknown) {
-  for (int i = 0; i < 31; ++i) budget_.stranger_gone(now_);
+  for (int i = 0; i < 31; ++i) budget_.unauthenticated_closed(now_);
   EXPECT_FALSE(budget_.crowded(now_));
-  budget_.stranger_gone(now_ + 50ms);
+  budget_.unauthenticated_closed(now_ + 50ms);
   EXPECT_TRUE(budget_.crowded(now_ + 50ms));
   EXPECT_TRUE(budget_.crowded(now_ + 150ms));
   EXPECT_FALSE(budget_.crowded(now_ + 250ms));
@@ -71,7 +71,7 @@ TEST_F(AcceptBudgetTest, IsCrowdedWhileSomeHundredsASecondGoUnknown) {
 
 TEST_F(AcceptBudgetTest, SingleConnectionsAreNoFlood) {
   for (int i = 0; i < 1000; ++i) {
-    budget_.stranger_gone(now_ + i * 10ms);
+    budget_.unauthenticated_closed(now_ + i * 10ms);
     ASSERT_FALSE(budget_.crowded(now_ + i * 10ms));
   }
 }

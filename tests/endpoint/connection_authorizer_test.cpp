@@ -251,7 +251,7 @@ TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
 }
 
 TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
-  const TicketHolder stranger{.user = FairShare::strangers};
+  const TicketHolder stranger{.user = FairShare::anonymous};
   ConnectionQuota quota(2);
   ConnectionAuthorizer authorizer(tickets, now, grant, access, *TopicName::parse("orders"));
   authorizer.open();
@@ -278,7 +278,7 @@ TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
     EXPECT_TRUE(side.handshake.complete()) << "the administrator has no bound";
     EXPECT_EQ(side.handshake.holder(), (TicketHolder{0, 1}));
   }
-  quota.give_back(FairShare::strangers);
+  quota.give_back(FairShare::anonymous);
   EXPECT_EQ(holder_of(opening("PUSH")), stranger);
 }
 

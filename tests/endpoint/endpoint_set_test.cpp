@@ -297,10 +297,10 @@ TEST_F(EndpointSetTest, APeerThatHasAlreadySentDataReceivesTheGreeting) {
 
 TEST_F(EndpointSetTest, DuringAFloodMalformedPeersWaitUntilTheirTimeIsOver) {
   settings_.idle_time_max = 1h;
-  settings_.strangers.handshake_time = 300ms;
+  settings_.unauthenticated.handshake_time = 300ms;
   const auto uri = join(JoinType::push);
   const auto crowd = [&] {
-    for (int i = 0; i < 100; ++i) context_.accepts.stranger_gone(EventLoop::Clock::now());
+    for (int i = 0; i < 100; ++i) context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
     return true;
   };
   Stranger patient(uri);
@@ -449,10 +449,10 @@ TEST_F(OpenEndpointSetTest, RawConsumersCountAsAnonymousConnections) {
     ASSERT_TRUE(run_until([&] { return topic_.pullers() == 2; }));
     Stranger third(uri);
     ASSERT_TRUE(run_until([&] { return third.closed(); }));
-    EXPECT_FALSE(quota.take(FairShare::strangers));
+    EXPECT_FALSE(quota.take(FairShare::anonymous));
   }
   EXPECT_TRUE(run_until([&] { return topic_.pullers() == 0; }));
-  EXPECT_TRUE(quota.take(FairShare::strangers));
+  EXPECT_TRUE(quota.take(FairShare::anonymous));
   set_->close_all(false);  // before the quota ends
 }
 

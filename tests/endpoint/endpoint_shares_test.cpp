@@ -20,10 +20,10 @@ class EndpointSharesTest : public testing::Test {
  protected:
   /// Adds one endpoint. Returns "ok", "ok, without 3 4" (the evicted ids), or the reason of a refusal.
   std::string take(EndpointShares& shares, std::uint64_t user, bool is_tcp = true) {
-    const auto displaced = shares.take({.id = ++last_, .is_tcp = is_tcp, .user = user}, now_);
-    if (!displaced) return displaced.error().text();
+    const auto evicted = shares.take({.id = ++last_, .is_tcp = is_tcp, .user = user}, now_);
+    if (!evicted) return evicted.error().text();
     std::string answer = "ok";
-    for (const auto& each : *displaced)
+    for (const auto& each : *evicted)
       answer += (answer == "ok" ? ", without " : " ") + std::to_string(each.id);
     return answer;
   }
@@ -38,7 +38,7 @@ class EndpointSharesTest : public testing::Test {
 };
 
 TEST_F(EndpointSharesTest, AUserWithHalfCannotUseTheReserve) {
-  for (const std::uint64_t user : {ann, FairShare::strangers}) {
+  for (const std::uint64_t user : {ann, FairShare::anonymous}) {
     EndpointShares shares({.endpoints = 16}, &counts_);
     take(shares, user, 14);
     EXPECT_NE(

@@ -26,7 +26,7 @@ class FewStrangersTest : public EndpointSetTest {
  private:
   static EndpointSettings with(std::size_t most) {
     EndpointSettings settings;
-    settings.strangers.handshakes_max = most;
+    settings.unauthenticated.handshakes_max = most;
     return settings;
   }
 };
@@ -40,7 +40,7 @@ TEST_F(FewStrangersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndA
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
   std::vector<Stranger> strangers;
-  for (std::size_t i = 0; i < settings_.strangers.handshakes_max; ++i) strangers.emplace_back(uri);
+  for (std::size_t i = 0; i < settings_.unauthenticated.handshakes_max; ++i) strangers.emplace_back(uri);
   ASSERT_TRUE(run_until([&] {
     return std::all_of(strangers.begin(), strangers.end(), [](auto& stranger) { return stranger.greeted(); });
   }));
@@ -48,11 +48,11 @@ TEST_F(FewStrangersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndA
   ASSERT_TRUE(run_until([&] { return one_more.greeted(); }));
   EXPECT_TRUE(strangers[0].closed());
   EXPECT_FALSE(strangers[1].closed() || strangers[2].closed() || one_more.closed());
-  EXPECT_EQ(context_.handshakes.displaced(), 1U);
+  EXPECT_EQ(context_.handshakes.evicted(), 1U);
   // Peers that fill the queue do not keep a client out either.
   auto producer = connect(zmq::socket_type::push, uri);
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
-  EXPECT_EQ(context_.handshakes.displaced(), 2U);
+  EXPECT_EQ(context_.handshakes.evicted(), 2U);
   EXPECT_EQ(context_.handshakes.size(), 2U) << "who is in waits no longer";
 }
 
@@ -66,14 +66,14 @@ TEST_F(FewStrangersTest, ASourceThatFillsTheQueueEvictsItsOwnConnections) {
     ASSERT_TRUE(run_until([&] { return one.greeted(); }));
   }
   EXPECT_FALSE(slow.closed()) << "though it came first";
-  EXPECT_EQ(context_.handshakes.displaced(), 4U);
+  EXPECT_EQ(context_.handshakes.evicted(), 4U);
   Stranger other(uri, INADDR_LOOPBACK + 2);
   ASSERT_TRUE(run_until([&] { return other.greeted(); }));
   Stranger another(uri, INADDR_LOOPBACK + 3);
   ASSERT_TRUE(run_until([&] { return another.greeted(); }));
   EXPECT_TRUE(slow.closed()) << "where each address has one the oldest goes";
   EXPECT_FALSE(many.back().closed());
-  EXPECT_EQ(context_.handshakes.displaced(), 6U);
+  EXPECT_EQ(context_.handshakes.evicted(), 6U);
   EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
@@ -86,7 +86,7 @@ TEST_F(SixteenStrangersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
   }
   context_.handshakes.make_room();
   EXPECT_EQ(context_.handshakes.size(), 7U);
-  EXPECT_EQ(context_.handshakes.displaced(), 2U);
+  EXPECT_EQ(context_.handshakes.evicted(), 2U);
   ASSERT_TRUE(run_until([&] { return waiting[0].closed() && waiting[1].closed(); }));
   EXPECT_FALSE(waiting[2].closed());
   for (std::size_t left = 6;; --left) {
@@ -95,7 +95,7 @@ TEST_F(SixteenStrangersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
     if (left == 0) break;
   }
   context_.handshakes.make_room();
-  EXPECT_EQ(context_.handshakes.displaced(), 9U);
+  EXPECT_EQ(context_.handshakes.evicted(), 9U);
 }
 
 TEST_F(SixteenStrangersTest, ManySourcesEvictNoConnectionOfASourceWithFew) {

@@ -70,7 +70,7 @@ TEST_F(ListenerTest, DuringAFloodNewClientsWaitForAGroup) {
   // On a slow machine the pause may end before the test can observe it.
   for (int attempt = 0; attempt < 100 && !seen_waiting; ++attempt) {
     accepted_ = 0;
-    for (int i = 0; i < 100; ++i) budget_.stranger_gone(AcceptBudget::Clock::now());
+    for (int i = 0; i < 100; ++i) budget_.unauthenticated_closed(AcceptBudget::Clock::now());
     const Stranger first(uri_);
     const auto began = EventLoop::Clock::now();
     ASSERT_TRUE(turn_until(1));

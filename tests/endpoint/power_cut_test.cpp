@@ -94,7 +94,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
                           .ring_bytes = limits::ring_bytes_min,
                           .segment_bytes = limits::segment_bytes_min},
                          flush_interval) {
-    on_open = [this](TopicStorage& opened) { look(opened); };
+    on_open = [this](FoundTopic& opened) { look(opened); };
   }
 
   void complain(const std::string& what) {
@@ -392,9 +392,9 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
   // --- Comparisons.
 
   /// Called at a start, before any other event.
-  void look(TopicStorage& opened) {
+  void look(FoundTopic& opened) {
     in_log_.clear();
-    log::Place place{opened.log->first_offset()};
+    log::ReadPosition place{opened.log->first_offset()};
     while (place.offset < opened.log->next_offset()) {
       const auto read = opened.log->read(place);
       if (is_dead_) return;

@@ -36,7 +36,7 @@ ProducerWorld::ProducerWorld(Random& random, WorldOptions options) : random_(ran
 void ProducerWorld::open() {
   sink_.lines.clear();
   pool_ = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool", 4}, storage_);
-  auto opened = broker::StorageRoom(storage_, *pool_).open(definition_of(options_), settings, now_, sink_);
+  auto opened = broker::TopicOpener(storage_, *pool_).open(definition_of(options_), settings, now_, sink_);
   if (!opened) {
     complain("the topic does not open: " + opened.error().text());
     return;
@@ -298,7 +298,7 @@ void ProducerWorld::look_at_everything(bool doubtful) {
   std::map<std::string, Offset> found;
   std::map<std::uint64_t, std::uint64_t> ends;  // by producer: one past its last message in the log
   const Offset first = topic_.log->first_offset();
-  log::Place place{first};
+  log::ReadPosition place{first};
   while (place.offset < topic_.log->next_offset()) {
     const auto read = topic_.log->read(place);
     if (read.outcome != log::ReadOutcome::batch) {

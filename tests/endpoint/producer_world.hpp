@@ -12,7 +12,7 @@
 
 #include "support/faulty_storage.hpp"
 #include "support/random.hpp"
-#include "topic/topic_storage.hpp"
+#include "topic/topic_opener.hpp"
 
 namespace lightq::test {
 
@@ -123,7 +123,7 @@ class ProducerWorld {
   FaultyStorage storage_;
   std::unique_ptr<log::SegmentPool> pool_;
   Sink sink_;
-  broker::TopicStorage topic_;
+  broker::FoundTopic topic_;
   std::optional<broker::EncodedProducers> save_;  // taken, and not written yet
   Timestamp now_{1'000'000'000'000};
   std::vector<Client> clients_{4};

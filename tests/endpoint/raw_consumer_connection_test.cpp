@@ -48,7 +48,7 @@ TEST_F(RawConsumerTest, TheConsumerIsReadyImmediatelyAndReceivesNothingBeforeThe
   EXPECT_TRUE(outlet_.is_open());
   EXPECT_TRUE(host_.ready);
   EXPECT_EQ(wire_.received(), "");
-  EXPECT_EQ(outlet_.held_by(), FairShare::strangers) << "not the administrator";
+  EXPECT_EQ(outlet_.held_by(), FairShare::anonymous) << "not the administrator";
 }
 
 TEST_F(RawConsumerTest, AMessageIsItsLengthInFourBytesTheSmallestFirstAndItsPayload) {

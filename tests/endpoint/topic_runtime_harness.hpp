@@ -17,6 +17,7 @@
 
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
+#include "topic/topic_opener.hpp"
 #include "topic/topic_runtime.hpp"
 
 namespace lightq::broker {
@@ -73,7 +74,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   Result<void> try_start() {
     TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
     const StorageSettings settings{.topics_directory = "/topics", .flush_interval_ms = flush_interval_ms_};
-    auto opened = StorageRoom(storage, *pool).open(definition, settings, now_(), sink);
+    auto opened = TopicOpener(storage, *pool).open(definition, settings, now_(), sink);
     if (!opened) return opened.error();
     if (on_open) on_open(*opened);
     auto store = opened->take_store(disk_, loop_);
@@ -156,7 +157,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   FaultyStorage storage;
   std::optional<log::SegmentPool> pool{std::in_place, log::SegmentPoolOptions{"/pool"}, storage};
   CountingSink sink;
-  std::function<void(TopicStorage&)> on_open;  ///< called with the state that a start has found
+  std::function<void(FoundTopic&)> on_open;  ///< called with the state that a start has found
   /// Called at a start; returns the store to use in place of the one that was opened.
   std::function<std::unique_ptr<TopicStore>(std::unique_ptr<TopicStore>)> change_store;
   std::unique_ptr<TopicRuntime> topic;

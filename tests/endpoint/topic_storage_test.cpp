@@ -1,5 +1,6 @@
 /// Tests of the producers and cursors that a topic's storage knows after a start.
-#include "topic/topic_storage.hpp"
+#include "log/restored_mark.hpp"
+#include "topic/topic_opener.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include <map>
 #include <utility>
 
-#include "log/segment_copy.hpp"
+#include "log/tools/segment_copy.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/golden_files.hpp"
@@ -32,11 +33,11 @@ class RememberingSink final : public LogSink {
 
 class TopicStorageTest : public testing::Test {
  protected:
-  Result<TopicStorage> try_open(BrokerType type = BrokerType::file) {
+  Result<FoundTopic> try_open(BrokerType type = BrokerType::file) {
     sink.lines.clear();
     TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
     definition.settings.broker_type = type;
-    return StorageRoom(storage, pool).open(definition, {.topics_directory = "/topics"}, now, sink);
+    return TopicOpener(storage, pool).open(definition, {.topics_directory = "/topics"}, now, sink);
   }
   void open(BrokerType type = BrokerType::file) {
     topic = {};
@@ -84,7 +85,7 @@ class TopicStorageTest : public testing::Test {
   log::SegmentPool pool{{"/pool"}, storage};
   RememberingSink sink;
   Timestamp now{1'000'000'000'000};
-  TopicStorage topic;
+  FoundTopic topic;
   const std::string files[2] = {"/topics/1/producers.0", "/topics/1/producers.1"};
 };
 
@@ -332,10 +333,10 @@ TEST_F(TopicStorageTest, FilesOfANewerVersionKeepTheTopicUnchanged) {
 TEST_F(TopicStorageTest, AnEncryptedTopicNeedsAKey) {
   TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
   definition.settings.encrypt_at_rest = true;
-  std::deque<StorageRoom> rooms;  // must outlive the topics
+  std::deque<TopicOpener> rooms;  // must outlive the topics
   const auto opened_with = [&](BrokerType type, const log::BatchCiphers* keys) {
     definition.settings.broker_type = type;
-    StorageRoom& room = rooms.emplace_back(storage, pool);
+    TopicOpener& room = rooms.emplace_back(storage, pool);
     if (keys != nullptr) room.encrypt_with(*keys);
     return room.open(definition, {.topics_directory = "/topics"}, now, sink);
   };

@@ -132,7 +132,7 @@ std::set<std::uint64_t> Corruption::read_all(const std::string& what, Corruption
   log::SegmentLog& log = *reader_.log();
   std::set<std::uint64_t> found;
   const auto& messages = base_.client.history.messages;
-  for (log::Place place{log.first_offset()}; place.offset < log.next_offset();) {
+  for (log::ReadPosition place{log.first_offset()}; place.offset < log.next_offset();) {
     const log::ReadResult read = log.read(place);
     if (read.outcome != log::ReadOutcome::batch) {
       if (read.next <= place.offset) complain(result, what + ": a read leads nowhere");
@@ -210,7 +210,7 @@ void Corruption::append_and_reopen(const std::string& what, CorruptionResult& re
     complain(result, what + ": takes no more messages");
   const std::int32_t number = reader_.history.messages.back();
   reader_.open(Ending::kill);
-  log::Place place{next};
+  log::ReadPosition place{next};
   const bool there =
       reader_.log() != nullptr && reader_.log()->read(place).outcome == log::ReadOutcome::batch;
   if (!there || number == History::lost) complain(result, what + ": a message appended afterwards is gone");

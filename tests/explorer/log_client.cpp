@@ -239,7 +239,7 @@ void LogClient::compare_reports(Offset floor) {
 
 void LogClient::compare_messages(Offset floor) {
   const Offset next = log_->next_offset();
-  log::Place place{log_->first_offset()};
+  log::ReadPosition place{log_->first_offset()};
   while (place.offset < next && !violation) {
     const log::ReadResult result = log_->read(place);
     if (result.outcome == log::ReadOutcome::batch) {

@@ -72,7 +72,7 @@ std::vector<std::byte> made_of(ByteView input, bool encrypt, bool lost, const re
 
 std::uint64_t read_all_messages(log::Log& log) {
   std::uint64_t messages = 0;
-  for (log::Place place;;) {
+  for (log::ReadPosition place;;) {
     const log::ReadResult result = log.read(place);
     if (result.outcome == log::ReadOutcome::end) return messages;
     const bool is_batch = result.outcome == log::ReadOutcome::batch;

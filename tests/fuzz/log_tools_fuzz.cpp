@@ -11,11 +11,11 @@
 
 #include "fuzz/mended_segment.hpp"
 #include "log/cursor_table.hpp"
-#include "log/inspect.hpp"
-#include "log/repair.hpp"
 #include "log/segment_index_file.hpp"
 #include "log/segment_log.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/inspect.hpp"
+#include "log/tools/repair.hpp"
+#include "log/tools/snapshot.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

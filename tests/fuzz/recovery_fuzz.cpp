@@ -22,7 +22,7 @@ void require(bool condition) {
 /// Reads everything. Returns the number of messages.
 std::uint64_t read_all_messages(log::Log& log) {
   std::uint64_t messages = 0;
-  for (log::Place place;;) {
+  for (log::ReadPosition place;;) {
     const log::ReadResult result = log.read(place);
     if (result.outcome == log::ReadOutcome::end) return messages;
     const Offset next = result.outcome == log::ReadOutcome::batch ? result.batch.end_offset() : result.next;

@@ -11,6 +11,7 @@ LAYERS = [
     ("protocol", r"include/lightq/(impl/)?protocol/"),
     ("queue", r"include/lightq/(impl/)?queue[a-z_]*\.hpp$|src/queue/"),
     ("client", r"include/lightq/"),
+    ("tools", r"src/log/tools/"),
     ("log", r"src/log/"),
     ("admission", r"src/admission/"),
     ("net", r"src/net/"),
@@ -34,6 +35,7 @@ MAY_INCLUDE = {
     "protocol": {"base", "protocol"},
     "client": {"base", "protocol", "client"},
     "log": {"base", "log"},
+    "tools": {"base", "log", "tools"},
     "queue": {"base", "log", "queue"},
     "admission": {"base", "protocol", "admission"},
     "net": {"base", "protocol", "log", "admission", "net"},
@@ -47,10 +49,10 @@ MAY_INCLUDE = {
     "session": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "session"},
     "logging": {"base", "logging"},
     "control": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain",
-                "logging", "control"},
+                "tools", "logging", "control"},
     "broker": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain",
                "session", "logging", "control", "broker"},
-    "cli": {"base", "protocol", "client", "log", "queue", "crypto", "cli"},
+    "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"},
     "apps": {"base", "protocol", "client", "cli", "broker"},
 }
 
@@ -63,7 +65,7 @@ UPWARD_STILL = {
 
 # How many source files a folder may have; the folders that still have more, and may only shrink.
 FOLDER_FILES_MAX = 40
-FOLDER_FILES_STILL = {"src/log": 98, "src/client": 68, "include/lightq": 61}
+FOLDER_FILES_STILL = {"src/log": 78, "src/client": 68, "include/lightq": 61}
 
 # --- Third-party headers: the only files that may include each, and how many files these may be. ---------------------
 HOMES = [
@@ -89,7 +91,7 @@ HOMES = [
 FREE_ROOMS = ("tests/", "bench/", "examples/")
 
 # --- The log and delivery layers must not use sockets or read a clock. -----------------------------------------------
-PURE_LAYERS = {"log", "delivery"}
+PURE_LAYERS = {"log", "tools", "delivery"}
 IMPURE = re.compile(r"sys/socket\.h|sys/epoll\.h|\bsystem_clock::now\b|\bsteady_clock::now\b|\bclock_gettime\b|"
                     r"\bgettimeofday\b|\bstd::j?thread\b")
 

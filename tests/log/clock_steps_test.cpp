@@ -102,9 +102,9 @@ TEST_P(FirstSince, FindsTheFirstInOrderWithAnyClock) {
     if (random.one_in(300)) reopen();
     if (random.one_in(200)) any->drop_before({random.between(any->first_offset().value, times.size())});
     if (random.one_in(50)) {
-      Place place{{random.between(any->first_offset().value, times.size())}};
+      ReadPosition place{{random.between(any->first_offset().value, times.size())}};
       // A jump to a later offset must not hide earlier messages from first_since.
-      static_cast<void>(any->look(place));
+      static_cast<void>(any->read_header(place));
     }
     if (!random.one_in(10)) continue;
     const Timestamp asked{times[random.below(times.size())].us + static_cast<std::int64_t>(random.below(3)) -

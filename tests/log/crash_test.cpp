@@ -134,7 +134,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
       case 3: log->make_room(random.below(60'000), {log->first_offset().value + random.below(60)}); break;
       case 4: log->maintain(now); break;
       case 5: {  // reads at a random offset
-        Place place{{random.below(next.value + 1)}};
+        ReadPosition place{{random.below(next.value + 1)}};
         const ReadResult result = log->read(place);
         if (result.outcome == ReadOutcome::batch) {
           const std::uint32_t mask = BatchView::mask_of(result.batch.bytes());

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "log/repair.hpp"
+#include "log/tools/repair.hpp"
 #include "support/batch_mask.hpp"
 #include "support/tool_fixture.hpp"
 
@@ -62,7 +62,7 @@ TEST_F(ForgedBatchTest, EachLogHasAMaskThatItsClientsDoNotKnow) {
   options.directory = directory;
   open();
   EXPECT_EQ(header().batch_mask, mask) << "for all the log's life";
-  Place place{};
+  ReadPosition place{};
   const ReadResult read = log->read(place);
   ASSERT_EQ(read.outcome, ReadOutcome::batch);
   EXPECT_EQ(BatchView::check_header(read.batch.bytes(), mask), std::nullopt);

@@ -1,5 +1,5 @@
 /// Tests reading a log that may be broken, may contain files of another log, or changes meanwhile.
-#include "log/inspect.hpp"
+#include "log/tools/inspect.hpp"
 
 #include <gtest/gtest.h>
 

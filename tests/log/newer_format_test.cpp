@@ -5,8 +5,8 @@
 
 #include "log/cursor_file.hpp"
 #include "log/cursor_table.hpp"
-#include "log/repair.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/repair.hpp"
+#include "log/tools/snapshot.hpp"
 #include "support/golden_files.hpp"
 #include "support/segment_bytes.hpp"
 #include "support/tool_fixture.hpp"
@@ -161,7 +161,7 @@ TEST_F(NewerFormatTest, InAMessageAfterDamageBlocksNoReader) {
   EXPECT_TRUE(keeper.of(Kind::foreign).empty()) << keeper.text();
   open();
   ASSERT_NE(log, nullptr);
-  Place place{{1}};
+  ReadPosition place{{1}};
   const ReadResult read = log->read(place);
   EXPECT_EQ(read.outcome, ReadOutcome::damaged);
   EXPECT_EQ(read.next, Offset{2});
@@ -187,7 +187,7 @@ TEST_F(NewerFormatTest, OptionalContentIsIgnoredAndKept) {
   open();
   ASSERT_NE(log, nullptr);
   EXPECT_EQ(test::read_everything(*log).size(), 4U);
-  Place place{{3}};
+  ReadPosition place{{3}};
   const ReadResult read = log->read(place);
   ASSERT_EQ(read.outcome, ReadOutcome::batch);
   EXPECT_EQ(read.batch.flags(), 0x0100);
@@ -210,7 +210,7 @@ TEST_F(NewerFormatTest, InASealedSegmentIsNotSkipped) {
   open();
   ASSERT_NE(log, nullptr);
   EXPECT_EQ(log->next_offset(), Offset{5});
-  Place place{{2}};
+  ReadPosition place{{2}};
   EXPECT_EQ(log->read(place).outcome, ReadOutcome::batch);
   for (int tries = 0; tries < 3; ++tries) {
     place.offset = {3};

@@ -12,8 +12,8 @@
 #include <lightq/base/limits.hpp>
 
 #include "log/open_batch.hpp"
-#include "log/repair.hpp"
 #include "log/ring_log.hpp"
+#include "log/tools/repair.hpp"
 #include "log/write_behind_log.hpp"
 #include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"

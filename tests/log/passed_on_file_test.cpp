@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "log/repair.hpp"
+#include "log/tools/repair.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::log {

@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
-#include "log/repair.hpp"
 #include "log/segment_log.hpp"
+#include "log/tools/repair.hpp"
 #include "support/batches.hpp"
 #include "support/log_fixture.hpp"
 #include "support/temp_dir.hpp"
@@ -63,9 +63,9 @@ TEST(PosixStorage, AFileWithAReleasedDescriptorStillExists) {
   mapping->data()[0] = std::byte{'a'};
   ASSERT_TRUE(storage.rename(dir / "f", dir / "g").ok());
   const auto open = descriptors();
-  ASSERT_TRUE(file->rest(dir / "g"));
+  ASSERT_TRUE(file->release_descriptor(dir / "g"));
   EXPECT_EQ(open - 1, descriptors());
-  EXPECT_TRUE(file->rest(dir / "g"));
+  EXPECT_TRUE(file->release_descriptor(dir / "g"));
   mapping->data()[1] = std::byte{'b'};
   ASSERT_TRUE(write_all(*file, as_byte_view("c"), 2).ok());
   ASSERT_TRUE(file->write_synced(as_byte_view("d"), 3).ok());
@@ -83,7 +83,7 @@ TEST(PosixStorage, AReleasedFileIsNotMistakenForAnotherOfItsName) {
   PosixStorage storage;
   auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
   ASSERT_TRUE(file->allocate(8192).ok());
-  ASSERT_TRUE(file->rest(dir / "f"));
+  ASSERT_TRUE(file->release_descriptor(dir / "f"));
   ASSERT_TRUE(storage.rename(dir / "f", dir / "g").ok());
   const auto other = storage.open(dir / "f", OpenMode::create).value_or_throw();
   EXPECT_FALSE(write_all(*file, as_byte_view("x"), 0).ok());
@@ -97,7 +97,7 @@ TEST(PosixStorage, AFileOpenedForReadingKeepsItsDescriptor) {
   PosixStorage storage;
   ASSERT_TRUE(storage.open(dir / "f", OpenMode::create).ok());
   const auto file = storage.open(dir / "f", OpenMode::read_only).value_or_throw();
-  EXPECT_FALSE(file->rest(dir / "f"));
+  EXPECT_FALSE(file->release_descriptor(dir / "f"));
   EXPECT_EQ(0U, *file->size_bytes());
 }
 

@@ -211,7 +211,7 @@ TEST_F(RecoveryTest, DamageBeforeSoundBatchesIsNotATornTail) {
   EXPECT_EQ(log->recovery().bytes_cut, 0U);
   EXPECT_EQ(log->recovery().messages, 5U);
   EXPECT_EQ(log->next_offset(), Offset{8});
-  Place place{{3}};
+  ReadPosition place{{3}};
   const ReadResult result = log->read(place);
   EXPECT_EQ(result.outcome, ReadOutcome::damaged);
   EXPECT_EQ(result.next, Offset{6});
@@ -281,7 +281,7 @@ TEST_F(ManySegmentsTest, ReportsAMissingFileAndNeverMakesItAgain) {
   ASSERT_EQ(log->recovery().damaged.size(), 1U);
   EXPECT_EQ(log->recovery().damaged[0].first, Offset{12});
   EXPECT_EQ(log->recovery().damaged[0].next, Offset{18});
-  Place place{{13}};
+  ReadPosition place{{13}};
   const ReadResult result = log->read(place);
   EXPECT_EQ(result.outcome, ReadOutcome::damaged);
   EXPECT_EQ(result.next, Offset{18});
@@ -296,7 +296,7 @@ TEST_F(ManySegmentsTest, FindsDamageInASealedSegmentWhenItIsRead) {
   open();
   EXPECT_TRUE(log->recovery().clean());
   for (const bool directly : {false, true}) {
-    Place place{{directly ? 8U : 7U}};
+    ReadPosition place{{directly ? 8U : 7U}};
     if (!directly) {
       ASSERT_EQ(log->read(place).outcome, ReadOutcome::batch);
       place.offset = {8};

@@ -1,5 +1,5 @@
 /// Tests making a sound log out of a broken one.
-#include "log/repair.hpp"
+#include "log/tools/repair.hpp"
 
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@ TEST(RingLog, ReturnsAppendedMessagesWithOffsetAndTime) {
   auto batch = make_batch({"a", "b"});
   EXPECT_EQ(log.append(batch, now).base, Offset{0});
   EXPECT_EQ(append(log, make_batch({"c"}), {5}), AppendOutcome::appended);
-  Place place{{1}};
+  ReadPosition place{{1}};
   const ReadResult first = log.read(place);
   ASSERT_EQ(first.outcome, ReadOutcome::batch);
   EXPECT_EQ(BatchView::check(first.batch.bytes()), std::nullopt);
@@ -77,7 +77,7 @@ TEST(RingLog, StartsAtTheSamePlaceAgainWhenItWasDrained) {
   const std::byte* start = nullptr;
   for (int round = 0; round < 100; ++round) {
     ASSERT_EQ(append(log, make_batch_of(1000)), AppendOutcome::appended);
-    Place place{log.first_offset()};
+    ReadPosition place{log.first_offset()};
     const std::byte* at = log.read(place).batch.bytes().data();
     if (round == 0) start = at;
     ASSERT_EQ(at, start);
@@ -93,7 +93,7 @@ TEST(RingLog, TrimsOnlyWholeBatches) {
   EXPECT_EQ(log.first_offset(), Offset{0});
   log.trim({2});
   EXPECT_EQ(log.first_offset(), Offset{2});
-  Place place{{0}};
+  ReadPosition place{{0}};
   const ReadResult result = log.read(place);
   EXPECT_EQ(result.outcome, ReadOutcome::trimmed);
   EXPECT_EQ(result.next, Offset{2});
@@ -117,7 +117,7 @@ TEST(RingLog, ReleasesItsMemoryAfterTenIdleSecondsAndContinues) {
   log.maintain({now.us + 9'000'000});
   log.maintain({now.us + 10'000'000});
   ASSERT_EQ(append(log, make_batch({"after"})), AppendOutcome::appended);
-  Place place{{1}};
+  ReadPosition place{{1}};
   EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"after"}));
 }
 
@@ -125,7 +125,7 @@ TEST(RingLog, KeepsItsMessagesWhileIdle) {
   RingLog log({});
   append(log, make_batch({"kept"}));
   log.maintain({now.us + 100'000'000});
-  Place place{{0}};
+  ReadPosition place{{0}};
   EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"kept"}));
 }
 
@@ -135,7 +135,7 @@ TEST(RingLog, SpaceForTheNextBatchIsNotVisibleBefore) {
   const auto place = log.place_for_next(30'000);
   ASSERT_EQ(place.size(), 30'000U);
   std::fill(place.begin(), place.end(), std::byte{'x'});
-  Place at{{1}};
+  ReadPosition at{{1}};
   EXPECT_EQ(log.read(at).outcome, ReadOutcome::end);
   EXPECT_EQ(log.place_for_next(30'000).data(), place.data()) << "nothing has been appended";
   const auto batch = make_batch_of(30'000);
@@ -170,7 +170,7 @@ struct Model {
   }
 };
 
-void compare_read(RingLog& log, const Model& model, Place& place) {
+void compare_read(RingLog& log, const Model& model, ReadPosition& place) {
   const ReadResult result = log.read(place);
   if (place.offset < model.first()) {
     ASSERT_EQ(result.outcome, ReadOutcome::trimmed);
@@ -230,7 +230,7 @@ TEST(RingLog, MatchesAModelListUnderRandomOperations) {
                .soft_limit_bytes = random.one_in(2) ? 0U : 40'000U,
                .reuse_from_bytes = random.one_in(2) ? limits::MiB : random.below(20'000)});
   Model model;
-  std::vector<Place> places(4);
+  std::vector<ReadPosition> places(4);
   for (int step = 0; step < 20'000; ++step) {
     switch (random.below(8)) {
       case 0: {

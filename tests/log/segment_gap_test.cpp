@@ -55,7 +55,7 @@ TEST_F(SegmentGap, IsNotDamageIfTheHeaderStatesIt) {
   EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
   EXPECT_EQ(log->recovery().gap_messages, 5U);
   EXPECT_EQ(log->recovery().messages, 7U);
-  log::Place place{{7}};
+  log::ReadPosition place{{7}};
   const auto result = log->read(place);
   EXPECT_EQ(result.outcome, ReadOutcome::trimmed);
   EXPECT_EQ(result.next, Offset{10});
@@ -77,7 +77,7 @@ TEST_F(SegmentGap, IsDamageAsFarAsItIsNotStated) {
   EXPECT_EQ(log->recovery().damaged[0].first, Offset{5});
   EXPECT_EQ(log->recovery().damaged[0].next, Offset{8});
   EXPECT_EQ(log->recovery().gap_messages, 2U);
-  log::Place place{{6}};
+  log::ReadPosition place{{6}};
   const auto damaged = log->read(place);
   EXPECT_EQ(damaged.outcome, ReadOutcome::damaged);
   EXPECT_EQ(damaged.next, Offset{8});

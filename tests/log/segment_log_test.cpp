@@ -39,7 +39,7 @@ TEST_F(SegmentLogTest, ReturnsAppendedMessages) {
   ASSERT_EQ(append({"a", "b"}), AppendOutcome::appended);
   ASSERT_EQ(append({""}), AppendOutcome::appended);
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "a"}, {{1}, "b"}, {{2}, ""}}));
-  Place place{{3}};
+  ReadPosition place{{3}};
   EXPECT_EQ(log->read(place).outcome, ReadOutcome::end);
 }
 
@@ -333,7 +333,7 @@ TEST_F(SegmentLogTest, DropsOnlyWholeUnneededSegments) {
   EXPECT_FALSE(log->make_room(200'100, {4}));
   EXPECT_TRUE(log->make_room(200'100, {5}));
   EXPECT_EQ(log->first_offset(), Offset{5});
-  Place place{{2}};
+  ReadPosition place{{2}};
   EXPECT_EQ(log->read(place).outcome, ReadOutcome::trimmed);
   EXPECT_EQ(append({big('x')}), AppendOutcome::appended);
   EXPECT_TRUE(storage.exists(segment_path(0)));
@@ -427,7 +427,7 @@ TEST_F(SegmentLogTest, ReadsAnywhereWithMoreSegmentsThanItMaps) {
   open();
   EXPECT_GT(log->recovery().segments, 25U);
   test::Random random;
-  Place place;
+  ReadPosition place;
   for (int i = 0; i < 500; ++i) {
     if (random.one_in(3)) place = {{random.below(120)}};
     if (place.offset.value == 120) place.offset = {0};

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "log/cursor_survey.hpp"
 #include "log/cursor_table.hpp"
-#include "log/repair.hpp"
 #include "log/segment_index_file.hpp"
+#include "log/tools/cursor_survey.hpp"
+#include "log/tools/repair.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::test {

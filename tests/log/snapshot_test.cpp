@@ -1,12 +1,13 @@
 /// Tests copying a log while it is written.
-#include "log/snapshot.hpp"
+#include "log/tools/snapshot.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "log/cursor_file.hpp"
-#include "log/segment_copy.hpp"
+#include "log/restored_mark.hpp"
+#include "log/tools/segment_copy.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::test {

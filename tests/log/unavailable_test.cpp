@@ -8,8 +8,8 @@
 #include <map>
 
 #include "log/cursor_file.hpp"
-#include "log/cursor_survey.hpp"
-#include "log/repair.hpp"
+#include "log/tools/cursor_survey.hpp"
+#include "log/tools/repair.hpp"
 #include "log/unnamed_segment.hpp"
 #include "support/log_fixture.hpp"
 
@@ -59,9 +59,9 @@ TEST_F(UnavailableTest, AReadWaitsWhicheverCallFailsAndWhy) {
     for (const int error : shortages) {
       open();
       fail(call, segment_path(6), error);
-      log::Place place{{7}};
+      log::ReadPosition place{{7}};
       for (int again = 0; again < 3; ++again) {
-        const auto looked = log->look(place);
+        const auto looked = log->read_header(place);
         EXPECT_EQ(looked.outcome, ReadOutcome::unavailable);
         const auto read = log->read(place);
         ASSERT_EQ(read.outcome, ReadOutcome::unavailable);
@@ -69,7 +69,7 @@ TEST_F(UnavailableTest, AReadWaitsWhicheverCallFailsAndWhy) {
         EXPECT_EQ(log->last_error().system_error, error);
         EXPECT_NE(log->last_error().text().find(segment_path(6)), std::string::npos);
       }
-      log::Place elsewhere{{20}};
+      log::ReadPosition elsewhere{{20}};
       EXPECT_EQ(log->read(elsewhere).outcome, ReadOutcome::batch) << "the others can be read";
       storage.on_call = nullptr;
       const auto read = log->read(place);
@@ -89,8 +89,8 @@ TEST_F(UnavailableTest, AFailureIsForgottenAtTheNextRead) {
     expect_all_is_there();
     open();
     fail(Call::open, segment_path(12), error, 2);
-    log::Place place{{12}};
-    log::Place other{{0}};
+    log::ReadPosition place{{12}};
+    log::ReadPosition other{{0}};
     ASSERT_EQ(log->read(other).outcome, ReadOutcome::batch);
     EXPECT_EQ(log->read(place).outcome, ReadOutcome::unavailable);
     EXPECT_EQ(log->read(place).outcome, ReadOutcome::batch);
@@ -103,7 +103,7 @@ TEST_F(UnavailableTest, AMissingOrUnusableFileIsDamage) {
     storage.on_call = nullptr;
     open();
     fail(error == ENOENT ? Call::open : Call::map, segment_path(6), error);
-    log::Place place{{7}};
+    log::ReadPosition place{{7}};
     const auto read = log->read(place);
     EXPECT_EQ(read.outcome, ReadOutcome::damaged);
     EXPECT_EQ(read.next, Offset{12});
@@ -114,8 +114,8 @@ TEST_F(UnavailableTest, AMissingOrUnusableFileIsDamage) {
 TEST_F(UnavailableTest, AMissingDirectoryIsNotDamage) {
   make_segments();
   ASSERT_TRUE(storage.rename(directory, "/topics/away").ok());
-  log::Place place{{7}};
-  EXPECT_EQ(log->look(place).outcome, ReadOutcome::unavailable);
+  log::ReadPosition place{{7}};
+  EXPECT_EQ(log->read_header(place).outcome, ReadOutcome::unavailable);
   const auto read = log->read(place);
   EXPECT_EQ(read.outcome, ReadOutcome::unavailable);
   EXPECT_EQ(read.next, Offset{7}) << "nothing is passed over";
@@ -130,7 +130,7 @@ TEST_F(UnavailableTest, OnlyUnavailableBytesMakeReadersWait) {
     return path == segment_path(6) && position < bad + 1 && bad < position + bytes;
   };
   for (std::uint64_t offset = 6; offset < 12; ++offset) {
-    log::Place place{{offset}};
+    log::ReadPosition place{{offset}};
     const auto read = log->read(place);
     EXPECT_EQ(read.outcome, offset == 8 ? ReadOutcome::unavailable : ReadOutcome::batch) << offset;
   }

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "log/repair.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/repair.hpp"
+#include "log/tools/snapshot.hpp"
 #include "queue/reader_state.hpp"
 #include "queue/view_engine.hpp"
 #include "support/tool_fixture.hpp"

@@ -33,11 +33,11 @@ class UnsyncedLogTest : public test::LogFixture {
 TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
   open();
   add_segments(30);
-  EXPECT_TRUE(storage.rested.empty()) << "the writer has better things to do";
+  EXPECT_TRUE(storage.released.empty()) << "the writer has better things to do";
   EXPECT_TRUE(log->disk_job_is_due(now));
   work_all();
-  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
-  EXPECT_TRUE(storage.rested.contains(segment_path(0)));
+  EXPECT_EQ(log->segments().size() - 16, storage.released.size());
+  EXPECT_TRUE(storage.released.contains(segment_path(0)));
   EXPECT_FALSE(log->disk_job_is_due(now));
 }
 
@@ -124,38 +124,38 @@ TEST_F(UnsyncedLogTest, DescriptorsAreReleasedWithOtherWork) {
   open();
   add_segments(20);
   ASSERT_TRUE(work());
-  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+  EXPECT_EQ(log->segments().size() - 16, storage.released.size());
 }
 
 TEST_F(UnsyncedLogTest, AFewDescriptorsStartNoJob) {
   open();
   add_segments(22);
   EXPECT_FALSE(work());
-  EXPECT_TRUE(storage.rested.empty());
+  EXPECT_TRUE(storage.released.empty());
 }
 
 TEST_F(UnsyncedLogTest, TheWriterReleasesThemIfNoJobRunsForLong) {
   open();
   add_segments(60);
-  EXPECT_EQ(log->segments().size() - 32, storage.rested.size());
+  EXPECT_EQ(log->segments().size() - 32, storage.released.size());
   add_segments(100);
   work_all();
-  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+  EXPECT_EQ(log->segments().size() - 16, storage.released.size());
 }
 
 TEST_F(UnsyncedLogTest, AFileThatHasToKeepItsDescriptorIsAskedAgainWithTheNextSegment) {
   open();
   add_segments(30);
-  storage.may_rest = [&](const std::string& path) { return path != segment_path(3); };
+  storage.may_release_descriptors = [&](const std::string& path) { return path != segment_path(3); };
   work_all();
-  EXPECT_EQ(3U, storage.rested.size());
+  EXPECT_EQ(3U, storage.released.size());
   EXPECT_FALSE(log->disk_job_is_due(now));
-  storage.may_rest = nullptr;
+  storage.may_release_descriptors = nullptr;
   EXPECT_FALSE(work());
   add_segments(1);
   EXPECT_TRUE(log->disk_job_is_due(now));
   work_all();
-  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+  EXPECT_EQ(log->segments().size() - 16, storage.released.size());
 }
 
 TEST_F(UnsyncedLogTest, SegmentsThatWaitForAJobToGoHaveFewDescriptors) {
@@ -167,7 +167,7 @@ TEST_F(UnsyncedLogTest, SegmentsThatWaitForAJobToGoHaveFewDescriptors) {
     add_segments(1);
     log->drop_before({log->next_offset().value - 10});
   }
-  EXPECT_GE(storage.rested.size(), 30U);
+  EXPECT_GE(storage.released.size(), 30U);
   slow->run();
   slow->finish();
 }

@@ -68,7 +68,7 @@ TEST_F(WriteBehindTest, KeepsTheTimeOfTheAppendInTheFile) {
   const Timestamp appended = now;
   write_all_now();
   open_behind();
-  Place place;
+  ReadPosition place;
   EXPECT_EQ(behind->read(place).batch.append_time(), appended);
 }
 
@@ -148,14 +148,14 @@ TEST_F(WriteBehindTest, MatchesAModelMapUnderRandomOperations) {
   options.retention_messages = 100;
   open_behind();
   std::map<std::uint64_t, std::string> model;
-  std::vector<Place> places(3);
+  std::vector<ReadPosition> places(3);
   for (int step = 0; step < 5000; ++step) {
     now.us += 20'000;
     if (random.one_in(10)) behind->maintain(now);
     if (random.one_in(500)) {
       open_behind();
       model.erase(model.lower_bound(behind->next_offset().value), model.end());
-      for (Place& place : places) place = {std::min(place.offset, behind->next_offset())};
+      for (ReadPosition& place : places) place = {std::min(place.offset, behind->next_offset())};
     }
     if (random.one_in(2)) {
       const std::string payload =
@@ -165,7 +165,7 @@ TEST_F(WriteBehindTest, MatchesAModelMapUnderRandomOperations) {
       model[at.value] = payload;
       continue;
     }
-    Place& place = places[random.below(3)];
+    ReadPosition& place = places[random.below(3)];
     const ReadResult result = behind->read(place);
     if (result.outcome == ReadOutcome::batch) {
       ASSERT_TRUE(test::payloads_of(result.batch)[0] == model.at(place.offset.value)) << "step " << step;

@@ -98,7 +98,7 @@ TEST(JsonReply, ReadsItsOwnOutput) {
   broker.auth_failures = 9;
   broker.throttled_requests = 12;
   broker.refused_connections = 10;
-  broker.displaced_connections = 11;
+  broker.evicted_connections = 11;
   broker.limits_reached = {{"topics_max", 3}, {"users_max", 0}};
   broker.data_dir = "/d";
   broker.encrypted = true;

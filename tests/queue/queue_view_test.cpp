@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "log/posix_storage.hpp"
-#include "log/repair.hpp"
 #include "log/segment_log.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/repair.hpp"
+#include "log/tools/snapshot.hpp"
 #include "support/batches.hpp"
 
 namespace lightq {

@@ -64,7 +64,7 @@ class DecryptedMemoryTest : public test::LogFixture {
     }
     return made;
   }
-  static void read_one(SegmentLog& from, Place& place) {
+  static void read_one(SegmentLog& from, ReadPosition& place) {
     const std::uint64_t number = place.offset.value;
     const ReadResult read = from.read(place);
     ASSERT_EQ(read.outcome, ReadOutcome::batch);
@@ -81,9 +81,9 @@ TEST_F(DecryptedMemoryTest, ManyReadersCostOneDecryptionOfEachBatch) {
     DecryptedMemory memory;
     const auto read = filled("/topics/" + std::to_string(stride), batches, memory);
     ciphers.decrypted = 0;
-    std::vector<Place> places(readers);
+    std::vector<ReadPosition> places(readers);
     for (std::uint64_t at = 0; at < batches; at += stride) {
-      for (Place& place : places) {
+      for (ReadPosition& place : places) {
         for (std::uint64_t i = 0; i < stride; ++i) read_one(*read, place);
       }
     }
@@ -98,7 +98,7 @@ TEST_F(DecryptedMemoryTest, AllLogsTogetherKeepNoMoreThanItsBoundAndTheLeastRece
   const auto second = filled("/topics/2", 6, memory);
   ciphers.decrypted = 0;
   const auto read = [&](SegmentLog& from, std::uint64_t offset) {
-    Place place{{offset}};
+    ReadPosition place{{offset}};
     read_one(from, place);
     EXPECT_LE(memory.bytes(), bytes_max);
     return ciphers.decrypted.exchange(0);
@@ -117,13 +117,13 @@ TEST_F(DecryptedMemoryTest, DeliveredBatchesStayValidAfterTheirReplacement) {
   DecryptedMemory memory(2 * payload_bytes);
   const auto first = filled("/topics/1", 2, memory);
   const auto second = filled("/topics/2", 10, memory);
-  Place place;
+  ReadPosition place;
   const ReadResult given = first->read(place);
-  Place others;
+  ReadPosition others;
   for (int i = 0; i < 10; ++i) read_one(*second, others);
   EXPECT_EQ(test::payloads_of(given.batch), std::vector<std::string>{text_of(0)});
   ciphers.decrypted = 0;
-  Place again;
+  ReadPosition again;
   read_one(*first, again);
   EXPECT_EQ(ciphers.decrypted, 0U) << "it is there";
   first->maintain(now);
@@ -137,7 +137,7 @@ TEST_F(DecryptedMemoryTest, ABatchLargerThanItsBoundIsKeptAlone) {
   const auto large = filled("/topics/1", 2, memory);
   ciphers.decrypted = 0;
   for (int reader = 0; reader < 16; ++reader) {
-    Place place;
+    ReadPosition place;
     read_one(*large, place);
   }
   EXPECT_EQ(ciphers.decrypted, 1U);
@@ -149,7 +149,7 @@ TEST_F(DecryptedMemoryTest, AnIdleOrEndedLogReleasesItsPart) {
   auto idle = filled("/topics/1", 4, memory);
   auto ended = filled("/topics/2", 4, memory);
   for (SegmentLog* read : {idle.get(), ended.get()}) {
-    Place place;
+    ReadPosition place;
     for (int i = 0; i < 4; ++i) read_one(*read, place);
   }
   const std::size_t all = memory.bytes();
@@ -167,14 +167,14 @@ TEST_F(DecryptedMemoryTest, LogsOfManyThreadsShareIt) {
   std::vector<std::unique_ptr<SegmentLog>> logs;
   for (int i = 0; i < 3; ++i) logs.push_back(filled("/topics/" + std::to_string(i + 1), 8, memory));
   for (const auto& each : logs) {  // so that no file is opened while the readers run
-    Place place;
+    ReadPosition place;
     read_one(*each, place);
   }
   std::vector<std::jthread> threads;
   for (const auto& each : logs) {
     threads.emplace_back([&each] {
       for (int round = 0; round < 20; ++round) {
-        Place place;
+        ReadPosition place;
         for (int i = 0; i < 8; ++i) read_one(*each, place);
       }
     });

@@ -92,7 +92,7 @@ TEST_F(EncryptedLogTest, TheBatchThatWasAppendedStaysClear) {
   EXPECT_EQ(BatchView::check(batch), std::nullopt);
   EXPECT_EQ(test::payloads_of(BatchView::trusted(batch.data())), std::vector<std::string>{"m"});
   EXPECT_EQ(log->stored_bytes(), bytes + encrypted_layout::more_bytes);
-  Place place;
+  ReadPosition place;
   const ReadResult read = log->read(place);
   ASSERT_EQ(read.outcome, ReadOutcome::batch);
   EXPECT_TRUE(std::ranges::equal(read.batch.bytes(), batch)) << "byte for byte, stamps too";
@@ -204,7 +204,7 @@ TEST_F(EncryptedLogTest, ForgedBatchesAreSkippedAsDamage) {
   mend(path, segment_header_bytes + bytes);
   open();
   EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
-  Place place;
+  ReadPosition place;
   const ReadResult read = log->read(place);
   EXPECT_EQ(read.outcome, ReadOutcome::damaged);
   EXPECT_EQ(read.next, Offset{1});
@@ -232,8 +232,8 @@ TEST_F(EncryptedLogTest, AnUnencryptedForgedBatchIsNotDelivered) {
 TEST_F(EncryptedLogTest, ReadingAHeaderDecryptsNothing) {
   open();
   ASSERT_EQ(append({"one", "two"}), AppendOutcome::appended);
-  Place place{{1}};
-  const ReadResult looked = log->look(place);
+  ReadPosition place{{1}};
+  const ReadResult looked = log->read_header(place);
   ASSERT_EQ(looked.outcome, ReadOutcome::batch);
   EXPECT_TRUE(looked.batch.is_encrypted());
   EXPECT_EQ(looked.batch.base_offset(), Offset{0});
@@ -252,10 +252,10 @@ TEST_F(EncryptedLogTest, ReadersAtManyPositionsReadAllMessages) {
     expected.push_back(std::string(i % 5 == 0 ? limits::MiB / 3 : 100, 'x') + std::to_string(i));
     ASSERT_EQ(append({expected.back()}), AppendOutcome::appended);
   }
-  std::vector<Place> places;
+  std::vector<ReadPosition> places;
   for (std::uint64_t i = 0; i < 12; ++i) places.push_back({{i * 2}});
   for (int round = 0; round < 6; ++round) {
-    for (Place& place : places) {
+    for (ReadPosition& place : places) {
       const ReadResult read = log->read(place);
       ASSERT_EQ(read.outcome, ReadOutcome::batch);
       ASSERT_EQ(test::payloads_of(read.batch).at(0), expected[place.offset.value]);
@@ -324,7 +324,7 @@ TEST_F(EncryptedLogTest, CompressedBatchesAreUnpackedEachForItself) {
   }
   for (int i = 0; i < 2000; ++i) {
     const int wanted = i * 7 % batches;
-    Place place{{static_cast<std::uint64_t>(wanted)}};
+    ReadPosition place{{static_cast<std::uint64_t>(wanted)}};
     const ReadResult read = log->read(place);
     ASSERT_EQ(read.outcome, ReadOutcome::batch);
     const auto plain = broker::unpacked(read.batch).value_or_throw();

@@ -1,8 +1,8 @@
 /// Tests inspecting, repairing and copying encrypted logs, with and without the key.
 #include <gtest/gtest.h>
 
-#include "log/repair.hpp"
-#include "log/snapshot.hpp"
+#include "log/tools/repair.hpp"
+#include "log/tools/snapshot.hpp"
 #include "support/batch_mask.hpp"
 #include "support/storage_keys.hpp"
 #include "support/tool_fixture.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "log/repair.hpp"
+#include "log/tools/repair.hpp"
 #include "support/batch_mask.hpp"
 #include "support/storage_keys.hpp"
 #include "support/tool_fixture.hpp"

@@ -106,10 +106,10 @@ class FaultyFile final : public log::File {
     return {};
   }
 
-  bool rest(const std::string& path) override {
+  bool release_descriptor(const std::string& path) override {
     const std::lock_guard lock(storage_.mutex_);
-    if (storage_.may_rest && !storage_.may_rest(path)) return false;
-    storage_.rested.insert(path);
+    if (storage_.may_release_descriptors && !storage_.may_release_descriptors(path)) return false;
+    storage_.released.insert(path);
     return true;
   }
 

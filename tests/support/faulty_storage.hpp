@@ -53,8 +53,8 @@ class FaultyStorage final : public log::Storage {
   void write_back(const std::function<bool()>& chosen);
 
   /// The files that have released their descriptor, and the rule for which may do so; null: all.
-  std::set<std::string> rested;
-  std::function<bool(const std::string& path)> may_rest;
+  std::set<std::string> released;
+  std::function<bool(const std::string& path)> may_release_descriptors;
 
   /// Returns a file's bytes, to inspect or damage them.
   std::vector<std::byte>& bytes_of(const std::string& path);

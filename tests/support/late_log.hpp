@@ -33,8 +33,8 @@ class LateLog final : public log::BatchLog {
   /// Lets all batches be read at once from now on, for tests of a single dispatch.
   void answer_at_once() { at_once_ = true; }
 
-  log::ReadResult read(log::Place& place) override {
-    log::Place at = place;
+  log::ReadResult read(log::ReadPosition& place) override {
+    log::ReadPosition at = place;
     const log::ReadResult result = log_->read(at);
     if (result.outcome != log::ReadOutcome::batch) return result;
     const std::uint64_t base = result.batch.base_offset().value;
@@ -51,7 +51,7 @@ class LateLog final : public log::BatchLog {
     return log_->append(batch, now);
   }
   std::span<std::byte> place_for_next(std::size_t bytes) override { return log_->place_for_next(bytes); }
-  log::ReadResult look(log::Place& place) override { return log_->look(place); }
+  log::ReadResult read_header(log::ReadPosition& place) override { return log_->read_header(place); }
   log::FoundByTime first_since(Timestamp time) override { return log_->first_since(time); }
   [[nodiscard]] Offset first_offset() const override { return log_->first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return log_->next_offset(); }

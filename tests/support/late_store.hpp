@@ -27,8 +27,8 @@ class LateStore final : public broker::TopicStore {
     return log_.append(batch, now);
   }
   std::span<std::byte> place_for_next(std::size_t bytes) override { return log_.place_for_next(bytes); }
-  log::ReadResult read(log::Place& place) override { return log_.read(place); }
-  log::ReadResult look(log::Place& place) override { return log_.look(place); }
+  log::ReadResult read(log::ReadPosition& place) override { return log_.read(place); }
+  log::ReadResult read_header(log::ReadPosition& place) override { return log_.read_header(place); }
   log::FoundByTime first_since(Timestamp time) override { return log_.first_since(time); }
   [[nodiscard]] Offset first_offset() const override { return log_.first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return log_.next_offset(); }

@@ -24,7 +24,7 @@ struct ReadMessage {
 /// Returns all readable messages from `from` on. Skips damaged and trimmed parts.
 inline std::vector<ReadMessage> read_everything(log::Log& log, Offset from = {}) {
   std::vector<ReadMessage> messages;
-  log::Place place{from};
+  log::ReadPosition place{from};
   for (;;) {
     const log::ReadResult result = log.read(place);
     if (result.outcome == log::ReadOutcome::end) return messages;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "log/inspect.hpp"
+#include "log/tools/inspect.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
 

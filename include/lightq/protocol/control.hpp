@@ -382,8 +382,8 @@ struct BrokerTotals {
   std::uint64_t total_bytes_written = 0;
   std::uint64_t total_bytes_read = 0;
   std::uint64_t log_bytes = 0;
-  std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that admits them
-  std::uint64_t displaced_connections = 0;  ///< unauthenticated connections closed to make room for others
+  std::uint64_t refused_connections = 0;  ///< to data endpoints, without a ticket that admits them
+  std::uint64_t evicted_connections = 0;  ///< unauthenticated connections closed to make room for others
 
   BrokerTotals& operator+=(const BrokerTotals& other) {
     // Names all fields: with another one this does not compile, so no sum can lack it.

@@ -165,7 +165,7 @@ Result<void> Catalogue::remove_leftovers() {
 
 /// Applies every record. Errors: io_error if part of it cannot be read now; corrupt if part of it is damaged.
 Result<void> Catalogue::replay() {
-  log::Place place{Offset{}};
+  log::ReadPosition place{Offset{}};
   while (true) {
     const auto result = log_->read(place);
     switch (result.outcome) {
@@ -181,7 +181,7 @@ Result<void> Catalogue::replay() {
         sink_.error("catalogue: " + std::to_string(distance(place.offset, result.next)) +
                     " records from record " + std::to_string(place.offset.value) +
                     " on are missing: a repair gave them up, or their file is gone");
-        place = log::Place{result.next};
+        place = log::ReadPosition{result.next};
     }
   }
 }

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "control/catalogue/catalogue_record.hpp"
-#include "log/inspect.hpp"
 #include "log/newer_format.hpp"
 #include "log/posix_storage.hpp"
+#include "log/tools/inspect.hpp"
 
 namespace lightq::broker {
 

@@ -57,7 +57,7 @@ class CommandHandler final : public DataPlaneObserver {
     std::uint32_t admin_generation = 0;     ///< the generation of the administrator's tickets and keys
     LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the handler
     /// Returns the number of connections that the control socket evicted.
-    std::function<std::uint64_t()> displaced = [] { return std::uint64_t{0}; };
+    std::function<std::uint64_t()> evicted = [] { return std::uint64_t{0}; };
   };
 
   CommandHandler(Parts parts, Settings settings);

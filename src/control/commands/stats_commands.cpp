@@ -35,9 +35,9 @@ void CommandHandler::broker_stats(const Answer& answer) {
     stats.topics = catalogue_.state().topics().size();
     stats.auth_failures = authenticator_.failures();
     stats.throttled_requests = authenticator_.throttled() + settings_.throttled();
-    stats.displaced_connections += settings_.displaced();
+    stats.evicted_connections += settings_.evicted();
     if (settings_.limits_reached != nullptr) stats.limits_reached = settings_.limits_reached->all();
-    stats.limits_reached["handshakes_max"] = stats.displaced_connections;
+    stats.limits_reached["handshakes_max"] = stats.evicted_connections;
     stats.limits_reached["requests_per_second"] = settings_.throttled();
     stats.limits_reached["log_queue_bytes"] = sink_.lost();
     stats.data_dir = settings_.data_dir;

@@ -79,12 +79,13 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
 
 void CommandHandler::enrol(const protocol::Credentials& given, const TicketHolder& asker,
                            Authenticator::EnrolDone done, const Answer& answer) {
-  using Telling = Authenticator::Telling;
+  using EnrolTiming = Authenticator::EnrolTiming;
   // The credential may be of a deleted user, or one that the catalogue dropped because no topic refers to it.
   const auto known = authenticator_.remembered(given);
   if (known != 0 && catalogue_.state().credential(known) == nullptr) authenticator_.forget(known);
   authenticator_.enrol(given, std::move(done), answer.source().key,
-                       is_still_admin(asker) ? Telling::at_once : Telling::after_equal_work, name_of(asker));
+                       is_still_admin(asker) ? EnrolTiming::at_once : EnrolTiming::constant_time,
+                       name_of(asker));
 }
 
 /// Returns the reason why a topic cannot have such a ring; nothing if it can.

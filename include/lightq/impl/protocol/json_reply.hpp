@@ -170,7 +170,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("auth_failures", stats.auth_failures);
   visit("throttled_requests", stats.throttled_requests);
   visit("refused_connections", stats.refused_connections);
-  visit("displaced_connections", stats.displaced_connections);
+  visit("evicted_connections", stats.evicted_connections);
   visit("limits_reached", stats.limits_reached);
   visit("data_dir", stats.data_dir);
   visit("encrypted", stats.encrypted);

@@ -1,5 +1,5 @@
-/// Surveys the segment files in a log's directory. Layer: log.
-#include "log/log_survey.hpp"
+/// Surveys the segment files in a log's directory. Layer: tools.
+#include "log/tools/log_survey.hpp"
 
 #include <algorithm>
 #include <map>

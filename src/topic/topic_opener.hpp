@@ -7,25 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <lightq/base/random.hpp>
-
 #include "base/log_sink.hpp"
-#include "delivery/durable_producers.hpp"
-#include "delivery/log_lives.hpp"
 #include "delivery/topic_definition.hpp"
-#include "log/cursor_file.hpp"
-#include "log/segment_log.hpp"
-#include "log/write_behind_log.hpp"
-#include "store/topic_store.hpp"
+#include "topic/found_topic.hpp"
 
 namespace lightq::broker {
-
-class DiskThread;
-class EventLoop;
 
 /// The settings of storage, the same for all topics.
 struct StorageSettings {
@@ -36,44 +25,18 @@ struct StorageSettings {
   std::size_t producers_max = limits::producers_max;  ///< the most producers that a topic remembers
 };
 
-/// The name of the cursor before which everything has been purged, even if the files are not removed yet.
-inline constexpr std::string_view purged_cursor_name = "purged:";
-
 /// Returns the directory of a durable topic's files.
 inline std::filesystem::path topic_directory(const StorageSettings& settings, TopicId topic) {
   return settings.topics_directory / std::to_string(topic.value);
 }
 
-/// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on
-/// disk. Move-only. Thread: the reactor's.
-struct TopicStorage {
-  std::unique_ptr<log::Log> log;
-  log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
-  log::WriteBehindLog* write_behind = nullptr;   ///< the same object as `log`; null: not a queue_file topic
-  std::unique_ptr<log::CursorFile> cursor_file;  ///< null: a transient topic
-  std::vector<log::NamedCursor> stored;          ///< the cursors found at the start, sorted by name
-  std::unique_ptr<ProducerFile> producer_file;   ///< null: a transient topic
-  std::unique_ptr<DurableProducers> producers;   ///< never null
-  /// A transient topic gets a random incarnation at every start.
-  LogLives lives{random_number<std::uint64_t>()};
-  std::filesystem::path directory;  ///< empty: a transient topic
-
-  /// Returns true if the start found the log closed or empty. Then its cursors on disk are durable, too.
-  [[nodiscard]] bool was_closed() const;
-  /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
-  [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
-  /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the
-  /// store.
-  [[nodiscard]] std::unique_ptr<TopicStore> take_store(DiskThread& disk, EventLoop& loop);
-};
-
 /// Opens the storage of topics, and owns the cache of decrypted batches that they share. Lifetime: outlives
 /// every topic. Thread: any.
-class StorageRoom {
+class TopicOpener {
  public:
   /// `decrypted_bytes_max`: the most bytes of decrypted batches that are cached for all encrypted topics
   /// together. Lifetime: `storage` and `pool` outlive this.
-  StorageRoom(log::Storage& storage, log::SegmentPool& pool,
+  TopicOpener(log::Storage& storage, log::SegmentPool& pool,
               std::size_t decrypted_bytes_max = limits::decrypted_bytes_total_default)
       : storage_(storage), pool_(pool), decrypted_(decrypted_bytes_max) {}
 
@@ -87,20 +50,20 @@ class StorageRoom {
   /// recovery to the sink. Errors: io_error and no_space (cursors past the log's end cannot be moved back on
   /// disk); not_supported (there is no key to encrypt with); corrupt (the files are another topic's); those
   /// of log::SegmentLog::open.
-  Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
-                            LogSink& sink);
+  Result<FoundTopic> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
+                          LogSink& sink);
 
  private:
-  Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
+  Result<void> open_segments(FoundTopic& opened, const TopicDefinition& definition,
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
-  Result<void> load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
+  Result<void> load_cursors(FoundTopic& opened, std::vector<log::NamedCursor>& older,
                             const TopicDefinition& definition, LogSink& sink);
-  static bool begin_life(TopicStorage& opened, bool is_restored);
-  Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+  static bool begin_life(FoundTopic& opened, bool is_restored);
+  Result<void> cut_cursors(FoundTopic& opened, std::vector<log::NamedCursor> older,
                            const TopicDefinition& definition, LogSink& sink);
-  static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  static void drop_purged(FoundTopic& opened, const TopicDefinition& definition, LogSink& sink);
   /// `found`: the contents of the producer file, or the error of loading it.
-  Result<void> open_producers(TopicStorage& opened, const Result<std::optional<ProducerSnapshot>>& found,
+  Result<void> open_producers(FoundTopic& opened, const Result<std::optional<ProducerSnapshot>>& found,
                               const TopicDefinition& definition, std::size_t producers_max, LogSink& sink);
 
   log::Storage& storage_;

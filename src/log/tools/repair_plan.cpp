@@ -1,5 +1,5 @@
-/// Finds the sound messages of a damaged log and plans its repair. Layer: log.
-#include "log/repair_plan.hpp"
+/// Finds the sound messages of a damaged log and plans its repair. Layer: tools.
+#include "log/tools/repair_plan.hpp"
 
 #include <algorithm>
 #include <cstddef>

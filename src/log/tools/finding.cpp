@@ -1,5 +1,5 @@
-/// Describes the findings of an inspection in words. Layer: log.
-#include "log/finding.hpp"
+/// Describes the findings of an inspection in words. Layer: tools.
+#include "log/tools/finding.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Repairs a damaged log: docs/log_format.md, "Broken disks". Layer: log.
+/// Repairs a damaged log: docs/log_format.md, "Broken disks". Layer: tools.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "log/cursor_file.hpp"
-#include "log/repair_plan.hpp"
 #include "log/storage.hpp"
+#include "log/tools/repair_plan.hpp"
 
 namespace lightq::log {
 
@@ -52,8 +52,5 @@ Result<RepairReport> repair_to(const std::string& directory, const std::string& 
 /// open removes.
 Result<RepairReport> repair_in_place(const std::string& directory, const RepairOptions& options,
                                      Storage& storage);
-
-/// The prefix of the directories in which repairs in place keep the old files.
-inline constexpr const char* damaged_prefix = "damaged-";
 
 }  // namespace lightq::log

@@ -1,5 +1,5 @@
-/// Copies a range of a segment file into a new sealed one, and copies whole files. Layer: log.
-#include "log/segment_copy.hpp"
+/// Copies a range of a segment file into a new sealed one, and copies whole files. Layer: tools.
+#include "log/tools/segment_copy.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "log/cursor_table.hpp"
-#include "log/segment_walk.hpp"
+#include "log/tools/segment_walk.hpp"
 
 namespace lightq::log {
 
@@ -112,33 +112,6 @@ Result<void> copy_cursor_table(const std::string& from, const std::string& to, S
   auto copied = copy_file(from + name, to + name, storage);
   if (!copied && is_missing(copied.error())) return {};
   return copied;
-}
-
-void remove_files(const std::string& directory, Storage& storage) {
-  const auto names = storage.list(directory);
-  if (!names) return;
-  for (const std::string& name : *names) static_cast<void>(storage.unlink(directory + "/" + name));
-  static_cast<void>(storage.remove_directory(directory));
-}
-
-std::string directory_of(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Result<void> mark_restored(const std::string& directory, Storage& storage) {
-  const auto file = storage.open(directory + "/" + restored_name, OpenMode::create);
-  if (!file) return file.error();
-  return storage.sync_directory(directory);
-}
-
-bool is_marked_restored(const std::string& directory, Storage& storage) {
-  return may_exist(directory + "/" + restored_name, storage);
-}
-
-Result<void> clear_restored(const std::string& directory, Storage& storage) {
-  return storage.unlink(directory + "/" + restored_name);
 }
 
 }  // namespace lightq::log

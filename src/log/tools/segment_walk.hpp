@@ -1,5 +1,5 @@
 /// Walks through one segment file from batch to batch, and past damage, with pread. For code that reads a log
-/// that may be broken, or that belongs to another process. Layer: log.
+/// that may be broken, or that belongs to another process. Layer: tools.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/log_survey.hpp"
 #include "log/segment_file.hpp"
 #include "log/segment_scanner.hpp"
+#include "log/tools/log_survey.hpp"
 
 namespace lightq::log {
 

@@ -1,5 +1,5 @@
-/// Reads a log from end to end without changing it. Layer: log.
-#include "log/inspect.hpp"
+/// Reads a log from end to end without changing it. Layer: tools.
+#include "log/tools/inspect.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "log/cursor_survey.hpp"
-#include "log/index_survey.hpp"
-#include "log/producer_survey.hpp"
 #include "log/segment_key.hpp"
-#include "log/segment_walk.hpp"
+#include "log/tools/cursor_survey.hpp"
+#include "log/tools/index_survey.hpp"
+#include "log/tools/producer_survey.hpp"
+#include "log/tools/segment_walk.hpp"
 
 namespace lightq::log {
 

@@ -1,5 +1,5 @@
 /// Opens a topic's log, cursors and producers, and repairs them after a crash. Layer: topic.
-#include "topic/topic_storage.hpp"
+#include "topic/topic_opener.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,11 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "log/restored_mark.hpp"
 #include "log/ring_log.hpp"
-#include "log/segment_copy.hpp"
-#include "store/durable_store.hpp"
-#include "store/memory_store.hpp"
-#include "store/tiered_store.hpp"
 
 namespace lightq::broker {
 
@@ -60,34 +57,11 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   return options;
 }
 
-/// Returns the log as its own type. Requires: it is of that type.
-template <typename LogType>
-std::unique_ptr<LogType> release_as(std::unique_ptr<log::Log>& log) {
-  return std::unique_ptr<LogType>(static_cast<LogType*>(log.release()));
-}
-
 }  // namespace
 
-std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
-  return log::offset_of_cursor(stored, name);
-}
-
-bool TopicStorage::was_closed() const {
-  if (segments == nullptr) return false;
-  return segments->recovery().closed_for_good || segments->recovery().segments == 0;
-}
-
-std::unique_ptr<TopicStore> TopicStorage::take_store(DiskThread& disk, EventLoop& loop) {
-  if (segments == nullptr) return std::make_unique<MemoryStore>(release_as<log::RingLog>(log));
-  StateFiles files{directory.string(), std::move(cursor_file), std::move(*producer_file).take_slots()};
-  if (write_behind == nullptr)
-    return std::make_unique<FileStore>(release_as<log::SegmentLog>(log), std::move(files), disk, loop);
-  return std::make_unique<TieredStore>(release_as<log::WriteBehindLog>(log), std::move(files), disk, loop);
-}
-
-Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,
-                                       Timestamp now, LogSink& sink) {
-  TopicStorage opened;
+Result<FoundTopic> TopicOpener::open(const TopicDefinition& definition, const StorageSettings& settings,
+                                     Timestamp now, LogSink& sink) {
+  FoundTopic opened;
   const auto& topic = definition.settings;
   opened.producers = new_producers(DurableProducers::Kept::in_memory, settings.producers_max);
   if (topic.broker_type == BrokerType::queue) {
@@ -116,7 +90,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
   return opened;
 }
 
-Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinition& definition,
+Result<void> TopicOpener::open_segments(FoundTopic& opened, const TopicDefinition& definition,
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
   auto options = segment_options(definition, settings, opened.directory);
   if (definition.settings.encrypt_at_rest) {
@@ -150,7 +124,7 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
   return {};
 }
 
-Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
+Result<void> TopicOpener::load_cursors(FoundTopic& opened, std::vector<log::NamedCursor>& older,
                                        const TopicDefinition& definition, LogSink& sink) {
   opened.cursor_file = std::make_unique<log::CursorFile>(storage_, opened.directory.string());
   auto stored = opened.cursor_file->load(log::UnreadableSlot::refuses, &older);
@@ -172,7 +146,7 @@ Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::Na
 /// have moved them and crashed, or failed, before the sync.
 ///
 /// Example: the log ends at 120 after a power cut, and a cursor is at 150. It continues at 120.
-Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+Result<void> TopicOpener::cut_cursors(FoundTopic& opened, std::vector<log::NamedCursor> older,
                                       const TopicDefinition& definition, LogSink& sink) {
   const std::string where = "topic " + definition.name.text() + ": ";
   const Offset end = opened.log->next_offset();
@@ -218,7 +192,7 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
 /// Loads the log's lives. Begins a new life, and returns true, if the log was not closed or has been
 /// restored. Such a log may lack messages that clients had received, and then assigns their offsets to other
 /// messages (LogLives). A log without segments has a new incarnation anyway.
-bool StorageRoom::begin_life(TopicStorage& opened, bool is_restored) {
+bool TopicOpener::begin_life(FoundTopic& opened, bool is_restored) {
   opened.lives = LogLives(opened.segments->incarnation(), opened.stored);
   const bool is_a_copy = is_restored && opened.segments->recovery().segments != 0;
   if (opened.was_closed() && !is_a_copy) return false;
@@ -228,7 +202,7 @@ bool StorageRoom::begin_life(TopicStorage& opened, bool is_restored) {
 
 /// Drops messages that were purged before the start, if their files were not removed yet. If a power cut took
 /// the segment that the purge began, the log's last segment is ended first, so that it can be dropped.
-void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink) {
+void TopicOpener::drop_purged(FoundTopic& opened, const TopicDefinition& definition, LogSink& sink) {
   const auto purged = opened.stored_cursor(purged_cursor_name);
   if (!purged || *purged <= opened.log->first_offset()) return;
   const bool all = opened.log->next_offset() <= *purged;
@@ -243,7 +217,7 @@ void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& defin
 /// Restores the known producers. A damaged producer file does not keep the topic closed. Producers that are
 /// unknown after it receive an error, and none of their messages is lost or stored twice. A file of another
 /// version keeps the topic closed.
-Result<void> StorageRoom::open_producers(TopicStorage& opened,
+Result<void> TopicOpener::open_producers(FoundTopic& opened,
                                          const Result<std::optional<ProducerSnapshot>>& found,
                                          const TopicDefinition& definition, std::size_t producers_max,
                                          LogSink& sink) {

@@ -1,5 +1,5 @@
-/// Makes snapshots of logs. Layer: log.
-#include "log/snapshot.hpp"
+/// Makes snapshots of logs. Layer: tools.
+#include "log/tools/snapshot.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,9 +8,10 @@
 
 #include "log/cursor_file.hpp"
 #include "log/cursor_table.hpp"
-#include "log/log_survey.hpp"
-#include "log/segment_copy.hpp"
-#include "log/segment_walk.hpp"
+#include "log/restored_mark.hpp"
+#include "log/tools/log_survey.hpp"
+#include "log/tools/segment_copy.hpp"
+#include "log/tools/segment_walk.hpp"
 
 namespace lightq::log {
 
@@ -185,7 +186,7 @@ Result<SnapshotReport> snapshot_log(const std::string& directory, const std::str
     remove_files(unfinished, storage);
     return done.error();
   }
-  if (auto synced = storage.sync_directory(directory_of(output)); !synced) return synced.error();
+  if (auto synced = storage.sync_directory(parent_of(output)); !synced) return synced.error();
   return taken;
 }
 

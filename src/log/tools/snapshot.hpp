@@ -1,5 +1,5 @@
 /// Makes a snapshot: a copy of a log's current state, also while another process writes the log.
-/// docs/log_format.md, "Broken disks". Layer: log.
+/// docs/log_format.md, "Broken disks". Layer: tools.
 #pragma once
 
 #include <cstdint>

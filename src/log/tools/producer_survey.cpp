@@ -1,5 +1,5 @@
-/// Surveys a topic's producer files. Layer: log.
-#include "log/producer_survey.hpp"
+/// Surveys a topic's producer files. Layer: tools.
+#include "log/tools/producer_survey.hpp"
 
 #include "log/producer_slots.hpp"
 #include "log/slot_file.hpp"

@@ -1,5 +1,5 @@
 /// Surveys a log's directory: its segment files in order, as their first pages describe them. Changes
-/// nothing, so another process may have the log open. Layer: log.
+/// nothing, so another process may have the log open. Layer: tools.
 #pragma once
 
 #include <cstdint>

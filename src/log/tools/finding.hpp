@@ -1,4 +1,4 @@
-/// The findings of an inspection of a log. Layer: log.
+/// The findings of an inspection of a log. Layer: tools.
 #pragma once
 
 #include <cstdint>

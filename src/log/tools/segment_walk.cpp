@@ -1,5 +1,5 @@
-/// Walks through one segment file, batch by batch. Layer: log.
-#include "log/segment_walk.hpp"
+/// Walks through one segment file, batch by batch. Layer: tools.
+#include "log/tools/segment_walk.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// Checks whether the index files in a log's directory fit their segments. Changes nothing. Layer: log.
+/// Checks whether the index files in a log's directory fit their segments. Changes nothing. Layer: tools.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "log/finding.hpp"
-#include "log/log_survey.hpp"
 #include "log/storage.hpp"
+#include "log/tools/finding.hpp"
+#include "log/tools/log_survey.hpp"
 
 namespace lightq::log {
 

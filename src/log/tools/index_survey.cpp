@@ -1,9 +1,8 @@
-/// Checks whether the index files in a log's directory fit their segments. Layer: log.
-#include "log/index_survey.hpp"
+/// Checks whether the index files in a log's directory fit their segments. Layer: tools.
+#include "log/tools/index_survey.hpp"
 
 #include <algorithm>
 
-#include "log/segment_copy.hpp"
 #include "log/segment_index_file.hpp"
 
 namespace lightq::log {
@@ -18,7 +17,7 @@ Finding finding(const std::string& path, std::string why) {
 
 std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_offset,
                                    std::uint64_t end_position, Storage& storage) {
-  const std::string path = directory_of(segment.path) + "/" + segment_index_name(segment.name_offset);
+  const std::string path = parent_of(segment.path) + "/" + segment_index_name(segment.name_offset);
   if (!may_exist(path, storage)) return std::nullopt;
   if (!segment.header || segment.state != PageState::sound) {
     return finding(path, path + " belongs to a segment without a sound first page");

@@ -1,6 +1,6 @@
 /// Surveys the cursors in a log's directory. docs/log_format.md, "Cursor file" and "Cursor table". Layer:
-/// log.
-#include "log/cursor_survey.hpp"
+/// tools.
+#include "log/tools/cursor_survey.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,4 @@
-/// Copies a range of a segment file into a new sealed one, for repairs and snapshots, and marks logs that are
-/// copies. Layer: log.
+/// Copies a range of a segment file into a new sealed one, for repairs and snapshots. Layer: tools.
 #pragma once
 
 #include <cstdint>
@@ -35,24 +34,5 @@ Result<void> copy_cursor_table(const std::string& from, const std::string& to, S
 
 /// Copies a file and syncs the copy. Unreadable bytes become zeros. Errors: no_space, io_error.
 Result<void> copy_file(const std::string& from, const std::string& to, Storage& storage);
-
-/// Removes the files in a directory and then the directory, to clean up unfinished work. Ignores errors.
-void remove_files(const std::string& directory, Storage& storage);
-
-/// Returns the directory that contains `path`.
-std::string directory_of(const std::string& path);
-
-/// The name of the mark: an empty file in the directory of a log that is a copy or was repaired. The original
-/// may have had more messages, which clients have seen. So a start of the broker that finds the mark at a
-/// topic's log begins another life, then removes the mark. In a data directory, a file of this name marks all
-/// its topics.
-inline constexpr const char* restored_name = "restored";
-
-/// Creates the mark and makes it survive a power cut. Errors: no_space, io_error.
-Result<void> mark_restored(const std::string& directory, Storage& storage);
-[[nodiscard]] bool is_marked_restored(const std::string& directory, Storage& storage);
-/// Removes the mark. If a power cut brings it back, the next start only begins one more life. Errors:
-/// io_error.
-Result<void> clear_restored(const std::string& directory, Storage& storage);
 
 }  // namespace lightq::log

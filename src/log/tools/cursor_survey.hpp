@@ -1,5 +1,5 @@
 /// Read-only surveys of the cursors in a log's directory. They change nothing, so another process may have
-/// the log open. Layer: log.
+/// the log open. Layer: tools.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "log/finding.hpp"
 #include "log/storage.hpp"
+#include "log/tools/finding.hpp"
 
 namespace lightq::log {
 

@@ -1,5 +1,5 @@
 /// A read-only survey of a topic's producer files. It changes nothing, so another process may have the log
-/// open. Layer: log.
+/// open. Layer: tools.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "log/finding.hpp"
 #include "log/storage.hpp"
+#include "log/tools/finding.hpp"
 
 namespace lightq::log {
 

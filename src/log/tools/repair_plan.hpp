@@ -1,13 +1,13 @@
 /// Plans a repair: which messages of a damaged log can be saved, and which files must be rewritten. Layer:
-/// log.
+/// tools.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "log/log_survey.hpp"
-#include "log/segment_walk.hpp"
+#include "log/tools/log_survey.hpp"
+#include "log/tools/segment_walk.hpp"
 
 namespace lightq::log {
 

@@ -1,5 +1,5 @@
 /// Reads a log from end to end without changing it, and reports sound and damaged parts. A process may be
-/// writing the log meanwhile. `lightq log dump` and `lightq log verify` use it. Layer: log.
+/// writing the log meanwhile. `lightq log dump` and `lightq log verify` use it. Layer: tools.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include <lightq/base/batch.hpp>
 
 #include "log/batch_cipher.hpp"
-#include "log/finding.hpp"
-#include "log/log_survey.hpp"
 #include "log/segment_scanner.hpp"
+#include "log/tools/finding.hpp"
+#include "log/tools/log_survey.hpp"
 
 namespace lightq::log {
 

@@ -1,17 +1,18 @@
-/// Repairs a damaged log, in place or into a copy. Layer: log.
-#include "log/repair.hpp"
+/// Repairs a damaged log, in place or into a copy. Layer: tools.
+#include "log/tools/repair.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "log/cursor_survey.hpp"
 #include "log/cursor_table.hpp"
-#include "log/index_survey.hpp"
-#include "log/producer_survey.hpp"
 #include "log/recovery.hpp"
-#include "log/segment_copy.hpp"
+#include "log/restored_mark.hpp"
 #include "log/segment_index_file.hpp"
 #include "log/segment_listing.hpp"
+#include "log/tools/cursor_survey.hpp"
+#include "log/tools/index_survey.hpp"
+#include "log/tools/producer_survey.hpp"
+#include "log/tools/segment_copy.hpp"
 #include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
@@ -261,7 +262,7 @@ Result<RepairReport> Repair::write_to(const std::string& output, const RepairOpt
     remove_files(unfinished, storage_);
     return done.error();
   }
-  if (const auto synced = storage_.sync_directory(directory_of(output)); !synced) return synced.error();
+  if (const auto synced = storage_.sync_directory(parent_of(output)); !synced) return synced.error();
   report_.segments_written = made_.size();
   return std::move(report_);
 }

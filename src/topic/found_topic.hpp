@@ -1,0 +1,50 @@
+/// A topic as the start found it: its log, its cursors and its known producers. Layer: topic.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <lightq/base/random.hpp>
+
+#include "delivery/durable_producers.hpp"
+#include "delivery/log_lives.hpp"
+#include "log/cursor_file.hpp"
+#include "log/segment_log.hpp"
+#include "log/write_behind_log.hpp"
+#include "store/topic_store.hpp"
+
+namespace lightq::broker {
+
+class DiskThread;
+class EventLoop;
+
+/// The name of the cursor before which everything has been purged, even if the files are not removed yet.
+inline constexpr std::string_view purged_cursor_name = "purged:";
+
+/// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on
+/// disk. Move-only. Thread: the reactor's.
+struct FoundTopic {
+  std::unique_ptr<log::Log> log;
+  log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
+  log::WriteBehindLog* write_behind = nullptr;   ///< the same object as `log`; null: not a queue_file topic
+  std::unique_ptr<log::CursorFile> cursor_file;  ///< null: a transient topic
+  std::vector<log::NamedCursor> stored;          ///< the cursors found at the start, sorted by name
+  std::unique_ptr<ProducerFile> producer_file;   ///< null: a transient topic
+  std::unique_ptr<DurableProducers> producers;   ///< never null
+  /// A transient topic gets a random incarnation at every start.
+  LogLives lives{random_number<std::uint64_t>()};
+  std::filesystem::path directory;  ///< empty: a transient topic
+
+  /// Returns true if the start found the log closed or empty. Then its cursors on disk are durable, too.
+  [[nodiscard]] bool was_closed() const;
+  /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
+  [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
+  /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the
+  /// store.
+  [[nodiscard]] std::unique_ptr<TopicStore> take_store(DiskThread& disk, EventLoop& loop);
+};
+
+}  // namespace lightq::broker
