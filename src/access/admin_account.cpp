@@ -41,7 +41,6 @@ Result<AdminAccount> account_of(std::string text, const std::filesystem::path& f
   if (!found)
     return Error{ErrorCode::corrupt, file.string() + " does not contain an admin_user_id and password"};
   AdminAccount account{found->user_id, Secret(found->password), false};
-  wipe_text(found->password);
   return account;
 }
 

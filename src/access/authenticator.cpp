@@ -295,7 +295,6 @@ void Authenticator::enrolled(Enrolling enrolling, const Result<std::string>& arg
     } else {
       done(argon2.error());
     }
-    wipe_text(given.password);
   }
 }
 

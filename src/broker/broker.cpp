@@ -37,10 +37,6 @@
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
 #include "net/socket.hpp"
-#include "plain/curve_proof.hpp"
-#include "plain/gate_proof.hpp"
-#include "session/session_proof.hpp"
-#include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
 
@@ -96,7 +92,7 @@ class Broker::Parts {
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
   Result<void> open_tls(const PipeWait& wait);
-  [[nodiscard]] Result<void> prove_gates();
+  void warn_if_topics_are_open() const;
   [[nodiscard]] bool warn_if_insecure() const;
   void say_fewer_connections() const;
   void make_reactors();
@@ -182,7 +178,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   if (auto opened = open_keys(wait); !opened) return opened;
   if (auto opened = open_storage_keys(wait); !opened) return opened;
   if (auto opened = open_tls(wait); !opened) return opened;
-  if (auto proven = prove_gates(); !proven) return proven;
+  warn_if_topics_are_open();
   if (auto opened = open_catalogue(); !opened) return opened;
   auto generation = check_registrations(*catalogue_, *tickets_, admin->password, sink_);
   if (!generation) return generation.error();
@@ -264,32 +260,11 @@ Result<void> Broker::Parts::open_tls(const PipeWait& wait) {
   return {};
 }
 
-/// Tests that no endpoint admits a client without a ticket, rather than relying on it.
-Result<void> Broker::Parts::prove_gates() {
-  auto parts = reactor_settings();
-  parts.reactor.endpoints.user_connections = nullptr;  // test connections must not count for a user
-  auto sessions = prove_session_gates(
-      {parts.reactor.endpoints, {.tls = parts.tls}, *tickets_, wall_clock_now}, *tickets_, curve_key_.get());
-  if (!sessions) return sessions;
-  if (config_.open_topics) {
-    sink_.warn(
-        "open_topics: plain clients of every topic need no ticket; every user of this machine can read and "
-        "write every topic");
-    return {};
-  }
-  const WallClock now = wall_clock_now;
-  const AccessTable access;  // without any user
-  const TopicDefinition topic{TopicId{1}, *TopicName::parse("proof"), {}};
-  const EndpointSettings& settings = parts.reactor.endpoints;
-  for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
-    const Grant grant{topic.id, role};
-    const ConnectionAuthorizer authorizer = authorizer_of(*tickets_, now, settings, access, topic, role);
-    const auto proven = curve_key_ == nullptr ? prove_gate(authorizer, *tickets_, grant, now())
-                                              : prove_curve_gate(authorizer, client_keys_, *curve_key_,
-                                                                 *tickets_, grant, now());
-    if (!proven) return proven;
-  }
-  return {};
+void Broker::Parts::warn_if_topics_are_open() const {
+  if (!config_.open_topics) return;
+  sink_.warn(
+      "open_topics: plain clients of every topic need no ticket; every user of this machine can read and "
+      "write every topic");
 }
 
 /// Warns if other machines can reach this broker without encryption. Returns true in that case.
@@ -390,7 +365,7 @@ Result<void> Broker::Parts::open_control() {
   authorizer.encrypt(*curve_key_, nullptr);
   if (!config_.allowed_client_keys.empty()) authorizer.allow_only(allowed_keys_);
   server_->guard(authorizer);
-  return prove_open_curve_gate(authorizer, *curve_key_, config_.allowed_client_keys.empty());
+  return {};
 }
 
 /// Starts the threads, waits until every topic runs, then accepts requests.

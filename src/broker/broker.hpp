@@ -25,9 +25,8 @@ class Broker {
   /// keys' command. Lifetime: `sink` must outlive the broker.
   ///
   /// Errors: in_use (another broker has the directory), address_in_use, invalid_argument, io_error, no_space,
-  /// corrupt, foreign_format. Also internal, if a self-test finds that a data endpoint admits a client
-  /// without a ticket. For a file named by a setting: the errors of read_private_file with that setting's
-  /// name.
+  /// corrupt, foreign_format, internal (TLS cannot be set up). For a file named by a setting: the errors of
+  /// read_private_file with that setting's name.
   static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink, const PipeWait& wait = {});
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;

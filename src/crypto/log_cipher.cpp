@@ -107,7 +107,6 @@ bool LogCipher::decrypt(const BatchView& batch, std::uint64_t key_id, std::span<
     if (key_id != log::key_id_unknown && key_id != key.id) continue;
     if (decrypt_with(key.key, batch, to)) return true;
   }
-  sodium_memzero(to.data(), to.size());
   return false;
 }
 

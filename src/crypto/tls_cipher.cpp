@@ -33,7 +33,7 @@ TlsCipher::TlsCipher(const TlsContext& context, std::uint64_t records_per_key_ma
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
-  context.is_client() ? SSL_set_connect_state(ssl_) : SSL_set_accept_state(ssl_);
+  SSL_set_accept_state(ssl_);
 }
 
 TlsCipher::~TlsCipher() {

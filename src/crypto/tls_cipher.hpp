@@ -11,8 +11,8 @@ struct ssl_st;
 
 namespace lightq::broker {
 
-/// One side of a TLS connection: the broker's, or with a client's context the client's. Keeps at most one
-/// incomplete record of input. Thread: the reactor's.
+/// The broker's side of a TLS connection. Keeps at most one incomplete record of input. Thread: the
+/// reactor's.
 class TlsCipher final : public WireCipher {
  public:
   /// `records_per_key_max`: the number of records to encrypt before this side changes its key. Lifetime:

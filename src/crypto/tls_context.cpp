@@ -200,18 +200,9 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Time
                  std::string(texts.key_name) + " cannot be used: " + take_tls_error("OpenSSL refuses it")};
   bio_method_st* const method = TlsCipher::make_method();
   if (method == nullptr) return failed("cannot set up TLS", "no memory");
-  std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method, false));
+  std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method));
   made->fingerprint_ = fingerprint_of(certificate->get());
   return made;
-}
-
-Result<std::unique_ptr<TlsContext>> TlsContext::make_client() {
-  ERR_clear_error();
-  auto context = make_context(TLS_client_method());
-  if (!context) return context.error();
-  bio_method_st* const method = TlsCipher::make_method();
-  if (method == nullptr) return failed("cannot set up TLS", "no memory");
-  return std::unique_ptr<TlsContext>(new TlsContext(context->release(), method, true));
 }
 
 TlsContext::~TlsContext() {

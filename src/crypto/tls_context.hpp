@@ -22,37 +22,31 @@ struct TlsTexts {
   std::string_view key_name = "the key";
 };
 
-/// Owns OpenSSL's context for all TLS connections of one side. Allows only TLS 1.3: no older version, no
+/// Owns OpenSSL's context for all TLS connections of the broker. Allows only TLS 1.3: no older version, no
 /// renegotiation, no compression, no TLS session tickets, no early data. Immutable. Thread: any.
 class TlsContext {
  public:
-  /// Makes the broker's side. Errors: corrupt (a text is not PEM, or lacks its certificate or key);
+  /// Makes a context. Errors: corrupt (a text is not PEM, or lacks its certificate or key);
   /// invalid_argument (`now` is outside the certificate's time; the key has a passphrase, or belongs to
   /// another certificate; OpenSSL refuses one of them); internal (OpenSSL cannot be set up).
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
-  /// Makes a client's side that trusts every certificate, to check the broker's own side. Error: internal.
-  static Result<std::unique_ptr<TlsContext>> make_client();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
 
   /// Returns the SHA-256 of the certificate in DER, as 64 hexadecimal digits. A client identifies the broker
-  /// by it. Empty on a client's side.
+  /// by it.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// Returns OpenSSL's context, for TlsCipher. Lifetime: this object owns it.
   [[nodiscard]] ssl_ctx_st* native() const { return native_; }
   /// Returns the functions by which OpenSSL reads and writes, for TlsCipher. Lifetime: this object owns them.
   [[nodiscard]] const bio_method_st* method() const { return method_; }
-  /// Returns true for a client's side, which begins the handshake.
-  [[nodiscard]] bool is_client() const { return is_client_; }
 
  private:
-  TlsContext(ssl_ctx_st* native, bio_method_st* method, bool is_client)
-      : native_(native), method_(method), is_client_(is_client) {}
+  TlsContext(ssl_ctx_st* native, bio_method_st* method) : native_(native), method_(method) {}
 
   ssl_ctx_st* const native_;
   bio_method_st* const method_;
-  const bool is_client_;
   std::string fingerprint_;
 };
 

@@ -33,7 +33,7 @@ class BatchCipher {
   virtual void encrypt(const BatchView& batch, std::span<std::byte> to) = 0;
   /// Decrypts a batch of a segment with this key id into `to`: byte for byte the batch that `encrypt`
   /// received. Returns false if these bytes were not encrypted in this log for the batch's offset; `to` is
-  /// wiped then. Requires: the batch has passed check_stored_header; `to` is shorter than it by
+  /// unspecified then. Requires: the batch has passed check_stored_header; `to` is shorter than it by
   /// encrypted_layout::more_bytes.
   [[nodiscard]] virtual bool decrypt(const BatchView& batch, std::uint64_t key_id,
                                      std::span<std::byte> to) = 0;

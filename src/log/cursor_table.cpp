@@ -9,8 +9,6 @@
 #include <map>
 #include <utility>
 
-#include "log/seeded_bug.hpp"
-
 namespace lightq::log {
 
 namespace {
@@ -456,7 +454,7 @@ std::vector<std::string> CursorTable::clamp(Offset next_offset) {
   for (Block& block : blocks_) {
     if (block.state != Block::State::active) continue;
     TableCursor& cursor = *block.cursor;
-    if (next_offset < cursor.committed() && !seeded(SeededBug::cursor_ahead_accepted)) {
+    if (next_offset < cursor.committed()) {
       names.push_back(block.identity.name);
       cursor.commit(next_offset);
     }

@@ -1,8 +1,6 @@
 /// A bounded cache of decrypted batches that all logs share. Layer: log.
 #include "log/decrypted_memory.hpp"
 
-#include <string.h>
-
 namespace lightq::log {
 
 namespace {
@@ -10,10 +8,6 @@ namespace {
 constexpr std::size_t entry_bytes = 256;  // overhead of an entry beyond its bytes, about
 
 }  // namespace
-
-DecryptedBatch::~DecryptedBatch() {
-  explicit_bzero(bytes_.data(), bytes_.size());
-}
 
 std::size_t DecryptedMemory::bytes() const {
   const std::lock_guard lock(mutex_);

@@ -15,13 +15,12 @@
 
 namespace lightq::log {
 
-/// A decrypted batch. Overwrites its bytes when it is destroyed.
+/// A decrypted batch.
 class DecryptedBatch {
  public:
   explicit DecryptedBatch(std::size_t bytes) : bytes_(bytes) {}
   DecryptedBatch(const DecryptedBatch&) = delete;
   DecryptedBatch& operator=(const DecryptedBatch&) = delete;
-  ~DecryptedBatch();
   [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 

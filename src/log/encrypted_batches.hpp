@@ -16,7 +16,7 @@
 namespace lightq::log {
 
 /// Keeps the batch that was read last. Keeps others in a cache that it shares with other logs, because a
-/// batch usually has many readers. Batches that leave the cache are wiped. Thread: one at a time.
+/// batch usually has many readers. Thread: one at a time.
 class EncryptedBatches {
  public:
   /// Uses the cache `memory`, or one of its own if that is null. Lifetime: `memory` must outlive this object.

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "log/seeded_bug.hpp"
-
 namespace lightq::log {
 
 namespace {
@@ -120,8 +118,7 @@ bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, 
     sum.add(batch.subspan(at + sizeof(std::uint32_t), bytes));
     at += record_bytes(bytes);
   }
-  const bool sound = sum.value() == mark.sum || seeded(SeededBug::open_mark_sum_unchecked);
-  if (at != batch.size() || !sound) return false;
+  if (at != batch.size() || sum.value() != mark.sum) return false;
   const Timestamp time{load_little_endian<std::int64_t>(batch.data() + append_time_us)};
   std::fill_n(batch.data(), header_bytes, std::byte{0});
   store_little_endian(batch.data() + magic, magic_value);

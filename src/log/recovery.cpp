@@ -12,7 +12,6 @@
 
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
-#include "log/seeded_bug.hpp"
 #include "log/segment_index_file.hpp"
 #include "log/segment_key.hpp"
 #include "log/segment_listing.hpp"
@@ -329,7 +328,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
 Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                          const OpenBatchMark& mark) {
   const bool here = mark.position == segment.end_position() && mark.base == segment.end_offset();
-  if (!here && !seeded(SeededBug::open_mark_taken_elsewhere)) return {};
+  if (!here) return {};
   const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
   const ByteView there = scanner.bytes_at(mark.position, needed, needed);
   if (there.size() < needed) return {};
@@ -383,13 +382,13 @@ Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
     const std::uint64_t position = segment.end_position();
     const Offset expected = segment.end_offset();
     const auto batch = scanner.batch_at(position);
-    if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
+    if (batch && batch->base == expected) {
       segment.note_batch(*batch);
       continue;
     }
     const auto next = scanner.resume_at(position, expected);
     if (auto known = check_known(segment.path(), scanner); !known) return known;
-    if (!next || seeded(SeededBug::damage_taken_for_tail)) return {};
+    if (!next) return {};
     if (auto readable = check_readable(segment.path(), scanner, position, next->position); !readable)
       return readable;
     const SegmentDamage damage{position, next->position, expected, next->base};
@@ -451,7 +450,7 @@ Result<void> Recovery::check_continuity(const SegmentFile& segment) {
     result_.report.gap_messages += distance(gap, missing_end);
     missing_end = gap;
   }
-  if (before.end_offset() < missing_end && !seeded(SeededBug::gap_unreported)) {
+  if (before.end_offset() < missing_end) {
     report_damage(before, {before.end_position(), before.end_position(), before.end_offset(), missing_end});
   }
   return {};

@@ -11,8 +11,6 @@
 #include <span>
 #include <utility>
 
-#include "log/seeded_bug.hpp"
-
 namespace lightq::log {
 
 namespace {
@@ -42,13 +40,11 @@ Result<void> SegmentFile::append(const BatchView& batch) {
   Result<void> written;
   if (writable_ != nullptr) {
     std::memcpy(writable_->data() + end_position_, batch.bytes().data(), batch.total_bytes());
-  } else if (seeded(SeededBug::short_write_believed)) {
-    if (const auto some = file_->write_some(batch.bytes(), end_position_); !some) written = some.error();
   } else {
     begin_piece(end_position_ + batch.total_bytes());
     written = write_all(*file_, batch.bytes(), end_position_);
   }
-  if (!written && !seeded(SeededBug::failed_append_kept)) return written;
+  if (!written) return written;
   append_in_place(batch);
   return {};
 }
@@ -290,7 +286,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   // Checks the bodies only of wanted batches; the others are checked when they are read.
   auto batch = scanner.header_at(position);
   if (batch && wanted < batch->end) batch = scanner.batch_at(position);
-  if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
+  if (batch && batch->base == expected) {
     index_batch(*batch);
     if (wanted < batch->end) {
       trust(position, batch->end_position());

@@ -12,7 +12,6 @@
 #include <lightq/base/limits.hpp>
 
 #include "log/newer_format.hpp"
-#include "log/seeded_bug.hpp"
 
 namespace lightq::log {
 
@@ -129,7 +128,7 @@ std::uint32_t version_of(std::uint64_t key_id) {
 }
 
 bool holds(BootId written, BootId now) {
-  return written == BootId{} || written == now || seeded(SeededBug::boot_unchecked);
+  return written == BootId{} || written == now;
 }
 
 }  // namespace

@@ -131,15 +131,10 @@ inline SegmentCheckpoint checkpoint_at(const SegmentSeal& point) {
 /// The two checkpoint slots. Each has its own disk sector, and checkpoints are written to them in turn.
 inline constexpr std::array<std::size_t, 2> segment_checkpoint_positions = {512, 1024};
 inline constexpr std::size_t segment_checkpoint_bytes = 64;
-#ifdef LIGHTQ_SEEDED_BUGS  // variables, so that tests can use small logs
-inline std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
-inline std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
-#else
 /// How many bytes a writer may append past its newest checkpoint: the most that recovery has to scan.
 inline constexpr std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
 /// A new checkpoint is due after this many bytes.
 inline constexpr std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
-#endif
 
 /// Returns the checkpoint of a segment that has no batch yet.
 SegmentCheckpoint first_checkpoint(const SegmentHeader& header);

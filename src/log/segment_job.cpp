@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "log/seeded_bug.hpp"
 #include "log/segment_index_file.hpp"
 #include "log/segment_log.hpp"
 
@@ -58,16 +57,14 @@ Result<void> sync_all(const SegmentWork& work, const Directories& directories, S
         write_all(*target.file, encode_segment_seal(target.seal, target.header), segment_seal_position));
   };
   for (const SyncTarget& target : work.targets) {
-    if (target.is_full && seeded(SeededBug::seal_before_sync)) write_seal(target);
-    if (seeded(SeededBug::file_unsynced)) continue;
     if (const auto synced = target.file->sync(); !synced) return synced;
   }
   for (const auto& directory : directories) {
     if (const auto synced = directory->sync(); !synced) return synced;
   }
   for (const SyncTarget& target : work.targets) {
-    if (!target.is_full || seeded(SeededBug::file_unsynced)) continue;
-    if (!seeded(SeededBug::seal_before_sync)) write_seal(target);
+    if (!target.is_full) continue;
+    write_seal(target);
     if (target.index != nullptr) store_index(target, storage);
   }
   return {};
@@ -158,20 +155,18 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }
   done.released = release_in_order(work);
-  if (seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
-  if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
+  if (work.sync && sync_failed) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};
   } else if (work.sync) {
     done.sync = sync_all(work, directories, storage);
     sync_failed = !done.sync;
   }
   done.remembered = done.sync;
-  const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
-  if (done.sync && remember) done.remembered = remember_next_offset(work, directories, done);
+  if (done.sync && work.remember != nullptr) done.remembered = remember_next_offset(work, directories, done);
   if (!done.remembered && done.begun) sync_failed = true;
   // Retire only now. After this the oldest segment is the one that restores the next offset, so it must be on
   // disk first. In order: a crash in between leaves the newest segments, without a gap.
-  if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
+  if (done.remembered) retire_all(work, storage, pool, done);
   return done;
 }
 

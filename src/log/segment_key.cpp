@@ -1,8 +1,6 @@
 /// Checks that a segment can be decrypted, or is encrypted at all. Layer: log.
 #include "log/segment_key.hpp"
 
-#include <string.h>
-
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -43,9 +41,7 @@ bool decrypts_any(const KeyedSegment& segment, BatchCipher& cipher) {
     if (!batch->is_encrypted()) continue;
     any = true;
     plain.resize(batch->total_bytes() - encrypted_layout::more_bytes);
-    const bool right = cipher.decrypt(*batch, segment.header.key_id, plain);
-    explicit_bzero(plain.data(), plain.size());
-    if (right) return true;
+    if (cipher.decrypt(*batch, segment.header.key_id, plain)) return true;
   }
   return !any;
 }

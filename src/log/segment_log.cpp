@@ -14,7 +14,6 @@
 #include <lightq/base/limits.hpp>
 
 #include "log/failed_sync.hpp"
-#include "log/seeded_bug.hpp"
 
 namespace lightq::log {
 
@@ -46,9 +45,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   // retired.
   const bool closed = log->recovery_.closed;
   const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
-  const bool doubtful =
-      has_failed_sync(log->options_.directory, storage) && !seeded(SeededBug::doubt_forgotten);
-  if (doubtful) log->settle_doubts();
+  if (has_failed_sync(log->options_.directory, storage)) log->settle_doubts();
   if (sync && !log->poisoned_) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
@@ -171,15 +168,13 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   auto opened = options_.mapped_writes ? active.open_mapped(storage_, options_.views)
                                        : active.open_for_writing(storage_);
   if (!opened) return opened;
-  if (maybe_closed_on_disk_ && !seeded(SeededBug::clean_mark_kept)) {
+  if (maybe_closed_on_disk_) {
     SegmentCheckpoint checkpoint = active.checkpoint();
     checkpoint.clean = false;
     if (auto written = active.write_checkpoint(checkpoint); !written) return written;
-    const bool unsynced = seeded(SeededBug::clean_mark_removal_unsynced);
-    if (auto synced = unsynced ? Result<void>{} : active.file()->sync(); !synced) return synced;
+    if (auto synced = active.file()->sync(); !synced) return synced;
     closed_ = maybe_closed_on_disk_ = false;
   }
-  if (seeded(SeededBug::reservation_ignored)) return {};
   return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
 }
 
@@ -188,8 +183,7 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
 // valid in this boot only.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};
-  const bool synced_only = boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
-  SegmentCheckpoint checkpoint = checkpoint_at(synced_only ? active.synced_point : active.seal());
+  SegmentCheckpoint checkpoint = checkpoint_at(boot == BootId{} ? active.synced_point : active.seal());
   checkpoint.boot = boot;
   checkpoint.reserved = std::max(checkpoint.end_position + checkpoint_reserve_bytes,
                                  active.end_position() + bytes + checkpoint_interval_bytes);

@@ -6,7 +6,6 @@
 
 #include "log/elapsed.hpp"
 #include "log/failed_sync.hpp"
-#include "log/seeded_bug.hpp"
 #include "log/segment_log.hpp"
 
 namespace lightq::log {
@@ -91,10 +90,8 @@ SegmentWork SegmentLog::work_to_sync() {
   work.sync = true;
   work.targets = unsynced_files();
   work.rolls = rolls_;
-  const bool sync_names = synced_rolls_ != rolls_ && !seeded(SeededBug::directory_unsynced);
-  if (sync_names) work.sync_directories.push_back(options_.directory);
-  if (parent_unsynced_ && !seeded(SeededBug::parent_directory_unsynced))
-    work.sync_directories.push_back(parent_of(options_.directory));
+  if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
   work.durable = next_;
   return work;
 }
@@ -123,7 +120,6 @@ SegmentWork SegmentLog::work_to_remember() const {
 // safely.
 bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const {
   if (!remembered_ || !options_.mapped_writes) return false;
-  if (seeded(SeededBug::remembered_once)) return true;
   return retire.back().end_offset <= *remembered_ && first_offset() <= *remembered_;
 }
 
@@ -209,7 +205,6 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
     work = work_to_sync();
     last_sync_ = now;
-    if (seeded(SeededBug::confirm_before_sync)) durable_ = next_;
   } else if (remember) {
     work = segments_.back()->file() != nullptr ? work_to_remember() : work_to_sync();
   }
@@ -287,7 +282,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
     if (!all && keep_dropped_from_ < segment.end_offset && left_bytes <= dropped_bytes_max()) break;
     left_bytes -= segment.bytes;
     if (&segment == identity || (!all && ready.size() == retired_at_once_max)) break;
-    if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
+    if (poisoned_ && durable_ <= segment.end_offset) break;
     read = read || is_read(segment, !ready.empty());
     if (read && !all && retired_.size() - ready.size() <= still_read_max) break;
     ready.push_back(segment);
@@ -320,7 +315,7 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
 // Stops durable_offset for all files, even those that the failed sync did not cover. The system may treat
 // errors of other pages of that file as reported, and not report them again.
 void SegmentLog::poison(const Error& error) {
-  poisoned_ = !seeded(SeededBug::sync_retried);
+  poisoned_ = true;
   mark_failed_sync(options_.directory, storage_);
   last_error_ = error;
   last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "log/elapsed.hpp"
-#include "log/seeded_bug.hpp"
 #include "log/segment_log.hpp"
 
 namespace lightq::log {

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <string_view>
 
-#include "log/seeded_bug.hpp"
-
 namespace lightq::log {
 
 namespace {
@@ -23,7 +21,6 @@ constexpr std::uint64_t piece_bytes = 128 * limits::KiB;  // size of each write 
 constexpr std::uint64_t written_max = 2 * limits::MiB;    // larger files are mapped with large pages
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
-  if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
   return epoch + 1 == 0 ? 1 : epoch + 1;
 }
 
@@ -41,8 +38,7 @@ std::uint64_t log_in_header(File& file) {
 
 // Returns an epoch past all those that may have been used since the header with this epoch reached the disk.
 std::uint32_t epoch_beyond(std::uint32_t epoch) {
-  const bool trusted = seeded(SeededBug::found_epoch_trusted) || seeded(SeededBug::recycled_epoch_kept);
-  return next_epoch(trusted ? epoch : epoch | (epochs_unsynced_max - 1));
+  return next_epoch(epoch | (epochs_unsynced_max - 1));
 }
 
 }  // namespace
@@ -97,8 +93,7 @@ std::optional<SegmentPool::Entry> SegmentPool::take_own(std::uint64_t bytes, std
   load_once();
   std::optional<std::size_t> found;
   for (std::size_t i = entries_.size(); i-- > 0;) {
-    const bool is_own = entries_[i].log == log || seeded(SeededBug::file_of_another_log_used);
-    if (entries_[i].bytes != bytes || !is_own) continue;
+    if (entries_[i].bytes != bytes || entries_[i].log != log) continue;
     if (entries_[i].mapping != nullptr || mapped_ == 0) return take_at(i);
     if (!found) found = i;
   }
@@ -185,7 +180,6 @@ Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
 // Makes the removal of the old names durable before the files are recycled. Otherwise a power cut could
 // restore the old name of a file that another segment uses.
 Result<void> SegmentPool::sync_old_names(const std::vector<Moved>& moved) {
-  if (seeded(SeededBug::retired_name_unsynced)) return {};
   std::vector<std::string> synced;
   for (const Moved& each : moved) {
     if (std::find(synced.begin(), synced.end(), each.old_directory) != synced.end()) continue;
@@ -286,8 +280,7 @@ Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, Fil
       {0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id, owner.batch_mask}, false};
   if (entry.header) {
     next.header.epoch = next_epoch(entry.header->epoch);
-    next.sync =
-        (entry.header->epoch + 1) % epochs_unsynced_max == 0 && !seeded(SeededBug::recycled_header_unsynced);
+    next.sync = (entry.header->epoch + 1) % epochs_unsynced_max == 0;
     return next;
   }
   if (has_other_names(entry.path))  // its process ended before it could check
@@ -298,7 +291,7 @@ Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, Fil
   const DecodedHeader found = decode_segment_header(page);
   if (!found.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
   next.header.epoch = epoch_beyond(found.header->epoch);
-  next.sync = !seeded(SeededBug::recycled_header_unsynced);
+  next.sync = true;
   return next;
 }
 

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "log/newer_format.hpp"
-#include "log/seeded_bug.hpp"
 
 namespace lightq::log {
 
@@ -85,13 +84,9 @@ std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
   const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
   // The check reads only the header. The size that it gets is the limit for the batch's length.
   const ByteView available(header.data(), limit_ - position);
-  if (header.size() < batch_layout::header_bytes ||
-      (check_header(available).has_value() && !forgiven_header(available))) {
-    return std::nullopt;
-  }
+  if (header.size() < batch_layout::header_bytes || check_header(available).has_value()) return std::nullopt;
   const BatchView batch = BatchView::trusted(header.data());
-  if (!marks_.epochs.contain(batch.segment_epoch()) && !seeded(SeededBug::epoch_unchecked))
-    return std::nullopt;
+  if (!marks_.epochs.contain(batch.segment_epoch())) return std::nullopt;
   if (batch.end_offset() < batch.base_offset()) return std::nullopt;
   claimed_end_ = std::max(claimed_end_, position + batch.total_bytes());
   return ScannedBatch{position,           batch.total_bytes(), batch.base_offset(),
@@ -106,7 +101,7 @@ std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
   if (!batch) return std::nullopt;
   const ByteView bytes = bytes_at(position, batch->total_bytes, body_window_bytes_);
   const BatchView view = BatchView::trusted(bytes.data());
-  if (view.check_body().has_value() && !forgiven_body(view)) return std::nullopt;
+  if (view.check_body().has_value()) return std::nullopt;
   return batch;
 }
 

@@ -8,7 +8,6 @@
 #include <lightq/base/crc32c.hpp>
 
 #include "log/newer_format.hpp"
-#include "log/seeded_bug.hpp"
 
 namespace lightq::log {
 
@@ -102,8 +101,7 @@ std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot
                  "the header states " + std::to_string(length) + " bytes, but the file has " +
                      std::to_string(bytes.size()) + ": torn or damaged");
   }
-  const bool sums = load_little_endian<std::uint32_t>(bytes.data() + at_crc) == checksum(bytes.first(length));
-  if (!sums && !seeded(SeededBug::cursor_crc_unchecked))
+  if (load_little_endian<std::uint32_t>(bytes.data() + at_crc) != checksum(bytes.first(length)))
     return fault(ErrorCode::corrupt, at_crc, "wrong checksum: torn or damaged");
   slot.bytes.resize(length);
   if (!format_.sound(slot))
@@ -182,7 +180,7 @@ Result<void> SlotFile::write(SlotBytes slot) {
     loaded_ = true;
   }
   if (auto kept = keep_newest(); !kept) return kept;
-  const int next = seeded(SeededBug::cursor_in_one_file) ? 0 : 1 - newest_slot_;
+  const int next = 1 - newest_slot_;
   std::byte* bytes = slot.bytes.data();
   store_little_endian(bytes + at_sequence, sequence_ + 1);
   store_little_endian(bytes + at_crc, checksum(slot.bytes));
@@ -209,8 +207,7 @@ Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
   if (is_new) file = storage_.open(path + ".new", OpenMode::create);
   if (!file) return file.error();
   if (auto written = write_all(**file, bytes, 0); !written) return written;
-  const bool sync = !seeded(SeededBug::cursor_unsynced);
-  if (auto synced = sync ? (*file)->sync() : Result<void>{}; !synced) return synced;
+  if (auto synced = (*file)->sync(); !synced) return synced;
   if (!is_new) return {};
   slot_named_[slot] = false;
   return storage_.rename(path + ".new", path);
@@ -219,7 +216,7 @@ Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
 // Syncs the newest slot of an earlier process. It may not be on disk yet, and the other slot, which is
 // overwritten next, would then be all that a power cut leaves.
 Result<void> SlotFile::keep_newest() {
-  if (newest_synced_ || sequence_ == 0 || seeded(SeededBug::loaded_cursor_unsynced)) return {};
+  if (newest_synced_ || sequence_ == 0) return {};
   const auto file = storage_.open(slot_path(newest_slot_), OpenMode::read_write);
   if (!file) return file.error();
   if (auto synced = (*file)->sync(); !synced) return synced;

@@ -6,14 +6,12 @@
 #include <cstddef>
 #include <cstring>
 
-#include "log/seeded_bug.hpp"
-
 namespace lightq::log {
 
 Result<void> check_readable(const std::string& path, const SegmentScanner& scanner, std::uint64_t begin,
                             std::uint64_t end) {
   const auto lost = scanner.unreadable(begin, end);
-  if (!lost || seeded(SeededBug::unreadable_taken_for_tail)) return {};
+  if (!lost) return {};
   return Error{ErrorCode::io_error, path + " cannot be read at position " + std::to_string(*lost),
                scanner.read_error()->system_error};
 }
@@ -36,13 +34,10 @@ Result<void> check_all_known(const std::string& path, File& file, const SegmentH
 
 Result<void> wipe_tail(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner) {
   static const std::array<std::byte, 4096> zeros{};
-  if (seeded(SeededBug::tail_unwiped) || seeded(SeededBug::epoch_unchecked)) return {};
-  const bool short_wipe = seeded(SeededBug::tail_wiped_for_a_header_only);
-  const std::uint64_t limit = short_wipe ? begin + batch_layout::header_bytes : ~std::uint64_t{0};
   bool wiped_any = false;
-  for (std::uint64_t at = begin; at < std::min(segment.usable_bytes(), limit);) {
-    const std::uint64_t count =
-        std::min({zeros.size() - at % zeros.size(), segment.usable_bytes() - at, limit - at});
+  const std::uint64_t end = segment.usable_bytes();
+  for (std::uint64_t at = begin; at < end;) {
+    const std::uint64_t count = std::min<std::uint64_t>(zeros.size() - at % zeros.size(), end - at);
     const ByteView block = scanner.bytes_at(at, count, limits::MiB).first(count);
     if (std::memcmp(block.data(), zeros.data(), count) != 0 && !scanner.unreadable(at, at + count)) {
       const auto wiped = write_all(*segment.file(), ByteView(zeros).first(count), at);
@@ -52,8 +47,7 @@ Result<void> wipe_tail(SegmentFile& segment, std::uint64_t begin, SegmentScanner
     at += count;
   }
   // Sync the zeros before anything is written there: the next power cut could mix new data with the old tail.
-  if (seeded(SeededBug::tail_wipe_unsynced) && wiped_any) segment.synced_position = begin;
-  return wiped_any && !seeded(SeededBug::tail_wipe_unsynced) ? segment.file()->sync() : Result<void>{};
+  return wiped_any ? segment.file()->sync() : Result<void>{};
 }
 
 }  // namespace lightq::log

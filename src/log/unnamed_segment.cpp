@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "log/open_batch.hpp"
-#include "log/seeded_bug.hpp"
 #include "log/segment_scanner.hpp"
 
 namespace lightq::log {
@@ -38,7 +37,6 @@ Result<void> PendingName::give(Storage& storage) {
 Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                               Storage& storage) {
   const std::optional<Offset> none;
-  if (seeded(SeededBug::unnamed_segment_forgotten)) return none;
   const auto file = storage.open(directory + "/" + next_prepared_name, OpenMode::read_only);
   if (!file && !is_missing(file.error())) return file.error();
   if (!file) return none;

@@ -7,15 +7,8 @@
 
 namespace lightq::queue {
 
-#ifdef LIGHTQ_SEEDED_BUGS
-inline Timestamp test_now;  // set by tests that have to be repeatable; 0: use the real time
-#endif
-
 /// Returns the time of day, exact to about 4 ms, for a fraction of the cost of the exact time.
 inline Timestamp coarse_now() {
-#ifdef LIGHTQ_SEEDED_BUGS
-  if (test_now.us != 0) return test_now;
-#endif
 #ifdef CLOCK_REALTIME_COARSE
   constexpr clockid_t clock = CLOCK_REALTIME_COARSE;
 #else

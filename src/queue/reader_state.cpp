@@ -9,7 +9,6 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/seeded_bug.hpp"
 #include "log/segment_scanner.hpp"
 
 namespace lightq::queue {
@@ -142,7 +141,7 @@ void ReaderState::start_near() {
   const BatchView batch = BatchView::trusted(at);
   const bool there = !BatchView::check_header({at, end - entry->position}, node_->header().batch_mask) &&
                      batch.segment_epoch() == node_->header().epoch && batch.base_offset() == entry->offset;
-  if (!there && !log::seeded(log::SeededBug::index_trusted)) return;
+  if (!there) return;
   batch_base_ = entry->offset;
   start_batch(entry->position);
 }
@@ -306,7 +305,7 @@ Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::
     if (batch->empty()) return source.next_offset();
     const bool doubtful =
         entry && entry->newest < batch->front().time && batch->front().offset <= entry->offset;
-    if (doubtful && !log::seeded(log::SeededBug::index_trusted)) {  // the batch is newer than the index says
+    if (doubtful) {  // the batch is newer than the index says
       entry.reset();
       reader.place(node->first_offset());
       continue;

@@ -19,12 +19,8 @@ static_assert(ticket_lifetime <= ticket_clock_tolerance, "a short ticket_ms woul
 }  // namespace
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
-                             std::string name, FindName find_name)
-    : context_(context),
-      find_topic_(std::move(find_topic)),
-      find_name_(std::move(find_name)),
-      settings_(settings),
-      name_(std::move(name)) {
+                             std::string name)
+    : context_(context), find_topic_(std::move(find_topic)), settings_(settings), name_(std::move(name)) {
   if (context_.settings.curve_key != nullptr) authorizer_.encrypt(*context_.settings.curve_key, nullptr);
 }
 
@@ -183,7 +179,6 @@ bool SessionServer::permits(const Permit& permit, const TopicName& name, const T
 }
 
 const TopicName* SessionServer::name_of(TopicId topic) const {
-  if (find_name_ != nullptr) return find_name_(topic);
   const TopicRuntime* const found = find_topic_(topic);
   return found == nullptr ? nullptr : &found->definition().name;
 }

@@ -31,13 +31,10 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     std::optional<protocol::Tls> tls;  ///< nothing: not encrypted
   };
   using FindTopic = std::function<TopicRuntime*(TopicId)>;
-  using FindName = std::function<const TopicName*(TopicId)>;
 
-  /// `name` is the reactor's, for the name of its socket file. `find_name` finds the topics for which tickets
-  /// exist; if null, `find_topic` does.
-  /// Lifetime: `context` outlives the server.
+  /// `name` is the reactor's, for the name of its socket file. Lifetime: `context` outlives the server.
   SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
-                std::string name, FindName find_name = {});
+                std::string name);
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;
   ~SessionServer() override;
@@ -49,10 +46,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// Opens the listeners over TCP, so that a later join does not depend on a free port. A listener that
   /// cannot be opened now is opened at a join.
   void open_doors();
-  /// Begins a session on a connection that was not accepted at a listener here.
-  void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
-    begin_session(std::move(descriptor), carrier, encryption_of({transport, carrier}));
-  }
   /// Ends channels and tickets that are no longer permitted, in the sessions that have shown tickets of the
   /// user. Called after the user's rights have changed.
   void look_at_rights_of(std::uint64_t user);
@@ -125,7 +118,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
 
   ReactorContext& context_;
   const FindTopic find_topic_;
-  const FindName find_name_;
   const SessionSettings settings_;
   const std::string name_;
   ConnectionAuthorizer authorizer_;  // for sessions over ZeroMQ

@@ -28,9 +28,6 @@ constexpr std::size_t hello_number_at = hello_key_at + curve_key_bytes;
 constexpr std::size_t hello_box_at = hello_number_at + number_bytes;
 constexpr std::size_t hello_zeros_bytes = 64;
 constexpr std::size_t hello_bytes = hello_box_at + curve_tag_bytes + hello_zeros_bytes;
-// The layout of WELCOME's data.
-constexpr std::size_t welcome_plain_bytes = curve_key_bytes + curve_cookie_bytes;
-constexpr std::size_t welcome_bytes = long_nonce_bytes + curve_tag_bytes + welcome_plain_bytes;
 // The layout of INITIATE's data.
 constexpr std::size_t initiate_number_at = curve_cookie_bytes;
 constexpr std::size_t initiate_box_at = initiate_number_at + number_bytes;
@@ -40,8 +37,6 @@ constexpr std::size_t vouch_nonce_at = curve_key_bytes;  // this and the next po
 constexpr std::size_t vouch_box_at = vouch_nonce_at + long_nonce_bytes;
 constexpr std::size_t metadata_at = vouch_box_at + vouch_box_bytes;
 constexpr std::size_t initiate_bytes_min = initiate_box_at + curve_tag_bytes + metadata_at;
-// The layout of READY's data.
-constexpr std::size_t ready_bytes_min = number_bytes + curve_tag_bytes;
 constexpr std::uint64_t ready_number = 1;  // READY's number; the server's MESSAGEs count on from it
 
 /// Returns a nonce: the fixed prefix and then the part that the command carries.
@@ -149,65 +144,6 @@ void CurveServer::append_ready(std::vector<std::byte>& output, ByteView metadata
 std::unique_ptr<CurveCipher> CurveServer::make_cipher(std::uint64_t body_bytes_max) const {
   return std::make_unique<CurveCipher>(*box_, CurveCipher::Side::server, ready_number, received_,
                                        body_bytes_max);
-}
-
-CurveClient::CurveClient(const CurveKeyPair& key, const CurvePublicKey& server_key)
-    : key_(key), server_key_(server_key) {}
-
-void CurveClient::append_hello(std::vector<std::byte>& output) {
-  const auto said = bytes_of(++sent_);
-  std::vector<std::byte> hello(hello_key_at);
-  hello[0] = version_major;
-  append(hello, transient_.public_key());
-  append(hello, said);
-  // For an impossible server key the box stays zeros, which no server can open.
-  const auto box = CurveBox::between(transient_, server_key_);
-  if (box) append_sealed(hello, *box, nonce_of(hello_nonce, said), std::vector<std::byte>(hello_zeros_bytes));
-  hello.resize(hello_bytes);
-  zmtp::append_command(output, "HELLO", hello);
-}
-
-bool CurveClient::take_welcome(ByteView data) {
-  const auto with_server = CurveBox::between(transient_, server_key_);
-  if (data.size() != welcome_bytes || !with_server) return false;
-  const auto plain = opened(*with_server, nonce_of(welcome_nonce, data.first(long_nonce_bytes)),
-                            data.subspan(long_nonce_bytes));
-  if (!plain) return false;
-  server_transient_ = key_at(*plain, 0);
-  std::copy_n(plain->begin() + curve_key_bytes, cookie_.size(), cookie_.begin());
-  box_ = CurveBox::between(transient_, server_transient_);
-  return box_.has_value();
-}
-
-void CurveClient::append_initiate(std::vector<std::byte>& output, ByteView metadata,
-                                  const std::optional<CurvePublicKey>& claimed) {
-  std::array<std::byte, long_nonce_bytes> vouch_said{};
-  fill_random(vouch_said);
-  std::vector<std::byte> vouch;
-  append(vouch, transient_.public_key());
-  append(vouch, server_key_);
-  std::vector<std::byte> plain;
-  append(plain, claimed.value_or(key_.public_key()));
-  append(plain, vouch_said);
-  const auto to_server = CurveBox::between(key_, server_transient_);
-  if (to_server) append_sealed(plain, *to_server, nonce_of(vouch_nonce, vouch_said), vouch);
-  plain.resize(metadata_at);
-  append(plain, metadata);
-  const auto said = bytes_of(++sent_);
-  std::vector<std::byte> initiate(cookie_.begin(), cookie_.end());
-  append(initiate, said);
-  append_sealed(initiate, *box_, nonce_of(initiate_nonce, said), plain);
-  zmtp::append_command(output, "INITIATE", initiate);
-}
-
-std::optional<std::vector<std::byte>> CurveClient::take_ready(ByteView data) {
-  if (data.size() < ready_bytes_min) return std::nullopt;
-  received_ = number_of(data);
-  return opened(*box_, nonce_of(ready_nonce, data.first(number_bytes)), data.subspan(number_bytes));
-}
-
-std::unique_ptr<CurveCipher> CurveClient::make_cipher(std::uint64_t body_bytes_max) const {
-  return std::make_unique<CurveCipher>(*box_, CurveCipher::Side::client, sent_, received_, body_bytes_max);
 }
 
 }  // namespace lightq::broker

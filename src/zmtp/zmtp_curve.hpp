@@ -1,5 +1,5 @@
-/// Both sides of ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ), over the data of its commands.
-/// No I/O. Layer: zmtp.
+/// The server's side of ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ), over the data of its
+/// commands. No I/O. Layer: zmtp.
 #pragma once
 
 #include <array>
@@ -63,36 +63,6 @@ class CurveServer {
   std::uint64_t received_ = 0;
   std::optional<CurveBox> box_;  // between S' and C'
   std::vector<std::byte> metadata_;
-};
-
-/// The client's side of a handshake. Thread: the connection's.
-class CurveClient {
- public:
-  /// Lifetime: `key` outlives this.
-  CurveClient(const CurveKeyPair& key, const CurvePublicKey& server_key);
-
-  /// Appends HELLO's frame.
-  void append_hello(std::vector<std::byte>& output);
-  /// Takes WELCOME. Returns false if it is not from the server with `server_key`.
-  bool take_welcome(ByteView data);
-  /// Appends INITIATE's frame. Requires: WELCOME was good. `claimed`: another client's public key to claim
-  /// instead of the own one, to check that a server refuses that.
-  void append_initiate(std::vector<std::byte>& output, ByteView metadata,
-                       const std::optional<CurvePublicKey>& claimed = {});
-  /// Returns the server's metadata in READY, or nothing if READY is not from the server with `server_key`.
-  std::optional<std::vector<std::byte>> take_ready(ByteView data);
-  /// Returns the cipher for all frames after READY. `body_bytes_max`: see CurveCipher.
-  [[nodiscard]] std::unique_ptr<CurveCipher> make_cipher(std::uint64_t body_bytes_max) const;
-
- private:
-  const CurveKeyPair& key_;
-  const CurvePublicKey server_key_;
-  const CurveKeyPair transient_;  // C'
-  CurvePublicKey server_transient_{};
-  std::array<std::byte, curve_cookie_bytes> cookie_{};
-  std::uint64_t sent_ = 0;
-  std::uint64_t received_ = 0;
-  std::optional<CurveBox> box_;  // between C' and S'
 };
 
 }  // namespace lightq::broker

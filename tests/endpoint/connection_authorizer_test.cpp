@@ -1,5 +1,4 @@
-/// Tests of the admission to an endpoint: the handshake with a ticket, byte by byte, and the self-check that
-/// the broker runs at its start.
+/// Tests of the admission to an endpoint: the handshake with a ticket, byte by byte.
 #include "access/connection_authorizer.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "endpoint/connection_harness.hpp"
-#include "plain/gate_proof.hpp"
 #include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
@@ -280,33 +278,6 @@ TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
   }
   quota.give_back(FairShare::anonymous);
   EXPECT_EQ(holder_of(opening("PUSH")), stranger);
-}
-
-TEST_F(GateTest, TheSelfTestPassesOnlyForAnAuthorizerThatRefusesUnauthenticatedPeers) {
-  EXPECT_TRUE(prove_gate(guarded, tickets, grant, time).ok());
-  const auto left_open = prove_gate(open, tickets, grant, time);
-  ASSERT_FALSE(left_open.ok());
-  EXPECT_EQ(left_open.error().code, ErrorCode::internal);
-  EXPECT_THAT(left_open.error().text(), HasSubstr("admit a client without a ticket"));
-
-  // A slow clock admits late clients. Another grant admits only the wrong clients.
-  const WallClock slow = [this] { return Timestamp{time.us - 7'200'000'000}; };
-  EXPECT_THAT(prove_gate(ConnectionAuthorizer(tickets, slow, grant), tickets, grant, time).error().text(),
-              HasSubstr("has expired"));
-  AccessTable of_anybody;
-  of_anybody.put_user({~std::uint64_t{0}, 1, true, {}});
-  AccessTable of_old_password;
-  of_old_password.set_admin_generation(1);
-  const ConnectionAuthorizer of_before(tickets, now, grant, of_old_password, *TopicName::parse("t"));
-  EXPECT_THAT(prove_gate(of_before, tickets, grant, time).error().text(),
-              HasSubstr("another administrator's password"));
-  const ConnectionAuthorizer of_all_users(tickets, now, grant, of_anybody, *TopicName::parse("t"));
-  EXPECT_THAT(prove_gate(of_all_users, tickets, grant, time).error().text(),
-              HasSubstr("of a user who has lost the right"));
-  EXPECT_THAT(prove_gate(ConnectionAuthorizer(tickets, now, {TopicId{9}, grant.role}), tickets, grant, time)
-                  .error()
-                  .text(),
-              HasSubstr("refuse a client with a good ticket"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace lightq::broker {
 namespace {
 
 using test::Bytes;
+using test::CurveClient;
 using test::message_frame;
 using testing::HasSubstr;
 

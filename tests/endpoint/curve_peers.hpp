@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "access/connection_authorizer.hpp"
+#include "support/curve_client.hpp"
 #include "zmtp/zmtp_handshake.hpp"
 
 namespace lightq::test {
@@ -75,7 +76,7 @@ inline Bytes curve_greeting() {
 
 /// Both sides of a connection after the handshake.
 struct CurvePair {
-  CurvePair(broker::CurveServer& server, broker::CurveClient& client, std::uint64_t body_bytes_max) {
+  CurvePair(broker::CurveServer& server, CurveClient& client, std::uint64_t body_bytes_max) {
     Bytes out;
     client.append_hello(out);
     Bytes welcome;

@@ -7,14 +7,13 @@
 #include <functional>
 
 #include "endpoint/curve_peers.hpp"
-#include "plain/curve_proof.hpp"
-#include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
 namespace {
 
 using test::Bytes;
 using test::curve_greeting;
+using test::CurveClient;
 using test::data_of;
 using test::error_of;
 using test::GateSide;
@@ -287,90 +286,6 @@ TEST_F(ZmtpCurveTest, UnregisteredKeysAreRefused) {
   EXPECT_EQ(server.take_hello(data, welcome), CurveOutcome::malformed);
   EXPECT_FALSE(CurveBox::between(server_, CurvePublicKey{}).has_value());
   EXPECT_FALSE(CurveClient(client_, CurvePublicKey{}).take_welcome(Bytes(160)));
-}
-
-/// Runs the self-check on a authorizer. `proven` returns its error text, or an empty text if the check
-/// passes.
-class CurveProofTest : public ZmtpCurveTest {
- protected:
-  std::string proven(const ConnectionAuthorizer& authorizer) {
-    const auto passed = prove_curve_gate(authorizer, keys_, server_, tickets_, grant, time_);
-    return passed.ok() ? std::string() : passed.error().text();
-  }
-  EndpointSettings settings() {
-    EndpointSettings settings;
-    settings.curve_key = &server_;
-    settings.client_keys = &keys_;
-    return settings;
-  }
-  const TopicDefinition topic_{grant.topic, *TopicName::parse("orders"), {}};
-  AccessTable access_;
-};
-
-TEST_F(CurveProofTest, TheAuthorizerOfAnEndpointPassesAndKeepsNothingOfTheTest) {
-  const std::size_t registered = keys_.size();
-  const auto of_endpoint = settings();
-  EXPECT_EQ(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)), "");
-  EXPECT_EQ(keys_.size(), registered);
-}
-
-TEST_F(CurveProofTest, AnAuthorizerThatAdmitsAnUnauthenticatedPeerFails) {
-  // Authorizers of an endpoint, each with one mistake.
-  auto in_clear = settings();
-  in_clear.curve_key = nullptr;
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, in_clear, access_, topic_, grant.role)),
-              HasSubstr("that does not encrypt, with a good ticket"));
-  auto open = settings();
-  open.open_topics = true;
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, open, access_, topic_, grant.role)),
-              HasSubstr("with a key that is not registered"));
-  const auto of_endpoint = settings();
-  const WallClock slow = [this] { return Timestamp{time_.us - 7'200'000'000}; };
-  EXPECT_THAT(proven(authorizer_of(tickets_, slow, of_endpoint, access_, topic_, grant.role)),
-              HasSubstr("has expired"));
-  access_.put_user({~std::uint64_t{0}, 1, true, {}});
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
-              HasSubstr("of a user who has lost the right"));
-  access_.remove_user(~std::uint64_t{0});
-  access_.set_admin_generation(1);
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
-              HasSubstr("another administrator's password"));
-}
-
-TEST_F(CurveProofTest, ReportsWhetherTheControlSocketAdmitsAnyClient) {
-  const auto said = [this](const ConnectionAuthorizer& authorizer, bool anybody) {
-    const auto passed = prove_open_curve_gate(authorizer, server_, anybody);
-    return passed.ok() ? std::string() : passed.error().text();
-  };
-  EXPECT_EQ(said(open_, true), "");
-  EXPECT_THAT(said(open_, false), HasSubstr("that allowed_client_keys does not list"));
-  EXPECT_THAT(said(ConnectionAuthorizer(), true), HasSubstr("that does not encrypt"));
-  const std::set<CurvePublicKey> allowed{client_.public_key()};
-  ConnectionAuthorizer few;
-  few.encrypt(server_, nullptr);
-  few.allow_only(allowed);
-  EXPECT_EQ(said(few, false), "");
-  EXPECT_THAT(said(few, true), HasSubstr("refuse every client"));
-}
-
-TEST_F(CurveProofTest, AnAuthorizerWithOtherRequirementsFails) {
-  const auto of_endpoint = settings();
-  const EndpointRole other = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, topic_, other)),
-              HasSubstr("of another role"));
-  const TopicDefinition another{TopicId{~grant.topic.value}, *TopicName::parse("other"), {}};
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, of_endpoint, access_, another, grant.role)),
-              HasSubstr("of another topic"));
-  const CurveKeyPair foreign;
-  auto with_another_key = settings();
-  with_another_key.curve_key = &foreign;
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, with_another_key, access_, topic_, grant.role)),
-              HasSubstr("refuse a registered key"));
-  const ClientKeys nobodys;
-  auto by_other_keys = settings();
-  by_other_keys.client_keys = &nobodys;
-  EXPECT_THAT(proven(authorizer_of(tickets_, now_, by_other_keys, access_, topic_, grant.role)),
-              HasSubstr("refuse a registered key"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "explorer/corruption.hpp"
@@ -13,12 +14,10 @@
 #include "explorer/open_batch_damage.hpp"
 #include "explorer/planted_rests.hpp"
 #include "explorer/queue_explorer.hpp"
-#include "log/seeded_bug.hpp"
+#include "mutants/seeded_bug.hpp"
 
 namespace lightq::test {
 namespace {
-
-using log::SeededBug;
 
 enum class Hunter {
   explorer,
@@ -33,56 +32,59 @@ enum class Hunter {
 };
 
 struct Seeded {
-  SeededBug bug;
-  const char* name;
+  Bug bug;
   Hunter hunter;
+
+  [[nodiscard]] const char* name() const { return bug_names.at(static_cast<std::size_t>(bug)); }
 };
 
 // Each seeded bug, and the test that must find it.
 constexpr Seeded all_seeded[] = {
-    {SeededBug::body_crc_unchecked, "body_crc_unchecked", Hunter::explorer},
-    {SeededBug::header_crc_unchecked, "header_crc_unchecked", Hunter::corruption},
-    {SeededBug::offset_continuity_unchecked, "offset_continuity_unchecked", Hunter::corruption},
-    {SeededBug::epoch_unchecked, "epoch_unchecked", Hunter::explorer},
-    {SeededBug::confirm_before_sync, "confirm_before_sync", Hunter::explorer},
-    {SeededBug::file_unsynced, "file_unsynced", Hunter::explorer},
-    {SeededBug::directory_unsynced, "directory_unsynced", Hunter::explorer},
-    {SeededBug::parent_directory_unsynced, "parent_directory_unsynced", Hunter::explorer},
-    {SeededBug::sync_retried, "sync_retried", Hunter::explorer},
-    {SeededBug::tail_unwiped, "tail_unwiped", Hunter::explorer},
-    {SeededBug::tail_wiped_for_a_header_only, "tail_wiped_for_a_header_only", Hunter::explorer},
-    {SeededBug::tail_wipe_unsynced, "tail_wipe_unsynced", Hunter::explorer},
-    {SeededBug::damage_taken_for_tail, "damage_taken_for_tail", Hunter::corruption},
-    {SeededBug::unreadable_taken_for_tail, "unreadable_taken_for_tail", Hunter::failing_calls},
-    {SeededBug::gap_unreported, "gap_unreported", Hunter::corruption},
-    {SeededBug::seal_before_sync, "seal_before_sync", Hunter::explorer},
-    {SeededBug::retire_before_sync, "retire_before_sync", Hunter::explorer},
-    {SeededBug::retire_while_poisoned, "retire_while_poisoned", Hunter::explorer},
-    {SeededBug::retired_name_unsynced, "retired_name_unsynced", Hunter::explorer},
-    {SeededBug::recycled_epoch_kept, "recycled_epoch_kept", Hunter::explorer},
-    {SeededBug::recycled_header_unsynced, "recycled_header_unsynced", Hunter::explorer},
-    {SeededBug::found_epoch_trusted, "found_epoch_trusted", Hunter::found_header},
-    {SeededBug::file_of_another_log_used, "file_of_another_log_used", Hunter::forged_batch},
-    {SeededBug::remembered_once, "remembered_once", Hunter::mapped_explorer},
-    {SeededBug::failed_append_kept, "failed_append_kept", Hunter::failing_calls},
-    {SeededBug::short_write_believed, "short_write_believed", Hunter::failing_calls},
-    {SeededBug::cursor_unsynced, "cursor_unsynced", Hunter::explorer},
-    {SeededBug::loaded_cursor_unsynced, "loaded_cursor_unsynced", Hunter::explorer},
-    {SeededBug::cursor_in_one_file, "cursor_in_one_file", Hunter::explorer},
-    {SeededBug::cursor_crc_unchecked, "cursor_crc_unchecked", Hunter::explorer},
-    {SeededBug::clean_mark_kept, "clean_mark_kept", Hunter::explorer},
-    {SeededBug::clean_mark_removal_unsynced, "clean_mark_removal_unsynced", Hunter::explorer},
-    {SeededBug::checkpoint_before_sync, "checkpoint_before_sync", Hunter::explorer},
-    {SeededBug::boot_unchecked, "boot_unchecked", Hunter::mapped_explorer},
-    {SeededBug::reservation_ignored, "reservation_ignored", Hunter::explorer},
-    {SeededBug::open_mark_sum_unchecked, "open_mark_sum_unchecked", Hunter::open_batch},
-    {SeededBug::open_mark_taken_elsewhere, "open_mark_taken_elsewhere", Hunter::mapped_explorer},
-    {SeededBug::remember_skipped, "remember_skipped", Hunter::mapped_explorer},
-    {SeededBug::index_trusted, "index_trusted", Hunter::lying_index},
-    {SeededBug::unnamed_segment_forgotten, "unnamed_segment_forgotten", Hunter::mapped_explorer},
-    {SeededBug::doubt_forgotten, "doubt_forgotten", Hunter::queue_explorer},
-    {SeededBug::cursor_ahead_accepted, "cursor_ahead_accepted", Hunter::queue_explorer},
+    {Bug::body_crc_unchecked, Hunter::explorer},
+    {Bug::header_crc_unchecked, Hunter::corruption},
+    {Bug::offset_continuity_unchecked, Hunter::corruption},
+    {Bug::epoch_unchecked, Hunter::explorer},
+    {Bug::confirm_before_sync, Hunter::explorer},
+    {Bug::file_unsynced, Hunter::explorer},
+    {Bug::directory_unsynced, Hunter::explorer},
+    {Bug::parent_directory_unsynced, Hunter::explorer},
+    {Bug::sync_retried, Hunter::explorer},
+    {Bug::tail_unwiped, Hunter::explorer},
+    {Bug::tail_wiped_for_a_header_only, Hunter::explorer},
+    {Bug::tail_wipe_unsynced, Hunter::explorer},
+    {Bug::damage_taken_for_tail, Hunter::corruption},
+    {Bug::unreadable_taken_for_tail, Hunter::failing_calls},
+    {Bug::gap_unreported, Hunter::corruption},
+    {Bug::seal_before_sync, Hunter::explorer},
+    {Bug::retire_before_sync, Hunter::explorer},
+    {Bug::retire_while_poisoned, Hunter::explorer},
+    {Bug::retired_name_unsynced, Hunter::explorer},
+    {Bug::recycled_epoch_kept, Hunter::explorer},
+    {Bug::recycled_header_unsynced, Hunter::explorer},
+    {Bug::found_epoch_trusted, Hunter::found_header},
+    {Bug::file_of_another_log_used, Hunter::forged_batch},
+    {Bug::remembered_once, Hunter::mapped_explorer},
+    {Bug::failed_append_kept, Hunter::failing_calls},
+    {Bug::short_write_believed, Hunter::failing_calls},
+    {Bug::cursor_unsynced, Hunter::explorer},
+    {Bug::loaded_cursor_unsynced, Hunter::explorer},
+    {Bug::cursor_in_one_file, Hunter::explorer},
+    {Bug::cursor_crc_unchecked, Hunter::explorer},
+    {Bug::clean_mark_kept, Hunter::explorer},
+    {Bug::clean_mark_removal_unsynced, Hunter::explorer},
+    {Bug::checkpoint_before_sync, Hunter::explorer},
+    {Bug::boot_unchecked, Hunter::mapped_explorer},
+    {Bug::reservation_ignored, Hunter::explorer},
+    {Bug::open_mark_sum_unchecked, Hunter::open_batch},
+    {Bug::open_mark_taken_elsewhere, Hunter::mapped_explorer},
+    {Bug::remember_skipped, Hunter::mapped_explorer},
+    {Bug::index_trusted, Hunter::lying_index},
+    {Bug::unnamed_segment_forgotten, Hunter::mapped_explorer},
+    {Bug::doubt_forgotten, Hunter::queue_explorer},
+    {Bug::cursor_ahead_accepted, Hunter::queue_explorer},
 };
+
+static_assert(std::size(all_seeded) == bug_names.size() - 1, "each bug of tests/mutants needs a row here");
 
 constexpr std::uint64_t states_max = 4'000'000;
 constexpr std::uint64_t states_a_seed = 150'000;
@@ -104,7 +106,7 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
     options.mapped = hunter == Hunter::mapped_explorer;
     // The bug shows only with old bytes behind the end of a file. Small checkpoints would remove these when
     // they seal at a reservation.
-    options.small_checkpoints = log::seeded_bug != log::SeededBug::tail_wiped_for_a_header_only;
+    options.small_checkpoints = seeded_bug != Bug::tail_wiped_for_a_header_only;
     const bool queue = hunter == Hunter::queue_explorer;
     // Tries several seeds for a limited time each, because a single seed may be unlucky.
     for (options.seed = 1; tried < states_max; ++options.seed) {
@@ -140,7 +142,7 @@ Hunt hunt(const Seeded& seeded) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(290);
-    log::seeded_bug = seeded.bug;
+    seeded_bug = seeded.bug;
     const auto began = std::chrono::steady_clock::now();
     Hunt result;
     const auto violation = hunt_by(seeded.hunter, result.tried);
@@ -168,15 +170,15 @@ TEST_P(SeededBugTest, IsFound) {
       "corruption",     "lying indexes", "a found header", "a forged batch"};
   const Seeded& seeded = GetParam();
   const Hunt result = hunt(seeded);
-  std::printf("| `%s` | %s | %llu | %.3f s |\n", seeded.name, hunters[static_cast<int>(seeded.hunter)],
+  std::printf("| `%s` | %s | %llu | %.3f s |\n", seeded.name(), hunters[static_cast<int>(seeded.hunter)],
               static_cast<unsigned long long>(result.tried), result.seconds);
   std::printf("  %s\n", result.what);
-  EXPECT_TRUE(result.found) << seeded.name << ": " << result.what;
+  EXPECT_TRUE(result.found) << seeded.name() << ": " << result.what;
 }
 
 INSTANTIATE_TEST_SUITE_P(Bugs, SeededBugTest, testing::ValuesIn(all_seeded),
                          [](const testing::TestParamInfo<Seeded>& one) {
-                           return std::string(one.param.name);
+                           return std::string(one.param.name());
                          });
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "access/connection_authorizer.hpp"
+#include "support/curve_client.hpp"
 #include "zmtp/zmtp_handshake.hpp"
 
 namespace lightq::broker {
@@ -96,7 +97,7 @@ void send_as_it_is(ByteView input, std::size_t piece) {
 
 void change_handshake(ByteView input, std::size_t piece) {
   Door door;
-  CurveClient client(world().client, world().server.public_key());
+  test::CurveClient client(world().client, world().server.public_key());
   const auto greeting = zmtp::greeting(zmtp::Mechanism::curve);
   door.hear({greeting.begin(), greeting.end()}, piece);
   const auto half = input.size() / 2;
@@ -132,7 +133,7 @@ Bytes frames_of(ByteView input) {
 
 void change_frames(ByteView input, std::size_t piece) {
   CurveServer server(world().server);
-  CurveClient client(world().client, world().server.public_key());
+  test::CurveClient client(world().client, world().server.public_key());
   Bytes out;
   client.append_hello(out);
   Bytes welcome;

@@ -25,7 +25,7 @@
 #include "crypto/tls_context.hpp"
 #include "endpoint/tls_peer.hpp"
 #include "session/session_connection.hpp"
-#include "zmtp/zmtp_curve.hpp"
+#include "support/curve_client.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -156,7 +156,7 @@ ByteView command_data(ByteView bytes, std::size_t position) {
 /// Sends the complete frames of `said` from a correct CURVE peer.
 void say_over_curve(Line& line, ByteView said) {
   const CurveKeyPair own;
-  CurveClient client(own, curve_key().public_key());
+  test::CurveClient client(own, curve_key().public_key());
   const auto greeting = zmtp::greeting(zmtp::Mechanism::curve);
   Bytes says(greeting.begin(), greeting.end());
   client.append_hello(says);

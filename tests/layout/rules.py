@@ -65,7 +65,7 @@ UPWARD_STILL = {
 
 # How many source files a folder may have; the folders that still have more, and may only shrink.
 FOLDER_FILES_MAX = 40
-FOLDER_FILES_STILL = {"src/log": 78, "src/client": 68, "include/lightq": 61}
+FOLDER_FILES_STILL = {"src/log": 77, "src/client": 68, "include/lightq": 61}
 
 # --- Third-party headers: the only files that may include each, and how many files these may be. ---------------------
 HOMES = [

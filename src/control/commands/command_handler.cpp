@@ -194,7 +194,6 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   };
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {
     if (anybody) {
-      wipe_text(given.password);
       if (const auto busy = answer.asked_by(std::nullopt)) return answer(error_reply(cmd, *busy));
       return with_topic(cmd, topic, {}, answer, then);
     }

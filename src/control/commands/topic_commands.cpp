@@ -35,11 +35,9 @@ Error credential_gone() {
 void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
   const auto kept = std::make_shared<protocol::CreateTopic>(std::move(request));
-  permit_manager("create_topic", std::move(admin), kept->topic, answer,
-                 [this, kept, answer](const UserRecord* user) {
-                   create_named(*kept, asker_of(user), answer);
-                   wipe_text(kept->user.password);
-                 });
+  permit_manager(
+      "create_topic", std::move(admin), kept->topic, answer,
+      [this, kept, answer](const UserRecord* user) { create_named(*kept, asker_of(user), answer); });
 }
 
 /// Reserves the name until the catalogue has it: of two clients that create it at the same time, one
@@ -72,7 +70,6 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
         } else {
           answer(error_reply("create_topic", enrolment.error()));
         }
-        wipe_text(kept->user.password);
       },
       answer);
 }

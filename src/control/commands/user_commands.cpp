@@ -24,16 +24,6 @@ Error taken(const std::string& why) {
   return {ErrorCode::user_already_exists, why};
 }
 
-/// Keeps a request until it completes. `wipe_secrets` is called when the last reference goes, however the
-/// request ends.
-template <typename Asked, typename Wipe>
-std::shared_ptr<Asked> keep(Asked request, Wipe wipe_secrets) {
-  return {new Asked(std::move(request)), [wipe_secrets](Asked* asked) {
-            wipe_secrets(*asked);
-            delete asked;
-          }};
-}
-
 /// Adds rights on a pattern. `most`: the number of patterns per user; a user that has more already keeps
 /// them.
 Result<void> add_right(std::vector<TopicRight>& to, const TopicRight& right, std::size_t most) {
@@ -117,8 +107,7 @@ std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& re
 
 void CommandHandler::execute(protocol::CreateUser request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
-  const auto kept =
-      keep(std::move(request), [](protocol::CreateUser& asked) { wipe_text(asked.user.password); });
+  const auto kept = std::make_shared<protocol::CreateUser>(std::move(request));
   permit_someone("create_user", std::move(admin), answer, [this, kept, answer](const UserRecord* user) {
     const TicketHolder asker = asker_of(user);
     if (!is_still_admin(asker)) return refuse_without_admin("create_user", *user, answer);
@@ -205,8 +194,7 @@ void CommandHandler::execute(protocol::RevokeRights request, const Answer& answe
 
 void CommandHandler::execute(protocol::SetPassword request, const Answer& answer) {
   protocol::Credentials asker = std::move(request.asker);
-  const auto kept =
-      keep(std::move(request), [](protocol::SetPassword& asked) { wipe_text(asked.new_password); });
+  const auto kept = std::make_shared<protocol::SetPassword>(std::move(request));
   if (kept->topic) {
     return permit_topic("set_password", std::move(asker), kept->as_admin, {protocol::Right::manage},
                         *kept->topic, answer, [this, kept, answer](TopicId id, const TicketHolder& holder) {
@@ -261,7 +249,6 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
         } else {
           answer(error_reply("set_password", enrolment.error()));
         }
-        wipe_text(user->password);
       },
       answer);
 }
