@@ -11,18 +11,21 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
-#include "admission/turn_work.hpp"
+#include "delivery/ack.hpp"
+#include "delivery/consume_request.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/redelivery_queue.hpp"
+#include "delivery/slice_source.hpp"
+#include "delivery/turn_result.hpp"
 
 namespace lightq::broker {
 
 /// The consumers that a group accepts, and whether it keeps messages in the log.
 struct GroupTerms {
-  session::Mode mode = session::Mode::group;  ///< own: at most one consumer, over a session
-  bool holds = true;                          ///< messages that the group has not committed stay in the log
+  GroupMode mode = GroupMode::group;  ///< own: at most one consumer, over a session
+  bool holds = true;                  ///< messages that the group has not committed stay in the log
 };
 
 /// Messages that were dropped to make space before a group of the topic had committed them.
@@ -31,13 +34,14 @@ struct Drops {
   std::uint64_t count = 0;  ///< a message in flight at the drop is counted when it is requeued
 };
 
-/// A cursor over one topic's log, and the consumers that share it. Consumers are outlets of plain endpoints
-/// and members over sessions. Both are attached while they are connected.
+/// A cursor over one topic's log, and the consumers that share it: plain ones, and members over sessions.
+/// Both are attached while they are connected.
 /// Owns the members, the position in the log and the messages that wait for redelivery. ConsumerGroups owns
-/// it and calls it. Thread: the reactor's. Each message from committed() to next() is in flight, waits for
-/// redelivery, or is done. Done means acknowledged, or sent by a plain endpoint. Example: the group has
-/// delivered offsets 0 to 9. 0 to 2 and 5 are acknowledged, 4 was rejected, the others are in flight. Then
-/// next() is 10, committed() is 3 and acknowledged() is [5, 6).
+/// it and calls it. Thread: the reactor's.
+/// Each message from committed() to next() is in flight, waits for redelivery, or is done. Done means
+/// acknowledged, or sent by a plain endpoint. Example: the group has delivered offsets 0 to 9. 0 to 2 and 5
+/// are acknowledged, 4 was rejected, the others are in flight. Then next() is 10, committed() is 3 and
+/// acknowledged() is [5, 6).
 class ConsumerGroup {
  public:
   /// Creates a group that starts at `start`. An empty `name` means that the group is removed with its
@@ -47,8 +51,8 @@ class ConsumerGroup {
   ConsumerGroup(std::string name, GroupTerms terms, Offset start, Drops& drops,
                 const GroupLimits& group_limits, RangeBudget* budget = nullptr, std::uint64_t user = 0)
       : terms_(terms),
-        charge_(budget, user),
-        walk_(start),
+        reader_(start),
+        redelivery_(group_limits.returned_ranges_max, budget, user),
         drops_(drops),
         name_(std::move(name)),
         limits_(group_limits) {
@@ -64,14 +68,14 @@ class ConsumerGroup {
 
   // Consumers.
 
-  void attach(RecordSink& outlet) { outlets_.push_back(&outlet); }
-  /// Removes the outlet. The group delivers its unsent messages to others, before any newer message.
-  void detach(RecordSink& outlet);
-  GroupMember& attach(SessionConsumer& consumer, const session::ConsumeOpen& asked, std::uint64_t user = 0);
+  void attach(RecordSink& consumer) { plain_consumers_.push_back(&consumer); }
+  /// Removes the consumer. The group delivers its unsent messages to others, before any newer message.
+  void detach(RecordSink& consumer);
+  GroupMember& attach(SessionConsumer& consumer, const ConsumeRequest& asked, std::uint64_t user = 0);
   /// Removes the member. The group delivers its unacknowledged messages to others, before any newer message.
   void detach(GroupMember& member);
-  [[nodiscard]] std::size_t consumers() const { return outlets_.size() + members_.size(); }
-  [[nodiscard]] std::size_t outlets() const { return outlets_.size(); }
+  [[nodiscard]] std::size_t consumers() const { return plain_consumers_.size() + members_.size(); }
+  [[nodiscard]] std::size_t plain_consumers() const { return plain_consumers_.size(); }
   [[nodiscard]] std::size_t members() const { return members_.size(); }
   /// Returns how many members belong to `user`.
   [[nodiscard]] std::size_t members_of(std::uint64_t user) const;
@@ -81,57 +85,44 @@ class ConsumerGroup {
   // Requests of a member. Each function ignores ranges that are not in flight on the member. It returns
   // false, and ignores the remaining ranges, once the member's messages in flight are in too many ranges.
 
-  bool acknowledge(GroupMember& member, const session::Acknowledge& acknowledged);
-  bool reject(GroupMember& member, const session::Reject& rejected, SteadyTime now);
-  bool extend(GroupMember& member, const session::Extend& extended, SteadyTime now);
+  bool acknowledge(GroupMember& member, const Ack& acknowledged);
+  bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
+  bool extend(GroupMember& member, const Extension& extended, SteadyTime now);
   /// Moves the cursor to `offset`. Forgets which messages are in flight, acknowledged or waiting for
   /// redelivery.
   void seek(Offset offset);
 
   // Dispatch.
 
-  struct Handed {
-    std::uint64_t messages = 0;  ///< delivered for the first time
-    std::uint64_t redelivered = 0;
-    std::uint64_t bytes = 0;
-    bool more = false;       ///< stopped at its bound while consumers could take more
-    bool held_back = false;  ///< newly in too many ranges: delivers nothing newer
-    std::uint64_t work_from = TurnWork::bytes();
-    [[nodiscard]] std::uint64_t record_bytes() const {
-      return bytes + (messages + redelivered) * lightq::record_bytes(0);
-    }
-    /// Returns record_bytes() plus the cost of finding and unpacking the messages.
-    [[nodiscard]] std::uint64_t cost() const { return record_bytes() + (TurnWork::bytes() - work_from); }
-  };
   /// Takes back messages that were not acknowledged in time. Then delivers to the consumers in turn until
-  /// none takes more, the log ends, or about `bytes_max` bytes of records were taken.
-  Handed pump(log::BatchLog& log, std::size_t bytes_max, SteadyTime now);
-  /// Returns the error because of which consumers wait: the messages for them are unavailable. `pump` tries
-  /// to read them again twice a second (next_timer). Returns null if no consumer waits for this reason.
+  /// none takes more, the log ends, or about `context.cursor_bytes_max` bytes of records were taken.
+  TurnResult dispatch(log::BatchLog& log, const DeliveryContext& context);
+  /// Returns the error because of which consumers wait: the messages for them are unavailable. `dispatch`
+  /// tries to read them again twice a second (next_timer). Returns null if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(SteadyTime now) {
     if (next_timer_ <= now) expire(now);
   }
-  /// Pauses or resumes the group. While it is paused, `pump` delivers nothing; everything else works.
+  /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.
   void set_paused(bool paused) { paused_ = paused; }
   [[nodiscard]] bool is_paused() const { return paused_; }
-  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones. The call may find
-  /// nothing to do.
+  /// Returns when to call `dispatch` next, to take back messages or to deliver delayed ones. The call may
+  /// find nothing to do.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
   /// Returns the end of the part that a delivery and an acknowledgement use. The part starts with the object.
-  [[nodiscard]] const void* hot_end() const { return returned_.hot_end(); }
+  [[nodiscard]] const void* hot_end() const { return redelivery_.hot_end(); }
   /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: the hot part was prefetched.
   void fetch_ahead_for_input(unsigned step) const;
 
   // State.
 
   /// Returns the offset of the next message that was never delivered.
-  [[nodiscard]] Offset next() const { return walk_.offset(); }
+  [[nodiscard]] Offset next() const { return reader_.offset(); }
   /// Returns the offset that is delivered next if it can be read: the first in the redelivery queue, or
   /// next().
-  [[nodiscard]] Offset upcoming() const { return returned_.ready() ? returned_.first_ready() : next(); }
+  [[nodiscard]] Offset upcoming() const { return redelivery_.ready() ? redelivery_.first_ready() : next(); }
   /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. The group
   /// continues here after a crash. A group that holds the log keeps the messages from here on.
   [[nodiscard]] Offset committed() const;
@@ -141,27 +132,26 @@ class ConsumerGroup {
       std::size_t ranges_max = limits::acknowledged_ranges_max) const;
   /// Removes messages below `first` from the redelivery queue, because the log no longer has them.
   void give_up_before(Offset first) {
-    if (returned_.ranges() != 0) returned_.give_up_before(first);
-    charge_.set(returned_.ranges());
+    if (redelivery_.ranges() != 0) redelivery_.give_up_before(first);
   }
   /// Restores the state that a group with this `committed` and `acknowledged` had. Requires: no consumers.
   void restore(Offset committed, const std::vector<OffsetRange>& acknowledged);
 
   /// Returns how many messages could not be delivered, redeliveries included.
-  [[nodiscard]] WalkLoss loss() const;
+  [[nodiscard]] ReadLoss loss() const;
   /// Returns the damaged ranges found since the last call.
   [[nodiscard]] std::vector<OffsetRange> take_damage();
   /// Returns how many messages in `range` were never delivered, or wait for redelivery.
-  [[nodiscard]] std::uint64_t unhanded_in(OffsetRange range) const;
+  [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
   // The states of unfinished messages, in a log from `first` to `next`: each message is in one of them.
 
   /// Returns how many messages can be delivered now, for the first time or again.
   [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
-    return distance(std::max(this->next(), first), next) + returned_.ready_messages();
+    return distance(std::max(this->next(), first), next) + redelivery_.ready_messages();
   }
   /// Returns how many rejected messages wait for the end of their delay.
-  [[nodiscard]] std::uint64_t retrying() const { return returned_.delayed_messages(); }
-  /// Returns how many messages members have not acknowledged or outlets have not sent.
+  [[nodiscard]] std::uint64_t retrying() const { return redelivery_.delayed_messages(); }
+  /// Returns how many messages members have not acknowledged or plain consumers have not sent.
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Returns how many messages members have not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return standing_.messages; }
@@ -169,59 +159,47 @@ class ConsumerGroup {
   // messages, and ranges walked in search of due ones.
   [[nodiscard]] std::uint64_t members_asked() const { return standing_.members_asked; }
   [[nodiscard]] std::uint64_t ranges_walked() const {
-    return roll_.ranges_walked + returned_.ranges_walked();
+    return roll_.ranges_walked + redelivery_.ranges_walked();
   }
   /// Returns the number of redeliveries. A message that is delivered again twice counts twice.
   [[nodiscard]] std::uint64_t redelivered() const { return redelivered_; }
 
  private:
-  bool hand_over(Offset offset, ByteView payload);
-  bool pump_returned_to_outlets(log::BatchLog& log, Handed& handed);
-  void pump_outlets(log::BatchLog& log, std::size_t bytes_max, Handed& handed);
-  bool turn_of_both(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
-  bool turn_of_outlets(log::BatchLog& log, Handed& handed);
-  bool turn_of_members(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
-  bool hand_slice(log::BatchLog& log, GroupMember& member, SteadyTime now, Handed& handed);
-  std::uint32_t deliver(GroupMember& member, const DeliveredSlice& handed, SteadyTime now);
-  [[nodiscard]] bool may_go_on() const;
-  /// Returns true if the redelivery queue has as many ranges as a group may have, or if the range budget has
-  /// nothing left. While the queue is empty, it does not read limits_, which is cold.
-  [[nodiscard]] bool is_in_pieces() const {
-    const std::size_t ranges = returned_.ranges();
-    return (ranges != 0 && ranges >= limits_.returned_ranges_max) || !charge_.has_room();
-  }
+  class MemberTurn;
+  void dispatch_available(log::BatchLog& log, const DeliveryContext& context, TurnResult& result);
+  bool turn_of_both(SliceSource& source, TurnResult& result);
+  bool turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result);
+  bool turn_of_members(SliceSource& source, TurnResult& result);
+  std::uint32_t deliver(GroupMember& member, const DeliveredSlice& delivered, SteadyTime now);
   /// Returns the sum of loss().
-  [[nodiscard]] std::uint64_t lost() const { return walk_.lost() + returned_.lost(); }
-  std::uint64_t take_untold_loss();
+  [[nodiscard]] std::uint64_t lost() const { return reader_.lost() + redelivery_.lost(); }
   void acknowledge_overdue(GroupMember& member, OffsetRange range, std::vector<OffsetRange>& late);
-  void come_back(OffsetRange range, std::uint32_t deliveries);
+  void requeue(OffsetRange range, std::uint32_t deliveries);
   void count_if_dropped(OffsetRange range);
   void expire(SteadyTime now);
-  void hand_out(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
-  // A delivery, an acknowledgement and committed() use these, up to the first bytes of returned_. They are
+  // A delivery, an acknowledgement and committed() use these, up to the first bytes of redelivery_. They are
   // contiguous, because with many groups each cache line costs an access to memory. hot_end() depends on
   // this order, which HotFields checks.
   struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
-  bool held_back_ = false;      // is_in_pieces() at the last pump
-  bool outlets_begin_ = false;  // they have the next turn, before the members
+  bool held_back_ = false;     // redelivery_.is_in_pieces() at the last dispatch
+  bool plain_begins_ = false;  // they have the next turn, before the members
   SteadyTime next_timer_ = never;
   SteadyTime read_again_{};  // while the log is unavailable: not before this time
   std::uint64_t redelivered_ = 0;
   std::uint64_t loss_told_ = 0;     // to members
   std::uint64_t damage_taken_ = 0;  // lost() at the last take_damage()
-  std::vector<RecordSink*> outlets_;
+  std::vector<RecordSink*> plain_consumers_;
   std::vector<std::unique_ptr<GroupMember>> members_;  // in the order in which they joined
-  std::vector<GroupMember*> unflushed_;                // some of members_, during a pump
+  std::vector<GroupMember*> unflushed_;                // some of members_, during a dispatch
   GroupStanding standing_{roll_};                      // sums over members_
-  RangeCharge charge_;                                 // for returned_
-  RecordReader walk_;
-  RedeliveryQueue returned_;
+  RecordReader reader_;
+  RedeliveryQueue redelivery_;
 
-  std::size_t outlet_turn_ = 0;  // the outlet that is asked next
+  std::size_t plain_turn_ = 0;  // the plain consumer that is asked next
   Drops& drops_;
   std::string name_;
   const GroupLimits limits_;

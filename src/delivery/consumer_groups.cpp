@@ -20,13 +20,13 @@ struct Prefix {
   std::string_view text;
   GroupTerms terms;
 };
-constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
-                               {"own:", {session::Mode::own, false}},
-                               {"holds:", {session::Mode::own, true}}};
+constexpr Prefix prefixes[] = {{"group:", {GroupMode::group, true}},
+                               {"own:", {GroupMode::own, false}},
+                               {"holds:", {GroupMode::own, true}}};
 // A paused group has a second cursor with this prefix. Its offset means nothing.
 constexpr std::string_view paused_prefix = "paused:";
-// The most work of one pump to find and unpack messages, beside delivering them.
-constexpr std::uint64_t pump_work_max = 1 * limits::MiB;
+// The most work of one dispatch to find and unpack messages, beside delivering them.
+constexpr std::uint64_t dispatch_work_max = 1 * limits::MiB;
 
 std::string cursor_name(const ConsumerGroup& group) {
   const auto& terms = group.terms();
@@ -114,42 +114,41 @@ void ConsumerGroups::disown(const std::string& name) {
 
 /// A consumer's own cursor always has space: a new consumer replaces the former one.
 bool ConsumerGroups::has_room_in(const ConsumerGroup& group, std::uint64_t user) const {
-  if (group.terms().mode == session::Mode::own) return true;
+  if (group.terms().mode == GroupMode::own) return true;
   return FairShare(limits_.members_max).ask(group.members(), user, group.members_of(user)) ==
          FairShare::Verdict::room;
 }
 
-ConsumerGroups::Opened ConsumerGroups::open(const session::ConsumeOpen& asked, const LogLives& lives,
+ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const LogLives& lives,
                                             std::uint64_t user, std::optional<std::uint64_t> owner) {
-  using session::Code;
-  const bool shared = asked.mode == session::Mode::group;
+  const bool shared = asked.mode == GroupMode::group;
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
   if (budget_ != nullptr && !budget_->has_room_for_member(user))
-    return {Code::limit_reached, nullptr, Crowd::members_of_all};
+    return {ClientError::limit_reached, nullptr, Crowd::members_of_all};
   if (ConsumerGroup* const group = find(name); group != nullptr) {
-    if (group->terms().mode != asked.mode) return {Code::not_supported};
-    if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, Crowd::members_of_group};
+    if (group->terms().mode != asked.mode) return {ClientError::not_supported};
+    if (!has_room_in(*group, user)) return {ClientError::limit_reached, nullptr, Crowd::members_of_group};
     if (!shared) {
-      if (!takes_over(*group, owner.value_or(user))) return {Code::unauthorized_access};
+      if (!takes_over(*group, owner.value_or(user))) return {ClientError::unauthorized_access};
       group->set_holds(asked.holds);
     }
-    return {Code::ok, group};
+    return {ClientError::none, group};
   }
   // This name is reserved for the group of plain pullers.
-  if (!shared && name == protocol::default_group) return {Code::not_supported};
-  if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
-  session::Place from = asked.start;
+  if (!shared && name == protocol::default_group) return {ClientError::not_supported};
+  if (!name.empty() && !TopicName::parse(name)) return {ClientError::invalid_name};
+  StartPosition from = asked.start;
   if (asked.incarnation != 0) {
     const auto same = lives.same_up_to(asked.incarnation);
-    if (!same) return {Code::incarnation_changed};
-    if (from.from == session::From::offset) from.value = std::min(from.value, same->value);
+    if (!same) return {ClientError::incarnation_changed};
+    if (from.from == StartPosition::From::offset) from.value = std::min(from.value, same->value);
   }
-  if (!has_room_for(user)) return {Code::limit_reached};
+  if (!has_room_for(user)) return {ClientError::limit_reached};
   const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
-  if (!start) return {Code::io_error};
+  if (!start) return {ClientError::io_error};
   ConsumerGroup& group = add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user);
   groups_.back().owner = owner.value_or(user);
-  return {Code::ok, &group};
+  return {ClientError::none, &group};
 }
 
 void ConsumerGroups::remove(ConsumerGroup& group) {
@@ -158,7 +157,7 @@ void ConsumerGroups::remove(ConsumerGroup& group) {
   std::erase_if(groups_, [&](const Entry& entry) { return entry.group.get() == &group; });
 }
 
-Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const session::Place& to) {
+Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const StartPosition& to) {
   const auto offset = offset_of(to, log_);
   if (!offset) return offset.error();
   group.seek(*offset);
@@ -167,7 +166,7 @@ Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const session::Place& 
 
 std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   const OffsetRange stored{log_.first_offset(), log_.next_offset()};
-  const std::uint64_t messages = group.unhanded_in(stored) + group.unacknowledged();
+  const std::uint64_t messages = group.undelivered_in(stored) + group.unacknowledged();
   group.seek(stored.end);
   return messages;
 }
@@ -185,20 +184,20 @@ void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
 
 // --- Connected consumers ---
 
-void ConsumerGroups::attach(RecordSink& outlet) {
+void ConsumerGroups::attach(RecordSink& consumer) {
   ConsumerGroup& group = open_plain();
   if (group.consumers() == 0) drop_unclaimed_direct(group);
-  group.attach(outlet);
+  group.attach(consumer);
 }
 
-void ConsumerGroups::detach(RecordSink& outlet) {
+void ConsumerGroups::detach(RecordSink& consumer) {
   if (plain_ == nullptr) return;
-  plain_->detach(outlet);
+  plain_->detach(consumer);
   if (plain_->consumers() == 0) drop_unclaimed_direct(*plain_);
 }
 
 GroupMember& ConsumerGroups::attach(ConsumerGroup& group, SessionConsumer& consumer,
-                                    const session::ConsumeOpen& asked, std::uint64_t user) {
+                                    const ConsumeRequest& asked, std::uint64_t user) {
   if (group.consumers() == 0) drop_unclaimed_direct(group);
   ++members_;
   return group.attach(consumer, asked, user);
@@ -238,7 +237,7 @@ std::optional<Offset> ConsumerGroups::passed() const {
   bool joined = direct_;
   Offset passed = log_.next_offset();
   for (const Entry& entry : groups_) {
-    joined |= entry.group->terms().mode == session::Mode::group;
+    joined |= entry.group->terms().mode == GroupMode::group;
     if (!direct_ || entry.group->consumers() > 0) passed = std::min(passed, entry.group->committed());
   }
   if (!joined) return std::nullopt;
@@ -252,7 +251,7 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
   for (const Entry& entry : groups_) {
     if (!holds_now(*entry.group)) continue;
     held = true;
-    most = std::max(most, entry.group->unhanded_in(range));
+    most = std::max(most, entry.group->undelivered_in(range));
   }
   drops_.count += most;
   if (range.begin < range.end) drops_.before = range.end;
@@ -263,43 +262,44 @@ void ConsumerGroups::give_up_dropped() {
   for (Entry& entry : groups_) entry.group->give_up_before(log_.first_offset());
 }
 
-ConsumerGroups::Pumped ConsumerGroups::pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage) {
-  Pumped pumped;
+ConsumerGroups::DispatchResult ConsumerGroups::dispatch(const DeliveryContext& context, DamageCount& damage) {
+  DispatchResult result;
   give_up_dropped();
   const std::uint64_t work_from = TurnWork::bytes();
-  const std::size_t first = first_to_pump_ < groups_.size() ? first_to_pump_ : 0;
-  first_to_pump_ = 0;
+  const std::size_t first = first_to_dispatch_ < groups_.size() ? first_to_dispatch_ : 0;
+  first_to_dispatch_ = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const std::size_t at = first + i < groups_.size() ? first + i : first + i - groups_.size();
-    if (TurnWork::bytes() - work_from > pump_work_max) {
-      first_to_pump_ = at;  // the next pump begins with it
-      pumped.more = true;
+    if (TurnWork::bytes() - work_from > dispatch_work_max) {
+      first_to_dispatch_ = at;  // the next dispatch begins with it
+      result.more = true;
       break;
     }
-    pump_group(groups_[at], bytes_max, now, damage, pumped);
+    dispatch_group(groups_[at], context, damage, result);
   }
-  return pumped;
+  return result;
 }
 
-void ConsumerGroups::pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage,
-                                Pumped& pumped) {
+void ConsumerGroups::dispatch_group(Entry& entry, const DeliveryContext& context, DamageCount& damage,
+                                    DispatchResult& result) {
   ConsumerGroup& group = *entry.group;
-  if (paused_) group.tend(now);
-  const auto handed = paused_ ? ConsumerGroup::Handed{} : group.pump(log_, bytes_max, now);
+  if (paused_) group.tend(context.now);
+  const TurnResult dispatched = paused_ ? TurnResult{} : group.dispatch(log_, context);
   damage.note(group.take_damage());
-  pumped.deliveries += handed.messages + handed.redelivered;
-  pumped.bytes += handed.bytes;
-  pumped.more |= handed.more;
-  pumped.held_back += handed.held_back ? 1 : 0;
+  result.deliveries += dispatched.messages + dispatched.redelivered;
+  result.bytes += dispatched.bytes;
+  result.more |= dispatched.more;
+  result.held_back += dispatched.held_back ? 1 : 0;
   if (&group == plain_) {
-    pumped.to_plain_group += handed.messages;
-  } else if (handed.messages > 0) {
-    pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
+    result.to_plain_group += dispatched.messages;
+  } else if (dispatched.messages > 0) {
+    result.furthest_of_others = std::max(result.furthest_of_others, group.next());
   }
-  // Messages that were sent or acknowledged since the last pump free space too, even if nothing new was
+  // Messages that were sent or acknowledged since the last dispatch free space too, even if nothing new was
   // delivered.
   const Offset committed = group.committed();
-  pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
+  result.progress |=
+      dispatched.messages > 0 || dispatched.redelivered > 0 || committed != entry.committed_known;
   entry.committed_known = committed;
 }
 
@@ -378,7 +378,7 @@ protocol::GroupStats ConsumerGroups::stats_of(const ConsumerGroup& group, Timest
   const Offset committed = group.committed();
   protocol::GroupStats stats;
   stats.group = group.name();
-  stats.mode = group.terms().mode == session::Mode::own ? "own" : "group";
+  stats.mode = group.terms().mode == GroupMode::own ? "own" : "group";
   stats.next_offset = group.next().value;
   stats.committed_offset = committed.value;
   stats.ready = group.ready(first, log_.next_offset());
@@ -386,7 +386,7 @@ protocol::GroupStats ConsumerGroups::stats_of(const ConsumerGroup& group, Timest
   stats.retrying = group.retrying();
   stats.pending = stats.ready + stats.in_flight + stats.retrying;
   stats.lag = stats.ready + stats.retrying;
-  stats.lost = group.loss().trimmed + group.unhanded_in({Offset{0}, first});
+  stats.lost = group.loss().trimmed + group.undelivered_in({Offset{0}, first});
   stats.consumers = group.consumers();
   stats.unacknowledged = group.unacknowledged();
   stats.redelivered = group.redelivered();

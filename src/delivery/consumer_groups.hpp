@@ -12,6 +12,7 @@
 
 #include <lightq/protocol/control.hpp>
 
+#include "delivery/client_error.hpp"
 #include "delivery/consumer_group.hpp"
 #include "delivery/damage_count.hpp"
 #include "delivery/log_lives.hpp"
@@ -55,7 +56,7 @@ class ConsumerGroups {
   struct Opened {
     /// Why the group was not opened: another mode, an invalid name, another user's cursor, an incarnation
     /// that has changed, a limit, or a start among messages that cannot be read now.
-    session::Code refusal = session::Code::ok;
+    ClientError refusal = ClientError::none;
     ConsumerGroup* group = nullptr;  ///< set without a refusal
     Crowd crowd = Crowd::groups;     ///< the limit, with limit_reached
   };
@@ -64,7 +65,7 @@ class ConsumerGroups {
   /// administrator.
   /// A start offset from an earlier life of the log is lowered to the offset up to which the messages are the
   /// same.
-  Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0,
+  Opened open(const ConsumeRequest& asked, const LogLives& lives, std::uint64_t user = 0,
               std::optional<std::uint64_t> owner = std::nullopt);
   /// Returns the owner of the consumer's own cursor `name`. Returns nothing if there is none or no client has
   /// opened it.
@@ -75,7 +76,7 @@ class ConsumerGroups {
   void remove(ConsumerGroup& group);
   /// Moves the group's cursor and returns the offset that it delivers next. Errors: io_error if finding the
   /// place requires messages that cannot be read now; the cursor stays where it was.
-  Result<Offset> seek(ConsumerGroup& group, const session::Place& to);
+  Result<Offset> seek(ConsumerGroup& group, const StartPosition& to);
   /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
   /// many messages the group had not finished.
   std::uint64_t pass_over(ConsumerGroup& group);
@@ -93,12 +94,12 @@ class ConsumerGroups {
 
   // Connected consumers.
 
-  void attach(RecordSink& outlet);
-  void detach(RecordSink& outlet);
-  GroupMember& attach(ConsumerGroup& group, SessionConsumer& consumer, const session::ConsumeOpen& asked,
+  void attach(RecordSink& consumer);
+  void detach(RecordSink& consumer);
+  GroupMember& attach(ConsumerGroup& group, SessionConsumer& consumer, const ConsumeRequest& asked,
                       std::uint64_t user = 0);
   void detach(ConsumerGroup& group, GroupMember& member);
-  [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->outlets(); }
+  [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->plain_consumers(); }
   [[nodiscard]] std::size_t members() const { return members_; }
 
   // The log.
@@ -115,7 +116,7 @@ class ConsumerGroups {
   /// were left over in a `direct` topic when a group's last consumer left.
   [[nodiscard]] std::uint64_t dropped() const { return drops_.count; }
 
-  struct Pumped {
+  struct DispatchResult {
     std::uint64_t to_plain_group = 0;  ///< messages delivered for the first time
     std::uint64_t deliveries = 0;      ///< messages
     Offset furthest_of_others;         ///< highest next() among the other groups that received messages
@@ -126,10 +127,11 @@ class ConsumerGroups {
   };
   /// Removes messages below the log's first offset from all redelivery queues.
   void give_up_dropped();
-  /// Dispatches in each group, up to about `bytes_max` bytes per group. If finding and unpacking messages
-  /// takes too much work, it returns early with `more`. The next pump then begins with the next group.
-  Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
-  /// Returns when to call `pump` next, to take back messages or to deliver delayed ones.
+  /// Dispatches in each group, up to about `context.cursor_bytes_max` bytes per group. If finding and
+  /// unpacking messages takes too much work, it returns early with `more`. The next dispatch then begins with
+  /// the next group.
+  DispatchResult dispatch(const DeliveryContext& context, DamageCount& damage);
+  /// Returns when to call `dispatch` next, to take back messages or to deliver delayed ones.
   [[nodiscard]] SteadyTime next_timer() const;
   /// Returns why consumers of the first affected group wait; see ConsumerGroup::unavailable.
   [[nodiscard]] const Error* unavailable() const;
@@ -163,7 +165,7 @@ class ConsumerGroups {
   struct Entry {
     // A delivery uses these, up to `birth`: fetch_ahead_for_input prefetches them.
     std::unique_ptr<ConsumerGroup> group;
-    Offset committed_known{};  ///< at the last pump
+    Offset committed_known{};  ///< at the last dispatch
 
     std::uint64_t birth = 0;  ///< 0: restored from disk
     bool joined_plainly = false;
@@ -182,7 +184,8 @@ class ConsumerGroups {
   [[nodiscard]] bool holds_now(const ConsumerGroup& group) const {
     return group.terms().holds && (!direct_ || group.consumers() > 0);
   }
-  void pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage, Pumped& pumped);
+  void dispatch_group(Entry& entry, const DeliveryContext& context, DamageCount& damage,
+                      DispatchResult& result);
   void drop_unclaimed_direct(ConsumerGroup& group);
   void restore_cursor(const log::NamedCursor& stored);
   [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
@@ -192,7 +195,7 @@ class ConsumerGroups {
   const bool direct_;
   bool paused_ = false;
   std::vector<Entry> groups_;  // in the order of their creation
-  std::size_t first_to_pump_ = 0;
+  std::size_t first_to_dispatch_ = 0;
   ConsumerGroup* plain_ = nullptr;  // one of groups_
   std::size_t members_ = 0;
 

@@ -26,14 +26,14 @@ struct GroupMember::HotFields {
 };
 #pragma GCC diagnostic pop
 
-GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked,
+GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
                          const GroupLimits& group_limits, GroupStanding& standing, std::uint64_t user)
-    : automatic_(asked.acknowledgement == session::Acknowledgement::automatic),
+    : automatic_(asked.acknowledgement == AckMode::automatic),
       ack_timeout_ms_(asked.ack_timeout_ms != 0 ? asked.ack_timeout_ms : limits::ack_timeout_ms_default),
       consumer_(&consumer),
       standing_(standing),
-      messages_left_(asked.credit_messages),
-      bytes_left_(static_cast<std::int64_t>(asked.credit_bytes)),
+      messages_left_(asked.credit.messages),
+      bytes_left_(static_cast<std::int64_t>(asked.credit.bytes)),
       in_flight_messages_max_(group_limits.in_flight_messages_max),
       outstanding_ranges_max_(group_limits.outstanding_ranges_max),
       charge_(standing.roll.budget, user),
@@ -89,9 +89,9 @@ bool GroupMember::can_take() const {
   return outstanding_.ranges() < outstanding_ranges_max_ / 2 && charge_.has_room() && consumer_->writable();
 }
 
-bool GroupMember::add_credit(const session::Credit& credit) {
-  const std::int64_t bytes_max = static_cast<std::int64_t>(session::credit_bytes_max);
-  if (messages_left_ + credit.messages > session::credit_messages_max) return false;
+bool GroupMember::add_credit(const Credit& credit) {
+  const std::int64_t bytes_max = static_cast<std::int64_t>(Credit::bytes_max);
+  if (messages_left_ + credit.messages > Credit::messages_max) return false;
   if (bytes_left_ > bytes_max - static_cast<std::int64_t>(credit.bytes)) return false;
   messages_left_ += credit.messages;
   bytes_left_ += static_cast<std::int64_t>(credit.bytes);
@@ -99,19 +99,19 @@ bool GroupMember::add_credit(const session::Credit& credit) {
   return true;
 }
 
-std::uint32_t GroupMember::deliver(const DeliveredSlice& handed, SteadyTime now) {
-  const BatchSlice& slice = handed.slice;
+std::uint32_t GroupMember::deliver(const DeliveredSlice& delivered, SteadyTime now) {
+  const BatchSlice& slice = delivered.slice;
   assert(can_take() && slice.count <= messages_left());
   messages_left_ -= slice.count;
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;
-  consumer_->deliver(handed);
+  consumer_->deliver(delivered);
   // The consumer may have left during `deliver`. The group then requeues these with its other messages.
   const std::uint32_t taken = slice.count - (consumer_ != nullptr ? consumer_->refused() : 0);
   if (!automatic_ && taken > 0) {
     const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);
     const Offset begin = slice.range().begin;
-    outstanding_.assign({begin, begin + taken}, {handed.delivery, deadline});
+    outstanding_.assign({begin, begin + taken}, {delivered.delivery, deadline});
     if (has_overdue()) {
       overdue_.cut({begin, begin + taken});
       settle_overdue();
@@ -123,7 +123,7 @@ std::uint32_t GroupMember::deliver(const DeliveredSlice& handed, SteadyTime now)
 }
 
 void GroupMember::extend(OffsetRange range, SteadyTime deadline) {
-  outstanding_.update(range, [&](Handing& handing) { handing.deadline = deadline; });
+  outstanding_.update(range, [&](Delivery& delivery) { delivery.deadline = deadline; });
   expect(deadline);
   settle();
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
-#include <lightq/protocol/session_consuming.hpp>
 
+#include "delivery/consume_request.hpp"
 #include "delivery/group_limits.hpp"
 #include "delivery/group_standing.hpp"
 #include "delivery/group_time.hpp"
@@ -19,10 +19,10 @@
 namespace lightq::broker {
 
 /// How a range of messages was delivered to a member.
-struct Handing {
-  std::uint32_t delivery = 1;  ///< number of deliveries, this one included
-  SteadyTime deadline;         ///< when the acknowledgement is due
-  friend bool operator==(const Handing&, const Handing&) = default;
+struct Delivery {
+  std::uint32_t count = 1;  ///< number of deliveries, this one included
+  SteadyTime deadline;      ///< when the acknowledgement is due
+  friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 
 /// Tracks one member's credit and its messages in flight, and keeps the sums in GroupStanding up to date.
@@ -33,7 +33,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
  public:
   /// Creates a member that belongs to `user`. It takes no messages before `begin`.
   /// Lifetime: the consumer outlives the member or is dropped by `abandon`. `standing` outlives the member.
-  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked, const GroupLimits& group_limits,
+  GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked, const GroupLimits& group_limits,
               GroupStanding& standing, std::uint64_t user);
   GroupMember(const GroupMember&) = delete;
   GroupMember& operator=(const GroupMember&) = delete;
@@ -67,11 +67,11 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   /// Returns the codecs of the compressed batches that its consumer can read.
   [[nodiscard]] CodecSet codecs() const { return consumer_ == nullptr ? CodecSet() : consumer_->codecs(); }
   /// Adds credit. Returns false and changes nothing if the sum would exceed the protocol's maximum.
-  [[nodiscard]] bool add_credit(const session::Credit& credit);
+  [[nodiscard]] bool add_credit(const Credit& credit);
 
   /// Delivers the slice and returns how many messages the consumer took, from the slice's first record on.
   /// Requires: can_take(), and a slice within messages_left() and bytes_left().
-  std::uint32_t deliver(const DeliveredSlice& handed, SteadyTime now);
+  std::uint32_t deliver(const DeliveredSlice& delivered, SteadyTime now);
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices are complete, if there were any.
   void flush();
@@ -84,15 +84,16 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   }
 
   /// Returns the messages that were delivered and not acknowledged, rejected or taken back.
-  [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }
-  /// Removes `range` from the outstanding messages, and calls `removed(part, handing)` for each part removed.
+  [[nodiscard]] const RangeMap<Delivery>& outstanding() const { return outstanding_; }
+  /// Removes `range` from the outstanding messages, and calls `removed(part, delivery)` for each part
+  /// removed.
   template <typename Removed>
   void cut(OffsetRange range, Removed&& removed) {
     outstanding_.cut(range, removed);
     settle();
   }
   void cut(OffsetRange range) {
-    cut(range, [](OffsetRange, const Handing&) {});
+    cut(range, [](OffsetRange, const Delivery&) {});
   }
   /// Forgets all outstanding and overdue messages.
   void clear() {
@@ -113,21 +114,21 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   }
   /// Sets the deadline of the outstanding messages in `range`.
   void extend(OffsetRange range, SteadyTime deadline);
-  /// Takes back the messages past their deadline, and calls `removed(range, handing)` for each range. A
+  /// Takes back the messages past their deadline, and calls `removed(range, delivery)` for each range. A
   /// member with many ranges is checked less often (walk_again_after).
   template <typename Removed>
   void expire(SteadyTime now, Removed&& removed) {
     if (now < next_deadline_) return;
     standing_.roll.ranges_walked += outstanding_.ranges();
     const SteadyTime again = walk_again_after(now, outstanding_.ranges());
-    outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; },
-                        [&](OffsetRange range, const Handing& handing) {
+    outstanding_.cut_if([&](const Delivery& delivery) { return delivery.deadline <= now; },
+                        [&](OffsetRange range, const Delivery& delivery) {
                           note_overdue(range);
-                          removed(range, handing);
+                          removed(range, delivery);
                         });
     next_deadline_ = never;
-    outstanding_.for_each([&](OffsetRange, const Handing& handing) {
-      next_deadline_ = std::min(next_deadline_, handing.deadline);
+    outstanding_.for_each([&](OffsetRange, const Delivery& delivery) {
+      next_deadline_ = std::min(next_deadline_, delivery.deadline);
     });
     not_before_ = again;
     next_deadline_ = std::max(next_deadline_, not_before_);
@@ -178,7 +179,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   std::size_t overdue_ranges_ = 0;      // of overdue_, at the last settle_overdue()
   SteadyTime next_deadline_ = never;
   SteadyTime not_before_{};  // deadlines are not checked again before this time
-  RangeMap<Handing> outstanding_;
+  RangeMap<Delivery> outstanding_;
   RangeCharge charge_;
 
   const std::uint64_t user_;

@@ -36,15 +36,15 @@ Result<Offset> first_since(Timestamp time, log::BatchLog& log) {
 
 }  // namespace
 
-Result<Offset> offset_of(const session::Place& place, log::BatchLog& log) {
+Result<Offset> offset_of(const StartPosition& place, log::BatchLog& log) {
   const Offset first = log.first_offset();
   const Offset next = log.next_offset();
   switch (place.from) {
-    case session::From::first: return first;
-    case session::From::next: break;
-    case session::From::last: return first < next ? Offset{next.value - 1} : next;
-    case session::From::offset: return std::clamp(Offset{place.value}, first, next);
-    case session::From::time: {
+    case StartPosition::From::first: return first;
+    case StartPosition::From::next: break;
+    case StartPosition::From::last: return first < next ? Offset{next.value - 1} : next;
+    case StartPosition::From::offset: return std::clamp(Offset{place.value}, first, next);
+    case StartPosition::From::time: {
       constexpr std::uint64_t time_max = std::numeric_limits<std::int64_t>::max();
       return first_since({static_cast<std::int64_t>(std::min(place.value, time_max))}, log);
     }

@@ -3,8 +3,7 @@
 
 #include <optional>
 
-#include <lightq/protocol/session_consuming.hpp>
-
+#include "delivery/consume_request.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -12,7 +11,7 @@ namespace lightq::broker {
 /// Returns the offset of `place`, between the log's first and next offset. For a time it is the first message
 /// that was appended then or later. Errors: io_error if the message lies among messages that cannot be read
 /// now.
-Result<Offset> offset_of(const session::Place& place, log::BatchLog& log);
+Result<Offset> offset_of(const StartPosition& place, log::BatchLog& log);
 
 /// Returns the append time of the first readable message at or after `offset`. Returns nothing if there is
 /// none, or if its batch cannot be read now.

@@ -1,4 +1,4 @@
-/// Reads a log record by record from an offset, and remembers the position inside the batch. Layer: delivery.
+/// Reads a log in slices from an offset on, and remembers the position inside the batch. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,19 @@
 #include <vector>
 
 #include "admission/turn_work.hpp"
-#include "delivery/batch_slice.hpp"
+#include "delivery/delivery_context.hpp"
+#include "delivery/next_slice.hpp"
 #include "delivery/unpacked.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
 
 /// Messages that were skipped because they could not be read.
-struct WalkLoss {
+struct ReadLoss {
   std::uint64_t trimmed = 0;  ///< the log no longer had them
   std::uint64_t damaged = 0;  ///< they failed their checks
 
-  WalkLoss& operator+=(const WalkLoss& other) {
+  ReadLoss& operator+=(const ReadLoss& other) {
     auto& [own_trimmed, own_damaged] = *this;  // all fields: with another one this does not compile
     own_trimmed += other.trimmed;
     own_damaged += other.damaged;
@@ -28,8 +29,8 @@ struct WalkLoss {
   }
 };
 
-/// A position in a log, from which records are read one after the other. Skips unreadable messages and counts
-/// them. A plain value for one thread.
+/// A position in a log, from which messages are read in slices. Skips unreadable messages and counts them.
+/// A plain value for one thread.
 class RecordReader {
  public:
   explicit RecordReader(Offset start) : place_{start} {}
@@ -37,7 +38,7 @@ class RecordReader {
   /// Returns the offset of the next message to read.
   [[nodiscard]] Offset offset() const { return place_.offset; }
   /// Returns how many messages were skipped since construction.
-  [[nodiscard]] const WalkLoss& loss() const { return loss_; }
+  [[nodiscard]] const ReadLoss& loss() const { return loss_; }
   /// Returns the sum of loss().
   [[nodiscard]] std::uint64_t lost() const { return loss_.trimmed + loss_.damaged; }
   /// Returns why the next message could not be read at the last attempt, for example for lack of memory to
@@ -61,63 +62,45 @@ class RecordReader {
     place_.offset = offset;
   }
 
-  /// Calls `take(offset, payload)` for one record after the other. Stops when `take` returns false, the log
-  /// ends, is unavailable() or pending(), or `bytes_max` bytes of records were taken. Returns true in the
-  /// last case only. A refused record is read again next time. Requires: `take` calls no non-const method of
-  /// the log.
-  template <typename Take>
-  bool walk(log::BatchLog& log, std::size_t bytes_max, Take&& take) {
-    std::size_t bytes = 0;
-    while (bytes < bytes_max) {
-      const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || is_waiting()) return false;
-      if (result.outcome != log::ReadOutcome::batch) {
-        pass_over(result.outcome, result.next);
-        continue;
-      }
-      const auto plain = unpacked(result.batch);
-      if (!plain) {
-        unavailable_ = std::make_unique<Error>(plain.error());
-        return false;
-      }
-      if (!*plain) {
-        pass_over(log::ReadOutcome::damaged, result.batch.end_offset());
-        continue;
-      }
-      if (!walk_batch(**plain, bytes, bytes_max, take)) return false;
-    }
-    return true;
-  }
-
-  /// Returns the next records of one batch, or nothing. It takes records before `end`, at most `records_max`,
-  /// and stops once their messages have `message_bytes_max` bytes. A whole batch that fits costs nothing per
+  /// Finds the next messages of one batch within `limits`, and writes them to `next`. They stay the next ones
+  /// until `taken`. Skips and counts unreadable messages. A batch that is taken whole costs nothing per
   /// record.
-  /// Returns nothing if `end` or the log's end is reached, the log is unavailable() or pending(), or a limit
-  /// is 0. Skips unreadable messages as `walk` does. A batch compressed by one of `codecs` stays compressed
-  /// if all of it is taken.
-  std::optional<BatchSlice> next_slice(log::BatchLog& log, Offset end, std::uint64_t records_max,
-                                       std::uint64_t message_bytes_max, CodecSet codecs) {
-    if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
-    while (place_.offset < end) {
+  SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
+                    NextSlice& next) {
+    if (limits.records == 0 || limits.message_bytes == 0) return SliceOutcome::limit;
+    while (place_.offset < limits.end) {
       const log::ReadResult result = read(log);
-      if (result.outcome == log::ReadOutcome::end || is_waiting()) return std::nullopt;
+      if (result.outcome == log::ReadOutcome::end) return SliceOutcome::end;
+      if (pending_) return SliceOutcome::pending;
+      if (unavailable_ != nullptr) return wait(context, next);
       if (result.outcome != log::ReadOutcome::batch) {
-        pass_over(result.outcome, std::min(result.next, end));
+        skip(result.outcome, std::min(result.next, limits.end));
         continue;
       }
-      if (codecs.has(result.batch.codec()) &&
-          is_taken_whole(result.batch, end, records_max, message_bytes_max))
-        return whole_slice(result.batch);
+      // Rules about single messages belong here, because every delivery to every consumer passes this point.
+      // Example: a rule about expired messages compares the time in each record's header with context.wall.
+      // It skips and counts expired records at the position, and lowers the end of the slice to the next
+      // expired one. The batch is then not taken whole.
+      if (!result.batch.is_compressed()) return cut(result.batch, true, limits, next);
+      if (limits.codecs.has(result.batch.codec()) && is_taken_whole(result.batch, limits))
+        return whole(result.batch, next);
       const auto plain = unpacked(result.batch);
       if (!plain) {
         unavailable_ = std::make_unique<Error>(plain.error());
-        return std::nullopt;
+        return wait(context, next);
       }
-      if (*plain)
-        return cut_slice(**plain, !result.batch.is_compressed(), end, records_max, message_bytes_max);
-      pass_over(log::ReadOutcome::damaged, std::min(result.batch.end_offset(), end));
+      if (*plain) return cut(**plain, false, limits, next);
+      skip(log::ReadOutcome::damaged, std::min(result.batch.end_offset(), limits.end));
     }
-    return std::nullopt;
+    return SliceOutcome::limit;
+  }
+  /// Moves behind the first `records` records of the last slice, which take `bytes` bytes with their length
+  /// fields.
+  void taken(std::uint64_t records, std::size_t bytes) {
+    place_.offset = place_.offset + records;
+    if (in_batch_ == 0) return;
+    in_batch_ += bytes;
+    in_batch_offset_ = place_.offset;
   }
 
  private:
@@ -132,9 +115,13 @@ class RecordReader {
     return result;
   }
 
-  [[nodiscard]] bool is_waiting() const { return pending_ || unavailable_ != nullptr; }
+  /// Returns the outcome of an attempt to read unavailable() messages.
+  static SliceOutcome wait(const DeliveryContext& context, NextSlice& next) {
+    next.again = read_again_after(context.now);
+    return SliceOutcome::unavailable;
+  }
 
-  void pass_over(log::ReadOutcome why, Offset to) {
+  void skip(log::ReadOutcome why, Offset to) {
     auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
     count += distance(place_.offset, to);
     if (why == log::ReadOutcome::damaged) note_damage({place_.offset, to});
@@ -150,71 +137,40 @@ class RecordReader {
     }
   }
 
-  /// Calls `take` for the records of one batch. Returns false if `take` refused one.
-  template <typename Take>
-  bool walk_batch(const BatchView& batch, std::size_t& bytes, std::size_t bytes_max, Take&& take) {
-    const std::byte* const start = batch.bytes().data();
-    const Offset end = batch.end_offset();
-    find_in_batch(batch);
-    const AttributeKinds kinds = batch.kinds();
-    Offset at = place_.offset;
-    std::size_t position = in_batch_;
-    bool taken = true;
-    while (at < end && bytes < bytes_max) {
-      const auto length = load_little_endian<std::uint32_t>(start + position);
-      taken = take(at, payload_of(kinds, ByteView(start + position + sizeof length, length)));
-      if (!taken) break;
-      position += record_bytes(length);
-      bytes += record_bytes(length);
-      at = at + 1;
-    }
-    place_.offset = at;
-    stand_at(position, at == end);
-    return taken;
+  /// Returns true if the limits permit all of the batch.
+  [[nodiscard]] bool is_taken_whole(const BatchView& batch, const SliceLimits& limits) const {
+    return place_.offset == batch.base_offset() && batch.end_offset() <= limits.end &&
+           batch.record_count() <= limits.records && batch.message_bytes() <= limits.message_bytes;
   }
 
-  /// Returns true if the batch is compressed and is taken whole.
-  [[nodiscard]] bool is_taken_whole(const BatchView& batch, Offset end, std::uint64_t records_max,
-                                    std::uint64_t message_bytes_max) const {
-    return batch.is_compressed() && place_.offset == batch.base_offset() && batch.end_offset() <= end &&
-           batch.record_count() <= records_max && batch.message_bytes() <= message_bytes_max;
+  SliceOutcome whole(const BatchView& batch, NextSlice& next) {
+    in_batch_ = 0;
+    next.delivered = {{batch, 0, batch.record_count(), {}}};
+    return SliceOutcome::slice;
   }
 
-  BatchSlice whole_slice(const BatchView& batch) {
-    place_.offset = batch.end_offset();
-    stand_at(0, true);
-    return {batch, 0, batch.record_count(), {}};
-  }
-
-  BatchSlice cut_slice(const BatchView& batch, bool as_stored, Offset end, std::uint64_t records_max,
-                       std::uint64_t message_bytes_max) {
+  /// Finds the records from the position on, as many as the limits permit.
+  SliceOutcome cut(const BatchView& batch, bool as_stored, const SliceLimits& limits, NextSlice& next) {
     find_in_batch(batch);
     const std::byte* const start = batch.bytes().data();
-    const std::size_t begin = in_batch_;
     const std::uint64_t left = distance(place_.offset, batch.end_offset());
-    const std::uint64_t most = std::min({left, records_max, distance(place_.offset, end)});
+    const std::uint64_t most = std::min({left, limits.records, distance(place_.offset, limits.end)});
     std::uint64_t count = left;
-    std::size_t position = batch.total_bytes();
+    std::size_t end = batch.total_bytes();
     // Takes the rest of the batch without reading its records, if that fits. Otherwise reads one record after
     // the other.
-    if (most < left || position - begin - record_bytes(0) * left >= message_bytes_max) {
+    if (most < left || end - in_batch_ - record_bytes(0) * left >= limits.message_bytes) {
       std::uint64_t message_bytes = 0;
-      for (count = 0, position = begin; count < most && message_bytes < message_bytes_max; ++count) {
-        const auto length = load_little_endian<std::uint32_t>(start + position);
+      for (count = 0, end = in_batch_; count < most && message_bytes < limits.message_bytes; ++count) {
+        const auto length = load_little_endian<std::uint32_t>(start + end);
         message_bytes += length;
-        position += record_bytes(length);
+        end += record_bytes(length);
       }
     }
-    BatchSlice slice{batch, static_cast<std::uint32_t>(distance(batch.base_offset(), place_.offset)),
-                     static_cast<std::uint32_t>(count), ByteView(start + begin, position - begin), as_stored};
-    place_.offset = place_.offset + count;
-    stand_at(position, count == left);
-    return slice;
-  }
-
-  void stand_at(std::size_t position, bool at_end) {
-    in_batch_ = at_end ? 0 : position;
-    in_batch_offset_ = place_.offset;
+    next.delivered = {{batch, static_cast<std::uint32_t>(distance(batch.base_offset(), place_.offset)),
+                       static_cast<std::uint32_t>(count), ByteView(start + in_batch_, end - in_batch_),
+                       as_stored}};
+    return SliceOutcome::slice;
   }
 
   void find_in_batch(const BatchView& batch) {
@@ -236,7 +192,7 @@ class RecordReader {
   Offset in_batch_offset_;
   std::unique_ptr<const Error> unavailable_;
   bool pending_ = false;
-  WalkLoss loss_;
+  ReadLoss loss_;
   std::vector<OffsetRange> damage_;
 };
 

@@ -11,7 +11,8 @@ namespace lightq::broker {
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
 struct RedeliveryQueue::HotFields {
   static_assert(hot_fields_precede(offsetof(RedeliveryQueue, ready_),
-                                   {offsetof(RedeliveryQueue, ranges_), offsetof(RedeliveryQueue, lost_)}));
+                                   {offsetof(RedeliveryQueue, ranges_), offsetof(RedeliveryQueue, lost_),
+                                    offsetof(RedeliveryQueue, charge_)}));
 };
 #pragma GCC diagnostic pop
 
@@ -39,24 +40,25 @@ void RedeliveryQueue::give_up_before(Offset first) {
   count();
 }
 
-std::optional<RedeliveryQueue::Slice> RedeliveryQueue::next_slice(log::BatchLog& log,
-                                                                  std::uint64_t records_max,
-                                                                  std::uint64_t message_bytes_max,
-                                                                  CodecSet codecs) {
-  if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
+SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
+                                   const SliceLimits& limits, NextSlice& next) {
+  SliceOutcome outcome = SliceOutcome::limit;
+  if (limits.records == 0 || limits.message_bytes == 0) return outcome;
   while (ready()) {
     const auto front = ready_.front();
-    walk_.move_to(front.range.begin);
-    const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
-    // Messages that the walk skipped no longer exist: they are removed from the queue.
-    const bool waits = !slice && (walk_.unavailable() != nullptr || walk_.pending());
-    const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
-    ready_.cut({front.range.begin, passed});
+    reader_.move_to(front.range.begin);
+    SliceLimits within = limits;
+    within.end = std::min(limits.end, front.range.end);
+    outcome = reader_.next(log, context, within, next);
+    // Messages that the reader skipped no longer exist: they are removed from the queue.
+    const bool is_there = outcome == SliceOutcome::slice || outcome == SliceOutcome::pending ||
+                          outcome == SliceOutcome::unavailable;
+    ready_.cut({front.range.begin, is_there ? reader_.offset() : front.range.end});
     count();
-    if (slice) return Slice{*slice, front.value};
-    if (waits) return std::nullopt;
+    next.delivered.delivery = front.value + 1;
+    if (is_there) break;
   }
-  return std::nullopt;
+  return outcome;
 }
 
 std::optional<Offset> RedeliveryQueue::first() const {

@@ -7,7 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "admission/range_budget.hpp"
+#include "delivery/delivery_context.hpp"
 #include "delivery/group_time.hpp"
+#include "delivery/next_slice.hpp"
 #include "delivery/range_map.hpp"
 #include "delivery/record_reader.hpp"
 
@@ -18,6 +21,11 @@ namespace lightq::broker {
 /// The group owns it. Thread: the reactor's.
 class RedeliveryQueue {
  public:
+  /// Creates an empty queue for at most `ranges_max` ranges, which are charged to `user`. Without a budget
+  /// the ranges of all queues together are not bounded. Lifetime: `budget` outlives the queue.
+  explicit RedeliveryQueue(std::size_t ranges_max, RangeBudget* budget = nullptr, std::uint64_t user = 0)
+      : charge_(budget, user), ranges_max_(ranges_max) {}
+
   /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
   void add(OffsetRange range, std::uint32_t deliveries) {
     ready_.assign(range, deliveries);
@@ -37,22 +45,25 @@ class RedeliveryQueue {
   [[nodiscard]] bool ready() const { return ranges_ != 0 && !ready_.empty(); }
   /// Returns the lowest ready offset. Requires: ready().
   [[nodiscard]] Offset first_ready() const { return ready_.front().range.begin; }
-  struct Slice {
-    BatchSlice slice;
-    std::uint32_t deliveries;
-  };
-  /// Returns the lowest ready messages, cut as RecordReader::next_slice does. They stay in the queue until
-  /// `taken`.
-  /// Messages that can no longer be read are removed and counted in loss(). Returns nothing also while the
-  /// log is unavailable().
-  std::optional<Slice> next_slice(log::BatchLog& log, std::uint64_t records_max,
-                                  std::uint64_t message_bytes_max, CodecSet codecs);
-  void taken(OffsetRange range) {
-    ready_.cut(range);
+  /// Returns true if no range may be added by a delivery: the queue has `ranges_max`, or the budget has
+  /// nothing left. Newer messages then wait.
+  [[nodiscard]] bool is_in_pieces() const {
+    return (ranges_ != 0 && ranges_ >= ranges_max_) || !charge_.has_room();
+  }
+  /// Finds the lowest ready messages, as RecordReader::next does. They stay in the queue until `taken`.
+  /// Messages that can no longer be read are removed and counted in loss().
+  SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
+                    NextSlice& next);
+  /// Removes the first `records` records of the last slice, which take `bytes` bytes with their length
+  /// fields.
+  void taken(std::uint64_t records, std::size_t bytes) {
+    const Offset begin = reader_.offset();
+    reader_.taken(records, bytes);
+    ready_.cut({begin, reader_.offset()});
     count();
   }
   /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
-  [[nodiscard]] const Error* unavailable() const { return ready() ? walk_.unavailable() : nullptr; }
+  [[nodiscard]] const Error* unavailable() const { return ready() ? reader_.unavailable() : nullptr; }
   /// Removes the ready messages of `range`, and calls `removed(part)` for each part, in ascending order.
   template <typename Removed>
   void take_ready(OffsetRange range, Removed&& removed) {
@@ -74,14 +85,14 @@ class RedeliveryQueue {
   void give_up_before(Offset first);
   /// Returns the first range, ready or delayed, that ends after `offset`.
   [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const;
-  [[nodiscard]] WalkLoss loss() const {
-    WalkLoss loss = walk_.loss();
+  [[nodiscard]] ReadLoss loss() const {
+    ReadLoss loss = reader_.loss();
     loss.trimmed += given_up_;
     return loss;
   }
   /// Returns the sum of loss().
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
-  [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return reader_.take_damage(); }
   /// Returns how many ranges release() has walked over since the start.
   [[nodiscard]] std::uint64_t ranges_walked() const { return ranges_walked_; }
   /// Returns the end of the part that a group uses while the queue is empty. The part starts with the object.
@@ -103,7 +114,8 @@ class RedeliveryQueue {
   /// Updates the sums. Called after each change.
   void count() {
     ranges_ = ready_.ranges() + delayed_.ranges();
-    lost_ = walk_.lost() + given_up_;
+    charge_.set(ranges_);
+    lost_ = reader_.lost() + given_up_;
   }
 
   // Sums over the fields below, right only after count(). A group mostly reads only these, because its queue
@@ -111,14 +123,16 @@ class RedeliveryQueue {
   struct HotFields;
   std::size_t ranges_ = 0;
   std::uint64_t lost_ = 0;
+  RangeCharge charge_;
 
   RangeMap<std::uint32_t> ready_;  // the number of deliveries so far
   RangeMap<Delayed> delayed_;
-  RecordReader walk_{Offset{0}};  // at the last slice read
+  RecordReader reader_{Offset{0}};  // at the last slice read
   std::uint64_t given_up_ = 0;
   SteadyTime next_due_ = never;  // no delayed message is due earlier
   SteadyTime not_before_{};      // delayed messages are not checked again before this time
   std::uint64_t ranges_walked_ = 0;
+  const std::size_t ranges_max_;
 };
 
 }  // namespace lightq::broker

@@ -5,18 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <lightq/protocol/session_consuming.hpp>
+#include <lightq/base/codec.hpp>
 
-#include "delivery/batch_slice.hpp"
+#include "delivery/client_error.hpp"
+#include "delivery/next_slice.hpp"
 
 namespace lightq::broker {
-
-/// A slice to deliver, which the consumer receives in one frame.
-struct DeliveredSlice {
-  BatchSlice slice;
-  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
-  std::uint64_t lost = 0;      ///< messages of the group that were lost since the previous slice
-};
 
 /// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the
 /// reactor's.
@@ -43,7 +37,7 @@ class SessionConsumer {
   [[nodiscard]] virtual CodecSet codecs() const = 0;
   /// Takes the slice: copies it, or passes it to the operating system. Its bytes are not valid after the
   /// call.
-  virtual void deliver(const DeliveredSlice& handed) = 0;
+  virtual void deliver(const DeliveredSlice& delivered) = 0;
   /// Returns how many records at the end of the last delivered slice it can never take. The group delivers
   /// them to others. It reports them once, and is not writable any more.
   [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
@@ -55,7 +49,7 @@ class SessionConsumer {
   /// not adjacent.
   virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
   /// Ends the consumer. The topic has already removed it.
-  virtual void end(session::Code code, const std::string& why) = 0;
+  virtual void end(ClientError code, const std::string& why) = 0;
 };
 
 }  // namespace lightq::broker

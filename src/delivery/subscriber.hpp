@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "delivery/dispatch_turn.hpp"
 #include "delivery/group_time.hpp"
+#include "delivery/plain_turn.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 
@@ -14,77 +16,73 @@ namespace lightq::broker {
 /// Topic owns it. Thread: the reactor's.
 class Subscriber {
  public:
-  explicit Subscriber(Offset start) : walk_(start) {}
+  explicit Subscriber(Offset start) : reader_(start) {}
 
-  void attach(RecordSink& outlet) { outlet_ = &outlet; }
+  void attach(RecordSink& consumer) { consumer_ = &consumer; }
   /// Disconnects the consumer. The cursor goes back to the first unsent message.
   void detach() {
-    if (outlet_ == nullptr) return;
+    if (consumer_ == nullptr) return;
     const Offset back = committed();
-    delivered_ -= outlet_->unsent().size();
-    outlet_ = nullptr;
-    walk_.seek(back);
+    delivered_ -= consumer_->unsent().size();
+    consumer_ = nullptr;
+    reader_.seek(back);
   }
   /// Stops delivery although the consumer stays connected. Messages that its connection has taken are still
   /// sent, so the cursor stays.
-  void pause() { outlet_ = nullptr; }
-  [[nodiscard]] bool attached() const { return outlet_ != nullptr; }
+  void pause() { consumer_ = nullptr; }
+  [[nodiscard]] bool attached() const { return consumer_ != nullptr; }
 
-  struct Handed {
-    std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;
-    bool more = false;
-  };
-  Handed pump(log::BatchLog& log, std::size_t bytes_max, SteadyTime now) {
-    Handed handed;
-    if (outlet_ == nullptr) return handed;
-    if (read_again_ <= now) hand_out(log, bytes_max, now, handed);
-    outlet_->flush();
-    return handed;
+  /// Delivers to the consumer until it takes no more, the log ends, or its share of the turn is used up.
+  TurnResult dispatch(log::BatchLog& log, const DeliveryContext& context) {
+    TurnResult result;
+    if (consumer_ == nullptr) return result;
+    if (read_again_ <= context.now) dispatch_available(log, context, result);
+    consumer_->flush();
+    return result;
   }
   /// Returns the error because of which the consumer waits: the messages for it are unavailable. Returns null
   /// if it does not wait for this reason.
-  [[nodiscard]] const Error* unavailable() const { return attached() ? walk_.unavailable() : nullptr; }
-  /// Returns when `pump` tries to read again, or `never` unless messages are unavailable().
-  [[nodiscard]] SteadyTime next_timer() const { return unavailable() == nullptr ? never : read_again_; }
-  [[nodiscard]] Offset next() const { return walk_.offset(); }
+  [[nodiscard]] const Error* unavailable() const { return attached() ? reader_.unavailable() : nullptr; }
+  /// Returns when `dispatch` tries to read again, or `never` unless messages are unavailable().
+  [[nodiscard]] SteadyTime next_timer() const {
+    return attached() && read_again_ != SteadyTime{} ? read_again_ : never;
+  }
+  [[nodiscard]] Offset next() const { return reader_.offset(); }
   /// Returns the offset below which all messages have left this process.
   [[nodiscard]] Offset committed() const {
-    if (outlet_ != nullptr) {
-      if (const auto unsent = outlet_->first_unsent()) return *unsent;
+    if (consumer_ != nullptr) {
+      if (const auto unsent = consumer_->first_unsent()) return *unsent;
     }
-    return walk_.offset();
+    return reader_.offset();
   }
   [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
   /// Returns how many messages this subscriber never receives: the log no longer had them, or they were
   /// damaged.
-  [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
-  [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
+  [[nodiscard]] std::uint64_t lost() const { return reader_.loss().trimmed + reader_.loss().damaged; }
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return reader_.take_damage(); }
   void skip_to(Offset offset) {
-    walk_.seek(offset);
+    reader_.seek(offset);
     read_again_ = {};
   }
   /// Moves the cursor as `skip_to` does. Messages that the connection has taken are still sent, and never
   /// sent again.
   void pass_over_to(Offset offset) {
-    if (outlet_ != nullptr) outlet_->forget_unsent();
+    if (consumer_ != nullptr) consumer_->forget_unsent();
     skip_to(offset);
   }
 
  private:
-  void hand_out(log::BatchLog& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
-    handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
-      if (!outlet_->offer(offset, payload)) return false;
-      ++handed.messages;
-      handed.bytes += payload.size();
-      return true;
-    });
-    delivered_ += handed.messages;
-    read_again_ = walk_.unavailable() != nullptr ? read_again_after(now) : SteadyTime{};
+  void dispatch_available(log::BatchLog& log, const DeliveryContext& context, TurnResult& result) {
+    SliceSource source(log, context, reader_);
+    std::size_t first = 0;
+    PlainTurn turn({&consumer_, 1}, first, context.cursor_bytes_max, result);
+    result.more = dispatch_turn(source, turn) == TurnEnd::over;
+    delivered_ += result.messages;
+    read_again_ = source.read_again();
   }
 
-  RecordReader walk_;
-  RecordSink* outlet_ = nullptr;
+  RecordReader reader_;
+  RecordSink* consumer_ = nullptr;
   std::uint64_t delivered_ = 0;
   SteadyTime read_again_{};  // while the log is unavailable: not before this time
 };

@@ -13,8 +13,7 @@ using protocol::BrokerType;
 using protocol::Overflow;
 
 namespace {
-constexpr std::size_t pump_bytes_per_cursor = 256 * limits::KiB;
-// The most work of one pump to decompress messages for subscribers.
+// The most work of one dispatch to decompress messages for subscribers.
 constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
 // Wait after a disk failure. An attempt may be slow, because it allocates a whole segment, and it would
 // mostly fail again.
@@ -126,13 +125,13 @@ std::string Topic::blocked_by() const {
   return holder != nullptr ? "group:" + holder->name() : std::string();
 }
 
-void Topic::attach_puller(RecordSink& outlet) {
-  groups_.attach(outlet);
+void Topic::attach_puller(RecordSink& consumer) {
+  groups_.attach(consumer);
   trim();
 }
 
-void Topic::detach_puller(RecordSink& outlet) {
-  groups_.detach(outlet);
+void Topic::detach_puller(RecordSink& consumer) {
+  groups_.detach(consumer);
   trim();
 }
 
@@ -147,10 +146,10 @@ void Topic::remove_subscriber(Subscriber& subscriber) {
   std::erase_if(subscribers_, [&](const auto& owned) { return owned.get() == &subscriber; });
 }
 
-void Topic::attach_subscriber(Subscriber& subscriber, RecordSink& outlet) {
+void Topic::attach_subscriber(Subscriber& subscriber, RecordSink& consumer) {
   if (!subscriber.attached()) ++attached_subscribers_;
   if (direct_) subscriber.skip_to(log_->next_offset());
-  subscriber.attach(outlet);
+  subscriber.attach(consumer);
 }
 
 void Topic::detach_subscriber(Subscriber& subscriber) {
@@ -180,17 +179,17 @@ std::uint64_t Topic::pass_over_all() {
   return distance(log_->first_offset(), next);
 }
 
-Topic::Pumped Topic::pump(SteadyTime now) {
-  Pumped pumped;
+Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
+  DispatchResult result;
   const Offset first = log_->first_offset();
-  const auto handed_to_groups = groups_.pump(pump_bytes_per_cursor, now, damage_);
-  sent_to_group_ += handed_to_groups.to_plain_group;
-  deliveries_ += handed_to_groups.deliveries;
-  delivered_bytes_ += handed_to_groups.bytes;
-  pumped.more = handed_to_groups.more;
-  pumped.progress = handed_to_groups.progress;
-  pumped.held_back = handed_to_groups.held_back;
-  count_progress(handed_to_groups.furthest_of_others);
+  const auto from_groups = groups_.dispatch(context, damage_);
+  sent_to_group_ += from_groups.to_plain_group;
+  deliveries_ += from_groups.deliveries;
+  delivered_bytes_ += from_groups.bytes;
+  result.more = from_groups.more;
+  result.progress = from_groups.progress;
+  result.held_back = from_groups.held_back;
+  count_progress(from_groups.furthest_of_others);
   const std::uint64_t work_from = TurnWork::bytes();
   const std::size_t first_asked = first_subscriber_ < subscribers_.size() ? first_subscriber_ : 0;
   first_subscriber_ = 0;
@@ -198,30 +197,22 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
     const std::size_t at = (first_asked + i) % subscribers_.size();
     if (TurnWork::bytes() - work_from > subscribers_work_max) {
-      first_subscriber_ = at;  // the next pump begins with it
-      pumped.more = true;
+      first_subscriber_ = at;  // the next dispatch begins with it
+      result.more = true;
       break;
     }
     const auto& subscriber = subscribers_[at];
-    const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor, now);
+    const auto dispatched = subscriber->dispatch(*log_, context);
     subscribers_timer_ = std::min(subscribers_timer_, subscriber->next_timer());
     damage_.note(subscriber->take_damage());
-    deliveries_ += handed.messages;
-    delivered_bytes_ += handed.bytes;
-    pumped.more |= handed.more;
-    if (handed.messages > 0) count_progress(subscriber->next());
+    deliveries_ += dispatched.messages;
+    delivered_bytes_ += dispatched.bytes;
+    result.more |= dispatched.more;
+    if (dispatched.messages > 0) count_progress(subscriber->next());
   }
   trim();
-  pumped.progress |= log_->first_offset() != first;
-  return pumped;
-}
-
-std::optional<BatchSlice> Topic::read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
-                                            CodecSet codecs) {
-  const auto slice = walk.next_slice(*log_, end, limits::batch_records_max,
-                                     std::max<std::uint64_t>(message_bytes_max, 1), codecs);
-  damage_.note(walk.take_damage());
-  return slice;
+  result.progress |= log_->first_offset() != first;
+  return result;
 }
 
 void Topic::count_progress(Offset next) {

@@ -13,6 +13,7 @@
 
 #include "delivery/consumer_groups.hpp"
 #include "delivery/damage_count.hpp"
+#include "delivery/dispatch_turn.hpp"
 #include "delivery/subscriber.hpp"
 #include "delivery/topic_definition.hpp"
 #include "log/log.hpp"
@@ -83,26 +84,26 @@ class Topic {
 
   /// Creates the group of all plain pullers, at the first plain join.
   void open_group() { groups_.open_plain(); }
-  void attach_puller(RecordSink& outlet);
-  void detach_puller(RecordSink& outlet);
+  void attach_puller(RecordSink& consumer);
+  void detach_puller(RecordSink& consumer);
   [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
 
   /// Adds a subscriber at `from`, or at the next message. Lifetime: until remove_subscriber.
   Subscriber& add_subscriber(std::optional<Offset> from);
   void remove_subscriber(Subscriber& subscriber);
-  void attach_subscriber(Subscriber& subscriber, RecordSink& outlet);
+  void attach_subscriber(Subscriber& subscriber, RecordSink& consumer);
   void detach_subscriber(Subscriber& subscriber);
   /// Stops delivery to the subscriber. Its consumer stays connected and receives the messages that its
   /// connection has taken.
   void pause_subscriber(Subscriber& subscriber);
 
-  struct Pumped {
-    bool more = false;      ///< consumers could take more now: pump again soon
+  struct DispatchResult {
+    bool more = false;      ///< consumers could take more now: dispatch again soon
     bool progress = false;  ///< messages were delivered or space was freed: waiting producers may try again
     std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
   };
-  /// Dispatches to all groups and subscribers, a bounded amount. `now` is for acknowledgement deadlines.
-  Pumped pump(SteadyTime now = {});
+  /// Dispatches to all groups and subscribers, a bounded amount.
+  DispatchResult dispatch(const DeliveryContext& context = {});
 
   /// Pauses or resumes delivery to all consumers, independently of each group's pause. Everything else works.
   void set_paused(bool paused);
@@ -111,12 +112,17 @@ class Topic {
   /// messages are stored.
   std::uint64_t pass_over_all();
 
-  /// Returns the next slice for a `read` without a cursor, as RecordReader::next_slice does. Counts damaged
+  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor. Counts damaged
   /// messages.
-  std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
-                                       CodecSet codecs);
+  template <DispatchTurn Turn>
+  TurnEnd read(RecordReader& reader, Turn& turn, const DeliveryContext& context) {
+    SliceSource source(*log_, context, reader);
+    const TurnEnd end = dispatch_turn(source, turn);
+    damage_.note(reader.take_damage());
+    return end;
+  }
 
-  /// Returns when to call `pump` next: to take back messages, deliver delayed ones, or try to read again.
+  /// Returns when to call `dispatch` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
   /// Returns the error because of which consumers wait: the messages for them are unavailable. Returns null
   /// if no consumer waits for this reason.
@@ -150,7 +156,7 @@ class Topic {
   bool held_by_disk_ = false;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
-  std::size_t first_subscriber_ = 0;  // the one that the next pump begins with
+  std::size_t first_subscriber_ = 0;  // the one that the next dispatch begins with
   SteadyTime subscribers_timer_ = never;
   Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
   std::uint64_t received_ = 0;

@@ -14,20 +14,19 @@
 
 namespace lightq::broker {
 
-/// Merges the redelivery queue, the members' messages in flight, and the outlets' unsent messages. Each step
-/// costs one search in one of them. So a caller that needs the first few thousand ranges of a million pays
-/// only for these.
-/// Lifetime: the parts outlive this object, and do not change meanwhile.
+/// Merges the redelivery queue, the members' messages in flight, and the plain consumers' unsent messages.
+/// Each step costs one search in one of them. So a caller that needs the first few thousand ranges of a
+/// million pays only for these. Lifetime: the parts outlive this object, and do not change meanwhile.
 class UndoneRanges {
  public:
-  UndoneRanges(const RedeliveryQueue& returned, const GroupStanding& standing,
-               const std::vector<RecordSink*>& outlets)
-      : returned_(returned), fronts_(standing.fronts) {
-    for (const RecordSink* const outlet : outlets) {
-      for (const Offset offset : outlet->unsent()) unsent_.push_back(offset);
+  UndoneRanges(const RedeliveryQueue& redelivery, const GroupStanding& standing,
+               const std::vector<RecordSink*>& plain_consumers)
+      : redelivery_(redelivery), fronts_(standing.fronts) {
+    for (const RecordSink* const consumer : plain_consumers) {
+      for (const Offset offset : consumer->unsent()) unsent_.push_back(offset);
     }
     std::sort(unsent_.begin(), unsent_.end());
-    push(returned_.first_behind(Offset{0}), returned_source);
+    push(redelivery_.first_behind(Offset{0}), redelivery_source);
     push_unsent();
   }
 
@@ -44,8 +43,8 @@ class UndoneRanges {
     heads_.pop();
     if (head.is_unsent) {
       push_unsent();
-    } else if (head.member == returned_source) {
-      push(returned_.first_behind(head.range.end), returned_source);
+    } else if (head.member == redelivery_source) {
+      push(redelivery_.first_behind(head.range.end), redelivery_source);
     } else {
       push_outstanding(*head.member, head.range.end);
     }
@@ -59,7 +58,7 @@ class UndoneRanges {
     bool is_unsent = false;
     friend bool operator<(const Head& one, const Head& other) { return other.range.begin < one.range.begin; }
   };
-  static constexpr const GroupMember* returned_source = nullptr;
+  static constexpr const GroupMember* redelivery_source = nullptr;
 
   void push(const std::optional<OffsetRange>& range, const GroupMember* member) {
     if (range) heads_.push({*range, member});
@@ -73,7 +72,7 @@ class UndoneRanges {
     heads_.push({{offset, offset + 1}, nullptr, true});
   }
 
-  const RedeliveryQueue& returned_;
+  const RedeliveryQueue& redelivery_;
   MemberFronts<GroupMember>::Ascending fronts_;  // of the members whose ranges are not in heads_ yet
   std::vector<Offset> unsent_;
   std::size_t unsent_at_ = 0;

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/delivery_types.hpp"
 #include "session/slice_frames.hpp"
 
 namespace lightq::broker {
 
-TopicConsumers::Refusal ConsumeChannel::open(const session::ConsumeOpen& asked, std::uint64_t user) {
+TopicConsumers::Refusal ConsumeChannel::open(const ConsumeRequest& asked, std::uint64_t user) {
   const auto refusal = topic_->open_consumer(asked, *this, user);
-  if (refusal.code != session::Code::ok) topic_ = nullptr;
+  if (refusal.code != ClientError::none) topic_ = nullptr;
   return refusal;
 }
 
@@ -41,11 +42,11 @@ bool ConsumeChannel::writable() const {
   return false;
 }
 
-void ConsumeChannel::deliver(const DeliveredSlice& handed) {
-  const auto delivered =
-      deliver_slice(port_, handed.slice,
-                    {.channel = number(), .request = 0, .delivery = handed.delivery, .lost = handed.lost});
-  refused_ = handed.slice.count - delivered;
+void ConsumeChannel::deliver(const DeliveredSlice& delivered) {
+  const auto sent = deliver_slice(
+      port_, delivered.slice,
+      {.channel = number(), .request = 0, .delivery = delivered.delivery, .lost = delivered.lost});
+  refused_ = delivered.slice.count - sent;
   if (refused_ == 0) return;
   retire();
   link_.message_too_large(*this);
@@ -70,9 +71,9 @@ void ConsumeChannel::go_on() {
   if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->consumer_writable(*this);
 }
 
-void ConsumeChannel::end(session::Code code, const std::string& why) {
+void ConsumeChannel::end(ClientError error, const std::string& why) {
   topic_ = nullptr;
-  port_.end_channel(*this, code, why);
+  port_.end_channel(*this, code_of(error), why);
 }
 
 }  // namespace lightq::broker

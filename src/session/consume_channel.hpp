@@ -46,7 +46,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
 
   /// Opens the consumer. Called once, before anything else. Without a refusal, the link later receives the
   /// channel's opening or its end.
-  TopicConsumers::Refusal open(const session::ConsumeOpen& asked, std::uint64_t user);
+  TopicConsumers::Refusal open(const ConsumeRequest& asked, std::uint64_t user);
   /// Returns the topic, or null after the channel has left it or the topic has ended the channel.
   [[nodiscard]] TopicRuntime* topic() const { return topic_; }
   /// Returns the role that a ticket must permit; scope() is the group or cursor that it must permit.
@@ -66,12 +66,12 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   void admitted(const Opened& opened) override;
   [[nodiscard]] bool writable() const override;
   [[nodiscard]] CodecSet codecs() const override { return port_.client_codecs(); }
-  void deliver(const DeliveredSlice& handed) override;
+  void deliver(const DeliveredSlice& delivered) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;
   [[nodiscard]] bool hears_late() const override { return port_.client_hears_late(); }
   void late(const std::vector<OffsetRange>& ranges) override;
-  void end(session::Code code, const std::string& why) override;
+  void end(ClientError error, const std::string& why) override;
 
  private:
   TopicRuntime* topic_;

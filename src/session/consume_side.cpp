@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "session/delivery_types.hpp"
+
 namespace lightq::broker {
 
 using session::Code;
@@ -30,15 +32,15 @@ const char* why_refused(const TopicConsumers::Refusal& refusal) {
   if (refusal.crowd == ConsumerGroups::Crowd::members_of_all)
     return "the broker has the maximum of consumers, or its last places are reserved for other users";
   switch (refusal.code) {
-    case Code::not_supported: return "the topic has a group of this name in the other mode";
-    case Code::limit_reached:
+    case ClientError::not_supported: return "the topic has a group of this name in the other mode";
+    case ClientError::limit_reached:
       return "the topic has the maximum of groups and cursors, or its last places are reserved for other "
              "users";
-    case Code::unauthorized_access: return "the cursor belongs to another user";
-    case Code::incarnation_changed: return "the offset belongs to another incarnation of the log";
-    case Code::no_space: return "the disk is full";
-    case Code::io_error: return "the position is among messages that cannot be read now";
-    case Code::shutting_down: return "the broker is stopping";
+    case ClientError::unauthorized_access: return "the cursor belongs to another user";
+    case ClientError::incarnation_changed: return "the offset belongs to another incarnation of the log";
+    case ClientError::no_space: return "the disk is full";
+    case ClientError::io_error: return "the position is among messages that cannot be read now";
+    case ClientError::shutting_down: return "the broker is stopping";
     default: return "the topic refuses the consumer";
   }
 }
@@ -69,9 +71,10 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, port_, link, channels_.take_number());
-  const auto refusal = channel->open(*asked, user);
-  if (refusal.code == Code::limit_reached) port_.limit_reached(limit_of(refusal.crowd));
-  if (refusal.code != Code::ok) return port_.answer_error(header, refusal.code, why_refused(refusal));
+  const auto refusal = channel->open(request_of(*asked), user);
+  if (refusal.code == ClientError::limit_reached) port_.limit_reached(limit_of(refusal.crowd));
+  if (refusal.code != ClientError::none)
+    return port_.answer_error(header, code_of(refusal.code), why_refused(refusal));
   channels_.add(std::move(channel), header.request);
 }
 
@@ -105,28 +108,29 @@ void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
 
 void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   const auto credit = port_.decode<session::Credit>(header, body, &channel);
-  if (!credit || channel.topic()->add_credit(channel, *credit)) return;
+  if (!credit || channel.topic()->add_credit(channel, credit_of(*credit))) return;
   port_.limit_reached(Limit::in_flight_messages_max);
   port_.end_channel(channel, Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
 }
 
 void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  if (const auto done = port_.decode<session::Acknowledge>(header, body, &channel))
-    channel.topic()->acknowledge(channel, *done);
+  if (auto done = port_.decode<session::Acknowledge>(header, body, &channel))
+    channel.topic()->acknowledge(channel, ack_of(std::move(*done)));
 }
 
 void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto rejected = port_.decode<session::Reject>(header, body, &channel);
+  auto rejected = port_.decode<session::Reject>(header, body, &channel);
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
     return port_.end_channel(channel, Code::not_supported, "this version does not support dead letters");
   if (keeps_too_long(channel, rejected->ms)) return;
-  channel.topic()->reject(channel, *rejected);
+  channel.topic()->reject(channel, rejection_of(std::move(*rejected)));
 }
 
 void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto extended = port_.decode<session::Extend>(header, body, &channel);
-  if (extended && !keeps_too_long(channel, extended->ms)) channel.topic()->extend(channel, *extended);
+  auto extended = port_.decode<session::Extend>(header, body, &channel);
+  if (!extended || keeps_too_long(channel, extended->ms)) return;
+  channel.topic()->extend(channel, extension_of(std::move(*extended)));
 }
 
 /// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its
@@ -146,7 +150,7 @@ void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, By
   if (topic.shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
     return port_.answer_error(header, Code::unauthorized_access,
                               "other consumers use this group, so a seek needs the right to manage it");
-  const auto next = topic.seek(channel, seek->to);
+  const auto next = topic.seek(channel, position_of(seek->to));
   if (!next)
     return port_.answer_error(header, Code::io_error,
                               "the position is among messages that cannot be read now");

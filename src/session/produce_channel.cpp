@@ -9,6 +9,7 @@
 
 #include "admission/memory_reserve.hpp"
 #include "delivery/unpacked.hpp"
+#include "session/delivery_types.hpp"
 
 namespace lightq::broker {
 
@@ -49,8 +50,8 @@ Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& clien
   if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
   ProducerTable::Opener opener{.user = client.user, .shown = asked.secret};
   if (client.keeps_secrets) fill_random(opener.fresh.emplace());
-  const auto opened = topic_->open_producer(asked.producer, *this, opener);
-  if (opened.refusal != Code::ok) return opened.refusal;
+  const auto opened = topic_->open_producer(identity_of(asked.producer), *this, opener);
+  if (opened.refusal != ClientError::none) return code_of(opened.refusal);
   identity_ = opened.producer.identity;
   if (client.keeps_secrets) secret_ = opened.producer.secret;
   received_ = told_ = opened.producer.expected;
@@ -60,7 +61,7 @@ Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& clien
 
 void ProduceChannel::admitted() {
   next_offset_ = topic_->next_offset();
-  link_.channel_opened(*this, {.producer = identity_,
+  link_.channel_opened(*this, {.producer = frame_of(identity_),
                                .level = level_,
                                .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
                                .message_bytes_max = topic_->message_bytes_max(),
@@ -241,13 +242,13 @@ void ProduceChannel::refuse_too_long(const Sequences& sequences) {
   refuse(sequences, Code::too_large, "a message is longer than the broker accepts");
 }
 
-void ProduceChannel::end(Code code, const std::string& why) {
+void ProduceChannel::end(ClientError error, const std::string& why) {
   topic_ = nullptr;
   if (held()) {
     held_ = std::vector<std::byte>();
     link_.channel_resumed(*this);
   }
-  link_.channel_ended(*this, code, why);
+  link_.channel_ended(*this, code_of(error), why);
 }
 
 }  // namespace lightq::broker

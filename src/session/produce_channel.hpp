@@ -78,7 +78,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void admitted() override;
   bool resume() override;
   bool durable_moved() override;
-  void end(session::Code code, const std::string& why) override;
+  void end(ClientError error, const std::string& why) override;
 
  private:
   /// A received batch on its way to the topic.
@@ -106,8 +106,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
 
   TopicRuntime* topic_;
   Link& link_;
-  session::ProducerIdentity identity_;
-  std::optional<session::ProducerSecret> secret_;  // sent to the client
+  ProducerIdentity identity_;
+  std::optional<ProducerSecret> secret_;  // sent to the client
   std::uint64_t batch_bytes_max_ = 0;
   session::ConfirmLevel level_ = session::ConfirmLevel::received;
   std::uint64_t received_ = 0;  // every sequence number before it is in the log

@@ -2,9 +2,12 @@
 #include "session/read_queue.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "admission/turn_work.hpp"
+#include "delivery/dispatch_turn.hpp"
 #include "session/slice_frames.hpp"
 
 namespace lightq::broker {
@@ -30,6 +33,66 @@ BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, st
 
 }  // namespace
 
+/// A turn of one read. See dispatch_turn. Lifetime: everything that it refers to outlives it.
+class ReadQueue::ReadTurn {
+ public:
+  /// `bytes`: the bytes that the session has sent in the turn; the turn adds to them.
+  ReadTurn(SessionPort& port, Job& job, std::uint64_t& bytes) : port_(port), job_(job), bytes_(bytes) {}
+  ReadTurn(const ReadTurn&) = delete;
+  ReadTurn& operator=(const ReadTurn&) = delete;
+  ~ReadTurn() { pay(); }
+
+  [[nodiscard]] bool has_budget() {
+    pay();
+    return !can_take() || (bytes_ < turn_bytes && port_.has_turn());
+  }
+  [[nodiscard]] bool can_take() const { return !next_ && !too_large_ && port_.has_room(); }
+  [[nodiscard]] SliceLimits limits() const {
+    // The first message of a read is sent even if it exceeds the byte limit.
+    const std::uint64_t bytes_min = job_.begun ? 0 : 1;
+    return {.end = job_.end,
+            .message_bytes = std::max(job_.bytes_left, bytes_min),
+            .codecs = port_.client_codecs()};
+  }
+  void take(SliceSource& source, const DeliveredSlice& delivered) {
+    const BatchSlice wanted = front_of(delivered.slice, job_.bytes_left, job_.begun ? 0 : 1);
+    const auto sent = deliver_slice(port_, wanted,
+                                    {.channel = 0,
+                                     .request = job_.request,
+                                     .delivery = 0,
+                                     .lost = source.take_untold_loss(job_.lost_told)});
+    too_large_ = sent == 0 && wanted.count > 0 && !job_.begun;
+    if (sent < delivered.slice.count) {
+      next_ = delivered.slice.range().begin + sent;
+      return;
+    }
+    source.taken(wanted.count, wanted.records.size());
+    job_.begun = true;
+    job_.bytes_left -= std::min(job_.bytes_left, wanted.message_bytes());
+    bytes_ += wanted.stored_bytes();
+  }
+
+  /// Returns true if the first message is longer than the client accepts.
+  [[nodiscard]] bool is_too_large() const { return too_large_; }
+  /// Returns the offset with which the read ends because it may not have the next message. Returns nothing if
+  /// it may continue.
+  [[nodiscard]] std::optional<Offset> next() const { return next_; }
+
+ private:
+  /// Charges the work since the last call to the session.
+  void pay() {
+    const std::uint64_t work = TurnWork::bytes();
+    port_.spend(work - std::exchange(work_from_, work));
+  }
+
+  SessionPort& port_;
+  Job& job_;
+  std::uint64_t& bytes_;
+  std::uint64_t work_from_ = TurnWork::bytes();
+  bool too_large_ = false;
+  std::optional<Offset> next_;
+};
+
 void ReadQueue::add(const TopicRuntime& topic, const session::Read& asked, std::uint32_t request) {
   jobs_.push_back({topic.definition().id, request, RecordReader(asked.range.begin), asked.range.end,
                    std::min(asked.bytes, limits_.bytes_max)});
@@ -40,9 +103,7 @@ void ReadQueue::go_on() {
   while (wants_room() && port_.has_room()) {
     if (bytes >= turn_bytes) return port_.work_soon();
     if (!port_.has_turn()) return;
-    const std::uint64_t work_from = TurnWork::bytes();
     if (step(jobs_.front(), bytes)) jobs_.pop_front();
-    port_.spend(TurnWork::bytes() - work_from);
   }
 }
 
@@ -65,33 +126,24 @@ void ReadQueue::end_unpermitted() {
 bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   TopicRuntime* const topic = port_.find_topic(job.topic);
   if (topic == nullptr) return fail(job, session::Code::topic_deleted, "the topic is deleted");
-  const Offset from = job.walk.offset();
-  const Offset end = std::min(job.end, topic->next_offset());
-  if (from >= end || (job.begun && job.bytes_left == 0)) return answer(job, from);
-  const auto slice = topic->read_slice(job.walk, end, job.bytes_left, port_.client_codecs());
-  if (!slice && job.walk.pending()) {
-    topic->await_readable(*this);
-    waits_for_ = job.topic;
-    return false;
-  }
-  if (!slice && !job.begun && job.walk.unavailable() != nullptr)
-    return fail(job, session::Code::io_error, "the messages cannot be read now; ask again");
-  if (!slice) return answer(job, job.walk.offset());
-  // Only the first message of a read is sent even if it exceeds the byte limit.
-  const BatchSlice wanted = front_of(*slice, job.bytes_left, job.begun ? 0 : 1);
-  const WalkLoss& loss = job.walk.loss();
-  const std::uint64_t lost = loss.trimmed + loss.damaged - job.lost_told;
-  const auto sent =
-      deliver_slice(port_, wanted, {.channel = 0, .request = job.request, .delivery = 0, .lost = lost});
-  const bool too_large = sent < wanted.count;
-  if (too_large && !job.begun && sent == 0)
+  ReadTurn turn(port_, job, bytes);
+  const TurnEnd end = topic->read(job.reader, turn);
+  if (turn.is_too_large())
     return fail(job, session::Code::too_large, "a message is longer than the client accepts");
-  if (too_large || wanted.count < slice->count) return answer(job, slice->range().begin + sent);
-  job.begun = true;
-  job.lost_told += lost;
-  job.bytes_left -= std::min(job.bytes_left, wanted.message_bytes());
-  bytes += wanted.stored_bytes();
-  return false;
+  if (turn.next()) return answer(job, *turn.next());
+  switch (end) {
+    case TurnEnd::over:
+    case TurnEnd::no_consumer: return false;
+    case TurnEnd::pending:
+      topic->await_readable(*this);
+      waits_for_ = job.topic;
+      return false;
+    case TurnEnd::unavailable:
+      if (!job.begun) return fail(job, session::Code::io_error, "the messages cannot be read now; ask again");
+      break;
+    case TurnEnd::no_message: break;
+  }
+  return answer(job, job.reader.offset());
 }
 
 void ReadQueue::readable() {

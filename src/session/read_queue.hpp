@@ -53,12 +53,13 @@ class ReadQueue final : private ReadWaiter {
   struct Job {
     TopicId topic;
     std::uint32_t request = 0;
-    RecordReader walk;
+    RecordReader reader;
     Offset end;
     std::uint64_t bytes_left = 0;
     std::uint64_t lost_told = 0;
     bool begun = false;  // a message has been sent
   };
+  class ReadTurn;
   void readable() override;
   void stop_waiting();
   bool step(Job& job, std::uint64_t& bytes);

@@ -9,8 +9,8 @@
 
 #include <lightq/base/random.hpp>
 
-#include "delivery/durable_producers.hpp"
 #include "delivery/log_lives.hpp"
+#include "delivery/producers/durable_producers.hpp"
 #include "log/cursor_file.hpp"
 #include "log/segment_log.hpp"
 #include "log/write_behind_log.hpp"

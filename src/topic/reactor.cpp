@@ -83,7 +83,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   if (found == topics_.end()) return remove_files_of(id, std::move(done));
   std::unique_ptr<TopicRuntime> topic = std::move(found->second);
   topics_.erase(found);
-  topic->begin_stop(session::Code::topic_deleted);
+  topic->begin_stop(ClientError::topic_deleted);
   topic->endpoints().close_all(true);
   topic->bequeath([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
     --removals_out_;
@@ -164,7 +164,7 @@ void Reactor::tick_all() {
 }
 
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
-  for (auto& [id, topic] : topics_) topic->begin_stop(session::Code::shutting_down);
+  for (auto& [id, topic] : topics_) topic->begin_stop(ClientError::shutting_down);
   try_stop(deadline, done);
 }
 

@@ -10,8 +10,6 @@
 
 namespace lightq::broker {
 
-using session::Code;
-
 namespace {
 // The most work of requeueing detached consumers' messages in a turn: about two milliseconds.
 constexpr std::uint64_t leave_work_max = 512 * limits::KiB;
@@ -22,15 +20,15 @@ TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
   return found == attached_.end() ? nullptr : &found->second;
 }
 
-TopicConsumers::Refusal TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+TopicConsumers::Refusal TopicConsumers::open(const ConsumeRequest& asked, SessionConsumer& consumer,
                                              const LogLives& lives, std::uint64_t user, std::uint64_t owner) {
   ConsumerGroups& groups = topic_.groups();
   const auto opened = groups.open(asked, lives, user, owner);
-  if (opened.refusal != Code::ok) return {opened.refusal, opened.crowd};
+  if (opened.refusal != ClientError::none) return {opened.refusal, opened.crowd};
   SessionConsumer* const former =
-      opened.group->terms().mode == session::Mode::own ? opened.group->a_consumer() : nullptr;
+      opened.group->terms().mode == GroupMode::own ? opened.group->a_consumer() : nullptr;
   attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked, user)};
-  if (former != nullptr) condemn(*former, Code::fenced, "another consumer has opened the cursor");
+  if (former != nullptr) condemn(*former, ClientError::fenced, "another consumer has opened the cursor");
   waiting_.push_back(&consumer);
   return {};
 }
@@ -60,8 +58,8 @@ void TopicConsumers::leave(const Attached& attached) {
   if (forgotten && group.consumers() == 0) groups.remove(group);
 }
 
-/// Detaches the consumer now. Calls its `end` in the next pump.
-void TopicConsumers::condemn(SessionConsumer& consumer, Code code, std::string why) {
+/// Detaches the consumer now. Calls its `end` in the next dispatch.
+void TopicConsumers::condemn(SessionConsumer& consumer, ClientError code, std::string why) {
   detach(consumer);
   condemned_.push_back({&consumer, code, std::move(why)});
 }
@@ -70,26 +68,26 @@ void TopicConsumers::wake(SessionConsumer& consumer) {
   if (const Attached* const attached = find(consumer)) attached->member->wake();
 }
 
-bool TopicConsumers::add_credit(SessionConsumer& consumer, const session::Credit& credit) {
+bool TopicConsumers::add_credit(SessionConsumer& consumer, const Credit& credit) {
   const Attached* const attached = find(consumer);
   return attached == nullptr || attached->member->add_credit(credit);
 }
 
-void TopicConsumers::acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged) {
+void TopicConsumers::acknowledge(SessionConsumer& consumer, const Ack& acknowledged) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
   const bool fits = attached->group->acknowledge(*attached->member, acknowledged);
   if (!fits) end_in_pieces(consumer, *attached->member);
 }
 
-void TopicConsumers::reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now) {
+void TopicConsumers::reject(SessionConsumer& consumer, const Rejection& rejected, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
   const bool fits = attached->group->reject(*attached->member, rejected, now);
   if (!fits) end_in_pieces(consumer, *attached->member);
 }
 
-void TopicConsumers::extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now) {
+void TopicConsumers::extend(SessionConsumer& consumer, const Extension& extended, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
   const bool fits = attached->group->extend(*attached->member, extended, now);
@@ -101,7 +99,7 @@ void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember&
   const std::string why = member.is_in_pieces()
                               ? "more than " + std::to_string(member.pieces_max()) + " ranges of offsets"
                               : "more ranges of offsets than the broker keeps for a user, or for all users";
-  condemn(consumer, Code::limit_reached, "the messages in flight form " + why);
+  condemn(consumer, ClientError::limit_reached, "the messages in flight form " + why);
 }
 
 bool TopicConsumers::has_in_flight(SessionConsumer& consumer) const {
@@ -113,10 +111,10 @@ bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
   const auto found = attached_.find(&consumer);
   if (found == attached_.end()) return false;
   const ConsumerGroup& group = *found->second.group;
-  return group.members_of(found->second.member->user()) != group.members() || group.outlets() > 0;
+  return group.members_of(found->second.member->user()) != group.members() || group.plain_consumers() > 0;
 }
 
-Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
+Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const StartPosition& to) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return topic_.log().next_offset();
   return topic_.groups().seek(*attached->group, to);
@@ -143,16 +141,16 @@ void TopicConsumers::let_go() {
   }
 }
 
-Topic::Pumped TopicConsumers::pump(SteadyTime now) {
-  Topic::Pumped pumped;
+Topic::DispatchResult TopicConsumers::dispatch(const DeliveryContext& context) {
+  Topic::DispatchResult result;
   in_turn([&] {
     if (!condemned_.empty()) end_condemned();
     if (!waiting_.empty()) admit();
-    pumped = topic_.pump(now);
+    result = topic_.dispatch(context);
   });
-  pumped.more |= !left_.empty();
-  if (pumped.held_back > 0) count(limits_reached_, Limit::returned_ranges_max, pumped.held_back);
-  return pumped;
+  result.more |= !left_.empty();
+  if (result.held_back > 0) count(limits_reached_, Limit::returned_ranges_max, result.held_back);
+  return result;
 }
 
 void TopicConsumers::end_condemned() {
@@ -186,12 +184,12 @@ void TopicConsumers::saved(const Result<void>& result) {
   const auto waiting = waiting_;
   for (SessionConsumer* const consumer : waiting) {
     if (topic_.groups().is_saved(*find(*consumer)->group)) continue;
-    condemn(*consumer, full ? Code::no_space : Code::io_error,
+    condemn(*consumer, full ? ClientError::no_space : ClientError::io_error,
             full ? "the disk is full" : "the disk cannot be written");
   }
 }
 
-void TopicConsumers::end(Code code, const std::string& why) {
+void TopicConsumers::end(ClientError code, const std::string& why) {
   in_turn([&] {
     end_condemned();
     while (!attached_.empty()) {

@@ -16,8 +16,9 @@
 namespace lightq::broker {
 
 /// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
-/// Consumers are called back from `pump` and `end`, and may detach during such a call. `acknowledge` calls
-/// SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the reactor's.
+/// Consumers are called back from `dispatch` and `end`, and may detach during such a call. `acknowledge`
+/// calls SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the
+/// reactor's.
 class TopicConsumers {
  public:
   /// `durable`: groups survive a restart, so a consumer waits until its new group is on disk.
@@ -27,33 +28,33 @@ class TopicConsumers {
 
   /// The reason why a consumer was not opened.
   struct Refusal {
-    session::Code code = session::Code::ok;  ///< ok: the consumer was opened
+    ClientError code = ClientError::none;  ///< none: the consumer was opened
     ConsumerGroups::Crowd crowd =
         ConsumerGroups::Crowd::groups;  ///< with limit_reached: the limit that was reached
-    friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
+    friend bool operator==(const Refusal& refusal, ClientError other) { return refusal.code == other; }
   };
-  /// Opens the group and attaches the consumer. The consumer is admitted by a later `pump`. Opening a
+  /// Opens the group and attaches the consumer. The consumer is admitted by a later `dispatch`. Opening a
   /// consumer's own cursor again ends its former consumer as fenced. `owner`: see ConsumerGroups::open.
-  Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
+  Refusal open(const ConsumeRequest& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user, std::uint64_t owner);
   /// Removes the consumer. Its messages in flight are requeued, now or in later turns.
   void detach(SessionConsumer& consumer);
   /// Called when the consumer has become writable again.
   void wake(SessionConsumer& consumer);
   /// Adds credit. Returns false, and changes nothing, if that is more than the protocol allows.
-  [[nodiscard]] bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
-  /// Acknowledges messages. Ends the consumer, in the next pump, if its messages in flight are then in too
-  /// many ranges. The same holds for `reject` and `extend`.
-  void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
-  void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
-  void extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now);
+  [[nodiscard]] bool add_credit(SessionConsumer& consumer, const Credit& credit);
+  /// Acknowledges messages. Ends the consumer, in the next dispatch, if its messages in flight are then in
+  /// too many ranges. The same holds for `reject` and `extend`.
+  void acknowledge(SessionConsumer& consumer, const Ack& acknowledged);
+  void reject(SessionConsumer& consumer, const Rejection& rejected, SteadyTime now);
+  void extend(SessionConsumer& consumer, const Extension& extended, SteadyTime now);
   /// Returns true if the consumer has messages with an ack timeout that has not expired.
   [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const;
   /// Returns true if the consumer's group has members of other users, or plain consumers.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
   /// Moves the cursor of the consumer's group. Returns the offset that is delivered next. Errors: see
   /// ConsumerGroups::seek.
-  Result<Offset> seek(SessionConsumer& consumer, const session::Place& to);
+  Result<Offset> seek(SessionConsumer& consumer, const StartPosition& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
   /// Prefetches where one of the consumers is found. Most topics have one.
   void fetch_ahead_first() const {
@@ -62,14 +63,14 @@ class TopicConsumers {
 
   /// Calls `end` of consumers that have to end, admits consumers that need not wait any longer, and
   /// dispatches messages.
-  Topic::Pumped pump(SteadyTime now);
+  Topic::DispatchResult dispatch(const DeliveryContext& context);
   /// Returns true if a consumer waits to be admitted, which may need a save of the cursors.
   [[nodiscard]] bool waits_for_save() const { return !waiting_.empty(); }
   /// Called when the save of the cursors has ended, after topic.groups() was told. If it succeeded, the next
-  /// pump admits the consumers that waited for it. If it failed, the next pump ends them.
+  /// dispatch admits the consumers that waited for it. If it failed, the next dispatch ends them.
   void saved(const Result<void>& result);
   /// Detaches and ends all consumers.
-  void end(session::Code code, const std::string& why);
+  void end(ClientError code, const std::string& why);
 
  private:
   struct Attached {
@@ -78,13 +79,13 @@ class TopicConsumers {
   };
   struct Condemned {
     SessionConsumer* consumer;
-    session::Code code;
+    ClientError code;
     std::string why;
   };
 
   Attached* find(SessionConsumer& consumer);
   void leave(const Attached& attached);
-  void condemn(SessionConsumer& consumer, session::Code code, std::string why);
+  void condemn(SessionConsumer& consumer, ClientError code, std::string why);
   void end_in_pieces(SessionConsumer& consumer, const GroupMember& member);
   void end_condemned();
   void admit();

@@ -17,10 +17,10 @@ std::uint64_t TopicProducers::fresh_id() const {
   return id;
 }
 
-ProducerTable::Opened TopicProducers::open(session::ProducerIdentity wanted, SessionProducer& producer,
+ProducerTable::Opened TopicProducers::open(ProducerIdentity wanted, SessionProducer& producer,
                                            const ProducerTable::Opener& opener) {
   auto opened = known_.open(wanted, fresh_id(), clock_(), opener);
-  if (opened.refusal != session::Code::ok) return opened;
+  if (opened.refusal != ClientError::none) return opened;
   const std::uint64_t id = opened.producer.identity.id;
   fence(id);
   attached_[&producer] = id;
@@ -34,7 +34,7 @@ void TopicProducers::fence(std::uint64_t id) {
   if (former == by_id_.end()) return;
   SessionProducer* const ended = former->second;
   detach(*ended);
-  ended->end(session::Code::fenced, "another producer has opened this producer id");
+  ended->end(ClientError::fenced, "another producer has opened this producer id");
 }
 
 void TopicProducers::detach(SessionProducer& producer) {
@@ -96,13 +96,13 @@ void TopicProducers::durable_moved() {
   }
 }
 
-void TopicProducers::end_waiting(session::Code code, const std::string& why) {
+void TopicProducers::end_waiting(ClientError code, const std::string& why) {
   std::vector<SessionProducer*> producers;
   for (const Waiting& waiting : waiting_) producers.push_back(waiting.producer);
   end_these(producers, code, why);
 }
 
-void TopicProducers::end_needing_durable(session::Code code, const std::string& why) {
+void TopicProducers::end_needing_durable(ClientError code, const std::string& why) {
   std::vector<SessionProducer*> producers;
   for (const auto& [producer, id] : attached_) {
     if (producer->needs_durable()) producers.push_back(producer);
@@ -110,7 +110,7 @@ void TopicProducers::end_needing_durable(session::Code code, const std::string& 
   end_these(producers, code, why);
 }
 
-void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, session::Code code,
+void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, ClientError code,
                                const std::string& why) {
   for (SessionProducer* const producer : producers) {
     detach(*producer);
@@ -118,7 +118,7 @@ void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, s
   }
 }
 
-void TopicProducers::end(session::Code code, const std::string& why) {
+void TopicProducers::end(ClientError code, const std::string& why) {
   waiting_.clear();
   by_id_.clear();
   awaiting_.clear();

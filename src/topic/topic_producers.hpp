@@ -9,9 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include <lightq/protocol/session_producing.hpp>
-
-#include "delivery/durable_producers.hpp"
+#include "delivery/producers/durable_producers.hpp"
 #include "net/call_clock.hpp"
 
 namespace lightq::broker {
@@ -37,7 +35,7 @@ class SessionProducer {
   /// waits for more.
   virtual bool durable_moved() = 0;
   /// Called when the topic has ended the producer and keeps no reference to it.
-  virtual void end(session::Code code, const std::string& why) = 0;
+  virtual void end(ClientError code, const std::string& why) = 0;
 };
 
 /// Keeps the connected producers. The topic calls it. A flush takes one step for each producer that waits for
@@ -51,7 +49,7 @@ class TopicProducers {
   /// Opens `producer`, for a client of `opener`, with the id `wanted` or a fresh one. The producer that had
   /// the id ends as fenced. Without a refusal the new producer is attached, and `admit_settled` calls it when
   /// it may begin.
-  ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer,
+  ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
   /// Removes the producer. Its id stays known, unless it is fresh and no client was told of it.
   void detach(SessionProducer& producer);
@@ -75,11 +73,11 @@ class TopicProducers {
   /// Called when more of the log is durable, or may be. Calls the producers that wait for it.
   void durable_moved();
   /// Ends the producers that wait to begin.
-  void end_waiting(session::Code code, const std::string& why);
+  void end_waiting(ClientError code, const std::string& why);
   /// Ends the producers that get confirms only for durable messages.
-  void end_needing_durable(session::Code code, const std::string& why);
+  void end_needing_durable(ClientError code, const std::string& why);
   /// Ends all producers.
-  void end(session::Code code, const std::string& why);
+  void end(ClientError code, const std::string& why);
 
  private:
   /// A producer that waits until its change of the table of known producers is on disk.
@@ -92,7 +90,7 @@ class TopicProducers {
   [[nodiscard]] std::uint64_t fresh_id() const;
   void forget(SessionProducer& producer);
   void fence(std::uint64_t id);
-  void end_these(const std::vector<SessionProducer*>& producers, session::Code code, const std::string& why);
+  void end_these(const std::vector<SessionProducer*>& producers, ClientError code, const std::string& why);
 
   // A publish uses these, up to attached_: hot_end() depends on this order.
   DurableProducers& known_;

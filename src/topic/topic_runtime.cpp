@@ -84,7 +84,7 @@ bool TopicRuntime::is_gone(std::uint64_t owner) const {
   return !context_.access.has_user(owner);
 }
 
-ProducerTable::Opened TopicRuntime::open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
+ProducerTable::Opened TopicRuntime::open_producer(ProducerIdentity wanted, SessionProducer& producer,
                                                   ProducerTable::Opener opener) {
   opener.user = owner_for(opener.user);
   const auto opened = producers_.open(wanted, producer, opener);
@@ -92,13 +92,13 @@ ProducerTable::Opened TopicRuntime::open_producer(session::ProducerIdentity want
   return opened;
 }
 
-TopicConsumers::Refusal TopicRuntime::open_consumer(const session::ConsumeOpen& asked,
-                                                    SessionConsumer& consumer, std::uint64_t user) {
-  if (stopping_) return {session::Code::shutting_down};
+TopicConsumers::Refusal TopicRuntime::open_consumer(const ConsumeRequest& asked, SessionConsumer& consumer,
+                                                    std::uint64_t user) {
+  if (stopping_) return {ClientError::shutting_down};
   const auto former = topic_.groups().owner_of(asked.group);
   if (former && is_gone(*former)) topic_.groups().disown(asked.group);
   const auto refusal = consumers_.open(asked, consumer, lives_, user, owner_for(user));
-  if (refusal.code == session::Code::ok) session_consumers_changed();
+  if (refusal.code == ClientError::none) session_consumers_changed();
   return refusal;
 }
 
@@ -111,49 +111,48 @@ void TopicRuntime::detach_consumer(SessionConsumer& consumer) {
 /// loop.
 void TopicRuntime::session_consumers_changed() {
   resume_soon_ = true;
-  want_pump();
+  want_dispatch();
 }
 
-bool TopicRuntime::add_credit(SessionConsumer& consumer, const session::Credit& credit) {
-  want_pump();
+bool TopicRuntime::add_credit(SessionConsumer& consumer, const Credit& credit) {
+  want_dispatch();
   return consumers_.add_credit(consumer, credit);
 }
 
-void TopicRuntime::acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged) {
+void TopicRuntime::acknowledge(SessionConsumer& consumer, const Ack& acknowledged) {
   consumers_.acknowledge(consumer, acknowledged);
-  want_pump();
+  want_dispatch();
 }
 
-void TopicRuntime::reject(SessionConsumer& consumer, const session::Reject& rejected) {
+void TopicRuntime::reject(SessionConsumer& consumer, const Rejection& rejected) {
   consumers_.reject(consumer, rejected, EventLoop::Clock::now());
-  want_pump();
+  want_dispatch();
 }
 
-void TopicRuntime::extend(SessionConsumer& consumer, const session::Extend& extended) {
+void TopicRuntime::extend(SessionConsumer& consumer, const Extension& extended) {
   consumers_.extend(consumer, extended, EventLoop::Clock::now());
-  want_pump();
+  want_dispatch();
 }
 
-Result<Offset> TopicRuntime::seek(SessionConsumer& consumer, session::Place to) {
+Result<Offset> TopicRuntime::seek(SessionConsumer& consumer, StartPosition to) {
   const auto next = consumers_.seek(consumer, to);
-  want_pump();
+  want_dispatch();
   return next;
 }
 
 void TopicRuntime::consumer_writable(SessionConsumer& consumer) {
   consumers_.wake(consumer);
-  want_pump();
+  want_dispatch();
 }
 
-void TopicRuntime::want_pump() {
+void TopicRuntime::want_dispatch() {
   context_.loop.call_soon(*this);
 }
 
-std::optional<BatchSlice> TopicRuntime::read_slice(RecordReader& walk, Offset end,
-                                                   std::uint64_t message_bytes_max, CodecSet codecs) {
+DeliveryContext TopicRuntime::begin_read() {
   last_active_ = context_.now();
   want_ticks();  // memory that is kept for reading is released after a while without reads
-  return topic_.read_slice(walk, end, message_bytes_max, codecs);
+  return {.now = context_.loop.call_time(), .wall = last_active_};
 }
 
 PublishOutcome TopicRuntime::store(const OfferedBatch& batch, const Sequences& sequences) {
@@ -223,18 +222,16 @@ void TopicRuntime::consumers_changed() {
   want_ticks();
 }
 
-void TopicRuntime::begin_stop(session::Code why) {
+void TopicRuntime::begin_stop(ClientError why) {
   stopping_ = true;
   call_read_waiters();
   end_commands(why);
-  producers_.end(why,
-                 why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
-  consumers_.end(why,
-                 why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
+  producers_.end(why, why == ClientError::topic_deleted ? "the topic is deleted" : "the broker is stopping");
+  consumers_.end(why, why == ClientError::topic_deleted ? "the topic is deleted" : "the broker is stopping");
   endpoints_.stop_accepting();
 }
 
-void TopicRuntime::pump() {
+void TopicRuntime::dispatch() {
   last_active_ = context_.now();
   published();
 }
@@ -242,9 +239,9 @@ void TopicRuntime::pump() {
 /// Uses the time of the last publication, which is precise enough.
 void TopicRuntime::published() {
   if (stopping_) return;
-  const auto pumped = consumers_.pump(context_.loop.call_time());
-  if (pumped.more) context_.loop.call_soon(*this);
-  if (std::exchange(resume_soon_, false) || pumped.progress) resume_held();
+  const auto result = consumers_.dispatch({.now = context_.loop.call_time(), .wall = last_active_});
+  if (result.more) context_.loop.call_soon(*this);
+  if (std::exchange(resume_soon_, false) || result.progress) resume_held();
   if (store().write_behind(last_active_)) context_.loop.call_soon(*this);
   hurry_producers();
   save_producers(last_active_);
@@ -254,8 +251,8 @@ void TopicRuntime::published() {
   want_ticks();
 }
 
-/// Sets a timer for the next pump. It handles messages that were not acknowledged in time, were rejected with
-/// a delay, or were unavailable.
+/// Sets a timer for the next dispatch. It handles messages that were not acknowledged in time, were rejected
+/// with a delay, or were unavailable.
 void TopicRuntime::arm_group_timer() {
   const SteadyTime next = topic_.next_timer();
   if (next >= group_timer_at_) return;
@@ -263,7 +260,7 @@ void TopicRuntime::arm_group_timer() {
   group_timer_at_ = next;
   group_timer_ = context_.loop.at(next, [this] {
     group_timer_at_ = never;
-    pump();
+    dispatch();
   });
 }
 
@@ -327,7 +324,7 @@ void TopicRuntime::on_saved(StoredState what, const Result<void>& result) {
 
 void TopicRuntime::on_readable() {
   call_read_waiters();
-  want_pump();
+  want_dispatch();
 }
 
 void TopicRuntime::call_read_waiters() {
@@ -356,13 +353,12 @@ void TopicRuntime::admit_producers() {
   if (sync_fault != nullptr) {
     if (!std::exchange(told_of_failed_sync_, true))
       context_.sink.error("topic " + definition().name.text() + ": " + sync_fault->text());
-    producers_.end_needing_durable(session::Code::io_error,
+    producers_.end_needing_durable(ClientError::io_error,
                                    "the disk has failed: no further message becomes durable");
   }
   producers_.admit_settled();
   if (sync_fault != nullptr) {
-    producers_.end_waiting(session::Code::io_error,
-                           "the disk has failed: no further message becomes durable");
+    producers_.end_waiting(ClientError::io_error, "the disk has failed: no further message becomes durable");
     end_purges(*sync_fault);
   } else if (const Error* const write_fault = store().write_fault()) {
     end_waiting_producers(*write_fault);
@@ -372,8 +368,8 @@ void TopicRuntime::admit_producers() {
 void TopicRuntime::end_waiting_producers(const Error& error) {
   end_purges(error);
   if (error.code == ErrorCode::no_space)
-    return producers_.end_waiting(session::Code::no_space, "the disk is full");
-  producers_.end_waiting(session::Code::io_error, "the disk cannot be written");
+    return producers_.end_waiting(ClientError::no_space, "the disk is full");
+  producers_.end_waiting(ClientError::io_error, "the disk cannot be written");
 }
 
 void TopicRuntime::producers_saved(const Result<void>& result) {

@@ -31,8 +31,8 @@ class ReadWaiter {
 };
 
 /// Runs a topic: owns its store, delivery state and endpoints, and connects them. A message's path: inlet
-/// (PlainProducerConnection) → publish → log → pump → outlet (PlainConsumerConnection). Thread: the
-/// reactor's.
+/// (PlainProducerConnection) → publish → log → dispatch → plain consumer (PlainConsumerConnection). Thread:
+/// the reactor's.
 class TopicRuntime final : public EventLoop::Source,
                            private PlainProducerHost,
                            private EndpointSet::Listener,
@@ -82,13 +82,13 @@ class TopicRuntime final : public EventLoop::Source,
   /// Does periodic work. Returns false if there is nothing more to do until something happens. The topic then
   /// calls tick_wanted again.
   bool tick();
-  void on_ready() override { pump(); }
+  void on_ready() override { dispatch(); }
 
   // Sessions.
 
   /// Opens the producer `wanted`, new or known, for a client of `opener`'s user. Unless it is refused,
   /// `producer` is called with the results of its batches until it detaches or is ended.
-  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
+  ProducerTable::Opened open_producer(ProducerIdentity wanted, SessionProducer& producer,
                                       ProducerTable::Opener opener);
   void detach_producer(SessionProducer& producer) {
     producers_.detach(producer);
@@ -96,18 +96,18 @@ class TopicRuntime final : public EventLoop::Source,
   }
   [[nodiscard]] const TopicProducers& producers() const { return producers_; }
 
-  /// Opens `consumer`, of `user`, as `asked` describes. Unless it is refused (a code other than Code::ok),
-  /// `consumer` is called in later turns of the loop until it detaches or is ended.
-  TopicConsumers::Refusal open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+  /// Opens `consumer`, of `user`, as `asked` describes. Unless it is refused (a code other than
+  /// ClientError::none), `consumer` is called in later turns of the loop until it detaches or is ended.
+  TopicConsumers::Refusal open_consumer(const ConsumeRequest& asked, SessionConsumer& consumer,
                                         std::uint64_t user = 0);
   /// Detaches the consumer. Messages in flight to it are delivered to other consumers.
   void detach_consumer(SessionConsumer& consumer);
   // The following calls are ignored if the consumer is not attached, because it was ended a moment ago.
   /// Adds credit. Returns false if that is more than the protocol allows.
-  bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
-  void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
-  void reject(SessionConsumer& consumer, const session::Reject& rejected);
-  void extend(SessionConsumer& consumer, const session::Extend& extended);
+  bool add_credit(SessionConsumer& consumer, const Credit& credit);
+  void acknowledge(SessionConsumer& consumer, const Ack& acknowledged);
+  void reject(SessionConsumer& consumer, const Rejection& rejected);
+  void extend(SessionConsumer& consumer, const Extension& extended);
   /// Returns the longest time for which a consumer may keep a message from its group: by its ack timeout, a
   /// reject with a delay, or an extension.
   [[nodiscard]] std::uint64_t redelivery_ms_max() const { return context_.settings.groups.redelivery_ms_max; }
@@ -121,14 +121,15 @@ class TopicRuntime final : public EventLoop::Source,
   }
   /// Moves the consumer's group to `to`. Returns the offset that comes next. Errors: io_error, see
   /// ConsumerGroups::seek.
-  Result<Offset> seek(SessionConsumer& consumer, session::Place to);
+  Result<Offset> seek(SessionConsumer& consumer, StartPosition to);
   /// Called when a consumer becomes writable again. Dispatches messages soon.
   void consumer_writable(SessionConsumer& consumer);
-  /// Returns records for the session's `read`: from `walk`'s position on, before `end`. They have at most
-  /// `message_bytes_max` payload bytes, but there is at least one record. Returns nothing at the end of the
-  /// range or of the log, or if walk.unavailable(). walk.loss() counts the records that were skipped.
-  std::optional<BatchSlice> read_slice(RecordReader& walk, Offset end, std::uint64_t message_bytes_max,
-                                       CodecSet codecs);
+  /// Delivers messages from the reader's position on to `turn`, for a session's `read`. reader.loss() counts
+  /// the messages that were skipped.
+  template <DispatchTurn Turn>
+  TurnEnd read(RecordReader& reader, Turn& turn) {
+    return topic_.read(reader, turn, begin_read());
+  }
   /// Calls waiter.readable() once, when pending messages can be read or the topic stops. Requires: the waiter
   /// does not wait yet. Lifetime: the waiter calls forget_readable before it is destroyed, unless readable()
   /// was called.
@@ -179,7 +180,7 @@ class TopicRuntime final : public EventLoop::Source,
 
   /// Accepts and dispatches nothing more. Dispatched messages are still sent. Ends the sessions' producers
   /// and consumers with `why`.
-  void begin_stop(session::Code why);
+  void begin_stop(ClientError why);
   [[nodiscard]] bool all_sent() { return endpoints_.all_sent(); }
   /// Saves the log, the producers and the cursors, and closes the log. Blocks this thread.
   void flush_for_stop();
@@ -213,7 +214,7 @@ class TopicRuntime final : public EventLoop::Source,
   void inlet_held() override;
   // EndpointSet::Listener
   void consumers_changed() override;
-  void consumers_writable() override { pump(); }
+  void consumers_writable() override { dispatch(); }
   // StoreEvents
   void on_durable() override;
   void on_readable() override;
@@ -225,8 +226,9 @@ class TopicRuntime final : public EventLoop::Source,
 
   PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
   void session_consumers_changed();
-  void want_pump();
-  void pump();
+  DeliveryContext begin_read();
+  void want_dispatch();
+  void dispatch();
   void arm_group_timer();
   void resume_held();
   void call_read_waiters();
@@ -247,7 +249,7 @@ class TopicRuntime final : public EventLoop::Source,
   void end_purges(const Error& why);
   void purge_again(PendingPurge purge, const Error& why);
   void try_purges_again();
-  void end_commands(session::Code why);
+  void end_commands(ClientError why);
   void cursors_saved(const Result<void>& result);
   void producers_saved(const Result<void>& result);
   void report_losses(Timestamp now);
@@ -271,7 +273,7 @@ class TopicRuntime final : public EventLoop::Source,
   const std::size_t batch_bytes_target_;
   bool stopping_ = false;
   bool held_ = false;
-  bool resume_soon_ = false;  // the next pump resumes producers that wait for space
+  bool resume_soon_ = false;  // the next dispatch resumes producers that wait for space
   bool warned_of_disk_ = false;
   bool warned_of_unavailable_ = false;
   bool ticking_ = false;

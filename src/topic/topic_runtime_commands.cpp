@@ -37,7 +37,7 @@ void TopicRuntime::delete_group(const std::string& group, const Answered& answer
 
 void TopicRuntime::set_paused(bool paused) {
   topic_.set_paused(paused);
-  want_pump();
+  want_dispatch();
 }
 
 void TopicRuntime::set_group_paused(const std::string& group, bool paused, const Answered& answered) {
@@ -56,7 +56,7 @@ void TopicRuntime::purge_group(const std::string& group, const Answered& answere
 }
 
 void TopicRuntime::answer_when_saved(std::uint64_t answer, const Answered& answered) {
-  want_pump();
+  want_dispatch();
   if (!store().is_durable()) return answered(answer);
   if (stopping_) return answered(stopping());
   cursor_waiters_.add([answer, answered](const Result<void>& saved) {
@@ -151,9 +151,9 @@ void TopicRuntime::try_purges_again() {
 }
 
 /// Answers all commands that still wait.
-void TopicRuntime::end_commands(session::Code why) {
+void TopicRuntime::end_commands(ClientError why) {
   const Error error =
-      why == session::Code::topic_deleted ? Error{ErrorCode::topic_not_found, "topic not found"} : stopping();
+      why == ClientError::topic_deleted ? Error{ErrorCode::topic_not_found, "topic not found"} : stopping();
   end_purges(error);
   for (const PendingPurge& purge : std::exchange(purges_again_, {})) purge.answered(error);
   cursor_waiters_.end(error);

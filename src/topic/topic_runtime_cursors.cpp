@@ -55,7 +55,7 @@ void TopicRuntime::cursors_saved(const Result<void>& result) {
   topic_.groups().save_ended(result.ok());
   consumers_.saved(result);
   cursor_waiters_.save_ended(result);
-  if (!stopping_) want_pump();  // calls those that waited for the save
+  if (!stopping_) want_dispatch();  // calls those that waited for the save
   if (cursors_failed_)
     context_.sink.error("topic " + definition().name.text() +
                         ": cannot save its cursors: " + result.error().text());

@@ -18,12 +18,12 @@ namespace lightq::test {
 
 /// Returns the request of a consumer that receives all messages and acknowledges them. Tests change the
 /// fields that they need.
-inline session::ConsumeOpen asked(std::string group = "", session::Mode mode = session::Mode::group) {
-  session::ConsumeOpen open;
+inline broker::ConsumeRequest asked(std::string group = "",
+                                    broker::GroupMode mode = broker::GroupMode::group) {
+  broker::ConsumeRequest open;
   open.mode = mode;
-  open.credit_messages = 1'000'000;
-  open.credit_bytes = 1'000'000'000;
-  open.topic = "t";
+  open.credit.messages = 1'000'000;
+  open.credit.bytes = 1'000'000'000;
   open.group = std::move(group);
   return open;
 }
@@ -72,13 +72,13 @@ class GroupWorld {
     for (int i = from; i < to; ++i) payloads.push_back(std::to_string(i));
     publish(payloads);
   }
-  session::Code join(Member& member, const session::ConsumeOpen& open, std::uint64_t user = 0) {
+  broker::ClientError join(Member& member, const broker::ConsumeRequest& open, std::uint64_t user = 0) {
     const auto opened = topic.groups().open(open, first_life, user);
-    if (opened.refusal != session::Code::ok) return opened.refusal;
+    if (opened.refusal != broker::ClientError::none) return opened.refusal;
     member.group = opened.group;
     member.member = &topic.groups().attach(*opened.group, member.consumer, open, user);
     member.member->begin();
-    return session::Code::ok;
+    return broker::ClientError::none;
   }
   void leave(Member& member) { topic.groups().detach(*member.group, *std::exchange(member.member, nullptr)); }
   void acknowledge(Member& member, std::vector<OffsetRange> ranges) {
@@ -90,11 +90,11 @@ class GroupWorld {
   void reject(Member& member, OffsetRange range, std::uint32_t ms = 0) {
     member.group->reject(*member.member, {ms, {range}}, now);
   }
-  void pump() {
+  void dispatch() {
     for (bool more = true; more;) {
-      const broker::Topic::Pumped pumped = topic.pump(now);
-      held_back += pumped.held_back;
-      more = pumped.more;
+      const broker::Topic::DispatchResult result = topic.dispatch({.now = now, .wall = wall});
+      held_back += result.held_back;
+      more = result.more;
     }
   }
   void pass(std::chrono::milliseconds time) { now += time; }

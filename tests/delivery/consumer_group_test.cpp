@@ -26,19 +26,19 @@ class GroupTest : public testing::Test, public GroupWorld {};
 TEST_F(GroupTest, NoMoreMessagesComeThanThereIsCreditFor) {
   Member member;
   auto open = asked();
-  open.credit_messages = 3;
+  open.credit.messages = 3;
   join(member, open);
   publish({"a", "b"});
   publish({"c", "d", "e"});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("a", "b", "c"));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   EXPECT_TRUE(member.member->add_credit({1, 0}));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("d"));
   EXPECT_TRUE(member.member->add_credit({9, 0}));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("e"));
   EXPECT_EQ(member.member->messages_left(), 8U);
 }
@@ -46,34 +46,34 @@ TEST_F(GroupTest, NoMoreMessagesComeThanThereIsCreditFor) {
 TEST_F(GroupTest, OneByteOfCreditPermitsAMessageOfAnySize) {
   Member member;
   auto open = asked();
-  open.credit_bytes = 5;
+  open.credit.bytes = 5;
   join(member, open);
   publish({"1234", "1234567890", "x"});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("1234", "1234567890"));
   EXPECT_TRUE(member.member->add_credit({0, 9}));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty()) << "nine bytes were owed";
   EXPECT_TRUE(member.member->add_credit({0, 1}));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("x"));
 }
 
 TEST_F(GroupTest, ExactlyTheCreditIsEnoughForTheLastByte) {
   Member member;
   auto open = asked();
-  open.credit_bytes = 4;
+  open.credit.bytes = 4;
   join(member, open);
   publish({"1234", ""});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("1234")) << "no byte is left, not even for nothing";
 }
 
 TEST_F(GroupTest, CreditHasALimit) {
   Member member;
   auto open = asked();
-  open.credit_messages = session::credit_messages_max;
-  open.credit_bytes = session::credit_bytes_max - 1;
+  open.credit.messages = Credit::messages_max;
+  open.credit.bytes = Credit::bytes_max - 1;
   join(member, open);
   EXPECT_TRUE(member.member->add_credit({0, 1}));
   EXPECT_FALSE(member.member->add_credit({0, 1}));
@@ -84,11 +84,11 @@ TEST_F(GroupTest, CompleteBatchesAreDeliveredWholeAndOthersInParts) {
   topic.answer_at_once();
   Member member;
   auto open = asked();
-  open.credit_messages = 5;
+  open.credit.messages = 5;
   join(member, open);
   publish_numbers(0, 3);
   publish_numbers(3, 7);
-  pump();
+  dispatch();
   ASSERT_EQ(member.consumer.frames.size(), 2U);
   EXPECT_TRUE(member.consumer.frames[0].whole);
   EXPECT_FALSE(member.consumer.frames[1].whole);
@@ -97,7 +97,7 @@ TEST_F(GroupTest, CompleteBatchesAreDeliveredWholeAndOthersInParts) {
   EXPECT_EQ(member.consumer.flushes, 1);
   member.consumer.take();
   EXPECT_TRUE(member.member->add_credit({5, 0}));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("5", "6")) << "the batch's rest";
 }
 
@@ -106,29 +106,29 @@ TEST_F(GroupTest, NothingIsDeliveredBeforeAMemberBeginsOrWhileItIsNotWritable) {
   const auto opened = topic.groups().open(asked(), first_life);
   early.member = &topic.groups().attach(*opened.group, early.consumer, asked());
   publish({"a"});
-  pump();
+  dispatch();
   EXPECT_THAT(early.consumer.take(), IsEmpty());
   early.member->begin();
   early.consumer.is_writable = false;
-  pump();
+  dispatch();
   EXPECT_THAT(early.consumer.take(), IsEmpty());
   early.consumer.is_writable = true;
   early.member->wake();
-  pump();
+  dispatch();
   EXPECT_THAT(early.consumer.take(), ElementsAre("a"));
 }
 
 TEST_F(GroupTest, AMemberWithoutCreditIsSkipped) {
   Member without_messages, without_bytes, other;
   auto open = asked();
-  open.credit_messages = 0;
+  open.credit.messages = 0;
   join(without_messages, open);
   open = asked();
-  open.credit_bytes = 0;
+  open.credit.bytes = 0;
   join(without_bytes, open);
   join(other, asked());
   for (int i = 0; i < 3; ++i) publish_numbers(i, i + 1);
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("0", "1", "2"));
 }
 
@@ -136,13 +136,13 @@ TEST_F(GroupTest, ASlowMemberAmongFourReceivesItsCreditAndDelaysNoOther) {
   constexpr std::uint32_t credit = 10;
   Member members[4];
   auto open = asked();
-  open.credit_messages = credit;
+  open.credit.messages = credit;
   for (Member& member : members) join(member, open);
   int quick = 0;
   int turns = 0;
   for (int i = 0; i < 300; i += 4) publish_numbers(i, i + 4);
   for (; quick < 290 && turns < 100; ++turns) {
-    pump();
+    dispatch();
     for (Member& member : members) {
       if (&member == &members[0]) continue;
       for (const auto& frame : member.consumer.frames) {
@@ -163,7 +163,7 @@ TEST_F(GroupTest, MembersTakeTurnsByBatches) {
   join(one, asked());
   join(other, asked());
   for (int i = 0; i < 6; ++i) publish_numbers(i, i + 1);
-  pump();
+  dispatch();
   EXPECT_THAT(one.consumer.take(), ElementsAre("0", "2", "4"));
   EXPECT_THAT(other.consumer.take(), ElementsAre("1", "3", "5"));
 }
@@ -174,7 +174,7 @@ TEST_F(GroupTest, MembersTakeTurnsEvenWithSingleBatches) {
     for (Member& member : members) join(member, asked());
     for (std::size_t i = 0; i < 3 * count; ++i) {
       publish({"x"});
-      pump();
+      dispatch();
     }
     for (Member& member : members) {
       EXPECT_EQ(member.consumer.take().size(), 3U) << "of " << count << " members";
@@ -185,18 +185,17 @@ TEST_F(GroupTest, MembersTakeTurnsEvenWithSingleBatches) {
 }
 
 TEST_F(GroupTest, AMessageThatAMemberCannotAcceptGoesToOthersAndCountsAsUndelivered) {
-  for (const auto acknowledgement :
-       {session::Acknowledgement::by_consumer, session::Acknowledgement::automatic}) {
+  for (const auto acknowledgement : {AckMode::by_consumer, AckMode::automatic}) {
     Member small, other;
     auto open = asked();
     open.acknowledgement = acknowledgement;
     join(small, open);
     small.consumer.refuses = 2;
     publish({"a", "large", "c"});
-    pump();
+    dispatch();
     EXPECT_THAT(small.consumer.take(), ElementsAre("a"));
     join(other, asked());
-    pump();
+    dispatch();
     EXPECT_THAT(other.consumer.take(), ElementsAre("large", "c"));
     for (Member* const member : {&small, &other}) {
       acknowledge_before(*member, 1000);
@@ -211,7 +210,7 @@ TEST_F(GroupTest, CommittedIsTheOffsetBelowWhichAllMessagesAreDone) {
   Member member;
   join(member, asked());
   publish_numbers(0, 10);
-  pump();
+  dispatch();
   EXPECT_EQ(stats().committed_offset, 0U);
   EXPECT_EQ(stats().unacknowledged, 10U);
   acknowledge(member, {{{2}, {4}}, {{6}, {7}}});
@@ -235,7 +234,7 @@ TEST_F(GroupTest, ACumulativeAcknowledgementCoversOnlyThatMembersMessages) {
   join(one, asked());
   join(other, asked());
   for (int i = 0; i < 4; ++i) publish_numbers(i, i + 1);
-  pump();
+  dispatch();
   acknowledge_before(other, 4);
   EXPECT_EQ(stats().unacknowledged, 2U);
   EXPECT_EQ(stats().committed_offset, 0U);
@@ -249,11 +248,11 @@ TEST_F(GroupTest, AcknowledgementsOfOtherMembersMessagesAreIgnored) {
   join(other, asked());
   publish_numbers(0, 2);
   publish_numbers(2, 4);
-  pump();
+  dispatch();
   acknowledge(one, {{{0}, {100}}});
   reject(one, {{2}, {4}});
   one.group->extend(*one.member, {1000, {{{2}, {4}}}}, now);
-  pump();
+  dispatch();
   EXPECT_EQ(stats().unacknowledged, 2U);
   EXPECT_THAT(other.consumer.take(), ElementsAre("2", "3"));
   EXPECT_THAT(one.consumer.take(), ElementsAre("0", "1"));
@@ -262,16 +261,16 @@ TEST_F(GroupTest, AcknowledgementsOfOtherMembersMessagesAreIgnored) {
 TEST_F(GroupTest, AutomaticIsDoneAsItIsDelivered) {
   Member member;
   auto open = asked();
-  open.acknowledgement = session::Acknowledgement::automatic;
+  open.acknowledgement = AckMode::automatic;
   join(member, open);
   publish_numbers(0, 5);
-  pump();
+  dispatch();
   EXPECT_EQ(stats().committed_offset, 5U);
   EXPECT_EQ(stats().unacknowledged, 0U);
   leave(member);
   Member next;
   join(next, asked());
-  pump();
+  dispatch();
   EXPECT_THAT(next.consumer.take(), IsEmpty());
   EXPECT_EQ(topic.groups().next_timer(), never);
 }
@@ -283,15 +282,15 @@ TEST_F(GroupTest, AtHalfOfTheRangeLimitNothingMoreIsDelivered) {
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 0; i < half; ++i) every_second.push_back({{2 * i}, {2 * i + 1}});
   publish(std::vector<std::string>(2 * half, "x"));
-  pump();
+  dispatch();
   EXPECT_EQ(member.consumer.take().size(), 2 * half);
   acknowledge(member, every_second);
   publish({"y"});
-  pump();
+  dispatch();
   EXPECT_EQ(member.member->outstanding().ranges(), half);
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   acknowledge_before(member, 2);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("y"));
 }
 
@@ -300,7 +299,7 @@ TEST_F(GroupTest, MessagesBeyondTheLimitFormSeveralRanges) {
   join(member, asked());
   const std::uint64_t most = limits::outstanding_ranges_max;
   publish(std::vector<std::string>(3 * most, "x"));
-  pump();
+  dispatch();
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 0; i < most; ++i) every_second.push_back({{2 * i}, {2 * i + 1}});
   acknowledge(member, every_second);
@@ -317,22 +316,22 @@ TEST_F(GroupTest, ManyDelayedRangesHoldBackNewMessages) {
   std::uint64_t rejected = 0;
   for (std::uint64_t at = 0; at < 2 * pieces; at += 2 * portion) {
     publish(std::vector<std::string>(2 * portion, "x"));
-    pump();
+    dispatch();
     for (std::uint64_t i = at; i < at + 2 * portion; i += 2, ++rejected)
       reject(member, {{i}, {i + 1}}, 60'000);
     acknowledge_before(member, at + 2 * portion);
-    pump();
+    dispatch();
   }
   ASSERT_EQ(rejected, pieces);
   EXPECT_EQ(held_back, 1U) << "it is told of once";
   member.consumer.take();
   publish({"new"});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   pass(milliseconds(70'000));
   std::size_t came = 0;
   for (std::uint64_t turn = 0; turn <= pieces / portion; ++turn) {
-    pump();
+    dispatch();
     came += member.consumer.take().size();
     acknowledge_before(member, 1'000'000);
   }
@@ -345,12 +344,12 @@ TEST_F(GroupTest, MessagesOfALeavingMemberAreRedeliveredBeforeNewOnes) {
   Member leaving, staying;
   join(leaving, asked());
   publish_numbers(0, 4);
-  pump();
+  dispatch();
   acknowledge(leaving, {{{1}, {2}}});
   join(staying, asked());
   leave(leaving);
   publish_numbers(4, 5);
-  pump();
+  dispatch();
   EXPECT_THAT(staying.consumer.take(), ElementsAre("0#2", "2#2", "3#2", "4"));
   EXPECT_EQ(stats().redelivered, 3U);
   EXPECT_EQ(stats().next_offset, 5U);
@@ -362,16 +361,16 @@ TEST_F(GroupTest, DeliveryNumbersCountUp) {
   Member member;
   join(member, asked());
   publish_numbers(0, 2);
-  pump();
+  dispatch();
   reject(member, {{0}, {1}});
-  pump();
+  dispatch();
   reject(member, {{0}, {1}});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("0", "1", "0#2", "0#3"));
   leave(member);
   Member next;
   join(next, asked());
-  pump();
+  dispatch();
   EXPECT_THAT(next.consumer.take(), ElementsAre("0#4", "1#2"));
 }
 
@@ -381,17 +380,17 @@ TEST_F(GroupTest, AnUnacknowledgedMessageGoesToAnotherMemberAfterTheTimeout) {
   open.ack_timeout_ms = 1000;
   join(slow, open);
   publish_numbers(0, 3);
-  pump();
+  dispatch();
   slow.group->extend(*slow.member, {5000, {{{2}, {3}}}}, now);
   pass(milliseconds(999));
   EXPECT_GT(topic.groups().next_timer(), now);
   join(other, open);
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), IsEmpty());
   pass(milliseconds(21));
   EXPECT_LE(topic.groups().next_timer(), now);
   slow.consumer.is_writable = false;
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("0#2", "1#2"));
   acknowledge(slow, {{{0}, {2}}});
   EXPECT_EQ(stats().unacknowledged, 3U) << "it came too late";
@@ -399,7 +398,7 @@ TEST_F(GroupTest, AnUnacknowledgedMessageGoesToAnotherMemberAfterTheTimeout) {
   acknowledge_before(other, 2);
   EXPECT_EQ(stats().committed_offset, 2U);
   pass(milliseconds(3600));
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("2#2"));
 }
 
@@ -408,14 +407,14 @@ TEST_F(GroupTest, AConsumerWithoutATimeoutHasThirtySeconds) {
   join(member, asked());
   EXPECT_EQ(member.member->ack_timeout_ms(), 30'000U);
   publish({"a"});
-  pump();
+  dispatch();
   member.consumer.is_writable = false;
   join(other, asked());
   pass(milliseconds(29'990));
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), IsEmpty());
   pass(milliseconds(60));
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("a#2"));
 }
 
@@ -423,22 +422,22 @@ TEST_F(GroupTest, AMessageRejectedWithADelayIsRedeliveredAfterIt) {
   Member member;
   join(member, asked());
   publish_numbers(0, 3);
-  pump();
+  dispatch();
   member.consumer.take();
   reject(member, {{0}, {2}}, 500);
   publish_numbers(3, 4);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("3")) << "newer ones do not wait";
   EXPECT_EQ(stats().committed_offset, 0U);
   acknowledge_before(member, 4);
   EXPECT_EQ(stats().committed_offset, 0U);
   EXPECT_THAT(member.group->acknowledged(), ElementsAre(OffsetRange{{2}, {4}}));
   pass(milliseconds(490));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   pass(milliseconds(20));
   EXPECT_LE(topic.groups().next_timer(), now);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("0#2", "1#2"));
 }
 
@@ -446,18 +445,18 @@ TEST_F(GroupTest, SeekForgetsDeliveredMessages) {
   Member member;
   join(member, asked());
   publish_numbers(0, 5);
-  pump();
+  dispatch();
   member.consumer.take();
   reject(member, {{0}, {1}}, 60'000);
   reject(member, {{1}, {2}});
-  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::offset, 3}).value_or_throw(), Offset{3});
+  EXPECT_EQ(topic.groups().seek(*member.group, {StartPosition::From::offset, 3}).value_or_throw(), Offset{3});
   EXPECT_EQ(stats().committed_offset, 3U);
   EXPECT_EQ(stats().unacknowledged, 0U);
   acknowledge_before(member, 5);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("3", "4")) << "with number 1";
   pass(milliseconds(100'000));
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("3#2", "4#2"));
 }
 

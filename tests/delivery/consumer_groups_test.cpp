@@ -14,8 +14,6 @@ namespace {
 
 using protocol::BrokerType;
 using protocol::Overflow;
-using session::Code;
-using session::Mode;
 using test::asked;
 using test::FakeRecordSink;
 using test::GroupWorld;
@@ -32,18 +30,18 @@ TEST_F(GroupSetTest, MessagesOfALeavingMemberGoToAPlainPullerAndTheReverse) {
   Member member;
   publish_numbers(0, 4);
   join(member, asked());
-  pump();
+  dispatch();
   leave(member);
   topic.attach_puller(puller);
-  pump();
+  dispatch();
   EXPECT_THAT(puller.taken, ElementsAre("0", "1"));
   EXPECT_EQ(stats().redelivered, 2U);
   Member next;
   join(next, asked());
-  pump();
+  dispatch();
   EXPECT_THAT(next.consumer.take(), ElementsAre("2#2", "3#2"));
   topic.detach_puller(puller);
-  pump();
+  dispatch();
   EXPECT_THAT(next.consumer.take(), ElementsAre("0#2", "1#2"));
   EXPECT_EQ(stats().committed_offset, 0U);
   acknowledge_before(next, 4);
@@ -56,7 +54,7 @@ TEST_F(GroupSetTest, NeitherPlainPullersNorMembersStarve) {
   topic.attach_puller(puller);
   join(member, asked());
   for (int i = 0; i < 50; ++i) publish({std::string(10 * limits::KiB, 'x')});
-  pump();
+  dispatch();
   EXPECT_GE(puller.taken.size(), 15U);
   EXPECT_GE(member.consumer.take().size(), 15U);
   EXPECT_EQ(stats().next_offset, 50U);
@@ -68,14 +66,14 @@ TEST_F(GroupSetTest, SeekForgetsTheUnsentMessagesOfAPlainPuller) {
   topic.attach_puller(puller);
   publish_numbers(0, 1);
   publish_numbers(1, 2);
-  pump();
+  dispatch();
   join(member, asked());
-  pump();
-  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::first, 0}).value_or_throw(), Offset{0});
+  dispatch();
+  EXPECT_EQ(topic.groups().seek(*member.group, {StartPosition::From::first, 0}).value_or_throw(), Offset{0});
   member.consumer.take();
-  pump();
+  dispatch();
   topic.detach_puller(puller);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("0", "1")) << "not once more";
 }
 
@@ -86,8 +84,8 @@ TEST_F(GroupSetTest, EachGroupGetsEverything) {
   publish_numbers(0, 3);
   join(one, asked("one"));
   join(other, asked("other"));
-  join(own, asked("mine", Mode::own));
-  pump();
+  join(own, asked("mine", GroupMode::own));
+  dispatch();
   for (Member* const member : {&one, &other, &own})
     EXPECT_THAT(member->consumer.take(), ElementsAre("0", "1", "2"));
   EXPECT_EQ(stats("one").mode, "group");
@@ -99,21 +97,22 @@ TEST_F(GroupSetTest, EachGroupGetsEverything) {
 
 TEST_F(GroupSetTest, ANameIsOfOneModeAndARightOne) {
   Member member;
-  EXPECT_EQ(join(member, asked("a", Mode::own)), Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("a"), first_life).refusal, Code::not_supported);
-  EXPECT_EQ(join(member, asked("b")), Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("b", Mode::own), first_life).refusal, Code::not_supported);
-  EXPECT_EQ(topic.groups().open(asked("default", Mode::own), first_life).refusal, Code::not_supported);
-  EXPECT_EQ(topic.groups().open(asked(".."), first_life).refusal, Code::invalid_frame);
+  EXPECT_EQ(join(member, asked("a", GroupMode::own)), ClientError::none);
+  EXPECT_EQ(topic.groups().open(asked("a"), first_life).refusal, ClientError::not_supported);
+  EXPECT_EQ(join(member, asked("b")), ClientError::none);
+  EXPECT_EQ(topic.groups().open(asked("b", GroupMode::own), first_life).refusal, ClientError::not_supported);
+  EXPECT_EQ(topic.groups().open(asked("default", GroupMode::own), first_life).refusal,
+            ClientError::not_supported);
+  EXPECT_EQ(topic.groups().open(asked(".."), first_life).refusal, ClientError::invalid_name);
 }
 
 TEST_F(GroupSetTest, ATopicHasSoManyGroupsAndNoMore) {
   for (std::size_t i = 0; i < limits::groups_per_topic_max; ++i)
-    ASSERT_EQ(topic.groups().open(asked("g" + std::to_string(i)), first_life).refusal, Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g0"), first_life).refusal, Code::ok);
+    ASSERT_EQ(topic.groups().open(asked("g" + std::to_string(i)), first_life).refusal, ClientError::none);
+  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, ClientError::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g0"), first_life).refusal, ClientError::none);
   topic.groups().remove(*topic.groups().find("g7"));
-  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, ClientError::none);
 }
 
 TEST_F(GroupSetTest, AUserWithHalfOfTheGroupsCannotUseTheReserve) {
@@ -123,48 +122,49 @@ TEST_F(GroupSetTest, AUserWithHalfOfTheGroupsCannotUseTheReserve) {
   const auto open = [&](std::uint64_t user) {
     return topic.groups().open(asked("g" + std::to_string(made)), first_life, user).refusal;
   };
-  while (open(ann) == Code::ok) ++made;
+  while (open(ann) == ClientError::none) ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8);
-  EXPECT_EQ(open(ann), Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g0"), first_life, ann).refusal, Code::ok) << "which is there";
-  while (open(bob) == Code::ok) ++made;
+  EXPECT_EQ(open(ann), ClientError::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g0"), first_life, ann).refusal, ClientError::none) << "which is there";
+  while (open(bob) == ClientError::none) ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max);
   topic.groups().remove(*topic.groups().find("g7"));
-  EXPECT_EQ(topic.groups().open(asked("g7"), first_life, ann).refusal, Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g7"), first_life).refusal, Code::ok) << "the administrator's";
+  EXPECT_EQ(topic.groups().open(asked("g7"), first_life, ann).refusal, ClientError::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g7"), first_life).refusal, ClientError::none) << "the administrator's";
 }
 
 TEST_F(GroupSetTest, AnotherUserCannotTakeOverAnOwnCursor) {
   constexpr std::uint64_t alice = 7;
   constexpr std::uint64_t mallory = 8;
   const auto open = [&](std::uint64_t user) {
-    return topic.groups().open(asked("hers", Mode::own), first_life, user).refusal;
+    return topic.groups().open(asked("hers", GroupMode::own), first_life, user).refusal;
   };
-  EXPECT_EQ(open(alice), Code::ok);
-  EXPECT_EQ(open(mallory), Code::unauthorized_access);
-  EXPECT_EQ(open(alice), Code::ok);
-  EXPECT_EQ(open(0), Code::ok) << "the administrator";
+  EXPECT_EQ(open(alice), ClientError::none);
+  EXPECT_EQ(open(mallory), ClientError::unauthorized_access);
+  EXPECT_EQ(open(alice), ClientError::none);
+  EXPECT_EQ(open(0), ClientError::none) << "the administrator";
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
-  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), first_life, alice).refusal, Code::ok)
+  EXPECT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, alice).refusal, ClientError::none)
       << "one of a stored file is nobody's until somebody opens it";
-  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), first_life, mallory).refusal,
-            Code::unauthorized_access);
+  EXPECT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, mallory).refusal,
+            ClientError::unauthorized_access);
 }
 
 TEST_F(GroupSetTest, ACursorOfTheAdministratorsIsTakenOverByNoUser) {
   constexpr std::uint64_t mallory = 8;
-  ASSERT_EQ(topic.groups().open(asked("his", Mode::own), first_life, 0).refusal, Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), first_life, mallory).refusal,
-            Code::unauthorized_access);
-  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), first_life, 0).refusal, Code::ok);
+  ASSERT_EQ(topic.groups().open(asked("his", GroupMode::own), first_life, 0).refusal, ClientError::none);
+  EXPECT_EQ(topic.groups().open(asked("his", GroupMode::own), first_life, mallory).refusal,
+            ClientError::unauthorized_access);
+  EXPECT_EQ(topic.groups().open(asked("his", GroupMode::own), first_life, 0).refusal, ClientError::none);
 }
 
 TEST_F(GroupSetTest, AStoredCursorDoesNotCountAmongTheGroupsOfItsOpener) {
   constexpr std::uint64_t ann = 7;
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
-  ASSERT_EQ(topic.groups().open(asked("old", Mode::own), first_life, ann).refusal, Code::ok);
+  ASSERT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, ann).refusal, ClientError::none);
   std::size_t made = 0;
-  while (topic.groups().open(asked("g" + std::to_string(made)), first_life, ann).refusal == Code::ok) ++made;
+  while (topic.groups().open(asked("g" + std::to_string(made)), first_life, ann).refusal == ClientError::none)
+    ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8 - 1)
       << "the stored one takes a place of all, and none of hers";
 }
@@ -175,20 +175,20 @@ TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {
   std::vector<std::unique_ptr<Member>> members;
   const auto add = [&](std::uint64_t user) {
     auto member = std::make_unique<Member>();
-    const Code code = join(*member, asked("g"), user);
-    if (code == Code::ok) members.push_back(std::move(member));
+    const ClientError code = join(*member, asked("g"), user);
+    if (code == ClientError::none) members.push_back(std::move(member));
     return code;
   };
-  while (add(ann) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
+  while (add(ann) == ClientError::none) ASSERT_LE(members.size(), limits::members_per_group_max);
   EXPECT_EQ(members.size(), limits::members_per_group_max - limits::members_per_group_max / 8);
   const auto refused = topic.groups().open(asked("g"), first_life, ann);
-  EXPECT_EQ(refused.refusal, Code::limit_reached);
+  EXPECT_EQ(refused.refusal, ClientError::limit_reached);
   EXPECT_EQ(refused.crowd, ConsumerGroups::Crowd::members_of_group);
-  while (add(bob) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
+  while (add(bob) == ClientError::none) ASSERT_LE(members.size(), limits::members_per_group_max);
   EXPECT_EQ(members.size(), limits::members_per_group_max);
   leave(*members.back());
   members.pop_back();
-  EXPECT_EQ(add(bob), Code::ok);
+  EXPECT_EQ(add(bob), ClientError::none);
 }
 
 TEST_F(GroupSetTest, ANewGroupBeginsAtTheRequestedStart) {
@@ -197,12 +197,12 @@ TEST_F(GroupSetTest, ANewGroupBeginsAtTheRequestedStart) {
     publish_numbers(3 * i, 3 * i + 3);
   }
   int made = 0;
-  const auto begin = [&](session::Place start) {
+  const auto begin = [&](StartPosition start) {
     auto open = asked("g" + std::to_string(made++));
     open.start = start;
     return topic.groups().open(open, first_life).group->next().value;
   };
-  using session::From;
+  using From = StartPosition::From;
   EXPECT_EQ(begin({From::first, 0}), 0U);
   EXPECT_EQ(begin({From::next, 0}), 30U);
   EXPECT_EQ(begin({From::last, 0}), 29U);
@@ -228,7 +228,7 @@ TEST_F(GroupSetTest, AStartAtATimeSkipsNothingAfterTheClockWasSetBack) {
   int made = 0;
   const auto begin = [&](std::int64_t time) {
     auto open = asked("g" + std::to_string(made++));
-    open.start = {session::From::time, static_cast<std::uint64_t>(time)};
+    open.start = {StartPosition::From::time, static_cast<std::uint64_t>(time)};
     return topic.groups().open(open, first_life).group->next().value;
   };
   EXPECT_EQ(begin(now_us - 60'000'000), 0U);
@@ -241,13 +241,13 @@ TEST_F(GroupSetTest, AStartInAnEarlierLifeIsValidWhileTheMessagesAreTheSame) {
   LogLives lives(incarnation);
   lives.begin({20}, 7);
   int made = 0;
-  const auto begin = [&](session::Place start) {
+  const auto begin = [&](StartPosition start) {
     auto open = asked("g" + std::to_string(made++));
     open.start = start;
     open.incarnation = incarnation;
     return topic.groups().open(open, lives).group->next().value;
   };
-  using session::From;
+  using From = StartPosition::From;
   EXPECT_EQ(begin({From::offset, 25}), 20U) << "what is there now from 20 on it has not had";
   EXPECT_EQ(begin({From::offset, 20}), 20U);
   EXPECT_EQ(begin({From::offset, 7}), 7U);
@@ -258,12 +258,12 @@ TEST_F(GroupSetTest, AStartInAnEarlierLifeIsValidWhileTheMessagesAreTheSame) {
 TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupExists) {
   auto open = asked("g");
   open.incarnation = incarnation + 1;
-  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::incarnation_changed);
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, ClientError::incarnation_changed);
   open.incarnation = incarnation;
-  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, ClientError::none);
   open.incarnation = incarnation + 1;
-  open.start = {session::From::offset, 5};
-  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::ok);
+  open.start = {StartPosition::From::offset, 5};
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, ClientError::none);
 }
 
 // --- Which groups keep the log ---
@@ -282,55 +282,55 @@ TEST_F(GroupSetTest, TheSlowestGroupHoldsTheLogAndIsNamed) {
   join(quick, asked());
   join(slow, asked("slow"));
   EXPECT_EQ(fill(*this), PublishOutcome::held);
-  pump();
+  dispatch();
   topic.set_producers_held(true);
   acknowledge_before(quick, 1'000'000);
   EXPECT_EQ(topic.blocked_by(), "group:slow");
   EXPECT_EQ(publish({std::string(10 * limits::KiB, 'x')}), PublishOutcome::held);
   acknowledge_before(slow, 50);
-  EXPECT_TRUE(topic.pump(now).progress) << "an acknowledgement makes room";
+  EXPECT_TRUE(topic.dispatch({.now = now}).progress) << "an acknowledgement makes room";
   EXPECT_EQ(publish({std::string(10 * limits::KiB, 'x')}), PublishOutcome::accepted);
 }
 
 TEST_F(GroupSetTest, AHoldingCursorTakesNothingFromALaterGroup) {
   publish_numbers(0, 4);
   Member own;
-  auto wish = asked("", Mode::own);
+  auto wish = asked("", GroupMode::own);
   wish.holds = true;
-  wish.start = {session::From::next, 0};
+  wish.start = {StartPosition::From::next, 0};
   join(own, wish);
-  pump();
+  dispatch();
   leave(own);
-  pump();
+  dispatch();
   EXPECT_EQ(topic.log().first_offset(), Offset{0});
   FakeRecordSink puller(9, true);
   topic.attach_puller(puller);
-  pump();
+  dispatch();
   EXPECT_THAT(puller.taken, ElementsAre("0", "1", "2", "3"));
 }
 
 TEST_F(GroupSetTest, AnOwnCursorHoldsTheLogOnlyIfAsked) {
   Member group, own;
   join(group, asked());
-  auto open = asked("mine", Mode::own);
-  open.credit_messages = 0;
+  auto open = asked("mine", GroupMode::own);
+  open.credit.messages = 0;
   join(own, open);
   for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(publish({std::string(10 * limits::KiB, 'x')}), PublishOutcome::accepted);
-    pump();
+    dispatch();
     acknowledge_before(group, 1'000'000);
   }
   EXPECT_GT(stats("mine").lost, 0U);
   EXPECT_EQ(topic.stats().dropped, 0U);
   EXPECT_TRUE(own.member->add_credit({1000, 0}));
-  pump();
+  dispatch();
   ASSERT_FALSE(own.consumer.frames.empty());
   EXPECT_EQ(own.consumer.frames.front().lost, own.consumer.frames.front().range.begin.value);
   EXPECT_EQ(own.consumer.frames.back().lost, 0U) << "it is told once";
   const auto lost = stats("mine").lost;
   for (int i = 0; i < 200; ++i) {
     publish({std::string(10 * limits::KiB, 'x')});
-    pump();
+    dispatch();
     acknowledge_before(group, 1'000'000);
   }
   reject(own, own.consumer.frames.front().range);
@@ -351,9 +351,9 @@ TEST(Groups, AMessageDroppedWhileInFlightIsLostOnlyIfItIsRequeued) {
   Member member;
   world.join(member, asked());
   for (int i = 0; i < 10; ++i) world.publish({std::string(10 * limits::KiB, 'x')});
-  world.pump();
+  world.dispatch();
   world.acknowledge(member, {{{0}, {4}}});
-  world.pump();
+  world.dispatch();
   for (int i = 0; i < 200; ++i) world.publish({std::string(10 * limits::KiB, 'x')});
   const Offset first = world.topic.log().first_offset();
   ASSERT_GT(first, Offset{10});
@@ -364,7 +364,7 @@ TEST(Groups, AMessageDroppedWhileInFlightIsLostOnlyIfItIsRequeued) {
   EXPECT_EQ(world.stats().lost, first.value - 6);
   Member next;
   world.join(next, asked());
-  world.pump();
+  world.dispatch();
   EXPECT_EQ(next.consumer.frames.front().lost, first.value - 6);
   EXPECT_EQ(next.consumer.payloads().size(), 210 - first.value);
   EXPECT_EQ(world.stats().lost, first.value - 6);
@@ -378,7 +378,7 @@ TEST(Groups, ANewGroupOfADirectTopicLosesNothingThatItNeverWanted) {
   Member member;
   world.join(member, asked("g"));
   world.publish_numbers(3, 4);
-  world.pump();
+  world.dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("3"));
   EXPECT_EQ(world.topic.stats().dropped, 0U);
 }
@@ -388,19 +388,19 @@ TEST(Groups, ADirectTopicKeepsNothingForAGroupWithoutConsumers) {
   EXPECT_FALSE(world.topic.accepting());
   Member one, other;
   auto open = asked("g");
-  open.credit_messages = 1;
+  open.credit.messages = 1;
   world.join(one, open);
   EXPECT_TRUE(world.topic.accepting());
   world.publish_numbers(0, 3);
-  world.pump();
+  world.dispatch();
   EXPECT_THAT(one.consumer.take(), ElementsAre("0"));
   world.leave(one);
   EXPECT_FALSE(world.topic.accepting());
   EXPECT_EQ(world.topic.stats().dropped, 3U) << "what was not acknowledged, too";
-  open.credit_messages = 10;
+  open.credit.messages = 10;
   world.join(other, open);
   world.publish_numbers(3, 4);
-  world.pump();
+  world.dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("3"));
 }
 
@@ -413,7 +413,7 @@ TEST_F(GroupSetTest, StatisticsSayHowOldTheOldestIs) {
   publish_numbers(0, 1);
   wall.us += 7'000'000;
   publish_numbers(1, 2);
-  pump();
+  dispatch();
   wall.us += 3'000'000;
   EXPECT_EQ(stats().oldest_ms, 10'000U);
   acknowledge_before(member, 1);
@@ -427,10 +427,10 @@ TEST_F(GroupSetTest, ARestoredGroupDeliversExactlyTheUnfinishedMessages) {
   FakeRecordSink puller(1, false);
   topic.attach_puller(puller);
   publish_numbers(0, 1);
-  pump();
+  dispatch();
   join(member, asked());
   publish_numbers(1, 10);
-  pump();
+  dispatch();
   acknowledge(member, {{{2}, {4}}, {{8}, {9}}});
   reject(member, {{5}, {6}}, 60'000);
   puller.give_room(0);
@@ -445,18 +445,18 @@ TEST_F(GroupSetTest, ARestoredGroupDeliversExactlyTheUnfinishedMessages) {
   EXPECT_EQ(next.stats().lag, 3U + 6U);
   Member heir;
   next.join(heir, asked());
-  next.pump();
+  next.dispatch();
   EXPECT_THAT(heir.consumer.take(), ElementsAre("0", "1", "4", "5", "6", "7", "9", "10", "11"));
 }
 
 TEST_F(GroupSetTest, NamesOnTheDiskTellTheKind) {
   Member group, own, holding, nameless;
   join(group, asked("a"));
-  join(own, asked("b", Mode::own));
-  auto open = asked("c", Mode::own);
+  join(own, asked("b", GroupMode::own));
+  auto open = asked("c", GroupMode::own);
   open.holds = true;
   join(holding, open);
-  join(nameless, asked("", Mode::own));
+  join(nameless, asked("", GroupMode::own));
   auto stored = topic.groups().cursors();
   ASSERT_EQ(stored.size(), 3U) << "one without a name is not kept";
   stored.push_back({"sub:7", {}, {}});
@@ -464,8 +464,8 @@ TEST_F(GroupSetTest, NamesOnTheDiskTellTheKind) {
   next.topic.groups().restore(stored);
   EXPECT_EQ(next.topic.groups().cursors().size(), 3U) << "a subscriber's is no group";
   const auto terms = [&](const char* name) { return next.topic.groups().find(name)->terms(); };
-  EXPECT_EQ(terms("a").mode, Mode::group);
-  EXPECT_EQ(terms("b").mode, Mode::own);
+  EXPECT_EQ(terms("a").mode, GroupMode::group);
+  EXPECT_EQ(terms("b").mode, GroupMode::own);
   EXPECT_TRUE(terms("a").holds && terms("c").holds);
   EXPECT_FALSE(terms("b").holds);
 }

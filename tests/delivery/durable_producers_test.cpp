@@ -1,6 +1,6 @@
 /// Tests of durable producers: when a topic's producers are written, which replies wait for that, and which
 /// producers a start restores.
-#include "delivery/durable_producers.hpp"
+#include "delivery/producers/durable_producers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,6 @@
 namespace lightq::broker {
 namespace {
 
-using session::Code;
-using session::ProducerIdentity;
 using Kept = DurableProducers::Kept;
 
 constexpr std::int64_t second_us = 1'000'000;
@@ -96,19 +94,20 @@ TEST_F(DurableProducersTest, AStartRestoresTheOwnersOfTheProducers) {
   producers.open({}, 5, now, {.user = 42});
   ASSERT_TRUE(save());
   send({5, 0}, 0, 1);
-  const session::ProducerSecret secret{std::byte{7}};
+  const ProducerSecret secret{std::byte{7}};
   producers.open({}, 6, now, {.user = FairShare::anonymous, .fresh = secret});
   send({6, 0}, 0, 1);
   ASSERT_EQ(restart(), std::nullopt);
-  EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 43}).refusal, Code::unknown_producer);
+  EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 43}).refusal, ClientError::unknown_producer);
   EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 42}).producer.expected, 1U);
   const ProducerTable::Opener shows{.user = FairShare::anonymous, .shown = secret};
   EXPECT_EQ(producers.open({6, 0}, 0, now, shows).producer.expected, 1U)
       << "the process was killed before it had saved the secret, and the client shows it";
   ASSERT_TRUE(log->flush().ok() && save());
   ASSERT_EQ(restart(), std::nullopt);
-  EXPECT_EQ(producers.open({6, 0}, 0, now, {.user = FairShare::anonymous}).refusal, Code::unknown_producer);
-  EXPECT_EQ(producers.open({6, 0}, 0, now, shows).refusal, Code::ok);
+  EXPECT_EQ(producers.open({6, 0}, 0, now, {.user = FairShare::anonymous}).refusal,
+            ClientError::unknown_producer);
+  EXPECT_EQ(producers.open({6, 0}, 0, now, shows).refusal, ClientError::none);
 }
 
 TEST_F(DurableProducersTest, InMemoryNothingIsWaitedForAndNothingSaved) {
@@ -154,7 +153,7 @@ TEST_F(DurableProducersTest, ATakeoverIsConfirmedWhenItIsOnDiskAndHastensASync) 
   const auto older = begin(5);
   ASSERT_TRUE(save());
   send(older, 0, 2);
-  EXPECT_EQ(producers.open({5, 1}, 0, now).refusal, Code::ok);
+  EXPECT_EQ(producers.open({5, 1}, 0, now).refusal, ClientError::none);
   const auto change = producers.change();
   EXPECT_FALSE(producers.is_settled(change));
   EXPECT_FALSE(take());
@@ -180,7 +179,7 @@ TEST_F(DurableProducersTest, AReturningProducerWaitsForTheEarlierTakeover) {
   EXPECT_FALSE(producers.is_settled(producers.change())) << "that file says epoch 1";
   ASSERT_TRUE(save());
   EXPECT_TRUE(producers.is_settled(producers.change()));
-  EXPECT_EQ(producers.open({5, 1}, 0, now).refusal, Code::fenced);
+  EXPECT_EQ(producers.open({5, 1}, 0, now).refusal, ClientError::fenced);
 }
 
 // A file that a killed process wrote may not be on disk. The next process writes one before its first reply.

@@ -26,12 +26,12 @@ class FakeConsumer final : public broker::SessionConsumer {
   void admitted(const Opened& opened) override { opened_at = opened; }
   [[nodiscard]] bool writable() const override { return is_writable; }
   [[nodiscard]] CodecSet codecs() const override { return reads; }
-  void deliver(const broker::DeliveredSlice& handed) override {
-    Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
-    message_bytes += handed.slice.message_bytes();
-    packed += handed.slice.batch.is_compressed() ? 1 : 0;
+  void deliver(const broker::DeliveredSlice& delivered) override {
+    Frame frame{delivered.slice.range(), delivered.delivery, delivered.lost, delivered.slice.is_whole(), {}};
+    message_bytes += delivered.slice.message_bytes();
+    packed += delivered.slice.batch.is_compressed() ? 1 : 0;
     const broker::BatchSlice plain =
-        broker::unpacked(handed.slice).value_or_throw().value_or(broker::BatchSlice{});
+        broker::unpacked(delivered.slice).value_or_throw().value_or(broker::BatchSlice{});
     // An unreadable batch is for the client to report.
     if (!plain.batch.valid()) return frames.push_back(std::move(frame));
     const std::byte* at = plain.records.data();
@@ -53,7 +53,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   void late(const std::vector<OffsetRange>& ranges) override {
     was_late.insert(was_late.end(), ranges.begin(), ranges.end());
   }
-  void end(session::Code code, const std::string&) override { ended = code; }
+  void end(broker::ClientError code, const std::string&) override { ended = code; }
 
   [[nodiscard]] std::vector<std::string> payloads() const {
     std::vector<std::string> all;
@@ -81,7 +81,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   std::uint64_t message_bytes = 0;
   std::vector<Frame> frames;
   std::optional<Opened> opened_at;
-  std::optional<session::Code> ended;
+  std::optional<broker::ClientError> ended;
 };
 
 }  // namespace lightq::test

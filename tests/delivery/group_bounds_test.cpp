@@ -29,8 +29,8 @@ void scatter(GroupWorld& world, std::uint64_t user, int groups, std::uint64_t me
     const auto open = asked("u" + std::to_string(user) + "g" + std::to_string(group));
     for (int member = 0; member < 8; ++member) {
       Member scattering;
-      ASSERT_EQ(world.join(scattering, open, user), session::Code::ok);
-      world.pump();
+      ASSERT_EQ(world.join(scattering, open, user), ClientError::none);
+      world.dispatch();
       std::vector<OffsetRange> every_second;
       for (std::uint64_t i = 1; i < messages; i += 2) every_second.push_back({{i}, {i + 1}});
       world.acknowledge(scattering, every_second);
@@ -49,7 +49,7 @@ TEST_F(GroupBounds, ScatteredAcknowledgementsOfAllGroupsAreBoundedInAllAndByUser
   EXPECT_GT(bounded.budget.ranges(), 700U) << "the bound is what stops it";
   Member other;
   bounded.join(other, asked("alice"), alice);
-  bounded.pump();
+  bounded.dispatch();
   EXPECT_EQ(other.consumer.take().size(), 400U);
   std::vector<OffsetRange> some;
   for (std::uint64_t i = 1; i < 100; i += 2) some.push_back({{i}, {i + 1}});
@@ -61,7 +61,7 @@ TEST_F(GroupBounds, RangesAreGivenBackWithTheGroupAndItsMembers) {
   bounded.publish(std::vector<std::string>(100, "x"));
   Member member;
   bounded.join(member, asked("g"), 7);
-  bounded.pump();
+  bounded.dispatch();
   for (std::uint64_t i = 1; i < 100; i += 2) bounded.acknowledge(member, {{{i}, {i + 1}}});
   EXPECT_EQ(bounded.budget.ranges(), 50U);
   bounded.leave(member);
@@ -82,14 +82,14 @@ TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
     ASSERT_LT(i, 17);
     const auto open = asked("g" + std::to_string(i % 3));
     const auto opened = crowded.groups().open(open, lives, mallory);
-    if (opened.refusal != session::Code::ok) {
+    if (opened.refusal != ClientError::none) {
       EXPECT_EQ(opened.crowd, ConsumerGroups::Crowd::members_of_all);
       break;
     }
     members.emplace_back(opened.group, &crowded.groups().attach(*opened.group, consumer, open, mallory));
   }
   EXPECT_EQ(members.size(), 14U) << "the last eighth is left to others";
-  EXPECT_EQ(crowded.groups().open(asked("g0"), lives, 8).refusal, session::Code::ok);
+  EXPECT_EQ(crowded.groups().open(asked("g0"), lives, 8).refusal, ClientError::none);
   for (const auto& [group, member] : members) crowded.groups().detach(*group, *member);
   EXPECT_EQ(small.members(), 0U);
 }
@@ -99,7 +99,7 @@ TEST_F(GroupBounds, AnAcknowledgementThatWouldScatterTooMuchStopsHalfWay) {
   bounded.publish(std::vector<std::string>(1000, "x"));
   Member member;
   bounded.join(member, asked("g"), 7);
-  bounded.pump();
+  bounded.dispatch();
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 1; i < 1000; i += 2) every_second.push_back({{i}, {i + 1}});
   EXPECT_FALSE(member.group->acknowledge(*member.member, {std::nullopt, every_second}));
@@ -112,7 +112,7 @@ TEST_F(GroupBounds, ExtendingCountsEveryPieceAsWorkOfTheTurn) {
   publish(std::vector<std::string>(2 * pieces, "x"));
   Member member;
   join(member, asked());
-  pump();
+  dispatch();
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 1; i < 2 * pieces; i += 2) every_second.push_back({{i}, {i + 1}});
   acknowledge(member, every_second);
@@ -125,12 +125,12 @@ TEST_F(GroupBounds, SeekVisitsOnlyMembersThatHaveMessages) {
   constexpr int idle_members = 500;
   std::vector<Member> idle(idle_members);
   auto without_credit = asked();
-  without_credit.credit_messages = 0;
+  without_credit.credit.messages = 0;
   for (Member& member : idle) join(member, without_credit, 7);
   Member busy;
   join(busy, asked(), 8);
   publish(std::vector<std::string>(10, "x"));
-  pump();
+  dispatch();
   ASSERT_EQ(stats().unacknowledged, 10U);
   EXPECT_EQ(busy.group->members_of(7), std::size_t{idle_members});
   EXPECT_EQ(busy.group->members_of(8), 1U);
@@ -147,12 +147,12 @@ TEST_F(GroupBounds, SeekForgetsMessagesThatWereTakenBackByTheTimeout) {
   Member slow;
   slow.consumer.wants_late = true;
   auto once = asked();
-  once.credit_messages = 4;
+  once.credit.messages = 4;
   once.ack_timeout_ms = 1000;
   join(slow, once);
-  pump();
+  dispatch();
   pass(milliseconds(1020));
-  pump();
+  dispatch();
   ASSERT_TRUE(slow.member->has_overdue());
   slow.group->seek({0});
   EXPECT_FALSE(slow.member->has_overdue());
@@ -167,7 +167,7 @@ TEST_F(GroupBounds, TheStateKeptOverACrashIsBoundedAndSharedByTheGroups) {
   std::vector<Member> members(4);
   for (std::size_t i = 0; i < members.size(); ++i) {
     join(members[i], asked("g" + std::to_string(i)));
-    pump();
+    dispatch();
     acknowledge(members[i], every_second);
   }
   std::size_t all = 0;
@@ -187,7 +187,7 @@ TEST_F(GroupBounds, StatisticsAreSumsOfTheCountedEvents) {
   join(second, asked());
   publish(std::vector<std::string>(10, "x"));
   publish(std::vector<std::string>(10, "x"));
-  pump();
+  dispatch();
   EXPECT_EQ(stats().unacknowledged, 20U);
   EXPECT_EQ(stats().committed_offset, 0U);
   acknowledge(first, {{{0}, {3}}, {{5}, {7}}});
@@ -208,7 +208,7 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   ASSERT_GT(scattered.budget.ranges(), 5'000U);
   Member busy;
   scattered.join(busy, asked("busy"), 7);
-  scattered.pump();
+  scattered.dispatch();
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 1; i < 1000; i += 2) every_second.push_back({{i}, {i + 1}});
   scattered.acknowledge(busy, every_second);
@@ -236,17 +236,17 @@ TEST_F(GroupBounds, PendingCountsMessagesInEveryState) {
     EXPECT_EQ(topic.stats(wall).queue_size, ready + retrying);
   };
   expect(10, 0, 0);
-  pump();
+  dispatch();
   expect(0, 10, 0);
   reject(first, {{0}, {10}}, 60'000);
-  pump();
+  dispatch();
   expect(0, 0, 10);
   pass(milliseconds(61'000));
   topic.set_paused(true);
-  pump();
+  dispatch();
   expect(10, 0, 0);
   topic.set_paused(false);
-  pump();
+  dispatch();
   expect(0, 10, 0);
   acknowledge(first, {});
   leave(first);
@@ -257,22 +257,22 @@ TEST_F(GroupBounds, ADispatchAsksOnlyMembersWithCredit) {
   constexpr std::size_t many = 1000;
   std::vector<Member> idle(many);
   auto without_credit = asked();
-  without_credit.credit_messages = 0;
+  without_credit.credit.messages = 0;
   for (Member& member : idle) join(member, without_credit);
   Member busy;
   join(busy, asked());
   publish({"first"});
-  pump();
+  dispatch();
   const std::uint64_t before = busy.group->members_asked();
   for (int i = 0; i < 100; ++i) {
     publish({"x"});
-    pump();
+    dispatch();
   }
   EXPECT_EQ(busy.consumer.take().size(), 101U);
   EXPECT_LE(busy.group->members_asked() - before, 300U) << "not 100,000";
   ASSERT_TRUE(idle[500].member->add_credit({1, 0}));
   publish({"y", "z"});
-  pump();
+  dispatch();
   EXPECT_EQ(idle[500].consumer.take().size() + busy.consumer.take().size(), 2U);
 }
 
@@ -281,18 +281,18 @@ TEST_F(GroupBounds, ManyDueTimesAreNotWalkedOverAgainForEach) {
   Member member;
   join(member, asked());
   publish(std::vector<std::string>(messages, "x"));
-  pump();
+  dispatch();
   for (std::uint64_t i = 0; i < messages; i += 2)
     reject(member, {{i}, {i + 1}}, static_cast<std::uint32_t>(10 + 10 * (i % 1000)));
   const auto at_start = member.group->ranges_walked();
   member.consumer.take();
   for (int i = 0; i < 1000; ++i) {  // 10 s
     pass(milliseconds(10));
-    pump();
+    dispatch();
   }
   EXPECT_LE(member.group->ranges_walked() - at_start, 33U * 10'000U) << "32 a millisecond";
   pass(milliseconds(5000));
-  pump();
+  dispatch();
   EXPECT_GE(member.consumer.take().size(), messages / 2) << "all of them came again";
 }
 

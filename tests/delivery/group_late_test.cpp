@@ -22,17 +22,17 @@ TEST_F(GroupLateTest, ALateAcknowledgementCountsUntilTheMessageIsRedelivered) {
   slow.consumer.wants_late = true;
   join(slow, open);
   publish_numbers(0, 5);
-  pump();
+  dispatch();
   slow.consumer.is_writable = false;
   pass(milliseconds(1020));
-  pump();
+  dispatch();
   EXPECT_EQ(stats().unacknowledged, 0U);
   acknowledge(slow, {{{0}, {2}}});
   EXPECT_EQ(stats().committed_offset, 2U);
   EXPECT_THAT(slow.consumer.was_late, IsEmpty());
-  open.credit_messages = 2;
+  open.credit.messages = 2;
   join(other, open);
-  pump();
+  dispatch();
   EXPECT_THAT(other.consumer.take(), ElementsAre("2#2", "3#2"));
   acknowledge(slow, {{{0}, {5}}});
   EXPECT_THAT(slow.consumer.was_late, ElementsAre(OffsetRange{{2}, {4}}));
@@ -49,9 +49,9 @@ TEST_F(GroupLateTest, AMessageRedeliveredToTheSameMemberIsNotLate) {
   slow.consumer.wants_late = true;
   join(slow, open);
   publish_numbers(0, 2);
-  pump();
+  dispatch();
   pass(milliseconds(1020));
-  pump();
+  dispatch();
   EXPECT_THAT(slow.consumer.take(), ElementsAre("0", "1", "0#2", "1#2"));
   acknowledge_before(slow, 2);
   EXPECT_EQ(stats().committed_offset, 2U);
@@ -64,10 +64,10 @@ TEST_F(GroupLateTest, AMemberWithoutTheOptionIsNotToldOfLateAcknowledgements) {
   open.ack_timeout_ms = 1000;
   join(slow, open);
   publish_numbers(0, 2);
-  pump();
+  dispatch();
   slow.consumer.is_writable = false;
   pass(milliseconds(1020));
-  pump();
+  dispatch();
   acknowledge(slow, {{{0}, {2}}});
   EXPECT_EQ(stats().committed_offset, 0U);
 }

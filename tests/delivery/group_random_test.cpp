@@ -25,13 +25,13 @@ using test::Random;
 /// A message that is not settled.
 struct Open {
   std::uint32_t deliveries = 0;
-  const void* holder = nullptr;  // the member or outlet that it was delivered to
+  const void* holder = nullptr;  // the member or sink that it was delivered to
   SteadyTime until = never;      // the deadline of a member's message
   SteadyTime not_before{};       // the delay of a rejected message
 };
 
 struct Puller {
-  FakeRecordSink outlet{1'000'000, false};
+  FakeRecordSink sink{1'000'000, false};
   std::size_t seen = 0;       // messages that were delivered
   std::size_t sent = 0;       // the part of `seen` that was sent
   std::size_t forgotten = 0;  // the part of `seen` before the last seek
@@ -64,7 +64,7 @@ class GroupModel {
     if (choice == 83 && random_.one_in(3)) return seek();
     if (choice == 84 && random_.one_in(3)) return restart();
     if (choice == 85) return pause(!group_->is_paused());
-    pump();
+    dispatch();
   }
 
   void check() {
@@ -96,9 +96,9 @@ class GroupModel {
     pause(false);
     now_ += std::chrono::hours(10);
     auto open = test::asked();
-    open.acknowledgement = session::Acknowledgement::automatic;
+    open.acknowledgement = AckMode::automatic;
     join_as(open);
-    pump();
+    dispatch();
     EXPECT_TRUE(open_.empty()) << open_.size() << " messages were lost";
   }
 
@@ -128,17 +128,16 @@ class GroupModel {
   void join() {
     if (workers_.size() >= 6) return;
     auto open = test::asked();
-    open.acknowledgement =
-        random_.one_in(5) ? session::Acknowledgement::automatic : session::Acknowledgement::by_consumer;
-    open.credit_messages = static_cast<std::uint32_t>(random_.below(40));
-    open.credit_bytes = random_.one_in(3) ? random_.below(50) : 1'000'000;
+    open.acknowledgement = random_.one_in(5) ? AckMode::automatic : AckMode::by_consumer;
+    open.credit.messages = static_cast<std::uint32_t>(random_.below(40));
+    open.credit.bytes = random_.one_in(3) ? random_.below(50) : 1'000'000;
     open.ack_timeout_ms = static_cast<std::uint32_t>(random_.between(1, 3000));
     join_as(open);
   }
 
-  void join_as(const session::ConsumeOpen& open) {
+  void join_as(const ConsumeRequest& open) {
     auto worker = std::make_unique<Worker>();
-    worker->automatic = open.acknowledgement == session::Acknowledgement::automatic;
+    worker->automatic = open.acknowledgement == AckMode::automatic;
     worker->timeout_ms = open.ack_timeout_ms;
     worker->member = &set_->attach(*group_, worker->consumer, open);
     worker->member->begin();
@@ -164,8 +163,8 @@ class GroupModel {
   void join_plainly() {
     if (pullers_.size() >= 2) return;
     pullers_.push_back(std::make_unique<Puller>());
-    pullers_.back()->outlet.give_room(random_.below(200));
-    set_->attach(pullers_.back()->outlet);
+    pullers_.back()->sink.give_room(random_.below(200));
+    set_->attach(pullers_.back()->sink);
   }
 
   void leave_plainly() {
@@ -173,7 +172,7 @@ class GroupModel {
   }
   void leave_plainly_with(std::size_t which) {
     Puller& puller = *pullers_[which];
-    set_->detach(puller.outlet);
+    set_->detach(puller.sink);
     for (auto& [offset, message] : open_) {
       if (message.holder != &puller) continue;
       message.holder = nullptr;
@@ -187,8 +186,8 @@ class GroupModel {
     Puller& puller = *pullers_[random_.below(pullers_.size())];
     const std::size_t end = std::min<std::size_t>(puller.seen, puller.sent + random_.below(30));
     if (end <= puller.forgotten) return;
-    puller.outlet.send(end - puller.sent);
-    for (; puller.sent < end; ++puller.sent) open_.erase(puller.outlet.offsets[puller.sent].value);
+    puller.sink.send(end - puller.sent);
+    for (; puller.sent < end; ++puller.sent) open_.erase(puller.sink.offsets[puller.sent].value);
   }
 
   Worker* some_worker() {
@@ -225,7 +224,7 @@ class GroupModel {
   void acknowledge() {
     Worker* const worker = some_worker();
     if (worker == nullptr) return;
-    session::Acknowledge acknowledge;
+    Ack acknowledge;
     auto ranges = some_ranges();
     if (random_.one_in(2)) {
       acknowledge.before = ranges.back().end;
@@ -273,7 +272,7 @@ class GroupModel {
     ++seeks;
     const std::uint64_t first = log_.first_offset().value;
     const std::uint64_t to = first + random_.below(published_ - first + 1);
-    ASSERT_EQ(set_->seek(*group_, {session::From::offset, to}).value_or_throw(), Offset{to});
+    ASSERT_EQ(set_->seek(*group_, {StartPosition::From::offset, to}).value_or_throw(), Offset{to});
     open_.clear();
     for (std::uint64_t at = to; at < published_; ++at) open_[at] = {};
     for (const auto& puller : pullers_) puller->sent = puller->forgotten = puller->seen;
@@ -299,14 +298,14 @@ class GroupModel {
     for (auto& [offset, message] : open_) message = {};
   }
 
-  void pump() {
+  void dispatch() {
     for (auto& [offset, message] : open_) {
       if (!is_member(message.holder) || message.until > now_) continue;
       message.holder = nullptr;
       ++timeouts;
     }
     do {
-      while (set_->pump(1000, now_, damage_).more) {
+      while (set_->dispatch({.now = now_, .cursor_bytes_max = 1000}, damage_).more) {
       }
     } while (log_of_topic_.arrive());
     for (const auto& worker : workers_) look_at(*worker);
@@ -314,14 +313,14 @@ class GroupModel {
     if (const auto passed = set_->passed(); passed && random_.one_in(4)) log_.trim(*passed);
   }
 
-  Open& handed(std::uint64_t offset, const void* to) {
+  Open& delivered(std::uint64_t offset, const void* to) {
     const auto found = open_.find(offset);
-    EXPECT_NE(found, open_.end()) << "message " << offset << " is done, and was handed out again";
+    EXPECT_NE(found, open_.end()) << "message " << offset << " is done, and was delivered again";
     if (found == open_.end()) return nobody_;
     Open& message = found->second;
     EXPECT_EQ(message.holder, nullptr) << "message " << offset << " is held by two";
     EXPECT_LE(message.not_before, now_) << "message " << offset << " was to wait";
-    EXPECT_FALSE(paused_) << "message " << offset << " was handed out by a paused group";
+    EXPECT_FALSE(paused_) << "message " << offset << " was delivered by a paused group";
     message.holder = to;
     return message;
   }
@@ -332,7 +331,7 @@ class GroupModel {
       EXPECT_EQ(frame.lost, 0U);
       for (const auto& payload : frame.payloads) {
         ASSERT_EQ(payload, std::to_string(offset));
-        Open& message = handed(offset, &worker);
+        Open& message = delivered(offset, &worker);
         redeliveries += message.deliveries > 0 ? 1 : 0;
         ASSERT_EQ(frame.delivery, ++message.deliveries) << "message " << offset;
         message.until = deadline_after(now_, worker.timeout_ms);
@@ -343,10 +342,10 @@ class GroupModel {
   }
 
   void look_at(Puller& puller) {
-    for (; puller.seen < puller.outlet.offsets.size(); ++puller.seen) {
-      const std::uint64_t offset = puller.outlet.offsets[puller.seen].value;
-      ASSERT_EQ(puller.outlet.taken[puller.seen], std::to_string(offset));
-      handed(offset, &puller);
+    for (; puller.seen < puller.sink.offsets.size(); ++puller.seen) {
+      const std::uint64_t offset = puller.sink.offsets[puller.seen].value;
+      ASSERT_EQ(puller.sink.taken[puller.seen], std::to_string(offset));
+      delivered(offset, &puller);
     }
   }
 

@@ -22,7 +22,7 @@ TEST_F(OffsetSearch, CountsTheSegmentsBeforeATime) {
   }
   const std::uint64_t before = TurnWork::bytes();
   const Offset found =
-      offset_of({session::From::time, static_cast<std::uint64_t>(time)}, *log).value_or_throw();
+      offset_of({StartPosition::From::time, static_cast<std::uint64_t>(time)}, *log).value_or_throw();
   EXPECT_EQ(found, Offset{batches - 1});
   EXPECT_GE(TurnWork::bytes() - before, batches / 2 * TurnWork::segment_passed);
 }

@@ -63,7 +63,7 @@ TEST_P(PackedBatches, ArriveWholeIfAllRecordsAreWanted) {
   Member member;
   join(member, asked());
   publish_all();
-  pump();
+  dispatch();
   ASSERT_EQ(member.consumer.frames.size(), 1U);
   EXPECT_TRUE(member.consumer.frames[0].whole);
   EXPECT_EQ(member.consumer.packed, GetParam().codec == Codec::none ? 0 : 1);
@@ -75,15 +75,15 @@ TEST_P(PackedBatches, ArriveWholeIfAllRecordsAreWanted) {
 TEST_P(PackedBatches, ComeInPartsAsCreditOfMessagesGoes) {
   Member member;
   auto open = asked();
-  open.credit_messages = 7;
+  open.credit.messages = 7;
   join(member, open);
   publish_all();
   for (int sent = 7; sent < messages; sent += 7) {
-    pump();
+    dispatch();
     ASSERT_EQ(member.consumer.payloads(), numbers(0, sent));
     ASSERT_TRUE(member.member->add_credit({7, 0}));
   }
-  pump();
+  dispatch();
   EXPECT_EQ(member.consumer.payloads(), numbers(0, messages));
   EXPECT_EQ(member.consumer.packed, 0);
   EXPECT_EQ(member.consumer.message_bytes, bytes_of(0, messages));
@@ -102,20 +102,20 @@ TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsI
     // from being delivered whole.
     const std::uint64_t at = world.topic.log().next_offset().value;
     world.publish({std::string(each, 'a'), std::string(each, 'b'), std::string(9 * each, 'c')});
-    auto open = asked("g" + std::to_string(i), session::Mode::own);
-    open.start = {session::From::offset, at};
-    open.credit_messages = 0;
+    auto open = asked("g" + std::to_string(i), GroupMode::own);
+    open.start = {StartPosition::From::offset, at};
+    open.credit.messages = 0;
     members.push_back(std::make_unique<Member>());
-    ASSERT_EQ(world.join(*members.back(), open), session::Code::ok);
+    ASSERT_EQ(world.join(*members.back(), open), ClientError::none);
   }
   for (const auto& member : members) ASSERT_TRUE(member->member->add_credit({1, 0}));
-  int pumps = 0;
-  for (bool more = true; more; ++pumps) {
+  int dispatches = 0;
+  for (bool more = true; more; ++dispatches) {
     const std::uint64_t before = TurnWork::bytes();
-    more = world.topic.pump(world.now).more;
+    more = world.topic.dispatch({.now = world.now}).more;
     EXPECT_LE(TurnWork::bytes() - before, 3 * limits::MiB) << "of about 13 MB";
   }
-  EXPECT_GT(pumps, 4);
+  EXPECT_GT(dispatches, 4);
   for (const auto& member : members) EXPECT_EQ(member->consumer.payloads().size(), 1U);
 }
 
@@ -126,17 +126,17 @@ void wait_for_memory_and_lose_nothing(Codec codec, const Strings& payloads) {
   world.publish(payloads);
   Member member;
   auto open = asked();
-  open.credit_messages = 1;  // the batch must be cut
-  ASSERT_EQ(world.join(member, open), session::Code::ok);
+  open.credit.messages = 1;  // the batch must be cut
+  ASSERT_EQ(world.join(member, open), ClientError::none);
   {
     const test::NoMemory none;
-    EXPECT_NO_THROW(world.pump());
+    EXPECT_NO_THROW(world.dispatch());
   }
   EXPECT_TRUE(member.consumer.frames.empty());
   ASSERT_NE(world.topic.unavailable(), nullptr);
   EXPECT_EQ(world.topic.unavailable()->code, ErrorCode::limit_reached);
   world.pass(std::chrono::seconds(1));
-  world.pump();
+  world.dispatch();
   EXPECT_EQ(member.consumer.payloads(), Strings{payloads[0]});
   EXPECT_EQ(world.stats().lost, 0U);
   EXPECT_EQ(world.topic.unavailable(), nullptr);
@@ -160,10 +160,10 @@ TEST_P(PackedBatches, ComeInPartsAsCreditOfBytesGoes) {
     world.attributes = attributes;
     Member member;
     auto open = asked();
-    open.credit_bytes = credit;
+    open.credit.bytes = credit;
     world.join(member, open);
     world.publish(numbers(0, messages));
-    world.pump();
+    world.dispatch();
     int expected = 0;
     while (bytes_of(0, expected) < credit) ++expected;
     EXPECT_EQ(member.consumer.payloads(), numbers(0, expected)) << credit;
@@ -174,10 +174,10 @@ TEST_P(PackedBatches, ComeFromTheirMiddleOn) {
   publish_all();
   for (const int from : {0, 1, 50, 99}) {
     Member member;
-    auto open = asked("from_" + std::to_string(from), session::Mode::own);
-    open.start = {session::From::offset, static_cast<std::uint64_t>(from)};
-    ASSERT_EQ(join(member, open), session::Code::ok);
-    pump();
+    auto open = asked("from_" + std::to_string(from), GroupMode::own);
+    open.start = {StartPosition::From::offset, static_cast<std::uint64_t>(from)};
+    ASSERT_EQ(join(member, open), ClientError::none);
+    dispatch();
     EXPECT_EQ(member.consumer.payloads(), numbers(from, messages));
     leave(member);
   }
@@ -190,10 +190,10 @@ TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
   topic.attach_puller(puller);
   topic.attach_subscriber(cursor, subscriber);
   publish_all();
-  pump();
+  dispatch();
   EXPECT_EQ(puller.taken, numbers(0, 30));
   puller.give_room(1000);
-  pump();
+  dispatch();
   EXPECT_EQ(puller.taken, numbers(0, messages));
   EXPECT_EQ(subscriber.taken, numbers(0, messages)) << "from its join on";
   topic.detach_puller(puller);
@@ -205,12 +205,12 @@ TEST_P(PackedBatches, GoToAPlainConsumerAfterARequeue) {
   Member member;
   join(member, asked());
   publish_all();
-  pump();
+  dispatch();
   acknowledge(member, {{Offset{3}, Offset{97}}});
   leave(member);
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  pump();
+  dispatch();
   Strings expected = numbers(0, 3);
   for (const auto& last : numbers(97, messages)) expected.push_back(last);
   EXPECT_EQ(puller.taken, expected);
@@ -227,7 +227,7 @@ TEST_P(PackedBatches, ArriveUnpackedAtClientsThatCannotReadThem) {
     member.consumer.reads = reads;
     world.join(member, asked());
     world.publish(numbers(0, messages));
-    world.pump();
+    world.dispatch();
     ASSERT_EQ(member.consumer.frames.size(), 1U);
     EXPECT_EQ(member.consumer.frames[0].whole, codec == Codec::none);
     EXPECT_EQ(member.consumer.packed, 0);
@@ -259,7 +259,7 @@ TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
   publish({"before"});
   publish_unreadable();
   publish({"behind"});
-  pump();
+  dispatch();
   const Strings expected = {"before", "behind"};
   EXPECT_EQ(puller.taken, expected);
   EXPECT_EQ(subscriber.taken, expected);
@@ -277,12 +277,12 @@ TEST_F(UnreadableBatch, ARequeuedBatchIsTakenForDamageToo) {
   join(member, asked());
   publish_unreadable();
   publish({"behind"});
-  pump();
-  EXPECT_EQ(member.consumer.frames.size(), 2U) << "who reads such batches is handed it as it is";
+  dispatch();
+  EXPECT_EQ(member.consumer.frames.size(), 2U) << "a consumer that reads such batches receives it unchanged";
   leave(member);
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  pump();
+  dispatch();
   EXPECT_EQ(puller.taken, Strings{"behind"});
   EXPECT_EQ(topic.stats(wall).corrupt, 3U);
   topic.detach_puller(puller);

@@ -32,7 +32,7 @@ TEST_F(PauseTest, APausedGroupHandsNothingOutAndTheOthersDo) {
   topic.attach_puller(puller);
   paused.group->set_paused(true);
   publish({"a", "b"});
-  pump();
+  dispatch();
   EXPECT_THAT(paused.consumer.take(), IsEmpty());
   EXPECT_THAT(other.consumer.take(), ElementsAre("a", "b"));
   EXPECT_THAT(puller.taken, ElementsAre("a", "b"));
@@ -40,7 +40,7 @@ TEST_F(PauseTest, APausedGroupHandsNothingOutAndTheOthersDo) {
   EXPECT_FALSE(stats("h").paused);
   EXPECT_EQ(stats("g").lag, 2U);
   paused.group->set_paused(false);
-  pump();
+  dispatch();
   EXPECT_THAT(paused.consumer.take(), ElementsAre("a", "b"));
   EXPECT_FALSE(stats("g").paused);
 }
@@ -51,21 +51,21 @@ TEST_F(PauseTest, APausedGroupTakesMessagesBackAndDeliversThemAfterwards) {
   open.ack_timeout_ms = 1000;
   join(member, open);
   publish_numbers(0, 4);
-  pump();
+  dispatch();
   member.consumer.take();
   member.group->set_paused(true);
   acknowledge(member, {{{0}, {1}}});
   reject(member, {{1}, {2}});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   EXPECT_EQ(stats("g").unacknowledged, 2U);
   pass(milliseconds(1001));
-  pump();
+  dispatch();
   EXPECT_EQ(stats("g").unacknowledged, 0U) << "timeouts run";
   EXPECT_EQ(topic.groups().next_timer(), never) << "nothing to wake up for";
   EXPECT_EQ(stats("g").committed_offset, 1U);
   member.group->set_paused(false);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("1#2", "2#2", "3#2"));
 }
 
@@ -73,17 +73,17 @@ TEST_F(PauseTest, AcknowledgementsOfAPausedGroupFreeSpace) {
   Member member;
   join(member, asked("g"));
   publish({"a"});
-  pump();
+  dispatch();
   member.group->set_paused(true);
   acknowledge_before(member, 1);
-  EXPECT_TRUE(topic.pump(now).progress) << "who is held may try again";
+  EXPECT_TRUE(topic.dispatch({.now = now}).progress) << "who is held may try again";
   EXPECT_EQ(topic.log().first_offset(), Offset{1});
 }
 
 TEST_F(PauseTest, AGroupsPauseIsKeptWithItsCursor) {
   Member member, own;
   join(member, asked("g"));
-  join(own, asked("mine", session::Mode::own));
+  join(own, asked("mine", GroupMode::own));
   member.group->set_paused(true);
   own.group->set_paused(true);
   auto cursors = topic.groups().cursors();
@@ -104,12 +104,12 @@ TEST_F(PauseTest, APausedTopicDeliversNothing) {
   Member member, own;
   FakeRecordSink puller, subscribed;
   join(member, asked("g"));
-  join(own, asked("", session::Mode::own));
+  join(own, asked("", GroupMode::own));
   topic.attach_puller(puller);
   topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
   topic.set_paused(true);
   EXPECT_EQ(publish({"a", "b"}), PublishOutcome::accepted);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), IsEmpty());
   EXPECT_THAT(own.consumer.take(), IsEmpty());
   EXPECT_THAT(puller.taken, IsEmpty());
@@ -118,7 +118,7 @@ TEST_F(PauseTest, APausedTopicDeliversNothing) {
   EXPECT_FALSE(stats("g").paused);
   EXPECT_EQ(topic.log().first_offset(), Offset{0});
   topic.set_paused(false);
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("a", "b"));
   EXPECT_THAT(own.consumer.take(), ElementsAre("a", "b"));
   EXPECT_THAT(puller.taken, ElementsAre("a", "b"));
@@ -133,7 +133,7 @@ TEST_F(PauseTest, ATopicThatWasPausedBeginsSo) {
   BatchBuilder batch;
   batch.add(as_byte_view("a"));
   paused.publish(batch, wall);
-  paused.pump(now);
+  paused.dispatch({.now = now});
   EXPECT_THAT(puller.taken, IsEmpty());
   EXPECT_TRUE(paused.stats().paused);
 }
@@ -144,19 +144,19 @@ TEST_F(PauseTest, AGroupThatSkipsHasEverythingProcessed) {
   Member member, other;
   FakeRecordSink puller(1'000'000, false);
   auto open = asked("g");
-  open.credit_messages = 3;
+  open.credit.messages = 3;
   join(member, open);
   join(other, asked("h"));
   topic.attach_puller(puller);
   publish_numbers(0, 10);
-  pump();
+  dispatch();
   member.consumer.take();
   acknowledge(member, {{{0}, {1}}});
   reject(member, {{1}, {2}}, 1000);
   EXPECT_EQ(topic.groups().pass_over(*member.group), 9U);
-  EXPECT_EQ(topic.groups().pass_over(*topic.groups().plain()), 0U) << "it has handed out everything";
+  EXPECT_EQ(topic.groups().pass_over(*topic.groups().plain()), 0U) << "it has delivered everything";
   pass(milliseconds(100'000));
-  pump();
+  dispatch();
   EXPECT_EQ(stats("g").committed_offset, 10U);
   EXPECT_EQ(stats("g").lost, 0U);
   EXPECT_THAT(member.consumer.take(), IsEmpty());
@@ -164,7 +164,7 @@ TEST_F(PauseTest, AGroupThatSkipsHasEverythingProcessed) {
   EXPECT_EQ(stats("default").committed_offset, 10U) << "what has not left is nobody's concern any more";
   ASSERT_TRUE(member.member->add_credit({10, 0}));
   publish({"next"});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("next"));
 }
 
@@ -175,7 +175,7 @@ TEST_F(PauseTest, ASkippedTopicContinuesAfterThePause) {
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, subscribed);
   publish_numbers(0, 5);
-  pump();
+  dispatch();
   member.consumer.take();
   EXPECT_EQ(topic.pass_over_all(), 5U);
   topic.log().drop_before(topic.log().next_offset());
@@ -186,7 +186,7 @@ TEST_F(PauseTest, ASkippedTopicContinuesAfterThePause) {
   topic.detach_subscriber(subscriber);  // its delivered messages are on their way and are not requeued
   topic.attach_subscriber(subscriber, again);
   publish({"next"});
-  pump();
+  dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("next"));
   EXPECT_THAT(again.taken, ElementsAre("next"));
   EXPECT_EQ(topic.subscriber_stats(subscriber).lost, 0U);
@@ -196,12 +196,12 @@ TEST_F(PauseTest, SkippedMessagesDoNotCountAsSent) {
   FakeRecordSink subscribed(2);
   topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
   publish_numbers(0, 10);
-  pump();
+  dispatch();
   EXPECT_EQ(topic.stats().messages_sent, 2U);
   topic.pass_over_all();
   subscribed.give_room(100);
   publish({"next"});
-  pump();
+  dispatch();
   EXPECT_EQ(topic.stats().messages_sent, 3U);
 }
 

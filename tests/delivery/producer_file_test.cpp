@@ -1,5 +1,5 @@
 /// Tests of the file of known producers: two files in turn, torn writes, and invalid files.
-#include "delivery/producer_file.hpp"
+#include "delivery/producers/producer_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
 
 #include "support/faulty_storage.hpp"
 

@@ -1,5 +1,5 @@
 /// Tests of the table of a topic's producers: no message is stored twice, and none is skipped.
-#include "delivery/producer_table.hpp"
+#include "delivery/producers/producer_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,11 @@ namespace lightq::test {
 namespace {
 
 using broker::Admission;
+using broker::ClientError;
 using broker::KnownProducer;
+using broker::ProducerIdentity;
+using broker::ProducerSecret;
 using broker::ProducerTable;
-using session::Code;
-using session::ProducerIdentity;
 
 constexpr std::int64_t day_us = 86'400'000'000;
 
@@ -24,7 +25,7 @@ class ProducerTableTest : public ::testing::Test {
  protected:
   ProducerIdentity begin(std::uint64_t fresh_id = 5) {
     const auto opened = table.open({}, fresh_id, now);
-    EXPECT_EQ(opened.refusal, Code::ok);
+    EXPECT_EQ(opened.refusal, ClientError::none);
     EXPECT_EQ(opened.producer.expected, 0U);
     return opened.producer.identity;
   }
@@ -67,7 +68,7 @@ TEST_F(ProducerTableTest, AReturningProducerContinuesAtItsPosition) {
   const auto producer = begin();
   store(producer, 0, 10);
   const auto again = table.open(producer, 99, now);
-  EXPECT_EQ(again.refusal, Code::ok);
+  EXPECT_EQ(again.refusal, ClientError::none);
   EXPECT_EQ(again.producer.identity, producer);
   EXPECT_EQ(again.producer.expected, 10U);
 }
@@ -78,7 +79,7 @@ TEST_F(ProducerTableTest, AHigherEpochShutsTheOlderOneOut) {
   const ProducerIdentity newer{older.id, 1};
   EXPECT_EQ(table.open(newer, 99, now).producer.expected, 2U);
   EXPECT_EQ(table.admit({older, 2, 1}), Admission::fenced);
-  EXPECT_EQ(table.open(older, 99, now).refusal, Code::fenced);
+  EXPECT_EQ(table.open(older, 99, now).refusal, ClientError::fenced);
   store(newer, 2, 1);
   EXPECT_EQ(table.admit({newer, 0, 2}), Admission::repeat) << "what the older one had stored";
 }
@@ -86,19 +87,19 @@ TEST_F(ProducerTableTest, AHigherEpochShutsTheOlderOneOut) {
 // Otherwise the last possible epoch would fence all other producers for good.
 TEST_F(ProducerTableTest, EpochsRestartAfterTheLastOne) {
   const auto producer = begin();
-  ASSERT_EQ(table.open({producer.id, 32'767}, 99, now).refusal, Code::ok);
-  ASSERT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, Code::ok);
-  ASSERT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, Code::ok);
-  EXPECT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, Code::fenced);
-  ASSERT_EQ(table.open({producer.id, 0}, 99, now).refusal, Code::ok);
-  EXPECT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, Code::fenced);
+  ASSERT_EQ(table.open({producer.id, 32'767}, 99, now).refusal, ClientError::none);
+  ASSERT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, ClientError::none);
+  ASSERT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, ClientError::none);
+  EXPECT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, ClientError::fenced);
+  ASSERT_EQ(table.open({producer.id, 0}, 99, now).refusal, ClientError::none);
+  EXPECT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, ClientError::fenced);
   table.found({{producer.id, 1}, 0, 1});
   table.found({{producer.id, 65'535}, 1, 1});
   EXPECT_EQ(table.find(producer.id)->identity.epoch, 1U);
 }
 
 TEST_F(ProducerTableTest, AnUnknownIdIsReported) {
-  EXPECT_EQ(table.open({7, 0}, 99, now).refusal, Code::unknown_producer);
+  EXPECT_EQ(table.open({7, 0}, 99, now).refusal, ClientError::unknown_producer);
   EXPECT_EQ(table.admit({{7, 0}, 0, 1}), Admission::unknown);
   EXPECT_EQ(table.size(), 0U);
 }
@@ -107,7 +108,7 @@ TEST_F(ProducerTableTest, TheLongestIdleProducerIsForgottenFirst) {
   const auto first = leave_behind(1);
   const auto second = leave_behind(2);
   leave_behind(3);
-  EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
+  EXPECT_EQ(table.open(first, 99, now).refusal, ClientError::none);
   table.close(first.id, now);
   begin(4);
   EXPECT_EQ(table.size(), 3U);
@@ -128,13 +129,13 @@ TEST_F(ProducerTableTest, AnOpenProducerIsNeverForgotten) {
 
 TEST_F(ProducerTableTest, WhenAllAreOpenTheNextOneIsRefused) {
   for (std::uint64_t id = 1; id <= 3; ++id) begin(id);
-  EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached);
+  EXPECT_EQ(table.open({}, 4, now).refusal, ClientError::limit_reached);
   EXPECT_EQ(table.size(), 3U);
-  EXPECT_EQ(table.open({2, 1}, 99, now).refusal, Code::ok) << "which is open already";
+  EXPECT_EQ(table.open({2, 1}, 99, now).refusal, ClientError::none) << "which is open already";
   table.close(2, now);
-  EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached) << "the newer channel has it still";
+  EXPECT_EQ(table.open({}, 4, now).refusal, ClientError::limit_reached) << "the newer channel has it still";
   table.close(2, now);
-  EXPECT_EQ(table.open({}, 4, now).refusal, Code::ok);
+  EXPECT_EQ(table.open({}, 4, now).refusal, ClientError::none);
   EXPECT_EQ(table.find(2), nullptr);
 }
 
@@ -159,7 +160,7 @@ TEST_F(ProducerTableTest, AnIdleProducerIsForgotten) {
   table.expire(now);
   EXPECT_EQ(table.find(idle.id), nullptr);
   EXPECT_NE(table.find(busy.id), nullptr);
-  EXPECT_EQ(table.open(idle, 99, now).refusal, Code::unknown_producer);
+  EXPECT_EQ(table.open(idle, 99, now).refusal, ClientError::unknown_producer);
 }
 
 // A producer that was connected until now must not count as idle. This one is open and silent for 8 days
@@ -171,7 +172,7 @@ TEST_F(ProducerTableTest, AProducerThatWasOpenUntilNowIsNotIdle) {
   table.close(silent.id, now);
   now.us += 300'000;
   const auto again = table.open(silent, 99, now);
-  EXPECT_EQ(again.refusal, Code::ok);
+  EXPECT_EQ(again.refusal, ClientError::none);
   EXPECT_EQ(again.producer.expected, 1U);
   table.close(silent.id, now);
   pass_days(7);
@@ -186,7 +187,7 @@ TEST_F(ProducerTableTest, AStepOfTheClockForgetsNoProducer) {
     now.us += step;
     leave_behind(2);
     table.forget(2);
-    EXPECT_EQ(table.open(producer, 99, now).refusal, Code::ok) << step / day_us;
+    EXPECT_EQ(table.open(producer, 99, now).refusal, ClientError::none) << step / day_us;
     table.close(producer.id, now);
   }
 }
@@ -218,7 +219,7 @@ TEST_F(ProducerTableTest, AnOpenProducerIsListedAsUsedNow) {
   leave_behind(2);
   table.restore(table.list());
   table.expire(now);
-  EXPECT_EQ(table.open(silent, 99, now).refusal, Code::ok);
+  EXPECT_EQ(table.open(silent, 99, now).refusal, ClientError::none);
 }
 
 TEST_F(ProducerTableTest, ImpossibleTimesAreIgnored) {
@@ -247,7 +248,7 @@ TEST_F(ProducerTableTest, AClockThatIsSetBackDoesNotForgetAProducerEarly) {
   leave_behind(2);
   EXPECT_EQ(table.list().front().identity, first);
   leave_behind(3);
-  EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
+  EXPECT_EQ(table.open(first, 99, now).refusal, ClientError::none);
   table.close(1, now);
   begin(4);
   EXPECT_NE(table.find(1), nullptr);
@@ -259,10 +260,10 @@ constexpr std::uint64_t bob = 8;
 
 class ProducersOfUsersTest : public ::testing::Test {
  protected:
-  Code open(std::uint64_t user, std::uint64_t id) { return table.open({}, id, now, {user}).refusal; }
+  ClientError open(std::uint64_t user, std::uint64_t id) { return table.open({}, id, now, {user}).refusal; }
   void leave_behind(std::uint64_t user, std::uint64_t from, std::uint64_t count) {
     for (std::uint64_t id = from; id < from + count; ++id) {
-      ASSERT_EQ(open(user, id), Code::ok);
+      ASSERT_EQ(open(user, id), ClientError::none);
       table.stored({{id, 0}, 0, 1}, now);
       table.close(id, now);
     }
@@ -292,21 +293,21 @@ TEST_F(ProducersOfUsersTest, NoUserIsEvictedBelowHalfByOneOther) {
 
 TEST_F(ProducersOfUsersTest, AUserWithHalfOfThemOpenCannotUseTheReserve) {
   std::uint64_t id = 100;
-  while (open(ann, id) == Code::ok) ++id;
+  while (open(ann, id) == ClientError::none) ++id;
   EXPECT_EQ(id, 114U);
-  EXPECT_EQ(open(bob, 1), Code::ok);
-  EXPECT_EQ(open(bob, 2), Code::ok);
-  EXPECT_EQ(open(bob, 3), Code::limit_reached);
+  EXPECT_EQ(open(bob, 1), ClientError::none);
+  EXPECT_EQ(open(bob, 2), ClientError::none);
+  EXPECT_EQ(open(bob, 3), ClientError::limit_reached);
   table.close(100, now);
-  EXPECT_EQ(table.open({101, 1}, 99, now, {ann}).refusal, Code::ok) << "which it has open";
-  EXPECT_EQ(open(ann, id), Code::limit_reached);
-  EXPECT_EQ(open(bob, 3), Code::ok);
+  EXPECT_EQ(table.open({101, 1}, 99, now, {ann}).refusal, ClientError::none) << "which it has open";
+  EXPECT_EQ(open(ann, id), ClientError::limit_reached);
+  EXPECT_EQ(open(bob, 3), ClientError::none);
 }
 
 TEST_F(ProducersOfUsersTest, ProducersFromBeforeARestartAreAnonymousAndEvictedLikeAUsers) {
   leave_behind(bob, 1, 16);
   table.restore(table.list());
-  ASSERT_EQ(table.open({16, 0}, 99, now, {bob}).refusal, Code::ok);
+  ASSERT_EQ(table.open({16, 0}, 99, now, {bob}).refusal, ClientError::none);
   table.close(16, now);
   leave_behind(ann, 100, 1000);
   EXPECT_EQ(known(16, 17), 1U) << "which has come back";
@@ -317,9 +318,9 @@ TEST_F(ProducersOfUsersTest, AnIdIsValidForTheUserThatReceivedIt) {
   leave_behind(ann, 1, 1);
   for (int start = 0; start < 2; ++start) {
     for (const std::uint64_t other : {std::uint64_t{0}, bob, broker::FairShare::anonymous}) {
-      EXPECT_EQ(table.open({1, 0}, 99, now, {other}).refusal, Code::unknown_producer) << other;
-      EXPECT_EQ(table.open({1, 1}, 99, now, {other}).refusal, Code::unknown_producer) << other;
-      EXPECT_EQ(table.open({1, 65'535}, 99, now, {other}).refusal, Code::unknown_producer) << other;
+      EXPECT_EQ(table.open({1, 0}, 99, now, {other}).refusal, ClientError::unknown_producer) << other;
+      EXPECT_EQ(table.open({1, 1}, 99, now, {other}).refusal, ClientError::unknown_producer) << other;
+      EXPECT_EQ(table.open({1, 65'535}, 99, now, {other}).refusal, ClientError::unknown_producer) << other;
     }
     EXPECT_EQ(table.find(1)->identity.epoch, 0U);
     table.restore(table.list());  // as a restart does
@@ -331,16 +332,16 @@ TEST_F(ProducersOfUsersTest, AnIdIsValidForTheUserThatReceivedIt) {
 TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToItsFirstOpener) {
   table.found({{5, 0}, 0, 3});
   EXPECT_EQ(table.find(5)->owner, std::nullopt);
-  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, ClientError::none);
   table.close(5, now);
-  EXPECT_EQ(table.open({5, 0}, 99, now, {bob}).refusal, Code::unknown_producer);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {bob}).refusal, ClientError::unknown_producer);
 }
 
 class ProducersOfNobodyTest : public ProducersOfUsersTest {
  protected:
   static constexpr std::uint64_t nobody = broker::FairShare::anonymous;
-  static session::ProducerSecret secret(int first) { return {std::byte(first), std::byte{1}}; }
-  Code open_again(std::uint64_t id, std::optional<session::ProducerSecret> shown) {
+  static ProducerSecret secret(int first) { return {std::byte(first), std::byte{1}}; }
+  ClientError open_again(std::uint64_t id, std::optional<ProducerSecret> shown) {
     return table.open({id, 0}, 99, now, {nobody, shown, secret(99)}).refusal;
   }
 };
@@ -349,33 +350,33 @@ TEST_F(ProducersOfNobodyTest, OnlyAClientWithTheSecretContinues) {
   const auto opened = table.open({}, 5, now, {nobody, {}, secret(1)});
   EXPECT_EQ(opened.producer.secret, secret(1));
   for (int start = 0; start < 2; ++start) {
-    EXPECT_EQ(open_again(5, {}), Code::unknown_producer);
-    EXPECT_EQ(open_again(5, secret(2)), Code::unknown_producer);
-    EXPECT_EQ(open_again(5, secret(1)), Code::ok);
+    EXPECT_EQ(open_again(5, {}), ClientError::unknown_producer);
+    EXPECT_EQ(open_again(5, secret(2)), ClientError::unknown_producer);
+    EXPECT_EQ(open_again(5, secret(1)), ClientError::none);
     EXPECT_EQ(table.find(5)->secret, secret(1)) << "it stays the same";
     table.restore(table.list());
   }
-  EXPECT_EQ(table.open({5, 0}, 99, now, {ann, secret(1), {}}).refusal, Code::unknown_producer);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann, secret(1), {}}).refusal, ClientError::unknown_producer);
 }
 
 // Clients from before secrets existed: knowing the id is enough.
 TEST_F(ProducersOfNobodyTest, AClientThatKeepsNoSecretNeedsNone) {
   EXPECT_EQ(table.open({}, 5, now, {nobody}).producer.secret, std::nullopt);
-  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::ok);
-  EXPECT_EQ(open_again(5, {}), Code::ok) << "and a newer one is given one now";
-  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::unknown_producer);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, ClientError::none);
+  EXPECT_EQ(open_again(5, {}), ClientError::none) << "and a newer one is given one now";
+  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, ClientError::unknown_producer);
 }
 
 // The broker was killed before it saved the secret.
 TEST_F(ProducersOfNobodyTest, TheClientsSecretIsAcceptedIfTheBrokersWasLost) {
   table.found({{5, 0}, 0, 3});
-  EXPECT_EQ(open_again(5, secret(1)), Code::ok);
-  EXPECT_EQ(open_again(5, secret(2)), Code::unknown_producer);
+  EXPECT_EQ(open_again(5, secret(1)), ClientError::none);
+  EXPECT_EQ(open_again(5, secret(2)), ClientError::unknown_producer);
 }
 
 TEST_F(ProducersOfNobodyTest, UsersNeedNoSecret) {
   EXPECT_EQ(table.open({}, 5, now, {ann, {}, secret(1)}).producer.secret, std::nullopt);
-  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, ClientError::none);
 }
 
 // Compares the table with a plain list of all stored messages.
@@ -393,8 +394,8 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceAfterAnyResend) {
     if (producers.empty() || choice < 1) {
       const std::uint64_t user = random.below(3);
       const auto opened = table.open({}, ++last_id, now, {user});
-      if (opened.refusal != Code::ok) {
-        ASSERT_EQ(opened.refusal, Code::limit_reached);
+      if (opened.refusal != ClientError::none) {
+        ASSERT_EQ(opened.refusal, ClientError::limit_reached);
         ASSERT_GE(open_now.size(), 7U);
         continue;
       }
@@ -408,7 +409,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceAfterAnyResend) {
       const ProducerIdentity wanted{producer.id,
                                     static_cast<std::uint16_t>(producer.epoch + random.below(2))};
       const auto opened = table.open(wanted, 0, now);
-      if (opened.refusal != Code::ok) continue;
+      if (opened.refusal != ClientError::none) continue;
       if (!open_now.insert(producer.id).second) table.close(producer.id, now);  // closes the older channel
       producer = opened.producer.identity;
       ASSERT_EQ(opened.producer.expected, stored[producer.id]);

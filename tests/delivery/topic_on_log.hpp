@@ -39,18 +39,18 @@ class TopicOnLog : private LogOfTopic, public broker::Topic {
                    std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), since,
                    limits, budget) {}
 
-  /// Lets the log answer at once, for a test of a single call of `pump`.
+  /// Lets the log answer at once, for a test of a single call of `dispatch`.
   using LogOfTopic::answer_at_once;
-  /// Dispatches as Topic::pump does, until no batch is pending.
-  Pumped pump(broker::SteadyTime now = {}) {
-    Pumped pumped = Topic::pump(now);
+  /// Dispatches as Topic::dispatch does, until no batch is pending.
+  DispatchResult dispatch(const broker::DeliveryContext& context = {}) {
+    DispatchResult result = Topic::dispatch(context);
     while (arrive()) {
-      const Pumped again = Topic::pump(now);
-      pumped.more = again.more;
-      pumped.progress |= again.progress;
-      pumped.held_back += again.held_back;
+      const DispatchResult again = Topic::dispatch(context);
+      result.more = again.more;
+      result.progress |= again.progress;
+      result.held_back += again.held_back;
     }
-    return pumped;
+    return result;
   }
 };
 

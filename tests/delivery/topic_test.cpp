@@ -49,10 +49,10 @@ PublishOutcome fill(Topic& topic, char letter = 'x') {
 TEST(Topic, MessagesWaitForTheFirstPuller) {
   TopicOnLog topic = make_topic();
   publish(topic, {"a", "", "c"});
-  topic.pump();
+  topic.dispatch();
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(puller.taken, ElementsAre("a", "", "c"));
   EXPECT_EQ(topic.stats().queue_size, 0U);
 }
@@ -64,9 +64,9 @@ TEST(Topic, ReceivesNothingFromALateLogBeforeItsAnswer) {
   publish(topic, {"a"});
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  topic.Topic::pump();
+  topic.Topic::dispatch();
   EXPECT_THAT(puller.taken, IsEmpty());
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(puller.taken, ElementsAre("a"));
 }
 #endif
@@ -151,7 +151,7 @@ TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, subscriber_outlet);
   publish(topic, {"1", "2", "3", "4", "5"});
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(first.taken, ElementsAre("1", "3", "5"));
   EXPECT_THAT(second.taken, ElementsAre("2", "4"));
   EXPECT_THAT(subscriber_outlet.taken, ElementsAre("1", "2", "3", "4", "5"));
@@ -170,7 +170,7 @@ TEST(Topic, AStalledPullerIsPassedByTheOthers) {
   topic.attach_puller(stalled);
   topic.attach_puller(quick);
   publish(topic, {"1", "2", "3", "4"});
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(stalled.taken, ElementsAre("1"));
   EXPECT_THAT(quick.taken, ElementsAre("2", "3", "4"));
 }
@@ -180,15 +180,15 @@ TEST(Topic, UnsentMessagesOfAPullerGoToAnotherBeforeNewOnes) {
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   publish(topic, {"1", "2", "3", "4"});
-  topic.pump();
+  topic.dispatch();
   dying.send(1);
   topic.detach_puller(dying);
   EXPECT_EQ(topic.group_committed()->value, 1U);
   FakeRecordSink other;
   topic.attach_puller(other);
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(other.taken, ElementsAre("2", "3", "4"));
-  EXPECT_EQ(topic.stats().messages_sent, 4U) << "handed to the group once each";
+  EXPECT_EQ(topic.stats().messages_sent, 4U) << "delivered to the group once each";
   EXPECT_EQ(topic.stats().deliveries, 6U) << "two of them twice";
   EXPECT_EQ(topic.group_committed()->value, 4U);
 }
@@ -198,10 +198,10 @@ TEST(Topic, DeliveredButUnsentMessagesHoldTheLog) {
   FakeRecordSink slow(1'000'000, false);
   topic.attach_puller(slow);
   EXPECT_EQ(fill(topic), PublishOutcome::held);
-  topic.pump();
+  topic.dispatch();
   EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::held);
   slow.send(3);
-  topic.pump();
+  topic.dispatch();
   EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::accepted);
 }
 
@@ -213,7 +213,7 @@ TEST(Topic, BlockHoldsProducersWhileTheGroupHasNotPassed) {
   topic.set_producers_held(true);
   EXPECT_EQ(topic.blocked_by(), "group:default");
   puller.give_room(1);
-  EXPECT_TRUE(topic.pump().progress);
+  EXPECT_TRUE(topic.dispatch().progress);
   EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::accepted);
   EXPECT_EQ(topic.stats().dropped, 0U);
 }
@@ -238,7 +238,7 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsTheGroupsLosses) {
   EXPECT_EQ(topic.stats().groups.at(0).lost, topic.stats().dropped) << "before anybody tried to read them";
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  topic.pump();
+  topic.dispatch();
   ASSERT_FALSE(puller.taken.empty());
   EXPECT_EQ(puller.taken.back().substr(0, 2), "19");
   const auto stats = topic.stats();
@@ -251,7 +251,7 @@ TEST(Topic, MessagesRequeuedFromAPullerAndDroppedAreCounted) {
   FakeRecordSink dying(3, false);
   topic.attach_puller(dying);
   for (int i = 0; i < 3; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
-  topic.pump();
+  topic.dispatch();
   dying.send(1);
   topic.detach_puller(dying);
   for (int i = 3; i < 20; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
@@ -259,8 +259,8 @@ TEST(Topic, MessagesRequeuedFromAPullerAndDroppedAreCounted) {
   EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  topic.pump();
-  EXPECT_EQ(1 + dropped + puller.taken.size(), 20U) << "one was sent, the rest was dropped or handed out";
+  topic.dispatch();
+  EXPECT_EQ(1 + dropped + puller.taken.size(), 20U) << "one was sent, the rest was dropped or delivered";
   EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
 }
 
@@ -286,12 +286,12 @@ TEST(Topic, ASlowSubscriberDelaysNoOtherAndItsLossIsCounted) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
               PublishOutcome::accepted);
-    topic.pump();
+    topic.dispatch();
   }
   EXPECT_EQ(quick.taken.size(), 50U);
   EXPECT_EQ(topic.subscriber_stats(quick_subscriber).lost, 0U);
   slow.give_room(1000);
-  topic.pump();
+  topic.dispatch();
   const auto stats = topic.subscriber_stats(slow_subscriber);
   EXPECT_GT(stats.lost, 0U);
   EXPECT_EQ(stats.lost + stats.delivered, 50U);
@@ -305,12 +305,12 @@ TEST(Topic, AReturningSubscriberContinuesAtItsFirstUnsentMessage) {
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, first);
   publish(topic, {"1", "2", "3", "4"});
-  topic.pump();
+  topic.dispatch();
   first.send(1);
   topic.detach_subscriber(subscriber);
   FakeRecordSink second;
   topic.attach_subscriber(subscriber, second);
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(second.taken, ElementsAre("2", "3", "4"));
   EXPECT_EQ(topic.subscriber_stats(subscriber).delivered, 4U);
 }
@@ -323,10 +323,10 @@ TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   topic.attach_subscriber(subscriber, slow);
   publish(topic, {"1", "2"});
-  topic.pump();
+  topic.dispatch();
   EXPECT_EQ(topic.log().first_offset().value, 0U);
   slow.give_room(10);
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(slow.taken, ElementsAre("1", "2"));
   EXPECT_EQ(topic.log().first_offset().value, 2U);
 }
@@ -348,14 +348,14 @@ TEST(Topic, DirectAcceptsMessagesOnlyWithAConnectedConsumerAndKeepsNone) {
   topic.attach_puller(stalled);
   EXPECT_TRUE(topic.accepting());
   publish(topic, {"1", "2", "3"});
-  topic.pump();
+  topic.dispatch();
   topic.detach_puller(stalled);
   EXPECT_FALSE(topic.accepting());
   EXPECT_EQ(topic.stats().dropped, 2U);
   FakeRecordSink late;
   topic.attach_puller(late);
   publish(topic, {"4"});
-  topic.pump();
+  topic.dispatch();
   EXPECT_THAT(late.taken, ElementsAre("4"));
 }
 
@@ -365,14 +365,14 @@ TEST(Topic, ADirectSubscriberReceivesNothingFromItsAbsence) {
   topic.attach_puller(puller);
   Subscriber& subscriber = topic.add_subscriber(std::nullopt);
   publish(topic, {"missed"});
-  topic.pump();
-  FakeRecordSink outlet;
-  topic.attach_subscriber(subscriber, outlet);
-  topic.pump();
-  EXPECT_THAT(outlet.taken, IsEmpty());
+  topic.dispatch();
+  FakeRecordSink sink;
+  topic.attach_subscriber(subscriber, sink);
+  topic.dispatch();
+  EXPECT_THAT(sink.taken, IsEmpty());
   publish(topic, {"seen"});
-  topic.pump();
-  EXPECT_THAT(outlet.taken, ElementsAre("seen"));
+  topic.dispatch();
+  EXPECT_THAT(sink.taken, ElementsAre("seen"));
 }
 
 TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
@@ -394,9 +394,9 @@ TEST(Topic, ADispatchIsLimitedAndReportsThatThereIsMore) {
   FakeRecordSink puller;
   topic.attach_puller(puller);
   for (int i = 0; i < 200; ++i) publish(topic, {std::string(10 * limits::KiB, 'x')});
-  EXPECT_TRUE(topic.pump().more);
+  EXPECT_TRUE(topic.dispatch().more);
   EXPECT_LT(puller.taken.size(), 200U);
-  while (topic.pump().more) {
+  while (topic.dispatch().more) {
   }
   EXPECT_EQ(puller.taken.size(), 200U);
 }

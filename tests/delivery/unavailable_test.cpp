@@ -16,7 +16,6 @@
 namespace lightq::broker {
 namespace {
 
-using session::Code;
 using test::FakeRecordSink;
 using test::FaultyStorage;
 using test::Member;
@@ -46,13 +45,13 @@ class UnavailableTopicTest : public test::LogFixture {
     settings.broker_type = protocol::BrokerType::file;
     topic.emplace(TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, *log, now);
   }
-  Code join(Member& member, const session::ConsumeOpen& asked) {
+  ClientError join(Member& member, const ConsumeRequest& asked) {
     const auto opened = topic->groups().open(asked, LogLives(77));
-    if (opened.refusal != Code::ok) return opened.refusal;
+    if (opened.refusal != ClientError::none) return opened.refusal;
     member.group = opened.group;
     member.member = &topic->groups().attach(*opened.group, member.consumer, asked);
     member.member->begin();
-    return Code::ok;
+    return ClientError::none;
   }
   /// Makes calls for the segment of message 12 fail.
   void fail(Call call, int error, int times = 1'000'000) {
@@ -62,8 +61,8 @@ class UnavailableTopicTest : public test::LogFixture {
       return FaultyStorage::Fault{error, 0};
     };
   }
-  void pump() {
-    while (topic->pump(steady).more) {
+  void dispatch() {
+    while (topic->dispatch({.now = steady}).more) {
     }
   }
   /// Lets time pass as a reactor does: dispatches at each timer.
@@ -71,7 +70,7 @@ class UnavailableTopicTest : public test::LogFixture {
     const SteadyTime until = steady + time;
     while (topic->next_timer() <= until) {
       steady = std::max(steady, topic->next_timer());
-      pump();
+      dispatch();
     }
     steady = until;
   }
@@ -98,8 +97,8 @@ TEST_F(UnavailableTopicTest, AGroupOverSessionsWaitsAndContinues) {
       make_topic();
       fail(call, error);
       Member member;
-      ASSERT_EQ(join(member, test::asked("g")), Code::ok);
-      pump();
+      ASSERT_EQ(join(member, test::asked("g")), ClientError::none);
+      dispatch();
       pass(milliseconds(5000));
       EXPECT_EQ(member.consumer.payloads().size(), 12U) << error;
       member.group->acknowledge(*member.member, {Offset{12}, {}});
@@ -129,7 +128,7 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
     topic->attach_puller(puller);
     Subscriber& subscriber = topic->add_subscriber(Offset{0});
     topic->attach_subscriber(subscriber, taker);
-    pump();
+    dispatch();
     pass(milliseconds(5000));
     EXPECT_EQ(puller.taken.size(), 12U);
     EXPECT_EQ(taker.taken.size(), 12U);
@@ -155,15 +154,15 @@ TEST_F(UnavailableTopicTest, IsRetriedTwiceASecondAtAnyPublishRate) {
   make_topic();
   fail(Call::open, EMFILE);
   Member member;
-  ASSERT_EQ(join(member, test::asked("g")), Code::ok);
+  ASSERT_EQ(join(member, test::asked("g")), ClientError::none);
   FakeRecordSink taker;
   Subscriber& subscriber = topic->add_subscriber(Offset{0});
   topic->attach_subscriber(subscriber, taker);
-  pump();
+  dispatch();
   tries = 0;
   for (int ms = 0; ms < 10'000; ++ms) {
     steady += milliseconds(1);
-    pump();
+    dispatch();
   }
   // Two cursors, and each attempt is repeated after the log has released its own views.
   EXPECT_LE(tries, 2 * 2 * 20);
@@ -178,7 +177,7 @@ TEST_F(UnavailableTopicTest, OneFailureDelaysByAtMostHalfASecond) {
     fail(Call::open, error, 2);
     FakeRecordSink puller;
     topic->attach_puller(puller);
-    pump();
+    dispatch();
     EXPECT_EQ(puller.taken.size(), 12U);
     pass(milliseconds(500));
     expect_all(puller.taken);
@@ -190,16 +189,16 @@ TEST_F(UnavailableTopicTest, RequeuedMessagesAreNotGivenUp) {
   make_topic();
   Member gone, heir;
   auto all = test::asked("g");
-  ASSERT_EQ(join(gone, all), Code::ok);
-  pump();
+  ASSERT_EQ(join(gone, all), ClientError::none);
+  dispatch();
   ASSERT_EQ(gone.consumer.payloads().size(), messages);
   topic->groups().detach(*gone.group, *gone.member);  // requeues all messages
   // An idle log releases its files.
   log->maintain(now);
   log->maintain({now.us + 60'000'000});
   fail(Call::open, EMFILE);
-  ASSERT_EQ(join(heir, all), Code::ok);
-  pump();
+  ASSERT_EQ(join(heir, all), ClientError::none);
+  dispatch();
   pass(milliseconds(3000));
   EXPECT_EQ(heir.consumer.payloads().size(), 12U);
   EXPECT_EQ(stats("g").lost, 0U);
@@ -219,14 +218,14 @@ TEST_F(UnavailableTopicTest, AStartAtATimeFailsWhileTheLogIsUnavailable) {
   };
   Member member;
   auto by_time = test::asked("late");
-  by_time.start = {session::From::time, 1};
-  EXPECT_EQ(join(member, by_time), Code::io_error);
+  by_time.start = {StartPosition::From::time, 1};
+  EXPECT_EQ(join(member, by_time), ClientError::io_error);
   EXPECT_EQ(topic->groups().find("late"), nullptr);
-  ASSERT_EQ(join(member, test::asked("g")), Code::ok);
+  ASSERT_EQ(join(member, test::asked("g")), ClientError::none);
   const Offset before = member.group->next();
   EXPECT_EQ(topic->groups().seek(*member.group, by_time.start).error().system_error, EMFILE);
   EXPECT_EQ(member.group->next(), before) << "it stays where it is";
-  EXPECT_EQ(*topic->groups().seek(*member.group, {session::From::offset, 20}), Offset{20});
+  EXPECT_EQ(*topic->groups().seek(*member.group, {StartPosition::From::offset, 20}), Offset{20});
   topic->groups().detach(*member.group, *member.member);
 }
 

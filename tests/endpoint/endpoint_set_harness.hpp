@@ -58,7 +58,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
   // Implements PlainProducerHost.
   [[nodiscard]] bool accepting() const override { return topic_.accepting(); }
   PublishOutcome publish(BatchBuilder& batch) override { return topic_.publish(batch, now_()); }
-  void published() override { topic_.pump(); }
+  void published() override { topic_.dispatch(); }
   void count_refused(std::uint64_t) override {}
   [[nodiscard]] std::uint64_t message_bytes_max() const override { return limits::MiB; }
   [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::KiB; }
@@ -66,9 +66,9 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
   void inlet_held() override {}
   // Implements EndpointSet::Listener.
   void consumers_changed() override {
-    loop_.post_answer([this] { topic_.pump(); });
+    loop_.post_answer([this] { topic_.dispatch(); });
   }
-  void consumers_writable() override { topic_.pump(); }
+  void consumers_writable() override { topic_.dispatch(); }
 
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(60);
@@ -104,7 +104,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
     BatchBuilder batch;
     batch.add(as_byte_view(payload));
     ASSERT_EQ(topic_.publish(batch, now_()), PublishOutcome::accepted);
-    topic_.pump();
+    topic_.dispatch();
   }
   /// Returns the payloads of the next `count` messages (the last part of each).
   std::vector<std::string> receive(zmq::socket_t& socket, std::size_t count) {

@@ -211,7 +211,7 @@ TEST_F(EndpointSetTest, ASubscriberThatUnsubscribesForAWhileGetsNothingTwice) {
   subscriber.set(zmq::sockopt::subscribe, "t");
   std::vector<std::size_t> seen;
   ASSERT_TRUE(run_until([&] {
-    topic_.pump();
+    topic_.dispatch();
     zmq::message_t part;
     while (subscriber.recv(part, zmq::recv_flags::dontwait)) {
       if (!part.more()) seen.push_back(std::stoul(part.to_string()));

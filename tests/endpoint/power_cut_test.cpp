@@ -55,7 +55,7 @@ struct Sender {
   std::unique_ptr<FakeProducer> connection;
   bool is_on = false;     // it was admitted, and has sent everything again
   bool in_doubt = false;  // a start since its last connection reported doubts about its stored messages
-  session::ProducerIdentity identity;
+  ProducerIdentity identity;
   std::uint64_t expected = 0;
   std::uint64_t next = 0;
   std::uint64_t confirmed = 0;
@@ -64,7 +64,7 @@ struct Sender {
 
 struct Receiver {
   std::string group;
-  session::Mode mode;
+  GroupMode mode;
   std::unique_ptr<FakeConsumer> connection;
   std::map<std::uint64_t, std::string> outstanding;  // by offset
   // A nameless consumer keeps its own position, from its first admission on.
@@ -126,7 +126,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
   }
 
   void stop_cleanly() {
-    topic->begin_stop(Code::shutting_down);
+    topic->begin_stop(ClientError::shutting_down);
     ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
     topic->flush_for_stop();
     if (is_dead_) return end_process(true);
@@ -167,13 +167,13 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
   void connect(Sender& sender) {
     auto connection = std::make_unique<FakeProducer>(true);
     const auto opened = topic->open_producer(sender.identity, *connection, {.user = 0});
-    if (opened.refusal == Code::unknown_producer) {
+    if (opened.refusal == ClientError::unknown_producer) {
       if (has_stored(sender) && !sender.in_doubt)
         complain("a producer is unknown, and nothing of the log was in doubt");
       sender = {};  // unconfirmed messages may be stored or not: they are not sent again
       return;
     }
-    if (opened.refusal != Code::ok) return complain("a producer is refused that nobody has fenced");
+    if (opened.refusal != ClientError::none) return complain("a producer is refused that nobody has fenced");
     sender.in_doubt = false;
     connection->identity = opened.producer.identity;
     sender.expected = opened.producer.expected;
@@ -279,15 +279,15 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
   void connect(Receiver& receiver) {
     auto open = test::asked(receiver.group, receiver.mode);
     if (receiver.incarnation) {
-      open.start = {session::From::offset, receiver.position.value};
+      open.start = {StartPosition::From::offset, receiver.position.value};
       open.incarnation = GetParam().wrong == Wrong::lost_end_is_hidden ? 0 : *receiver.incarnation;
     }
     receiver.connection = std::make_unique<FakeConsumer>();
-    const auto refusal = topic->open_consumer(open, *receiver.connection);
-    if (refusal.code == Code::ok) return;
+    const auto code = topic->open_consumer(open, *receiver.connection).code;
+    if (code == ClientError::none) return;
     receiver.connection.reset();
     receiver.incarnation.reset();  // starts anew, as the library does: nothing of that log is left
-    if (refusal.code != Code::incarnation_changed || !confirmed_.empty()) complain("a consumer is refused");
+    if (code != ClientError::incarnation_changed || !confirmed_.empty()) complain("a consumer is refused");
   }
 
   void disconnect(Receiver& receiver) {
@@ -453,7 +453,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
     receivers[0].group = receivers[1].group = "shared";
     receivers[2].group = "mine";
     for (Receiver& receiver : receivers)
-      receiver.mode = receiver.group == "shared" ? session::Mode::group : session::Mode::own;
+      receiver.mode = receiver.group == "shared" ? GroupMode::group : GroupMode::own;
     return receivers;
   }
 };

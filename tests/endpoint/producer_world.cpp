@@ -8,9 +8,8 @@
 namespace lightq::test {
 
 using broker::Admission;
-
+using broker::ClientError;
 using broker::LogEnds;
-using session::Code;
 
 namespace {
 
@@ -175,13 +174,13 @@ void ProducerWorld::act(Process& process) {
 void ProducerWorld::connect(Process& process) {
   const bool shut_out = is_shut_out(process);
   const auto opened = producers().open(process.identity, last_id_ + 1, now_);
-  if (opened.refusal == Code::unknown_producer) {
+  if (opened.refusal == ClientError::unknown_producer) {
     // Unconfirmed messages may be stored or not: they are not sent again.
     ++counts.unknown;
     process = {};
     return;
   }
-  if (opened.refusal == Code::fenced) {
+  if (opened.refusal == ClientError::fenced) {
     ++counts.fenced;
     if (process.began && !shut_out && process.identity.id != 0) {
       const bool newer = std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {

@@ -41,7 +41,7 @@ struct SentBatch {
 /// A process that produces under an id.
 struct Process {
   enum class State { away, waiting, on };
-  session::ProducerIdentity identity;
+  broker::ProducerIdentity identity;
   State state = State::away;
   bool began = false;  ///< it was told at least once that it owns the id
   std::uint64_t change = 0;

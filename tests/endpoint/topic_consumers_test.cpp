@@ -10,7 +10,6 @@
 namespace lightq::broker {
 namespace {
 
-using session::Mode;
 using test::asked;
 using test::FakeConsumer;
 using testing::ElementsAre;
@@ -32,12 +31,12 @@ class Watcher final : public SessionConsumer {
   }
   [[nodiscard]] bool writable() const override { return true; }
   [[nodiscard]] CodecSet codecs() const override { return {}; }
-  void deliver(const DeliveredSlice& handed) override {
-    messages += handed.slice.count;
+  void deliver(const DeliveredSlice& delivered) override {
+    messages += delivered.slice.count;
     topic_.detach_consumer(*this);
   }
   void flush() override {}
-  void end(Code, const std::string&) override {}
+  void end(ClientError, const std::string&) override {}
 
   bool leaves_as_admitted = false;
   bool is_admitted = false;
@@ -59,12 +58,12 @@ class TopicConsumersTest : public TopicRuntimeTest {
     topic->detach_producer(producer);
   }
   /// Opens the consumer, and waits until it is admitted.
-  void join(SessionConsumer& consumer, const session::ConsumeOpen& open, const bool& done) {
-    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+  void join(SessionConsumer& consumer, const ConsumeRequest& open, const bool& done) {
+    ASSERT_EQ(topic->open_consumer(open, consumer), ClientError::none);
     ASSERT_TRUE(run_until([&] { return done; }));
   }
-  void join(FakeConsumer& consumer, const session::ConsumeOpen& open) {
-    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+  void join(FakeConsumer& consumer, const ConsumeRequest& open) {
+    ASSERT_EQ(topic->open_consumer(open, consumer), ClientError::none);
     ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
   }
   Result<std::uint64_t> delete_group(const std::string& group) {
@@ -93,13 +92,13 @@ class TopicConsumersTest : public TopicRuntimeTest {
 };
 
 TEST_F(TopicConsumersTest, AConsumerOfANewGroupIsAdmittedWhenTheGroupIsOnTheDisk) {
-  for (const auto& open : {asked("new"), asked("mine", Mode::own), asked("default")}) {
+  for (const auto& open : {asked("new"), asked("mine", GroupMode::own), asked("default")}) {
     Watcher consumer(storage, *topic);
-    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+    ASSERT_EQ(topic->open_consumer(open, consumer), ClientError::none);
     EXPECT_FALSE(consumer.is_admitted) << "not within the call";
     ASSERT_TRUE(run_until([&] { return consumer.is_admitted; }));
     const bool found = std::any_of(consumer.on_disk.begin(), consumer.on_disk.end(), [&](const auto& cursor) {
-      return cursor.name == (open.mode == Mode::own ? "own:" : "group:") + open.group;
+      return cursor.name == (open.mode == GroupMode::own ? "own:" : "group:") + open.group;
     });
     EXPECT_TRUE(found) << open.group;
     topic->detach_consumer(consumer);
@@ -107,19 +106,20 @@ TEST_F(TopicConsumersTest, AConsumerOfANewGroupIsAdmittedWhenTheGroupIsOnTheDisk
 }
 
 TEST_F(TopicConsumersTest, AGroupThatCannotBeKeptIsRefusedAndForgotten) {
-  for (const auto& [error, code] : {std::pair{ENOSPC, Code::no_space}, std::pair{EIO, Code::io_error}}) {
+  for (const auto& [error, code] :
+       {std::pair{ENOSPC, ClientError::no_space}, std::pair{EIO, ClientError::io_error}}) {
     fail(error, [](FaultyStorage::Call call, const std::string& path) {
       return call != FaultyStorage::Call::read && is_cursor_file(path);
     });
     FakeConsumer consumer;
-    ASSERT_EQ(topic->open_consumer(asked("g"), consumer), Code::ok);
+    ASSERT_EQ(topic->open_consumer(asked("g"), consumer), ClientError::none);
     EXPECT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
     EXPECT_EQ(consumer.ended, code);
     EXPECT_FALSE(consumer.opened_at);
     EXPECT_THAT(topic->stats().groups, IsEmpty());
   }
   FakeConsumer nameless;
-  join(nameless, asked("", Mode::own));
+  join(nameless, asked("", GroupMode::own));
   fail(0, {});
   FakeConsumer consumer;
   join(consumer, asked("g"));
@@ -137,7 +137,7 @@ TEST_F(TopicConsumersTest, OnlyUnacknowledgedMessagesAreDeliveredAfterARestart) 
   expect_to_have(consumer, {0, 1, 2, 3, 4, 5});
   topic->acknowledge(consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
   restart(true);
-  EXPECT_EQ(consumer.ended, Code::shutting_down);
+  EXPECT_EQ(consumer.ended, ClientError::shutting_down);
   EXPECT_EQ(stats_of("g").committed_offset, 1U);
   FakeConsumer next;
   join(next, asked("g"));
@@ -166,14 +166,14 @@ TEST_F(TopicConsumersTest, AcknowledgementsOfASecondBeforeACrashAreKept) {
 TEST_F(TopicConsumersTest, OpeningAnOwnCursorAgainTakesItOver) {
   publish(3);
   FakeConsumer former, next;
-  join(former, asked("mine", Mode::own));
+  join(former, asked("mine", GroupMode::own));
   expect_to_have(former, {0, 1, 2});
   topic->acknowledge(former, {Offset{1}, {}});
-  ASSERT_EQ(topic->open_consumer(asked("mine", Mode::own), next), Code::ok);
+  ASSERT_EQ(topic->open_consumer(asked("mine", GroupMode::own), next), ClientError::none);
   EXPECT_FALSE(former.ended) << "not within the call";
   topic->acknowledge(former, {Offset{3}, {}});
   ASSERT_TRUE(run_until([&] { return former.ended && next.opened_at; }));
-  EXPECT_EQ(former.ended, Code::fenced);
+  EXPECT_EQ(former.ended, ClientError::fenced);
   EXPECT_EQ(next.opened_at->next, Offset{1});
   EXPECT_EQ(next.opened_at->committed, Offset{1});
   expect_to_have(next, {1, 2});
@@ -185,8 +185,8 @@ TEST_F(TopicConsumersTest, OpeningAnOwnCursorAgainTakesItOver) {
 
 TEST_F(TopicConsumersTest, ACursorWithoutANameEndsWithItsConsumer) {
   FakeConsumer one, other;
-  join(one, asked("", Mode::own));
-  join(other, asked("", Mode::own));
+  join(one, asked("", GroupMode::own));
+  join(other, asked("", GroupMode::own));
   EXPECT_EQ(topic->stats().groups.size(), 2U);
   topic->detach_consumer(one);
   EXPECT_EQ(topic->stats().groups.size(), 1U);
@@ -211,8 +211,8 @@ TEST_F(TopicConsumersTest, AConsumerMayLeaveWhileItIsSpokenTo) {
   publish(2);
   Watcher at_once(storage, *topic), with_the_first(storage, *topic);
   at_once.leaves_as_admitted = true;
-  join(at_once, asked("", Mode::own), at_once.is_admitted);
-  join(with_the_first, asked("", Mode::own), with_the_first.is_admitted);
+  join(at_once, asked("", GroupMode::own), at_once.is_admitted);
+  join(with_the_first, asked("", GroupMode::own), with_the_first.is_admitted);
   EXPECT_TRUE(run_until([&] { return with_the_first.messages > 0; }));
   EXPECT_EQ(at_once.messages, 0U);
   EXPECT_EQ(with_the_first.messages, 1U);
@@ -258,29 +258,30 @@ TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenFails) {
 TEST_F(TopicConsumersTest, AnOwnCursorStaysWithTheTopicsOwnUserAfterANewPassword) {
   set_own_user(7);
   FakeConsumer before;
-  ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  ASSERT_EQ(topic->open_consumer(asked("dash", GroupMode::own), before, 7), ClientError::none);
   ASSERT_TRUE(run_until([&] { return before.opened_at.has_value(); })) << "it is kept";
   topic->detach_consumer(before);
   set_own_user(8);
   FakeConsumer after;
-  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), after, 8), Code::ok);
+  EXPECT_EQ(topic->open_consumer(asked("dash", GroupMode::own), after, 8), ClientError::none);
   FakeConsumer mallory;
   put_user(9);
-  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), mallory, 9), Code::unauthorized_access);
+  EXPECT_EQ(topic->open_consumer(asked("dash", GroupMode::own), mallory, 9),
+            ClientError::unauthorized_access);
   topic->detach_consumer(after);
 }
 
 TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserHasNoOwner) {
   put_user(7);
   FakeConsumer before;
-  ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  ASSERT_EQ(topic->open_consumer(asked("dash", GroupMode::own), before, 7), ClientError::none);
   ASSERT_TRUE(run_until([&] { return before.opened_at.has_value(); })) << "it is kept";
   topic->detach_consumer(before);
   put_user(8);
   FakeConsumer other;
-  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), other, 8), Code::unauthorized_access);
+  EXPECT_EQ(topic->open_consumer(asked("dash", GroupMode::own), other, 8), ClientError::unauthorized_access);
   remove_user(7);
-  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), other, 8), Code::ok);
+  EXPECT_EQ(topic->open_consumer(asked("dash", GroupMode::own), other, 8), ClientError::none);
   topic->detach_consumer(other);
 }
 
@@ -302,25 +303,41 @@ TEST_F(TopicConsumersTest, AConsumerWithTooManyUnacknowledgedRangesEnds) {
   topic->acknowledge(consumer, {std::nullopt, every_second});
   EXPECT_FALSE(consumer.ended) << "not within the call";
   ASSERT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
-  EXPECT_EQ(consumer.ended, Code::limit_reached);
+  EXPECT_EQ(consumer.ended, ClientError::limit_reached);
 }
+
+/// Reads messages below offset 4 one by one.
+struct SingleReads {
+  static bool has_budget() { return true; }
+  static bool can_take() { return true; }
+  static SliceLimits limits() { return {.end = Offset{4}, .message_bytes = 1}; }
+  void take(SliceSource& source, const DeliveredSlice& delivered) {
+    begins.push_back(delivered.slice.range().begin.value);
+    source.taken(delivered.slice.count, delivered.slice.records.size());
+    context = source.context();
+  }
+  std::vector<std::uint64_t> begins;
+  DeliveryContext context;
+};
 
 TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
   publish(5);
-  RecordReader walk(Offset{1});
-  std::vector<std::uint64_t> counts;
-  while (const auto slice = topic->read_slice(walk, Offset{4}, 0, {}))
-    counts.push_back(slice->range().begin.value);
-  EXPECT_THAT(counts, ElementsAre(1, 2, 3));
+  RecordReader reader(Offset{1});
+  SingleReads reads;
+  EXPECT_EQ(topic->read(reader, reads), TurnEnd::no_message);
+  EXPECT_THAT(reads.begins, ElementsAre(1, 2, 3));
+  EXPECT_EQ(reader.offset(), Offset{4});
+  EXPECT_EQ(reads.context.wall, wall_time());
+  EXPECT_NE(reads.context.now, SteadyTime{});
   EXPECT_THAT(topic->stats().groups, IsEmpty());
 }
 
 TEST_F(TopicConsumersTest, NoConsumerJoinsAfterTheStopBegan) {
   FakeConsumer consumer, late;
   join(consumer, asked("g"));
-  topic->begin_stop(Code::topic_deleted);
-  EXPECT_EQ(consumer.ended, Code::topic_deleted);
-  EXPECT_EQ(topic->open_consumer(asked("g"), late), Code::shutting_down);
+  topic->begin_stop(ClientError::topic_deleted);
+  EXPECT_EQ(consumer.ended, ClientError::topic_deleted);
+  EXPECT_EQ(topic->open_consumer(asked("g"), late), ClientError::shutting_down);
 }
 
 TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndContinueByThemselves) {

@@ -11,8 +11,6 @@
 namespace lightq::broker {
 namespace {
 
-using session::Code;
-
 class CountingProducer final : public SessionProducer {
  public:
   [[nodiscard]] std::uint64_t producer_id() const override { return id; }
@@ -27,7 +25,7 @@ class CountingProducer final : public SessionProducer {
     if (detaches != nullptr) producers->detach(*detaches);
     return waits_on;
   }
-  void end(Code code, const std::string&) override { ended = code; }
+  void end(ClientError code, const std::string&) override { ended = code; }
 
   std::uint64_t id = 0;
   bool needs = false;
@@ -38,7 +36,7 @@ class CountingProducer final : public SessionProducer {
   int admissions = 0;
   int resumes = 0;
   int moves = 0;
-  Code ended = Code::ok;
+  ClientError ended = ClientError::none;
 };
 
 class TopicProducersTest : public testing::Test {
@@ -51,9 +49,9 @@ class TopicProducersTest : public testing::Test {
     }
     return opened;
   }
-  void open(CountingProducer& producer, session::ProducerIdentity wanted = {}) {
+  void open(CountingProducer& producer, ProducerIdentity wanted = {}) {
     const auto opened = producers.open(wanted, producer);
-    ASSERT_EQ(opened.refusal, Code::ok);
+    ASSERT_EQ(opened.refusal, ClientError::none);
     producer.id = opened.producer.identity.id;
     identity = opened.producer.identity;
   }
@@ -61,7 +59,7 @@ class TopicProducersTest : public testing::Test {
   DurableProducers known{DurableProducers::Kept::in_memory, ProducerTable(10'000, 1'000'000'000)};
   const WallClock clock = [] { return Timestamp{1}; };
   TopicProducers producers{known, clock};
-  session::ProducerIdentity identity;
+  ProducerIdentity identity;
 };
 
 TEST_F(TopicProducersTest, OnlyWaitingProducersAreNotifiedOfDurability) {
@@ -122,19 +120,19 @@ TEST_F(TopicProducersTest, OpeningAProducerIdFencesItsFormerProducer) {
   open(former);
   CountingProducer latter;
   open(latter, identity);
-  EXPECT_EQ(former.ended, Code::fenced);
+  EXPECT_EQ(former.ended, ClientError::fenced);
   EXPECT_EQ(producers.connected(), 1U);
-  producers.end(Code::shutting_down, "the broker stops");
-  EXPECT_EQ(latter.ended, Code::shutting_down);
+  producers.end(ClientError::shutting_down, "the broker stops");
+  EXPECT_EQ(latter.ended, ClientError::shutting_down);
   EXPECT_EQ(producers.connected(), 0U);
 }
 
 TEST_F(TopicProducersTest, OnlyProducersThatNeedTheDiskEnd) {
   const auto opened = open(3);
   opened[1]->needs = true;
-  producers.end_needing_durable(Code::io_error, "the disk has failed");
-  EXPECT_EQ(opened[1]->ended, Code::io_error);
-  EXPECT_EQ(opened[0]->ended, Code::ok);
+  producers.end_needing_durable(ClientError::io_error, "the disk has failed");
+  EXPECT_EQ(opened[1]->ended, ClientError::io_error);
+  EXPECT_EQ(opened[0]->ended, ClientError::none);
   EXPECT_EQ(producers.connected(), 2U);
   for (const auto& producer : opened) producers.detach(*producer);
 }

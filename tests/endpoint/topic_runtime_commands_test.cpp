@@ -26,7 +26,7 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
   /// Opens a group and leaves it. The group stays.
   void make_group(const std::string& name) {
     FakeConsumer consumer;
-    ASSERT_EQ(topic->open_consumer(test::asked(name), consumer), Code::ok);
+    ASSERT_EQ(topic->open_consumer(test::asked(name), consumer), ClientError::none);
     ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
     topic->detach_consumer(consumer);
   }
@@ -126,7 +126,7 @@ TEST_F(TopicRuntimeCommandsTest, ATopicWithUnsavedCursorsIsNotClosed) {
     return call != FaultyStorage::Call::read && holds_cursors(path);
   });
   EXPECT_FALSE(pause("g")->ok());
-  topic->begin_stop(Code::shutting_down);
+  topic->begin_stop(ClientError::shutting_down);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
   topic->flush_for_stop();
   topic.reset();
@@ -141,7 +141,7 @@ TEST_F(TopicRuntimeCommandsTest, ATopicWithUnsavedCursorsIsNotClosed) {
 
 TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicAreRemovedOnTheDiskThread) {
   publish(3);
-  topic->begin_stop(Code::topic_deleted);
+  topic->begin_stop(ClientError::topic_deleted);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
   std::unique_ptr<TopicStore> files;
   topic->bequeath([&](std::unique_ptr<TopicStore> left) { files = std::move(left); });
@@ -161,7 +161,7 @@ TEST_F(TopicRuntimeCommandsTest, CommandsDuringAStopReceiveShuttingDown) {
   Answer paused, purged;
   topic->set_group_paused("g", true, into(paused));
   topic->purge(into(purged));
-  topic->begin_stop(Code::shutting_down);
+  topic->begin_stop(ClientError::shutting_down);
   ASSERT_TRUE(paused && purged);
   EXPECT_EQ(paused->error().code, ErrorCode::shutting_down);
   EXPECT_EQ(purged->error().code, ErrorCode::shutting_down);
@@ -178,7 +178,7 @@ TEST_F(TopicRuntimeCommandsTest, PurgedMessagesDoNotReappearAfterAnyCrash) {
   for (std::uint64_t at = 0; at < 5; ++at) send(producer, at);
   EXPECT_EQ(purge()->value(), 5U);
   EXPECT_EQ(topic->stats().first_offset, topic->stats().next_offset);
-  topic->begin_stop(Code::shutting_down);
+  topic->begin_stop(ClientError::shutting_down);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
   topic.reset();
   storage.power_cut([] { return false; });
@@ -189,7 +189,7 @@ TEST_F(TopicRuntimeCommandsTest, PurgedMessagesDoNotReappearAfterAnyCrash) {
   EXPECT_EQ(group("g").next_offset, 5U);
   FakeProducer again(true);
   const auto opened = topic->open_producer(producer.identity, again, {});
-  EXPECT_EQ(opened.refusal, Code::ok) << "it is known though its messages are gone";
+  EXPECT_EQ(opened.refusal, ClientError::none) << "it is known though its messages are gone";
   EXPECT_EQ(opened.producer.expected, 5U);
   topic->detach_producer(again);
 }

@@ -22,7 +22,6 @@
 
 namespace lightq::broker {
 
-using session::Code;
 using test::FaultyStorage;
 
 class CountingSink final : public LogSink {
@@ -43,11 +42,11 @@ class FakeProducer final : public SessionProducer {
   void admitted() override { is_admitted = true; }
   bool resume() override { return true; }
   bool durable_moved() override { return false; }
-  void end(Code code, const std::string&) override { ended = code; }
+  void end(ClientError code, const std::string&) override { ended = code; }
 
-  session::ProducerIdentity identity;
+  ProducerIdentity identity;
   bool is_admitted = false;
-  std::optional<Code> ended;
+  std::optional<ClientError> ended;
 
  private:
   const bool durable_;
@@ -86,7 +85,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   /// Drops the topic without a clean stop. Only calls that on_call permits reach the disk.
   void drop() {
     if (topic != nullptr) {
-      topic->begin_stop(Code::shutting_down);
+      topic->begin_stop(ClientError::shutting_down);
       EXPECT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
     }
     topic.reset();
@@ -95,7 +94,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   }
   /// Stops the topic, cleanly or not, and starts it again.
   void restart(bool cleanly) {
-    topic->begin_stop(Code::shutting_down);
+    topic->begin_stop(ClientError::shutting_down);
     ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
     if (cleanly) topic->flush_for_stop();
     topic.reset();
@@ -105,6 +104,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   void tick_wanted(TopicRuntime&) override { ticking_ = true; }
 
   void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
+  [[nodiscard]] Timestamp wall_time() const { return now_(); }
   void fail(int error, std::function<bool(FaultyStorage::Call, const std::string&)> which) {
     const std::lock_guard lock(mutex_);
     error_ = error;
@@ -118,9 +118,9 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     context_.access.put_user(std::move(user));
   }
   void remove_user(std::uint64_t id) { context_.access.remove_user(id); }
-  void open(FakeProducer& producer, session::ProducerIdentity wanted = {}, std::uint64_t user = 0) {
+  void open(FakeProducer& producer, ProducerIdentity wanted = {}, std::uint64_t user = 0) {
     const auto opened = topic->open_producer(wanted, producer, {.user = user});
-    ASSERT_EQ(opened.refusal, Code::ok);
+    ASSERT_EQ(opened.refusal, ClientError::none);
     producer.identity = opened.producer.identity;
   }
   void send(const FakeProducer& producer, std::uint64_t sequence) {

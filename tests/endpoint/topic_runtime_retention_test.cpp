@@ -66,7 +66,7 @@ TEST_F(TopicRuntimeThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDro
   fail(0, {});
   FakeProducer again(false);
   const auto opened = topic->open_producer(producer.identity, again, {});
-  EXPECT_EQ(opened.refusal, Code::ok);
+  EXPECT_EQ(opened.refusal, ClientError::none);
   EXPECT_EQ(opened.producer.expected, 80U);
   topic->detach_producer(again);
 }

@@ -11,7 +11,8 @@ bool is_producer_file(const std::string& path) {
 }
 
 TEST_F(TopicRuntimeTest, AProducerThatCannotBeSavedReceivesTheReason) {
-  for (const auto& [error, code] : {std::pair{ENOSPC, Code::no_space}, std::pair{EIO, Code::io_error}}) {
+  for (const auto& [error, code] :
+       {std::pair{ENOSPC, ClientError::no_space}, std::pair{EIO, ClientError::io_error}}) {
     fail(error, [](FaultyStorage::Call call, const std::string& path) {
       return call != FaultyStorage::Call::read && is_producer_file(path);
     });
@@ -22,7 +23,7 @@ TEST_F(TopicRuntimeTest, AProducerThatCannotBeSavedReceivesTheReason) {
     EXPECT_FALSE(producer.is_admitted);
     EXPECT_EQ(topic->producers().connected(), 0U);
     FakeProducer again(true);
-    EXPECT_EQ(topic->open_producer(producer.identity, again, {}).refusal, Code::unknown_producer)
+    EXPECT_EQ(topic->open_producer(producer.identity, again, {}).refusal, ClientError::unknown_producer)
         << "an id that nobody was told of takes no place";
   }
   fail(0, {});
@@ -42,7 +43,7 @@ TEST_F(TopicRuntimeTest, AfterAFailedSyncNoProducerWaitsForDurability) {
   });
   send(durable, 0);
   EXPECT_TRUE(run_until([&] { return durable.ended.has_value(); }));
-  EXPECT_EQ(durable.ended, Code::io_error);
+  EXPECT_EQ(durable.ended, ClientError::io_error);
   EXPECT_EQ(sink.errors, 1) << "the operator is told, once";
   fail(0, {});  // no effect: the state of the disk stays unknown
   EXPECT_FALSE(quick.ended) << "that it is in the log is all that it wants to know";
@@ -51,10 +52,10 @@ TEST_F(TopicRuntimeTest, AfterAFailedSyncNoProducerWaitsForDurability) {
   FakeProducer again(true), takes_over(false);
   open(again, durable.identity);
   open(takes_over, {quick.identity.id, 1});
-  EXPECT_EQ(quick.ended, Code::fenced);
+  EXPECT_EQ(quick.ended, ClientError::fenced);
   EXPECT_TRUE(run_until([&] { return again.ended && takes_over.ended; }));
-  EXPECT_EQ(again.ended, Code::io_error);
-  EXPECT_EQ(takes_over.ended, Code::io_error) << "that it has the id cannot be made durable";
+  EXPECT_EQ(again.ended, ClientError::io_error);
+  EXPECT_EQ(takes_over.ended, ClientError::io_error) << "that it has the id cannot be made durable";
   EXPECT_FALSE(again.is_admitted || takes_over.is_admitted);
   EXPECT_EQ(topic->producers().connected(), 0U);
   EXPECT_EQ(sink.errors, 1);
@@ -69,7 +70,7 @@ TEST_F(TopicRuntimeTest, AProducerIsOpenedOnlyByItsUserAlsoAfterARestart) {
   for (int start = 0; start < 2; ++start) {
     for (const std::uint16_t epoch : std::initializer_list<std::uint16_t>{0, 1, 32'767, 65'535}) {
       EXPECT_EQ(topic->open_producer({alice.identity.id, epoch}, mallory, {.user = 43}).refusal,
-                Code::unknown_producer);
+                ClientError::unknown_producer);
     }
     if (start == 0) {
       EXPECT_FALSE(alice.ended);
@@ -90,7 +91,8 @@ TEST_F(TopicRuntimeTest, TheTopicsOwnUserKeepsItsProducersAfterANewPassword) {
   topic->detach_producer(producer);
   set_own_user(57);
   FakeProducer former(false), again(false);
-  EXPECT_EQ(topic->open_producer(producer.identity, former, {.user = 42}).refusal, Code::unknown_producer);
+  EXPECT_EQ(topic->open_producer(producer.identity, former, {.user = 42}).refusal,
+            ClientError::unknown_producer);
   open(again, producer.identity, 57);
   topic->detach_producer(again);
 }
@@ -113,7 +115,7 @@ TEST_F(TopicRuntimeTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   open(other);
   topic->detach_producer(other);
   const auto opened = topic->open_producer(silent.identity, silent, {});
-  EXPECT_EQ(opened.refusal, Code::ok);
+  EXPECT_EQ(opened.refusal, ClientError::none);
   EXPECT_EQ(opened.producer.expected, 1U);
   topic->detach_producer(silent);
 }

@@ -9,7 +9,7 @@
 
 #include <lightq/base/crc32c.hpp>
 
-#include "delivery/durable_producers.hpp"
+#include "delivery/producers/durable_producers.hpp"
 #include "log/ring_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"

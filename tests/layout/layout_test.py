@@ -70,6 +70,8 @@ PLANTED = [
     (rules.foreign_includes, "src/log/segment.cpp", "#include <unistd.h>", "system calls outside"),
     (rules.foreign_includes, "src/queue/a.cpp", "#include <sys/syscall.h>", "system calls outside"),
     (rules.foreign_includes, "src/net/a.cpp", "#include <sodium.h>", "libsodium outside"),
+    (rules.foreign_includes, "src/delivery/a.cpp", "#include <lightq/protocol/session_consuming.hpp>", "session frames"),
+    (rules.foreign_includes, "src/topic/a.hpp", "#include <lightq/protocol/session_link.hpp>", "session frames"),
     (rules.foreign_includes, "src/delivery/a.cpp", "#include <zstd.h>", "zstd outside"),
     (rules.foreign_includes, "src/session/a.cpp", "#include <openssl/ssl.h>", "OpenSSL outside"),
     (rules.impure_layers, "src/log/a.cpp", "auto t = std::chrono::steady_clock::now();", "steady_clock"),

@@ -71,6 +71,8 @@ FOLDER_FILES_STILL = {"src/log": 77, "src/client": 68, "include/lightq": 61}
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
      r"include/lightq/(impl/)?[a-z_]+\.hpp$", None),
+    # The frames of the session protocol: `session` translates them into the types of delivery.
+    ("session frames", r"lightq/protocol/session_(?!memory)", r"include/lightq/|src/(session|client|broker)/", None),
     ("nlohmann", r"nlohmann/", r"include/lightq/(impl/)?protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$|include/lightq/(impl/)?base/shared_memory\.hpp$", None),

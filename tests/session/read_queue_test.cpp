@@ -17,6 +17,7 @@ namespace lightq::broker {
 namespace {
 
 using Payloads = std::vector<std::string>;
+using session::Code;
 using session::Op;
 using test::FakeSessionPort;
 
@@ -36,7 +37,7 @@ class ReadQueueTest : public TopicRuntimeTest {
 
   /// Appends the payloads to the log as one batch.
   void store(const Payloads& payloads, Codec codec = Codec::none) {
-    const session::ProducerIdentity& producer = producer_.identity;
+    const ProducerIdentity& producer = producer_.identity;
     BatchBuilder builder;
     std::uint64_t payload_bytes = 0;
     for (const auto& payload : payloads) {
@@ -372,7 +373,7 @@ TEST_F(ReadQueueOfALateStore, AnswersAPendingReadWhenTheTopicIsDeleted) {
   reads.go_on();
   ASSERT_TRUE(port.frames.empty());
   port.works_soon = 0;
-  topic->begin_stop(Code::topic_deleted);
+  topic->begin_stop(ClientError::topic_deleted);
   EXPECT_GT(port.works_soon, 0);
   port.topic = nullptr;
   reads.go_on();

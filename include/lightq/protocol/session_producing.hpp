@@ -28,12 +28,6 @@ struct ProducerIdentity {
   friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
 };
 
-/// Epochs count modulo 2^16. Returns true if `epoch` is a later one than `other`: 1 to 32,767 takeovers
-/// later.
-constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
-  return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;
-}
-
 /// Proves that a client without a user is the one that a producer id was assigned to. Random bytes.
 using ProducerSecret = std::array<std::byte, 16>;
 

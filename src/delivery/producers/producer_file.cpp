@@ -1,5 +1,5 @@
 /// Encodes and decodes a topic's known producers. docs/log_format.md, "Producer file". Layer: delivery.
-#include "delivery/producer_file.hpp"
+#include "delivery/producers/producer_file.hpp"
 
 #include <algorithm>
 #include <cassert>

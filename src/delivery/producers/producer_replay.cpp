@@ -1,6 +1,6 @@
 /// Reads the end of a log to bring a table of producers up to date. docs/log_format.md, "Producer file".
 /// Layer: delivery.
-#include "delivery/producer_replay.hpp"
+#include "delivery/producers/producer_replay.hpp"
 
 #include <utility>
 
@@ -59,7 +59,7 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
   if (id == 0) return;
   const KnownProducer* const known = table_.find(id);
   const bool follows = known != nullptr && sequences.begin == known->expected &&
-                       !session::is_later_epoch(known->identity.epoch, sequences.producer.epoch);
+                       !is_later_epoch(known->identity.epoch, sequences.producer.epoch);
   if (known != nullptr && !follows) {
     if (!doubt_)
       doubt_everybody("the batch at " + number(batch.base_offset()) +

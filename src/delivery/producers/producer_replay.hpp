@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "delivery/producer_table.hpp"
+#include "delivery/producers/producer_table.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

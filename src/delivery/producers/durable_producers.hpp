@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "delivery/producer_file.hpp"
-#include "delivery/producer_table.hpp"
+#include "delivery/producers/producer_file.hpp"
+#include "delivery/producers/producer_table.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -44,7 +44,7 @@ class DurableProducers {
   // Calls that ProducerTable documents.
 
   /// Opens a producer. The caller answers the producer only once the present `change()` is settled.
-  ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
+  ProducerTable::Opened open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
                              const ProducerTable::Opener& opener = {});
   void close(std::uint64_t id, Timestamp now) {
     table_.close(id, now);

@@ -10,28 +10,29 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/protocol/session_producing.hpp>
 
 #include "admission/producer_shares.hpp"
+#include "delivery/client_error.hpp"
+#include "delivery/producers/producer_identity.hpp"
 
 namespace lightq::broker {
 
 /// A known producer.
 struct KnownProducer {
-  session::ProducerIdentity identity;
+  ProducerIdentity identity;
   std::uint64_t expected = 0;  ///< the sequence number of its next message
   Timestamp last_used;         ///< on the table's time, see ProducerTable
   /// The user (TicketHolder::sharer) that may open it. Nothing: the next user that opens it becomes its
   /// owner.
   std::optional<std::uint64_t> owner = {};
   /// The secret that a client must show to open it. Nothing: no secret is needed.
-  std::optional<session::ProducerSecret> secret = {};
+  std::optional<ProducerSecret> secret = {};
   friend bool operator==(const KnownProducer&, const KnownProducer&) = default;
 };
 
 /// Messages of one producer, as a batch's header states them.
 struct Sequences {
-  session::ProducerIdentity producer;
+  ProducerIdentity producer;
   std::uint64_t begin = 0;
   std::uint64_t count = 0;  ///< at least 1
 };
@@ -67,22 +68,22 @@ class ProducerTable {
 
   /// The client that opens a producer.
   struct Opener {
-    std::uint64_t user = 0;                             ///< TicketHolder::sharer
-    std::optional<session::ProducerSecret> shown = {};  ///< the secret that the client has shown
-    std::optional<session::ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
+    std::uint64_t user = 0;                    ///< TicketHolder::sharer
+    std::optional<ProducerSecret> shown = {};  ///< the secret that the client has shown
+    std::optional<ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
   };
   /// The result of `open`.
   struct Opened {
-    session::Code refusal = session::Code::ok;  ///< else fenced, unknown_producer or limit_reached
-    KnownProducer producer;                     ///< without a refusal
+    ClientError refusal = ClientError::none;  ///< else fenced, unknown_producer or limit_reached
+    KnownProducer producer;                   ///< without a refusal
   };
   /// Opens a new producer, or a known one again. It is open until `close`. `fresh_id` becomes the id of a
   /// producer that has none yet. Requires: fresh_id is not 0 and not known.
   /// If the opener is not the owner, the id counts as unknown.
-  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now) {
+  Opened open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now) {
     return open(wanted, fresh_id, now, {});
   }
-  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now, const Opener& opener);
+  Opened open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now, const Opener& opener);
   /// Closes the producer for one channel, and counts it as used until now. Does nothing if it is not known.
   void close(std::uint64_t id, Timestamp now);
 

@@ -1,10 +1,10 @@
 /// Decides when a topic's producers are saved. docs/log_format.md, "Producer file". Layer: delivery.
-#include "delivery/durable_producers.hpp"
+#include "delivery/producers/durable_producers.hpp"
 
 #include <cassert>
 #include <utility>
 
-#include "delivery/producer_replay.hpp"
+#include "delivery/producers/producer_replay.hpp"
 #include "log/elapsed.hpp"
 
 namespace lightq::broker {
@@ -32,12 +32,12 @@ Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnaps
   return Recovery{replay.doubt(), remove_file};
 }
 
-ProducerTable::Opened DurableProducers::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                             Timestamp now, const ProducerTable::Opener& opener) {
+ProducerTable::Opened DurableProducers::open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
+                                             const ProducerTable::Opener& opener) {
   const KnownProducer* const known = wanted.id == 0 ? nullptr : table_.find(wanted.id);
-  const bool takes_over = known != nullptr && session::is_later_epoch(wanted.epoch, known->identity.epoch);
+  const bool takes_over = known != nullptr && is_later_epoch(wanted.epoch, known->identity.epoch);
   const auto opened = table_.open(wanted, fresh_id, now, opener);
-  if (opened.refusal != session::Code::ok) return opened;
+  if (opened.refusal != ClientError::none) return opened;
   in_use_ = unsaved_ = true;
   if (takes_over) ++change_;
   asked_ = change_;

@@ -9,7 +9,7 @@
 
 #include <lightq/base/limits.hpp>
 
-#include "delivery/producer_table.hpp"
+#include "delivery/producers/producer_table.hpp"
 #include "log/slot_file.hpp"
 
 namespace lightq::broker {

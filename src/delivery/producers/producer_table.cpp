@@ -1,5 +1,5 @@
 /// Admits batches and opens producers. Layer: delivery.
-#include "delivery/producer_table.hpp"
+#include "delivery/producers/producer_table.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -8,8 +8,6 @@
 namespace lightq::broker {
 
 namespace {
-
-using session::ProducerSecret;
 
 /// Compares in a time that does not depend on where the secrets differ.
 bool same(const ProducerSecret& a, const ProducerSecret& b) {
@@ -31,29 +29,28 @@ void own(KnownProducer& producer, std::uint64_t user, const std::optional<Produc
 
 }  // namespace
 
-ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                          Timestamp now, const Opener& opener) {
+ProducerTable::Opened ProducerTable::open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
+                                          const Opener& opener) {
   const std::uint64_t user = opener.user;
   expire(now);
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
-    if (!shares_.may_open(user, {})) return {session::Code::limit_reached, {}};
+    if (!shares_.may_open(user, {})) return {ClientError::limit_reached, {}};
     add({{fresh_id, 0}, 0, time_}, user);
     shares_.open(fresh_id, user);
     own(order_.back(), user, opener.fresh);
-    return {session::Code::ok, order_.back()};
+    return {ClientError::none, order_.back()};
   }
   const auto found = by_id_.find(wanted.id);
-  if (found == by_id_.end() || !may_open(*found->second, opener))
-    return {session::Code::unknown_producer, {}};
+  if (found == by_id_.end() || !may_open(*found->second, opener)) return {ClientError::unknown_producer, {}};
   const auto producer = found->second;
-  if (session::is_later_epoch(producer->identity.epoch, wanted.epoch)) return {session::Code::fenced, {}};
-  if (!shares_.may_open(user, wanted.id)) return {session::Code::limit_reached, {}};
+  if (is_later_epoch(producer->identity.epoch, wanted.epoch)) return {ClientError::fenced, {}};
+  if (!shares_.may_open(user, wanted.id)) return {ClientError::limit_reached, {}};
   shares_.open(wanted.id, user);
   producer->identity.epoch = wanted.epoch;
   own(*producer, user, opener.shown ? opener.shown : opener.fresh);
   touch(producer);
-  return {session::Code::ok, *producer};
+  return {ClientError::none, *producer};
 }
 
 void ProducerTable::close(std::uint64_t id, Timestamp now) {
@@ -84,7 +81,7 @@ void ProducerTable::found(const Sequences& batch) {
   if (known == order_.end()) return add({batch.producer, end, time_}, 0);
   KnownProducer& producer = *known;
   if (producer.expected == 0) shares_.stored(producer.identity.id);
-  if (session::is_later_epoch(batch.producer.epoch, producer.identity.epoch))
+  if (is_later_epoch(batch.producer.epoch, producer.identity.epoch))
     producer.identity.epoch = batch.producer.epoch;
   producer.expected = std::max(producer.expected, end);
   touch(known);

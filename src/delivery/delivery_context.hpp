@@ -1,0 +1,24 @@
+/// The circumstances of a delivery that delivery cannot find out itself. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/base/types.hpp>
+
+#include "delivery/group_time.hpp"
+
+namespace lightq::broker {
+
+/// The time and the budget of one turn of delivery. The topic's caller makes it, and it is passed down to the
+/// place that reads messages for all kinds of consumers, RecordReader::next. A plain value.
+struct DeliveryContext {
+  /// A clock that never goes back: for ack timeouts, delays and further attempts to read.
+  SteadyTime now{};
+  /// The wall clock, which may step: for comparisons with times that messages carry.
+  Timestamp wall{};
+  /// Roughly the most bytes of records that one cursor delivers in the turn.
+  std::uint64_t cursor_bytes_max = 256 * limits::KiB;
+};
+
+}  // namespace lightq::broker

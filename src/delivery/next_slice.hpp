@@ -1,0 +1,47 @@
+/// A request for the next messages of a log, and its result. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <lightq/base/codec.hpp>
+#include <lightq/base/types.hpp>
+
+#include "delivery/batch_slice.hpp"
+#include "delivery/group_time.hpp"
+
+namespace lightq::broker {
+
+/// The messages that a consumer can take now. Without a limit it takes single records, decompressed.
+struct SliceLimits {
+  static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  Offset end{none};                    ///< the consumer takes messages below it
+  std::uint64_t records = none;        ///< the most messages
+  std::uint64_t message_bytes = none;  ///< the slice ends with the message that reaches this sum
+  CodecSet codecs = {};                ///< the consumer reads whole batches of these codecs
+};
+
+/// A slice to deliver to one consumer.
+struct DeliveredSlice {
+  BatchSlice slice;
+  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
+  std::uint64_t lost = 0;      ///< messages that were lost since the consumer's previous slice
+};
+
+/// The reason why a slice was returned, or none.
+enum class SliceOutcome : std::uint8_t {
+  slice,
+  end,          ///< the log has no message at the position
+  pending,      ///< the store reports when the next message can be read
+  unavailable,  ///< the next message cannot be read now
+  limit,        ///< the limits permit no message
+  held_back,    ///< newer messages must wait, because the group's redeliveries are in too many ranges
+};
+
+/// The result beside the outcome. One object is used for all slices of a turn.
+struct NextSlice {
+  DeliveredSlice delivered;  ///< with the outcome `slice`
+  SteadyTime again{};        ///< with the outcome `unavailable`: when to try again
+};
+
+}  // namespace lightq::broker

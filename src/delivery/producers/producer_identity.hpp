@@ -1,0 +1,26 @@
+/// The numbers and the secret that identify a producer. docs/session.md, "Producing". Layer: delivery.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace lightq::broker {
+
+/// A producer's id and epoch. With them a topic recognizes a batch that is sent again, and stores it once.
+struct ProducerIdentity {
+  std::uint64_t id = 0;  ///< 0: none assigned yet
+  std::uint16_t epoch = 0;
+  friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
+};
+
+/// Epochs count modulo 2^16. Returns true if `epoch` is a later one than `other`: 1 to 32,767 takeovers
+/// later.
+constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;
+}
+
+/// Shows that a client without a user is the one that a producer id was assigned to. Random bytes.
+using ProducerSecret = std::array<std::byte, 16>;
+
+}  // namespace lightq::broker

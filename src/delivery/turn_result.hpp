@@ -1,0 +1,30 @@
+/// The messages that one cursor has delivered in one turn. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+
+#include <lightq/base/batch.hpp>
+
+#include "admission/turn_work.hpp"
+
+namespace lightq::broker {
+
+struct TurnResult {
+  std::uint64_t messages = 0;  ///< delivered for the first time
+  std::uint64_t redelivered = 0;
+  std::uint64_t bytes = 0;
+  bool more = false;       ///< stopped at its bound while consumers could take more
+  bool held_back = false;  ///< a group newly in too many ranges: delivers nothing newer
+  std::uint64_t work_from = TurnWork::bytes();
+  [[nodiscard]] std::uint64_t record_bytes() const {
+    return bytes + (messages + redelivered) * lightq::record_bytes(0);
+  }
+  /// Returns record_bytes() plus the cost of finding and unpacking the messages.
+  [[nodiscard]] std::uint64_t cost() const { return record_bytes() + (TurnWork::bytes() - work_from); }
+  /// Counts messages that a consumer has taken. `delivery` is the number of their deliveries.
+  void count(std::uint32_t delivery, std::uint64_t taken) {
+    (delivery == 1 ? messages : redelivered) += taken;
+  }
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,86 @@
+/// Translates the frames of the session protocol into the types of delivery, and back. Layer: session.
+#pragma once
+
+#include <utility>
+
+#include <lightq/protocol/session_consuming.hpp>
+#include <lightq/protocol/session_producing.hpp>
+
+#include "delivery/ack.hpp"
+#include "delivery/client_error.hpp"
+#include "delivery/consume_request.hpp"
+#include "delivery/producers/producer_identity.hpp"
+
+namespace lightq::broker {
+
+static_assert(Credit::messages_max == session::credit_messages_max);
+static_assert(Credit::bytes_max == session::credit_bytes_max);
+
+constexpr session::Code code_of(ClientError error) {
+  using session::Code;
+  switch (error) {
+    case ClientError::none: return Code::ok;
+    case ClientError::invalid_name: return Code::invalid_frame;
+    case ClientError::unauthorized_access: return Code::unauthorized_access;
+    case ClientError::not_supported: return Code::not_supported;
+    case ClientError::limit_reached: return Code::limit_reached;
+    case ClientError::fenced: return Code::fenced;
+    case ClientError::unknown_producer: return Code::unknown_producer;
+    case ClientError::incarnation_changed: return Code::incarnation_changed;
+    case ClientError::no_space: return Code::no_space;
+    case ClientError::io_error: return Code::io_error;
+    case ClientError::topic_deleted: return Code::topic_deleted;
+    case ClientError::shutting_down: return Code::shutting_down;
+  }
+  return Code::internal;
+}
+
+inline StartPosition position_of(const session::Place& place) {
+  using From = StartPosition::From;
+  switch (place.from) {
+    case session::From::first: break;
+    case session::From::next: return {From::next, place.value};
+    case session::From::last: return {From::last, place.value};
+    case session::From::offset: return {From::offset, place.value};
+    case session::From::time: return {From::time, place.value};
+  }
+  return {From::first, place.value};
+}
+
+inline ConsumeRequest request_of(const session::ConsumeOpen& frame) {
+  const bool automatic = frame.acknowledgement == session::Acknowledgement::automatic;
+  return {.group = frame.group,
+          .mode = frame.mode == session::Mode::own ? GroupMode::own : GroupMode::group,
+          .acknowledgement = automatic ? AckMode::automatic : AckMode::by_consumer,
+          .start = position_of(frame.start),
+          .holds = frame.holds,
+          .credit = {frame.credit_messages, frame.credit_bytes},
+          .incarnation = frame.incarnation,
+          .ack_timeout_ms = frame.ack_timeout_ms};
+}
+
+inline Credit credit_of(const session::Credit& frame) {
+  return {frame.messages, frame.bytes};
+}
+
+inline Ack ack_of(session::Acknowledge&& frame) {
+  return {frame.before, std::move(frame.ranges)};
+}
+
+inline Rejection rejection_of(session::Reject&& frame) {
+  return {frame.ms, std::move(frame.ranges)};
+}
+
+inline Extension extension_of(session::Extend&& frame) {
+  return {frame.ms, std::move(frame.ranges)};
+}
+
+inline ProducerIdentity identity_of(const session::ProducerIdentity& frame) {
+  return {frame.id, frame.epoch};
+}
+
+inline session::ProducerIdentity frame_of(const ProducerIdentity& producer) {
+  return {producer.id, producer.epoch};
+}
+
+}  // namespace lightq::broker
