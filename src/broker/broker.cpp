@@ -30,6 +30,8 @@
 #include "broker/wall_clock.hpp"
 #include "control/catalogue/registration_check.hpp"
 #include "control/commands/command_handler.hpp"
+#include "control/commands/operations.hpp"
+#include "control/commands/permissions.hpp"
 #include "control/control_server.hpp"
 #include "crypto/storage_key_command.hpp"
 #include "crypto/storage_key_file.hpp"
@@ -96,6 +98,7 @@ class Broker::Parts {
   [[nodiscard]] bool warn_if_insecure() const;
   void say_fewer_connections() const;
   void make_reactors();
+  void make_operations(bool insecure);
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
 
   Config config_;
@@ -126,6 +129,8 @@ class Broker::Parts {
   std::uint32_t admin_generation_ = 0;  // until the catalogue is open
   std::unique_ptr<TlsContext> tls_;     // null: no encryption
   std::unique_ptr<ReactorPool> reactors_;
+  std::unique_ptr<Permissions> permissions_;
+  std::unique_ptr<Operations> operations_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
   bool stopped_ = false;
@@ -194,25 +199,31 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   make_reactors();
   const bool insecure = warn_if_insecure();
   say_fewer_connections();
-  handler_ = std::make_unique<CommandHandler>(
-      CommandHandler::Parts{control_, *catalogue_, *authenticator_, *reactors_, sink_},
-      CommandHandler::Settings{.data_dir = directory_->path().string(),
-                               .now = wall_clock_now,
-                               .topics_max = config_.topics_max,
-                               .users_max = config_.users_max,
-                               .rights_per_user_max = config_.rights_per_user_max,
-                               .ring_bytes_max = config_.ring_bytes_max,
-                               .memory_bytes_max = config_.memory_bytes_max,
-                               .open_topics = config_.open_topics,
-                               .throttled = [this] { return server_->throttled(); },
-                               .server_key = server_key(),
-                               .client_keys = &client_keys_,
-                               .insecure = insecure,
-                               .admin_generation = admin_generation_,
-                               .limits_reached = limits_reached_.get(),
-                               .evicted = [this] { return server_->evicted(); }});
-  reactors_->set_observer(*handler_);
+  make_operations(insecure);
   return open_control();
+}
+
+/// Makes the objects that execute requests, and connects them with the data plane.
+void Broker::Parts::make_operations(bool insecure) {
+  permissions_ = std::make_unique<Permissions>(*catalogue_, *authenticator_, admin_generation_);
+  operations_ = std::make_unique<Operations>(
+      Operations::Parts{control_, *catalogue_, *authenticator_, permissions_->rights(), *reactors_, sink_},
+      OperationSettings{.data_dir = directory_->path().string(),
+                        .now = wall_clock_now,
+                        .topics_max = config_.topics_max,
+                        .users_max = config_.users_max,
+                        .rights_per_user_max = config_.rights_per_user_max,
+                        .ring_bytes_max = config_.ring_bytes_max,
+                        .memory_bytes_max = config_.memory_bytes_max,
+                        .open_topics = config_.open_topics,
+                        .throttled = [this] { return server_->throttled(); },
+                        .server_key = server_key(),
+                        .client_keys = &client_keys_,
+                        .insecure = insecure,
+                        .limits_reached = limits_reached_.get(),
+                        .evicted = [this] { return server_->evicted(); }});
+  handler_ = std::make_unique<CommandHandler>(*permissions_, *operations_);
+  reactors_->set_observer(operations_->observer());
 }
 
 /// With `encrypt`: opens the broker's own key and reads those of the clients that may connect.
@@ -345,8 +356,8 @@ void Broker::Parts::make_reactors() {
 Result<void> Broker::Parts::open_control() {
   auto server = ControlServer::open(
       control_, sink_, config_.control_uri,
-      [this](protocol::Request request, CommandHandler::Answer answer) {
-        handler_->handle(std::move(request), std::move(answer));
+      [this](protocol::Request request, const Answer& answer) {
+        handler_->handle(std::move(request), answer);
       },
       unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));
@@ -375,7 +386,7 @@ Result<void> Broker::Parts::bring_up() {
   reactors_->start();
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
-    handler_->bring_up([this, &accepting] {
+    operations_->bring_up([this, &accepting] {
       // Write these files first: clients that waited for their first answer read them next.
       const auto published = directory_->publish(control_uri(), server_key());
       accepting.set_value(published ? server_->accept() : published);

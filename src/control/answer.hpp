@@ -15,32 +15,27 @@
 
 namespace lightq::broker {
 
-/// The user that makes a request. 0: the administrator; no value: an unauthenticated client of an open topic.
-using Asker = std::optional<std::uint64_t>;
+/// The number of the user that makes a request. 0: the administrator; no value: an unauthenticated client of
+/// an open topic.
+using AskerId = std::optional<std::uint64_t>;
 
-/// A control request from its arrival to its reply, as the control socket counts it. Answer describes the
-/// functions, under the same names. Thread: the control loop's.
+/// A control request from its arrival to its reply, as the control socket counts it. RequestContext describes
+/// the functions, under the same names. Thread: the control loop's.
 class RequestCourse {
  public:
   virtual ~RequestCourse() = default;
   virtual void stand_aside(bool aside) = 0;
-  virtual std::optional<Error> asked_by(const Asker& asker) = 0;
+  virtual std::optional<Error> asked_by(const AskerId& asker) = 0;
   virtual void worked(std::uint64_t bytes) = 0;
 };
 
-/// Sends the reply to one request. Call it exactly once, on the control loop's thread. Copies refer to the
-/// same reply.
-class Answer {
+/// Where a request came from, and its course. Permission checks see a request as this, not as a command with
+/// a reply. Copies refer to the same request. Thread: the control loop's.
+class RequestContext {
  public:
-  template <std::invocable<protocol::Reply> Send>
-    requires(!std::same_as<std::remove_cvref_t<Send>, Answer>)
-  Answer(Send send, RequestSource source = {},  // NOLINT(google-explicit-constructor): any callable is one
-         std::shared_ptr<RequestCourse> course = {})
-      : send_(std::move(send)),
-        source_(std::make_shared<const RequestSource>(std::move(source))),
-        course_(std::move(course)) {}
+  explicit RequestContext(RequestSource source = {}, std::shared_ptr<RequestCourse> course = {})
+      : source_(std::make_shared<const RequestSource>(std::move(source))), course_(std::move(course)) {}
 
-  void operator()(protocol::Reply reply) const { send_(std::move(reply)); }
   [[nodiscard]] const RequestSource& source() const { return *source_; }
   /// Excludes the request from the count of requests under way (`aside` true), or includes it again. Used
   /// while the request waits in a queue that has its own bound.
@@ -49,7 +44,7 @@ class Answer {
   }
   /// Reports the identity of the asker, after its credentials were verified or when none are needed. If this
   /// returns an error, send that error as the reply: the asker has too many requests.
-  [[nodiscard]] std::optional<Error> asked_by(const Asker& asker) const {
+  [[nodiscard]] std::optional<Error> asked_by(const AskerId& asker) const {
     return course_ ? course_->asked_by(asker) : std::nullopt;
   }
   /// Adds to the cost of the reply. Call it before the reply if producing the reply takes as much work as a
@@ -59,9 +54,24 @@ class Answer {
   }
 
  private:
-  std::function<void(protocol::Reply)> send_;
   std::shared_ptr<const RequestSource> source_;
   std::shared_ptr<RequestCourse> course_;
+};
+
+/// Sends the reply to one request. Call it exactly once, on the control loop's thread. Copies refer to the
+/// same reply.
+class Answer : public RequestContext {
+ public:
+  template <std::invocable<protocol::Reply> Send>
+    requires(!std::same_as<std::remove_cvref_t<Send>, Answer>)
+  Answer(Send send, RequestSource source = {},  // NOLINT(google-explicit-constructor): any callable is one
+         std::shared_ptr<RequestCourse> course = {})
+      : RequestContext(std::move(source), std::move(course)), send_(std::move(send)) {}
+
+  void operator()(protocol::Reply reply) const { send_(std::move(reply)); }
+
+ private:
+  std::function<void(protocol::Reply)> send_;
 };
 
 }  // namespace lightq::broker

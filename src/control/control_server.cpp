@@ -86,7 +86,7 @@ bool may_be_long(const protocol::Request& request) {
 
 /// Returns the key by which an asker shares limits with others. An asker without a user shares them with all
 /// other such askers of its source.
-std::string owner_of(const Asker& asker, const std::string& source) {
+std::string owner_of(const AskerId& asker, const std::string& source) {
   return asker ? "user " + std::to_string(*asker) : "source " + source;
 }
 
@@ -282,7 +282,7 @@ class ControlServer::Course final : public RequestCourse {
   void stand_aside(bool aside) override {
     aside ? server_.under_way_.leave(request_) : server_.under_way_.enter(request_);
   }
-  std::optional<Error> asked_by(const Asker& asker) override { return server_.asked_by(*this, asker); }
+  std::optional<Error> asked_by(const AskerId& asker) override { return server_.asked_by(*this, asker); }
   [[nodiscard]] std::uint64_t client() const { return client_; }
   [[nodiscard]] RequestsUnderWay::Request& request() { return request_; }
   [[nodiscard]] bool may_be_long() const { return may_be_long_; }
@@ -323,7 +323,7 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
 
 /// Assigns a permitted request to its asker. Its connection leaves the unauthenticated ones even if the asker
 /// has too many requests.
-std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker) {
+std::optional<Error> ControlServer::asked_by(Course& course, const AskerId& asker) {
   auto& request = course.request();
   const std::string owner = owner_of(asker, request.source);
   if (const auto client = clients_.find(course.client()); client != clients_.end())

@@ -113,7 +113,7 @@ class ControlServer final : public Listener::Owner,
   friend class Course;
   /// Returns the reason why the source may make no further request now; nothing if it may.
   [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
-  std::optional<Error> asked_by(Course& course, const Asker& asker);
+  std::optional<Error> asked_by(Course& course, const AskerId& asker);
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
   void request_ended(std::uint64_t client);

@@ -61,6 +61,7 @@ class PlainTurn {
 
   bool offer(Offset offset, ByteView payload) {
     const std::size_t count = consumers_.size();
+    if (count == 1) return consumers_.front()->offer(offset, payload);
     for (std::size_t tried = 0; tried < count; ++tried) {
       RecordSink* const consumer = consumers_[first_];
       first_ = first_ + 1 < count ? first_ + 1 : 0;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "control/catalogue_room.hpp"
-#include "control/commands/command_handler.hpp"
+#include "control/commands_under_test.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
 #include "support/planted.hpp"
@@ -135,11 +135,15 @@ class Encrypting : public ::testing::Test {
   test::FakeDataPlane data_plane_{loop_};
   ClientKeys keys_;
   const std::string server_key_ = to_z85(key_of(77));
-  CommandHandler handler_{CommandHandler::Parts{loop_, *catalogue_, authenticator_, data_plane_, room_.sink},
-                          CommandHandler::Settings{.data_dir = "/data",
-                                                   .now = [this] { return room_.now(); },
-                                                   .server_key = server_key_,
-                                                   .client_keys = &keys_}};
+  test::CommandsUnderTest handler_{loop_,
+                                   *catalogue_,
+                                   authenticator_,
+                                   data_plane_,
+                                   room_.sink,
+                                   OperationSettings{.data_dir = "/data",
+                                                     .now = [this] { return room_.now(); },
+                                                     .server_key = server_key_,
+                                                     .client_keys = &keys_}};
   TopicId topic_;
 };
 

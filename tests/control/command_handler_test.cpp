@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "control/catalogue_room.hpp"
+#include "control/commands_under_test.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
 #include "support/faulty_storage.hpp"
@@ -34,12 +35,12 @@ struct Broker {
   Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
   test::FakeDataPlane data_plane{loop};
   std::size_t topics_max = limits::topics_max;
-  std::unique_ptr<CommandHandler> handler = make();
+  std::unique_ptr<test::CommandsUnderTest> handler = make();
 
-  std::unique_ptr<CommandHandler> make() {
-    return std::make_unique<CommandHandler>(
-        CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
-        CommandHandler::Settings{"/data", [this] { return room.now(); }, topics_max});
+  std::unique_ptr<test::CommandsUnderTest> make() {
+    return std::make_unique<test::CommandsUnderTest>(
+        loop, *catalogue, authenticator, data_plane, room.sink,
+        OperationSettings{"/data", [this] { return room.now(); }, topics_max});
   }
   void restart() {
     handler.reset();

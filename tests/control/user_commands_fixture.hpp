@@ -7,7 +7,7 @@
 #include <lightq/protocol/json.hpp>
 
 #include "control/catalogue_room.hpp"
-#include "control/commands/command_handler.hpp"
+#include "control/commands_under_test.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
 #include "support/planted.hpp"
@@ -70,10 +70,10 @@ class UserCommands : public testing::Test {
     handler->bring_up([&] { up = true; });
     test::run_until(loop, [&] { return up; });
   }
-  std::unique_ptr<CommandHandler> make() {
-    return std::make_unique<CommandHandler>(
-        CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
-        CommandHandler::Settings{"/data", [this] { return room.now(); }});
+  std::unique_ptr<test::CommandsUnderTest> make() {
+    return std::make_unique<test::CommandsUnderTest>(
+        loop, *catalogue, authenticator, data_plane, room.sink,
+        OperationSettings{"/data", [this] { return room.now(); }});
   }
   const UserRecord* user() { return catalogue->state().user(ann.user_id); }
 
@@ -82,7 +82,7 @@ class UserCommands : public testing::Test {
   std::unique_ptr<Catalogue> catalogue = room.open();
   Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
   test::FakeDataPlane data_plane{loop};
-  std::unique_ptr<CommandHandler> handler = make();
+  std::unique_ptr<test::CommandsUnderTest> handler = make();
 };
 
 }  // namespace lightq::broker

@@ -35,7 +35,7 @@ using testing::ElementsAre;
 class WorkCount final : public RequestCourse {
  public:
   void stand_aside(bool) override {}
-  std::optional<Error> asked_by(const Asker&) override { return std::nullopt; }
+  std::optional<Error> asked_by(const AskerId&) override { return std::nullopt; }
   void worked(std::uint64_t bytes) override { work += bytes; }
 
   std::uint64_t work = 0;

@@ -51,6 +51,8 @@ def test_the_repository_is_formatted():
 
 # --- Each rule can fail. Each row: the rule, a path, its text, and words of the complaint. ---------------------------
 LONG_BODY = "\n" * 80
+MANY_METHODS = "".join(f"  [[nodiscard]] std::map<int, A<int>> f{i}(std::function<void(int)> x = {{}}) const;\n" for i in range(41))
+MANY_MEMBERS = "".join(f"    std::function<void(int)> m{i} = [] {{ return f(); }};\n" for i in range(26))
 PLANTED = [
     (rules.upward_includes, "src/log/a.cpp", '#include "delivery/topic.hpp"', "layer 'log' includes"),
     (rules.upward_includes, "src/delivery/a.cpp", '#include "topic/reactor.hpp"', "'topic'"),
@@ -87,6 +89,21 @@ PLANTED = [
     (rules.stray_definitions, "include/lightq/a.hpp", "#include <lightq/impl/a.hpp>", "outside #if defined"),
     (rules.stray_definitions, "include/lightq/a.hpp",
      rules.DEFINITIONS_GUARD + "#include <lightq/impl/a.hpp>\n#endif\n#include <lightq/impl/b.hpp>", "impl/b.hpp"),
+    (rules.large_classes, "src/log/a.hpp", "namespace a {\nclass A final : public B<C> {\n public:\n" + MANY_METHODS + "};\n}",
+     "A has 41 methods, 40 allowed"),
+    (rules.large_classes, "src/log/a.hpp", "struct A {\n  struct B {\n" + MANY_MEMBERS + "    void f() {}\n  };\n};",
+     "B has 26 data members, 25 allowed"),
+    (rules.large_classes, "src/session/session_connection.hpp", "class SessionConnection {\n" + MANY_METHODS * 2 + "};",
+     "SessionConnection has 82 methods, 79 allowed"),
+    (rules.large_classes, "src/session/session_connection.hpp", "class SessionConnection {\n" + MANY_METHODS + "};",
+     "has shrunk to 41 methods and 0 data members: correct"),
+    (rules.large_classes, "src/session/session_connection.hpp", "class Other {};", "no class SessionConnection: drop it"),
+    (rules.operations_that_know_requests, "src/control/commands/topic_operations.hpp",
+     '#include "control/commands/permissions.hpp"', "an operation knows no requests"),
+    (rules.operations_that_know_requests, "src/control/commands/user_operations.cpp",
+     "void create(const protocol::CreateUser& request);", "'protocol::CreateUser'"),
+    (rules.operations_that_know_requests, "src/control/commands/topic_quota.cpp",
+     "authenticator.verify(Authenticator::VerifyDone());", "'Authenticator'"),
     (rules.leftovers, "src/log/a.cpp", "// TO" + "DO: later", "left for later"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]
@@ -106,6 +123,50 @@ def test_one_file_too_many_is_found():
 def test_a_folder_with_too_many_files_is_found():
     tree = {f"src/net/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
     assert any("41 source files" in line for line in rules.full_folders(tree))
+
+
+def test_methods_and_members_of_a_class_are_counted():
+    text = """/// A { in a comment;
+template <typename T>
+class [[nodiscard]] A final : public B<C<T>> {
+ public:
+  using Done = std::function<void(T)>;
+  enum class Kind { one, two };
+  struct Options {
+    int a = 0;
+    std::vector<int> b{1, 2};
+  };
+  explicit A(int x) : a_{x}, b_(2) { run(); }
+  A(const A&) = delete;
+  ~A() override = default;
+  template <std::invocable F>
+    requires(!std::same_as<F, A>)
+  void g(F f) { if (f) { f({1}); } struct Local { int l; void m(); }; }
+  friend bool operator==(const A&, const A&) = default;
+  bool operator<(const A& other) const;
+  T* operator->() { return t_; }
+  auto h() -> std::optional<int>;
+  virtual void pure(int x = 0) = 0;
+  static std::string s();
+ private:
+  friend class D;
+  class Hidden;
+  static constexpr int none = 1;
+  static inline const std::string text = f("{");
+  alignas(64) std::atomic<int> a_{0};
+  const std::function<void(int)> b_ = [](int) {};
+  std::map<int, std::array<int, 3>> c_, d_;
+  char brace_ = '{';
+};
+class A::Hidden { int a; };
+int free_function(int x) { return x; }
+"""
+    # `c_` and `d_` count as one, because they are one declaration.
+    assert list(rules.classes(text)) == [("Options", 0, 2), ("A", 7, 4), ("A::Hidden", 0, 1)]
+
+
+def test_a_record_may_have_any_number_of_fields():
+    assert list(rules.large_classes({"src/log/a.hpp": "struct A {\n" + MANY_MEMBERS + "};"})) == []
 
 
 def test_definitions_that_no_program_compiles_are_found():

@@ -275,6 +275,152 @@ def long_functions(tree):
                 yield f"{path}:{line}: a function of {count} lines, {FUNCTION_LINES_MAX} allowed"
 
 
+# --- Classes ---------------------------------------------------------------------------------------------------------
+# The most methods that a class may declare, and the most data members. Each overload is a method; deleted and defaulted
+# functions, static data and types are not counted. Structs without methods are records, which may have any number of
+# fields.
+CLASS_METHODS_MAX = 40
+CLASS_MEMBERS_MAX = 25
+# The classes that are still larger: (file, class): (methods, members). These numbers may only shrink.
+CLASS_SIZES_STILL = {
+    ("include/lightq/client.hpp", "Client"): (41, 1),
+    ("include/lightq/consumer.hpp", "Consumer"): (50, 9),
+    ("include/lightq/impl/session_consume_link.hpp", "SessionConsumeLink"): (56, 24),
+    ("include/lightq/producer.hpp", "Producer"): (67, 12),
+    ("src/broker/broker.cpp", "Broker::Parts"): (20, 31),
+    ("src/delivery/consumer_group.hpp", "ConsumerGroup"): (52, 20),
+    ("src/delivery/consumer_groups.hpp", "ConsumerGroups"): (45, 13),
+    ("src/delivery/topic.hpp", "Topic"): (46, 24),
+    ("src/log/segment_file.hpp", "SegmentFile"): (58, 27),
+    ("src/log/segment_log.hpp", "SegmentLog"): (120, 44),
+    ("src/net/connection.hpp", "Connection"): (88, 36),
+    ("src/plain/endpoint_set.hpp", "EndpointSet"): (46, 9),
+    ("src/queue/engine.hpp", "Engine"): (88, 42),
+    ("src/session/session_connection.hpp", "SessionConnection"): (79, 40),
+    ("src/topic/topic_runtime.hpp", "TopicRuntime"): (98, 42),
+}
+
+_CLASS_HEAD = re.compile(r"^(?:class|struct|union)\b(?:\s*\[\[.*?\]\])?(?:\s*alignas\s*\(.*?\))?\s*([\w:]*)[^();=]*$", re.S)
+_NO_MEMBER = re.compile(r"^(?:using|typedef|friend|static_assert|enum|class|struct|union|concept|namespace)\b")
+
+
+def _bare(declaration):
+    """Returns a declaration without access specifiers, attributes, template arguments and initializers."""
+    bare = re.sub(r"\b(?:public|protected|private)\s*:", " ", declaration)
+    bare = re.sub(r"\[\[.*?\]\]|\balignas\s*\([^()]*\)", " ", bare, flags=re.S)
+    # Operators that are made of these characters would unbalance the angle brackets.
+    bare = re.sub(r"\boperator\s*(?:<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\s*\))", " operator_ ", bare).replace("->", " ")
+    while True:
+        shorter = re.sub(r"\btemplate\s*<[^<>]*>|<[^<>]*>", " ", bare)
+        if shorter == bare:
+            return re.sub(r"\brequires\s*\([^()]*\)", " ", bare).strip()
+        bare = shorter
+
+
+def _is_whole_function(header):
+    """Returns true if a body follows this text, and not an initializer of a member or of an argument."""
+    bare = re.sub(r"=.*", "", _bare(header), flags=re.S)
+    return "(" in bare and bare.count("(") == bare.count(")")
+
+
+def _kind_of_member(declaration):
+    """Returns 'method', 'member' or None for a declaration in a class, without its body."""
+    if re.search(r"=\s*(?:default|delete)\s*$", declaration):
+        return None
+    bare = _bare(declaration)
+    if not bare or bare.startswith((",", ":")) or _NO_MEMBER.match(bare):
+        return None
+    if re.search(r"\boperator", bare):
+        return "method"
+    bare = re.sub(r"=.*", "", bare, flags=re.S)
+    if "(" in bare:
+        return "method"
+    return None if re.match(r"(?:inline\s+)?(?:static|constexpr)\b", bare) else "member"
+
+
+class _Scope:
+    def __init__(self, kind, name=""):
+        self.kind, self.name, self.text, self.methods, self.members = kind, name, "", 0, 0
+
+    def declare(self):
+        """Counts the declaration that ends here."""
+        kind = _kind_of_member(self.text) if self.kind == "class" else None
+        self.methods += kind == "method"
+        self.members += kind == "member"
+        self.text = ""
+
+
+def classes(text):
+    """Returns (name, methods, data members) of every class that is defined outside of functions."""
+    text = _without_preprocessor(without_comments(text))
+    scopes = [_Scope("other")]
+    for part in re.split(r"([{};])", text):
+        scope = scopes[-1]
+        if part == "{":
+            bare = _bare(scope.text)
+            named = _CLASS_HEAD.match(bare)
+            if scope.kind == "body":
+                scopes.append(_Scope("body"))
+            elif named:
+                scopes.append(_Scope("class", named.group(1)))
+            elif re.match(r"(?:inline\s+)?namespace\b|extern\b", bare):
+                scopes.append(_Scope("other"))
+            else:
+                scopes.append(_Scope("body"))
+        elif part == "}" and len(scopes) > 1:
+            ended, scope = scopes.pop(), scopes[-1]
+            if ended.kind == "class":
+                yield ended.name, ended.methods, ended.members
+                scope.text = ""
+            elif ended.kind == "other":
+                scope.text = ""
+            elif scope.kind != "body" and _is_whole_function(scope.text):
+                scope.declare()  # the body of a function, or an initializer of a constructor
+        elif part == ";":
+            scope.declare()
+        else:
+            scope.text += part
+
+
+def large_classes(tree):
+    still = dict(CLASS_SIZES_STILL)
+    for path, text in sources(tree).items():
+        if not path.startswith(("src/", "include/", "apps/")):
+            continue
+        for name, methods, members in classes(text):
+            allowed = still.pop((path, name), (CLASS_METHODS_MAX, CLASS_MEMBERS_MAX))
+            most = max(allowed[0], CLASS_METHODS_MAX), max(allowed[1], CLASS_MEMBERS_MAX)
+            if methods > most[0]:
+                yield f"{path}: {name} has {methods} methods, {most[0]} allowed"
+            if methods and members > most[1]:
+                yield f"{path}: {name} has {members} data members, {most[1]} allowed"
+            if allowed != (CLASS_METHODS_MAX, CLASS_MEMBERS_MAX) and (methods, members) != allowed and \
+                    methods <= most[0] and members <= most[1]:
+                yield f"{path}: {name} has shrunk to {methods} methods and {members} data members: " \
+                      "correct CLASS_SIZES_STILL"
+    for path, name in still:
+        if path in tree:
+            yield f"{path}: no class {name}: drop it from CLASS_SIZES_STILL"
+
+
+# --- Operations: they check no passwords, and know neither requests nor replies. --------------------------------------
+OPERATIONS = re.compile(r"src/control/commands/\w*(?:operations|quota|ready_topics|recorder)\.[ch]pp$")
+OPERATIONS_COMPOSED = "src/control/commands/operations."  # connects them with the authenticator
+NO_OPERATION_KNOWS = re.compile(
+    r"access/authenticator\.hpp|control/answer\.hpp|commands/permissions\.hpp|\bAuthenticator\b|\bPermissions\b|"
+    r"\bAnswer\b|\bprotocol::(?:Request|Reply|OkReply|ErrorReply|JoinReply|ListReply|UserListReply|CreateTopic|"
+    r"DeleteTopic|ListTopics|Join|Leave|Stats|DeleteGroup|Pause|Resume|Purge|CreateUser|DeleteUser|SetPassword|"
+    r"GrantRights|RevokeRights|ListUsers)\b")
+
+
+def operations_that_know_requests(tree):
+    for path, text in sources(tree).items():
+        if OPERATIONS.match(path) and not path.startswith(OPERATIONS_COMPOSED):
+            code = re.sub(r"//[^\n]*", "", text)
+            for match in NO_OPERATION_KNOWS.finditer(code):
+                yield f"{path}: '{match.group()}': an operation knows no requests, replies and askers' passwords"
+
+
 # --- Definitions: headers in impl/ define what the header of the same name declares. ---------------------------------
 DEFINITIONS_GUARD = "#if defined(LIGHTQ_WITH_DEFINITIONS)\n"
 SOURCE = "include/lightq/source.hpp"
@@ -307,6 +453,6 @@ def lost_definitions(tree):
             yield f"{path}: lightq/source.hpp does not reach it"
 
 
-RULES = [stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+RULES = [large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
          machine_paths,
          leftovers, sleeping_tests]

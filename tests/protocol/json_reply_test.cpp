@@ -25,7 +25,7 @@ const Request broker_stats = Stats{{"a", "p"}, std::nullopt, true};
 TopicStats full_topic_stats() {
   TopicStats stats;
   std::uint64_t next = 1;
-  detail::visit_fields(stats, [&](const char*, auto& value) {
+  visit_fields(stats, [&](const char*, auto& value) {
     using T = std::remove_reference_t<decltype(value)>;
     if constexpr (std::is_same_v<T, std::uint64_t>) value = next++;
   });

@@ -3,6 +3,7 @@
 #include "control/catalogue/catalogue.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -21,22 +22,6 @@ namespace fs = std::filesystem;
 
 /// Below this number of records, the history is not compacted.
 constexpr std::uint64_t compact_records_min = 4096;
-constexpr const char* unfinished_suffix = ".new";
-constexpr std::size_t generation_digits = 8;
-
-Error file_error(const std::string& what, const fs::path& path, const std::error_code& code) {
-  return {ErrorCode::io_error, "catalogue: cannot " + what + " " + path.string(), code.value()};
-}
-
-/// Syncs a directory. A rename or removal in it survives a power cut only after that.
-Result<void> sync_directory(const fs::path& path) {
-  auto synced = log::PosixStorage().sync_directory(path.string());
-  if (synced) return synced;
-  Error error = synced.error();
-  error.message = "catalogue: " + error.message;
-  return error;
-}
-
 /// Returns a random log id that no topic has.
 std::uint32_t new_log_id(const CatalogueState& state) {
   std::uint32_t id = 0;
@@ -46,29 +31,16 @@ std::uint32_t new_log_id(const CatalogueState& state) {
   return id;
 }
 
-std::optional<std::uint64_t> generation_of(const std::string& name) {
-  if (name.size() != generation_digits || name.find_first_not_of("0123456789") != std::string::npos) {
-    return std::nullopt;
-  }
-  return std::stoull(name);
-}
-
-/// The logs found in the catalogue's directory.
-struct Generations {
-  std::set<std::uint64_t> whole;
-  std::vector<fs::path> unfinished;
-};
-
-Result<Generations> generations_in(const fs::path& directory) {
-  Generations found;
-  std::error_code code;
-  for (fs::directory_iterator at(directory, code), end; !code && at != end; at.increment(code)) {
-    const auto generation = generation_of(at->path().filename().string());
-    if (generation) found.whole.insert(*generation);
-    if (!generation && at->path().extension() == unfinished_suffix) found.unfinished.push_back(at->path());
-  }
-  if (code && code != std::errc::no_such_file_or_directory) return file_error("read", directory, code);
-  return found;
+/// Returns the error for damaged records. The broker must not skip them: one may be a topic, or the removal
+/// of a user or of a right.
+Error damaged_records(Offset first, Offset next, const log::Log& log, const std::string& directory) {
+  return {ErrorCode::corrupt,
+          "catalogue: " + std::to_string(distance(first, next)) +
+              " records of topics, users or rights are damaged: " + log.last_error().text() +
+              ". Nothing was removed. Restore " + directory +
+              " from a backup, or give these records up with `lightq log repair " + directory +
+              " --force`; files of topics stay",
+          0};
 }
 
 }  // namespace
@@ -82,18 +54,12 @@ Result<std::unique_ptr<Catalogue>> Catalogue::open(fs::path directory, Options o
   return catalogue;
 }
 
-fs::path Catalogue::directory_of(std::uint64_t generation) const {
-  auto digits = std::to_string(generation);
-  return directory_ /
-         (std::string(generation_digits - std::min(generation_digits, digits.size()), '0') + digits);
-}
-
 Result<void> Catalogue::load() {
   if (auto known = check_newest_known(); !known) return known;
   if (auto opened = open_newest(); !opened) return opened;
   if (auto replayed = replay(); !replayed) return replayed;
   if (auto there = check_not_lost(); !there) return there;
-  if (auto removed = remove_leftovers(); !removed) return removed;
+  if (auto removed = directory_.remove_all_but(generation_); !removed) return removed;
   keep_topics_with_files();
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_client_keys_expired_before(now_ms());
@@ -109,10 +75,10 @@ Result<void> Catalogue::load() {
 
 /// Fails if a newer version wrote the newest log. Called before anything is created, opened or removed.
 Result<void> Catalogue::check_newest_known() const {
-  const auto found = generations_in(directory_);
-  if (!found) return found.error();
-  if (found->whole.empty()) return options_.topics_with_files.empty() ? Result<void>{} : check_not_lost();
-  return check_catalogue_known(directory_of(*found->whole.rbegin()));
+  const auto newest = directory_.newest();
+  if (!newest) return newest.error();
+  if (!*newest) return options_.topics_with_files.empty() ? Result<void>{} : check_not_lost();
+  return check_catalogue_known(directory_.log(**newest));
 }
 
 /// Fails if the catalogue has been lost. A topic's record is durable before its files are created, and a
@@ -127,7 +93,7 @@ Result<void> Catalogue::check_not_lost() const {
                                       std::to_string(options_.topics_with_files.size()) + " topics (topics/" +
                                       std::to_string(options_.topics_with_files.front().value) + ")";
   return Error{ErrorCode::corrupt,
-               "catalogue: " + directory_.string() + " has lost its records" + files +
+               "catalogue: " + directory_.path().string() + " has lost its records" + files +
                    ". Nothing was removed. Restore it from a backup; to begin without these topics and "
                    "users, move topics and catalogue out of the data directory",
                0};
@@ -135,32 +101,20 @@ Result<void> Catalogue::check_not_lost() const {
 
 /// Opens the newest complete log. The first call creates one if there is none.
 Result<void> Catalogue::open_newest() {
-  std::error_code code;
-  if (!opened_once_) fs::create_directories(directory_, code);
-  if (code) return file_error("make", directory_, code);
-  const auto found = generations_in(directory_);
-  if (!found) return found.error();
-  if (opened_once_ && found->whole.empty())
-    return file_error("find", directory_, std::make_error_code(std::errc::no_such_file_or_directory));
-  if (!found->whole.empty()) generation_ = *found->whole.rbegin();
-  auto opened = options_.open_log(directory_of(generation_));
+  if (!opened_once_) {
+    if (auto made = directory_.make(); !made) return made;
+  }
+  const auto newest = directory_.newest();
+  if (!newest) return newest.error();
+  if (opened_once_ && !*newest)
+    return Error{ErrorCode::io_error, "catalogue: cannot find " + directory_.path().string(), ENOENT};
+  if (*newest) generation_ = **newest;
+  auto opened = options_.open_log(directory_.log(generation_));
   if (!opened) return opened.error();
-  if (auto synced = sync_directory(directory_); !synced) return synced;
+  if (auto synced = directory_.sync(); !synced) return synced;
   log_ = std::move(opened).value();
   opened_once_ = true;
   return {};
-}
-
-/// Removes older logs and any unfinished one that a crash left. Requires: the newest log was read.
-Result<void> Catalogue::remove_leftovers() {
-  auto found = generations_in(directory_);
-  if (!found) return found.error();
-  found->whole.erase(generation_);
-  for (const auto generation : found->whole) found->unfinished.push_back(directory_of(generation));
-  if (found->unfinished.empty()) return {};
-  std::error_code ignored;  // the next start removes any that stay
-  for (const auto& path : found->unfinished) fs::remove_all(path, ignored);
-  return sync_directory(directory_);
 }
 
 /// Applies every record. Errors: io_error if part of it cannot be read now; corrupt if part of it is damaged.
@@ -176,7 +130,8 @@ Result<void> Catalogue::replay() {
         replay(result.batch);
         place.offset = result.batch.end_offset();
         break;
-      case log::ReadOutcome::damaged: return damaged_records(place.offset, result.next);
+      case log::ReadOutcome::damaged:
+        return damaged_records(place.offset, result.next, *log_, directory_.log(generation_).string());
       case log::ReadOutcome::trimmed:
         sink_.error("catalogue: " + std::to_string(distance(place.offset, result.next)) +
                     " records from record " + std::to_string(place.offset.value) +
@@ -184,19 +139,6 @@ Result<void> Catalogue::replay() {
         place = log::ReadPosition{result.next};
     }
   }
-}
-
-/// Returns the error for damaged records. The broker must not skip them: one may be a topic, or the removal
-/// of a user or of a right.
-Error Catalogue::damaged_records(Offset first, Offset next) const {
-  const std::string directory = directory_of(generation_).string();
-  return {ErrorCode::corrupt,
-          "catalogue: " + std::to_string(distance(first, next)) +
-              " records of topics, users or rights are damaged: " + log_->last_error().text() +
-              ". Nothing was removed. Restore " + directory +
-              " from a backup, or give these records up with `lightq log repair " + directory +
-              " --force`; files of topics stay",
-          0};
 }
 
 /// Remembers only those removed topics that have files. Reserves the ids of all topics with files, whether or
@@ -237,8 +179,8 @@ std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
   state_.forget_unused_credentials();
   state_.forget_client_keys_expired_before(now_ms());
   compacting_ = true;
-  return std::make_unique<CatalogueCompaction>(directory_of(generation_ + 1).string() + unfinished_suffix,
-                                               state_.snapshot(), options_.open_log, options_.now());
+  return std::make_unique<CatalogueCompaction>(directory_.unfinished_log(generation_ + 1), state_.snapshot(),
+                                               options_.open_log, options_.now());
 }
 
 void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
@@ -274,18 +216,16 @@ Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
   if (auto added = compaction.add(since_); !added) return added;
   // Open the directory first: failing to open it is not a failed sync.
   log::PosixStorage storage;
-  const auto directory = storage.open_directory(directory_.string());
+  const auto directory = storage.open_directory(directory_.path().string());
   if (!directory) return directory.error();
   log_.reset();  // from here on open_newest finds the complete one
-  std::error_code code;
-  fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
-  if (code) return file_error("rename", compaction.directory(), code);
+  if (auto completed = directory_.complete(generation_ + 1); !completed) return completed;
   if (auto synced = (*directory)->sync(); !synced) {
     stop_changes("the rename of its new log could not be synced", synced);
     return synced;
   }
   if (auto opened = open_newest(); !opened) return opened;
-  return remove_leftovers();
+  return directory_.remove_all_but(generation_);
 }
 
 /// Refuses all later changes, because the contents of the disk are unknown.

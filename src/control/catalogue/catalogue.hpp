@@ -15,6 +15,7 @@
 
 #include "base/log_sink.hpp"
 #include "control/catalogue/catalogue_compaction.hpp"
+#include "control/catalogue/catalogue_directory.hpp"
 #include "control/catalogue/catalogue_state.hpp"
 #include "log/log.hpp"
 
@@ -119,19 +120,16 @@ class Catalogue {
   [[nodiscard]] Result<void> check_not_lost() const;
   Result<void> open_newest();
   Result<void> open_again();
-  Result<void> remove_leftovers();
   Result<void> replay();
   void replay(const BatchView& batch);
-  [[nodiscard]] Error damaged_records(Offset first, Offset next) const;
   void keep_topics_with_files();
   [[nodiscard]] std::uint64_t record_count() const;
   Result<void> replace_log(CatalogueCompaction& compaction);
   void stop_changes(const std::string& what, const Result<void>& why);
   Result<void> change(const CatalogueChange& change);
   [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
-  [[nodiscard]] std::filesystem::path directory_of(std::uint64_t generation) const;
 
-  const std::filesystem::path directory_;
+  const CatalogueDirectory directory_;
   const Options options_;
   LogSink& sink_;
   std::uint64_t generation_ = 1;

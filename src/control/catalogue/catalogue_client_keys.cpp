@@ -12,37 +12,6 @@ bool expired(const ClientKeyRecord& record, std::int64_t now_ms) {
 }
 }  // namespace
 
-void CatalogueState::apply(const ClientKeyPut& change) {
-  const auto& record = change.record;
-  if (!topic_names_.contains(record.grant.topic.value)) return;
-  client_keys_[record.grant.topic.value].insert_or_assign({record.key, record.grant.role}, record);
-}
-
-void CatalogueState::apply(const ClientKeyRemoved& change) {
-  const auto keys = client_keys_.find(change.grant.topic.value);
-  if (keys == client_keys_.end()) return;
-  keys->second.erase({change.key, change.grant.role});
-  if (keys->second.empty()) client_keys_.erase(keys);
-}
-
-void CatalogueState::apply(const TicketKeyNamed& change) {
-  if (change.key_id == ticket_key_id_) return;
-  client_keys_.clear();
-  ticket_key_id_ = change.key_id;
-}
-
-void CatalogueState::apply(const AdministratorPut& change) {
-  const std::uint32_t generation = change.administrator.generation;
-  for (auto& [topic, keys] : client_keys_) {
-    std::erase_if(keys, [generation](const auto& entry) {
-      const TicketHolder& holder = entry.second.holder;
-      return holder.user == 0 && holder.generation != generation;
-    });
-  }
-  std::erase_if(client_keys_, [](const auto& entry) { return entry.second.empty(); });
-  administrator_ = change.administrator;
-}
-
 std::size_t CatalogueState::client_key_count() const {
   std::size_t count = 0;
   for (const auto& [topic, keys] : client_keys_) count += keys.size();

@@ -80,26 +80,7 @@ class CatalogueState {
   [[nodiscard]] std::uint64_t record_count() const;
 
  private:
-  void apply(const TopicAdded& change);
-  void apply(const TopicRemoved& change);
-  void apply(const TopicPaused& change);
-  void apply(const TopicLog& change);
-  void apply(const TopicCredential& change);
-  void apply(const CredentialAdded& change);
-  void apply(const UserPut& change);
-  void apply(const UserRemoved& change);
-  void apply(const EndpointPut& change);
-  void apply(const EndpointRemoved& change);
-  void apply(const PortReleased& change);
-  void apply(const NextIds& change);
-  void apply(const ClientKeyPut& change);
-  void apply(const ClientKeyRemoved& change);
-  void apply(const TicketKeyNamed& change);
-  void apply(const AdministratorPut& change);
-  void apply(const UnknownChange& change);
-  void release_port(const EndpointRecord& endpoint, std::int64_t at_ms);
-  void add_use(std::uint64_t credential_id);
-  void drop_use(std::uint64_t credential_id);
+  struct Applier;  // catalogue_changes.cpp
 
   Topics topics_;
   std::set<std::uint64_t> removed_topics_;

@@ -1,250 +1,220 @@
-/// The permission checks of control requests. Layer: control.
+/// Executes control requests: asks for permission, calls the operation and sends the reply. Layer: control.
 #include "control/commands/command_handler.hpp"
 
-#include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
-#include <lightq/base/shown_uri.hpp>
+#include <lightq/version.hpp>
 
 #include "access/secret.hpp"
+#include "control/commands/exchange.hpp"
 
 namespace lightq::broker {
 
 namespace {
 
-/// Returns the Asking::subject of a request that the topic's own user may make.
-std::string subject_of(const TopicName& topic) {
-  return "topic " + topic.text();
-}
-
-Error topic_not_found() {
-  return {ErrorCode::topic_not_found, "topic not found"};
-}
-
-/// Returns a user's name for a command that can be copied; a placeholder if a shell would not take it as one
-/// word.
-std::string name_in_command(const std::string& name) {
-  const auto is_plain = [](char each) {
-    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') ||
-           each == '.' || each == '_' || each == '-' || each == '@';
-  };
-  return std::ranges::all_of(name, is_plain) && !name.starts_with('-') ? name : "NAME";
-}
-
-std::string_view word_of(protocol::Right right) {
-  if (right == protocol::Right::produce) return "produce";
-  return right == protocol::Right::consume ? "consume" : "manage";
+Permissions::Need need_of(const protocol::Join& request) {
+  const EndpointRole role = role_of(request.type);
+  if (role == EndpointRole::produce) return {protocol::Right::produce, GroupScope::of_plain(role)};
+  // A session names its consumer group later.
+  const bool by_session = request.delivery == protocol::Delivery::session;
+  return {protocol::Right::consume, by_session ? GroupScope::some_group() : GroupScope::of_plain(role)};
 }
 
 }  // namespace
 
-protocol::Reply error_reply(std::string_view cmd, const Error& error) {
-  return protocol::ErrorReply{std::string(cmd), error.code, error.text()};
-}
-
-CommandHandler::CommandHandler(Parts parts, Settings settings)
-    : loop_(parts.loop),
-      catalogue_(parts.catalogue),
-      authenticator_(parts.authenticator),
-      data_plane_(parts.data_plane),
-      sink_(parts.sink),
-      settings_(std::move(settings)),
-      since_ms_(settings_.now().us / 1000),
-      commits_(parts.loop, parts.catalogue) {}
-
-void CommandHandler::handle(protocol::Request request, Answer answer) {
+void CommandHandler::handle(protocol::Request request, const Answer& answer) {
   if (stopping_) {
     return answer(error_reply(command_of(request), {ErrorCode::shutting_down, "the broker is stopping"}));
   }
   std::visit([&](auto& one) { execute(std::move(one), answer); }, request);
 }
 
-void CommandHandler::refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer) {
-  if (outcome == AuthOutcome::busy) {
-    return answer(
-        error_reply(cmd, {ErrorCode::busy, "too many passwords are waiting to be checked; try again"}));
+void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
+  const Exchange exchange{"create_topic", answer};
+  const auto topic = std::make_shared<NewTopic>(request.topic, request.settings, std::move(request.user));
+  permissions_.permit_manager(
+      request.topic, std::move(request.admin), answer, exchange.permitted([=, this](const Asker& asker) {
+        operations_.topics().create(asker, std::move(*topic), exchange.ok("topic created successfully"));
+      }));
+}
+
+void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer) {
+  const Exchange exchange{"delete_topic", answer};
+  permissions_.permit_manager(request.topic, std::move(request.admin), answer,
+                              exchange.permitted([=, this, topic = request.topic](const Asker&) {
+                                operations_.topics().remove(topic, exchange.ok("topic deleted successfully"));
+                              }));
+}
+
+void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
+  const Exchange exchange{"list_topics", answer};
+  permissions_.permit_user(std::move(request.admin), answer,
+                           exchange.permitted([=, this](const Asker& asker) {
+                             TopicList list = operations_.topics().list(asker);
+                             answer.worked(list.work_bytes);
+                             answer(protocol::ListReply{std::move(list.topics)});
+                           }));
+}
+
+void CommandHandler::execute(protocol::Join request, const Answer& answer) {
+  const Exchange exchange{"join", answer};
+  const JoinWish wish{request.type, request.transport, request.connection_type, request.delivery};
+  permissions_.permit_topic(
+      request.topic, need_of(request), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, key = request.client_key](const Asker& asker) {
+        operations_.endpoints().join(asker, topic, wish, key, exchange.reply<Joined>([topic](Joined joined) {
+          return protocol::JoinReply{topic.text(), std::move(joined.bind_uri), std::move(joined.ticket),
+                                     std::move(joined.server_key), std::move(joined.tls)};
+        }));
+      }));
+}
+
+/// Any right on the topic permits the request. The data plane checks the endpoint's owner.
+void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
+  const Exchange exchange{"leave", answer};
+  permissions_.permit_topic(
+      request.topic, {}, std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, bind_uri = request.bind_uri](const Asker& asker) {
+        operations_.endpoints().leave(asker, topic, bind_uri,
+                                      exchange.reply<std::uint64_t>([](std::uint64_t messages) {
+                                        return protocol::OkReply{"leave", {}, messages};
+                                      }));
+      }));
+}
+
+void CommandHandler::execute(protocol::Stats request, const Answer& answer) {
+  const Exchange exchange{"stats", answer};
+  if (!request.topic) {
+    return permissions_.permit_admin(
+        std::move(request.user), answer, exchange.permitted([=, this](const Asker&) {
+          operations_.stats().broker(exchange.reply<protocol::BrokerStats>(std::identity()));
+        }));
   }
-  authenticator_.count_failure();
-  answer(error_reply(cmd, {ErrorCode::unauthorized_access, "unauthorized_access"}));
+  permissions_.permit_topic(*request.topic, {}, std::move(request.user), request.as_admin, answer,
+                            exchange.permitted([=, this, topic = *request.topic](const Asker&) {
+                              operations_.stats().topic(
+                                  topic, exchange.reply<protocol::TopicStats>(std::identity()));
+                            }));
 }
 
-void CommandHandler::refuse_without_right(std::string_view cmd, const UserRecord& user, const Need& need,
-                                          const std::string& topic, const Answer& answer) {
-  authenticator_.count_failure();
-  const std::string right(word_of(need.right.value_or(protocol::Right::consume)));
-  const std::string group = need.right == protocol::Right::manage ? need.scope.group() : std::string();
-  const std::string where =
-      (group.empty() ? std::string() : "group '" + group + "' of ") + "topic '" + topic + "'";
-  answer(error_reply(
-      cmd, {ErrorCode::unauthorized_access,
-            "user '" + shown_user(user.name()) + "' " +
-                (need.right ? "lacks the right '" + right + "'" : "has no right") + " on " + where +
-                "; an administrator can grant it:  lightq user grant " + name_in_command(user.name()) +
-                " --" + right + " " + topic + (group.empty() ? std::string() : ":" + group)}));
+void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
+  const Exchange exchange{"delete_group", answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker&) {
+        operations_.groups().remove(topic, group, exchange.ok());
+      }));
 }
 
-void CommandHandler::refuse_without_admin(std::string_view cmd, const UserRecord& user,
-                                          const Answer& answer) {
-  authenticator_.count_failure();
-  answer(error_reply(
-      cmd, {ErrorCode::unauthorized_access,
-            "user '" + shown_user(user.name()) + "' is not an administrator, and this command needs one"}));
+template <typename Asked>
+void CommandHandler::set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer) {
+  const Exchange exchange{cmd, answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker&) {
+        if (group.empty()) return operations_.topics().set_paused(topic, paused, exchange.ok());
+        operations_.groups().set_paused(topic, group, paused, exchange.ok());
+      }));
 }
 
-void CommandHandler::verify(const CredentialRecord* credential, protocol::Credentials given,
-                            const Answer& answer, const std::string& subject,
-                            Authenticator::VerifyDone done) {
-  // The authenticator bounds its own queue, and a waiting password blocks no other request.
-  answer.stand_aside(true);
-  authenticator_.verify(credential, std::move(given),
-                        [answer, done = std::move(done)](AuthOutcome outcome) {
-                          answer.stand_aside(false);
-                          done(outcome);
-                        },
-                        {.source = answer.source().key, .subject = subject});
+void CommandHandler::execute(protocol::Pause request, const Answer& answer) {
+  set_paused("pause", std::move(request), true, answer);
 }
 
-void CommandHandler::verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
-                                 const Answer& answer, const std::string& subject, WithUser then) {
-  // A user without a password takes the same work as an unknown user.
-  const CredentialRecord* const credential = user.credential.argon2.empty() ? nullptr : &user.credential;
-  verify(credential, std::move(given), answer, subject,
-         [=, this, name = user.name(), id = user.id, generation = user.generation,
-          then = std::move(then)](AuthOutcome outcome) {
-           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-           // The user may have been changed or deleted meanwhile.
-           const UserRecord* const now = catalogue_.state().user(name);
-           const bool same = now != nullptr && now->id == id && now->generation == generation;
-           if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
-           if (const auto busy = answer.asked_by(id)) return answer(error_reply(cmd, *busy));
-           then(now);
-         });
+void CommandHandler::execute(protocol::Resume request, const Answer& answer) {
+  set_paused("resume", std::move(request), false, answer);
 }
 
-void CommandHandler::permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer,
-                                    WithUser then, const std::string& subject) {
-  const UserRecord* const user = catalogue_.state().user(given.user_id);
-  if (user != nullptr && !authenticator_.is_admin(given.user_id))
-    return verify_user(cmd, *user, std::move(given), answer, subject, std::move(then));
-  const CredentialRecord* const credential = authenticator_.admin_credential(given.user_id);
-  verify(credential, std::move(given), answer, subject,
-         [=, this, then = std::move(then)](AuthOutcome outcome) {
-           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-           if (const auto busy = answer.asked_by(0)) return answer(error_reply(cmd, *busy));
-           then(nullptr);
-         });
+void CommandHandler::execute(protocol::Purge request, const Answer& answer) {
+  const Exchange exchange{"purge", answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker&) {
+        const auto purged = exchange.reply<std::uint64_t>(
+            [](std::uint64_t messages) { return protocol::OkReply{"purge", {}, {}, messages}; });
+        if (group.empty()) return operations_.topics().purge(topic, purged);
+        operations_.groups().purge(topic, group, purged);
+      }));
 }
 
-void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
-                                  Permitted permitted) {
-  permit_someone(cmd, std::move(given), answer,
-                 [=, this, permitted = std::move(permitted)](const UserRecord* user) {
-                   if (user != nullptr && !user->is_admin) return refuse_without_admin(cmd, *user, answer);
-                   permitted();
-                 });
+void CommandHandler::execute(protocol::CreateUser request, const Answer& answer) {
+  const Exchange exchange{"create_user", answer};
+  const auto user =
+      std::make_shared<NewUser>(NewUser{request.user.user_id, Secret(request.user.password), request.is_admin,
+                                        std::move(request.rights), request.uid});
+  permissions_.permit_admin(std::move(request.admin), answer,
+                            exchange.permitted([=, this](const Asker& asker) {
+                              operations_.users().create(asker, std::move(*user), exchange.ok());
+                            }));
 }
 
-bool CommandHandler::is_still_admin(const TicketHolder& asker) const {
-  if (asker.user == 0) return true;  // the administrator's password does not change while the broker runs
-  const UserRecord* const user = catalogue_.state().user_of_id(asker.user);
-  return user != nullptr && user->generation == asker.generation && user->is_admin;
+void CommandHandler::execute(protocol::DeleteUser request, const Answer& answer) {
+  const Exchange exchange{"delete_user", answer};
+  permissions_.permit_admin(std::move(request.admin), answer,
+                            exchange.permitted([=, this, name = request.user_id](const Asker&) {
+                              operations_.users().remove(name, exchange.ok());
+                            }));
 }
 
-bool CommandHandler::still_manages(const TicketHolder& asker, const std::string& topic) const {
-  if (asker.user == 0) return true;
-  const UserRecord* const user = catalogue_.state().user_of_id(asker.user);
-  return user != nullptr && user->generation == asker.generation && user->may(protocol::Right::manage, topic);
+void CommandHandler::execute(protocol::SetPassword request, const Answer& answer) {
+  if (request.topic) return set_topic_password(std::move(request), answer);
+  const Exchange exchange{"set_password", answer};
+  const auto password = std::make_shared<Secret>(request.new_password);
+  permissions_.permit_admin_or(request.user_id, std::move(request.asker), answer,
+                               exchange.permitted([=, this, name = request.user_id](const Asker& asker) {
+                                 operations_.users().set_password(asker, name, std::move(*password),
+                                                                  exchange.ok());
+                               }));
 }
 
-void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
-                                    const Answer& answer, WithUser then) {
-  permit_someone(cmd, std::move(given), answer, [=, this, then = std::move(then)](const UserRecord* user) {
-    constexpr auto manage = protocol::Right::manage;
-    const bool may = user == nullptr || user->may(manage, topic.text());
-    if (!may) return refuse_without_right(cmd, *user, {manage}, topic.text(), answer);
-    then(user);
-  });
+/// Only an administrator names the topic's own user. Every other asker names itself.
+void CommandHandler::set_topic_password(protocol::SetPassword request, const Answer& answer) {
+  const Exchange exchange{"set_password", answer};
+  const auto password = std::make_shared<const Secret>(request.new_password);
+  const std::string own_user = request.as_admin ? request.user_id : std::string();
+  permissions_.permit_topic(
+      *request.topic, {protocol::Right::manage}, std::move(request.asker), request.as_admin, answer,
+      exchange.permitted([=, this, topic = *request.topic](const Asker& asker) {
+        operations_.users().set_topic_password(asker, topic, own_user, *password, exchange.ok());
+      }));
 }
 
-/// Returns the user of the process at the other end of a Unix socket, if the request has no credentials;
-/// otherwise null.
-const UserRecord* CommandHandler::user_of_peer(const protocol::Credentials& given,
-                                               const Answer& answer) const {
-  const auto& uid = answer.source().uid;
-  if (!given.user_id.empty() || !uid) return nullptr;
-  return catalogue_.state().user_of_uid(*uid);
+void CommandHandler::execute(protocol::GrantRights request, const Answer& answer) {
+  const Exchange exchange{"grant", answer};
+  permissions_.permit_admin(
+      std::move(request.admin), answer,
+      exchange.permitted([=, this, name = request.user_id, right = request.right](const Asker&) {
+        operations_.users().grant(name, right, exchange.ok());
+      }));
 }
 
-void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
-                                  const TopicName& topic, const Answer& answer, WithTopic then) {
-  const auto& state = catalogue_.state();
-  const TopicEntry* const entry = state.find(topic.text());
-  // Every client may use the messages of an open topic, but not manage it.
-  const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open &&
-                       need.right != protocol::Right::manage;
-  WithUser decide = [=, this](const UserRecord* user) {
-    if (user == nullptr)
-      return with_topic(cmd, topic, {.user = 0, .generation = settings_.admin_generation}, answer, then);
-    const bool may =
-        need.right ? user->may(*need.right, topic.text(), need.scope) : user->knows(topic.text());
-    if (!may) return refuse_without_right(cmd, *user, need, topic.text(), answer);
-    with_topic(cmd, topic, {user->id, user->generation}, answer, then);
-  };
-  if (!as_admin && !authenticator_.is_admin(given.user_id)) {
-    if (anybody) {
-      if (const auto busy = answer.asked_by(std::nullopt)) return answer(error_reply(cmd, *busy));
-      return with_topic(cmd, topic, {}, answer, then);
-    }
-    if (const UserRecord* const user = user_of_peer(given, answer)) {
-      if (const auto busy = answer.asked_by(user->id)) return answer(error_reply(cmd, *busy));
-      return decide(user);
-    }
-    if (state.user(given.user_id) == nullptr)
-      return permit_topics_own(cmd, std::move(given), topic, answer, std::move(then));
-  }
-  // Users are found by name alone, own users of topics by topic. Both paths look the same to the client.
-  permit_someone(cmd, std::move(given), answer, std::move(decide),
-                 as_admin ? std::string() : subject_of(topic));
+void CommandHandler::execute(protocol::RevokeRights request, const Answer& answer) {
+  const Exchange exchange{"revoke", answer};
+  permissions_.permit_admin(
+      std::move(request.admin), answer,
+      exchange.permitted([=, this, name = request.user_id, right = request.right](const Asker&) {
+        operations_.users().revoke(name, right, exchange.ok());
+      }));
 }
 
-void CommandHandler::permit_topics_own(std::string_view cmd, protocol::Credentials given,
-                                       const TopicName& topic, const Answer& answer, WithTopic then) {
-  if (given.user_id.empty()) return refuse(cmd, AuthOutcome::wrong, answer);
-
-  // Only correct credentials reveal more about a topic that does not exist or belongs to another user. Even
-  // then the replies are the same in both cases.
-  const auto& state = catalogue_.state();
-  const TopicEntry* const entry = state.find(topic.text());
-  const CredentialRecord* credential = entry == nullptr ? nullptr : state.credential(entry->credential_id);
-  if (credential == nullptr || credential->user_id != given.user_id) {
-    const auto known = authenticator_.remembered(given);
-    credential = state.in_use(known) ? state.credential(known) : state.credential_of(given.user_id);
-  }
-  const std::uint64_t verified = credential == nullptr ? 0 : credential->id;
-  verify(credential, std::move(given), answer, subject_of(topic),
-         [=, this, then = std::move(then)](AuthOutcome outcome) {
-           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-           if (const auto busy = answer.asked_by(verified)) return answer(error_reply(cmd, *busy));
-           const TopicEntry* const now = catalogue_.state().find(topic.text());
-           if (now != nullptr && now->credential_id != verified)
-             return answer(error_reply(cmd, topic_not_found()));
-           with_topic(cmd, topic, {.user = verified, .generation = 0}, answer, then);
-         });
+void CommandHandler::execute(protocol::ListUsers request, const Answer& answer) {
+  const Exchange exchange{"list_users", answer};
+  permissions_.permit_admin(std::move(request.admin), answer, exchange.permitted([=, this](const Asker&) {
+    answer(protocol::UserListReply{operations_.users().list()});
+  }));
 }
 
-void CommandHandler::with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
-                                const Answer& answer, const WithTopic& then) {
-  const TopicEntry* entry = catalogue_.state().find(topic.text());
-  if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
-    return answer(error_reply(cmd, topic_not_found()));
-  }
-  const TopicId id = entry->definition.id;
-  if (const auto failed = failed_.find(id.value); failed != failed_.end()) {
-    return answer(error_reply(cmd, failed->second));
-  }
-  then(id, holder);
+void CommandHandler::execute(protocol::Ping, const Answer& answer) {
+  answer(protocol::OkReply{"ping", {}, {}});
+}
+
+void CommandHandler::execute(protocol::Version, const Answer& answer) {
+  answer(protocol::VersionReply{std::string(version_text), 1});
 }
 
 }  // namespace lightq::broker

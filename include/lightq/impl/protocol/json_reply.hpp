@@ -17,6 +17,7 @@
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_secrets.hpp>
+#include <lightq/protocol/stats_fields.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -26,40 +27,8 @@ namespace detail {
 inline constexpr std::size_t reply_bytes_max = 64 * limits::MiB;
 inline constexpr std::size_t reply_text_bytes_max = 64 * limits::KiB;
 
-// One table of fields per struct, used for writing and for reading: visit("field", member).
-
-template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, GroupStats>
-void visit_fields(S& stats, Visit&& visit) {
-  visit("group", stats.group);
-  visit("mode", stats.mode);
-  visit("next_offset", stats.next_offset);
-  visit("committed_offset", stats.committed_offset);
-  visit("pending", stats.pending);
-  visit("ready", stats.ready);
-  visit("in_flight", stats.in_flight);
-  visit("retrying", stats.retrying);
-  visit("lag", stats.lag);
-  visit("lost", stats.lost);
-  visit("consumers", stats.consumers);
-  visit("unacknowledged", stats.unacknowledged);
-  visit("redelivered", stats.redelivered);
-  visit("oldest_ms", stats.oldest_ms);
-  visit("paused", stats.paused);
-  visit("blocked_by", stats.blocked_by);
-}
-
-template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, SubscriberStats>
-void visit_fields(S& stats, Visit&& visit) {
-  visit("bind_uri", stats.bind_uri);
-  visit("connected", stats.connected);
-  visit("next_offset", stats.next_offset);
-  visit("lag", stats.lag);
-  visit("delivered", stats.delivered);
-  visit("lost", stats.lost);
-  visit("blocked_by", stats.blocked_by);
-}
+// One table of fields per struct, used for writing and for reading: visit("field", member). Those of
+// statistics are in stats_fields.hpp.
 
 /// Visits `broker_type` first, then only the settings that apply to it: those that create_topic would accept.
 template <typename S, typename Visit>
@@ -117,64 +86,6 @@ void visit_fields(S& listing, Visit&& visit) {
   visit("admin", listing.admin);
   visit("uid", listing.uid);
   visit("rights", listing.rights);
-}
-
-template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, TopicStats>
-void visit_fields(S& stats, Visit&& visit) {
-  visit("topic", stats.topic);
-  visit("topic_type", stats.topic_type);
-  visit("messages_received", stats.messages_received);
-  visit("messages_sent", stats.messages_sent);
-  visit("publishers_count", stats.publishers_count);
-  visit("subscribers_count", stats.subscribers_count);
-  visit("queue_size", stats.queue_size);
-  visit("total_bytes_written", stats.total_bytes_written);
-  visit("total_bytes_read", stats.total_bytes_read);
-  visit("deliveries", stats.deliveries);
-  visit("dropped", stats.dropped);
-  visit("rejected", stats.rejected);
-  visit("refused", stats.refused);
-  visit("unclaimed_dropped", stats.unclaimed_dropped);
-  visit("corrupt", stats.corrupt);
-  visit("refused_connections", stats.refused_connections);
-  visit("first_offset", stats.first_offset);
-  visit("next_offset", stats.next_offset);
-  visit("durable_offset", stats.durable_offset);
-  visit("log_bytes", stats.log_bytes);
-  visit("blocked_by", stats.blocked_by);
-  visit("paused", stats.paused);
-  visit("since_ms", stats.since_ms);
-  visit("open", stats.open);
-  visit("open_by_broker", stats.open_by_broker);
-  visit("settings", stats.settings);
-  visit("groups", stats.groups);
-  visit("subscribers", stats.subscribers);
-}
-
-template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, BrokerStats>
-void visit_fields(S& stats, Visit&& visit) {
-  visit("version", stats.version);
-  visit("pid", stats.pid);
-  visit("since_ms", stats.since_ms);
-  visit("uptime_ms", stats.uptime_ms);
-  visit("topics", stats.topics);
-  visit("connections", stats.connections);
-  visit("messages_received", stats.messages_received);
-  visit("messages_sent", stats.messages_sent);
-  visit("deliveries", stats.deliveries);
-  visit("total_bytes_written", stats.total_bytes_written);
-  visit("total_bytes_read", stats.total_bytes_read);
-  visit("log_bytes", stats.log_bytes);
-  visit("auth_failures", stats.auth_failures);
-  visit("throttled_requests", stats.throttled_requests);
-  visit("refused_connections", stats.refused_connections);
-  visit("evicted_connections", stats.evicted_connections);
-  visit("limits_reached", stats.limits_reached);
-  visit("data_dir", stats.data_dir);
-  visit("encrypted", stats.encrypted);
-  visit("insecure", stats.insecure);
 }
 
 /// Writes the fields of a struct into `to`.

@@ -1,0 +1,30 @@
+/// Looks up the present rights of an asker. Layer: control.
+#include "control/commands/asker_rights.hpp"
+
+namespace lightq::broker {
+
+const UserRecord* AskerRights::user_of(const Asker& asker) const {
+  if (asker.kind != Asker::Kind::user) return nullptr;
+  const UserRecord* const user = catalogue_.state().user_of_id(asker.holder.user);
+  return user != nullptr && user->generation == asker.holder.generation ? user : nullptr;
+}
+
+bool AskerRights::is_admin(const Asker& asker) const {
+  // The administrator's password does not change while the broker runs.
+  if (asker.is_administrator()) return true;
+  const UserRecord* const user = user_of(asker);
+  return user != nullptr && user->is_admin;
+}
+
+bool AskerRights::manages(const Asker& asker, std::string_view topic) const {
+  if (asker.is_administrator()) return true;
+  const UserRecord* const user = user_of(asker);
+  return user != nullptr && user->may(protocol::Right::manage, topic);
+}
+
+Error AskerRights::refusal() const {
+  refused_();
+  return {ErrorCode::unauthorized_access, "unauthorized_access"};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,39 @@
+/// Looks up the present rights of an asker. Layer: control.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/error.hpp>
+
+#include "control/catalogue/catalogue.hpp"
+#include "control/commands/asker.hpp"
+
+namespace lightq::broker {
+
+/// Looks up an asker's rights in the catalogue. Operations use it to check again after a wait: meanwhile the
+/// user may have been deleted, or may have a new password or fewer rights. It knows no passwords. Thread: the
+/// control thread. Lifetime: the catalogue must outlive it.
+class AskerRights {
+ public:
+  /// `refused` counts a refusal as a failed login.
+  AskerRights(const Catalogue& catalogue, std::function<void()> refused)
+      : catalogue_(catalogue), refused_(std::move(refused)) {}
+
+  /// Returns the asker's record. Null: it is not a user, or the user was deleted or has a new password.
+  [[nodiscard]] const UserRecord* user_of(const Asker& asker) const;
+  /// Returns true if the asker is the administrator, or still a user that is an administrator.
+  [[nodiscard]] bool is_admin(const Asker& asker) const;
+  /// Returns true if the asker is the administrator, or still a user that may manage the topic. The topic
+  /// need not exist.
+  [[nodiscard]] bool manages(const Asker& asker, std::string_view topic) const;
+  /// Returns the error for an asker that lost its permission while it waited, and counts the refusal.
+  [[nodiscard]] Error refusal() const;
+
+ private:
+  const Catalogue& catalogue_;
+  const std::function<void()> refused_;
+};
+
+}  // namespace lightq::broker

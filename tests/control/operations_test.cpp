@@ -1,0 +1,151 @@
+/// Tests of control/commands/operations: operations that are called without a request and without a password.
+#include "control/commands/operations.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "control/catalogue_room.hpp"
+#include "control/fake_data_plane.hpp"
+#include "control/loop_thread.hpp"
+#include "support/planted.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using test::name;
+
+const Asker administrator{Asker::Kind::administrator, {}};
+
+class OperationsTest : public ::testing::Test {
+ protected:
+  /// Runs an operation, and returns its result.
+  template <typename Value, typename Operate>
+  Result<Value> result_of(Operate operate) {
+    std::optional<Result<Value>> result;
+    operate(Done<Value>([&](Result<Value> got) { result.emplace(std::move(got)); }));
+    test::run_until(loop, [&] { return result.has_value(); });
+    if (!result) return Error{ErrorCode::internal, "no result"};
+    return *result;
+  }
+  template <typename Value, typename Operate>
+  std::string code(Operate operate) {
+    const auto result = result_of<Value>(operate);
+    return result ? "ok" : std::string(to_word(result.error().code));
+  }
+  std::string create(const Asker& asker, const std::string& topic, const std::string& own_user = {},
+                     protocol::BrokerType type = protocol::BrokerType::queue) {
+    protocol::TopicSettings settings;
+    settings.broker_type = type;
+    const protocol::Credentials own{own_user, own_user.empty() ? "" : planted::owner_password};
+    return code<void>([&](const Done<void>& done) {
+      operations.topics().create(asker, {name(topic), settings, own}, done);
+    });
+  }
+  /// Creates a user without a password, and returns it as an asker.
+  Asker create_user(const std::string& user_id, const protocol::TopicRight& right) {
+    EXPECT_EQ(code<void>([&](const Done<void>& done) {
+                operations.users().create(administrator, {user_id, {}, false, {right}, 1000}, done);
+              }),
+              "ok");
+    const UserRecord* const record = catalogue->state().user(user_id);
+    return {Asker::Kind::user, {record->id, record->generation}};
+  }
+  std::vector<std::string> topics_of(const Asker& asker) {
+    std::vector<std::string> names;
+    for (const auto& each : operations.topics().list(asker).topics) names.push_back(each.topic);
+    return names;
+  }
+
+  EventLoop loop;
+  test::CatalogueRoom room;
+  std::unique_ptr<Catalogue> catalogue = room.open();
+  Authenticator authenticator{loop, "admin", Secret(planted::admin_password)};
+  int refusals = 0;
+  AskerRights rights{*catalogue, [this] { ++refusals; }};
+  test::FakeDataPlane data_plane{loop};
+  Operations operations{{loop, *catalogue, authenticator, rights, data_plane, room.sink},
+                        {"/data", [this] { return room.now(); }}};
+};
+
+TEST_F(OperationsTest, ATopicIsDurableWhenItsCreationIsDone) {
+  EXPECT_EQ(create(administrator, "t"), "ok");
+  EXPECT_FALSE(catalogue->unflushed());
+  EXPECT_EQ(data_plane.topics.size(), 1U);
+  EXPECT_EQ(create(administrator, "t"), "topic_already_exists");
+  EXPECT_EQ(code<void>([&](const Done<void>& done) { operations.topics().remove(name("t"), done); }), "ok");
+  EXPECT_TRUE(data_plane.topics.empty());
+}
+
+TEST_F(OperationsTest, AnAskerSeesTheTopicsThatItKnows) {
+  const Asker ann = create_user("ann", {"a*", {.consume = true}});
+  for (const auto* topic : {"a1", "a2", "b"}) ASSERT_EQ(create(administrator, topic), "ok");
+  EXPECT_THAT(topics_of(administrator), testing::ElementsAre("a1", "a2", "b"));
+  EXPECT_THAT(topics_of(ann), testing::ElementsAre("a1", "a2"));
+  EXPECT_THAT(topics_of(Asker{}), testing::IsEmpty()) << "an anonymous asker";
+  ASSERT_TRUE(catalogue->remove_user(ann.holder.user));
+  EXPECT_THAT(topics_of(ann), testing::IsEmpty()) << "a user that was deleted";
+}
+
+TEST_F(OperationsTest, AnAskerThatLosesItsRightDuringAHashIsRefused) {
+  const Asker ann = create_user("ann", {"t*", {.manage = true}});
+  EXPECT_EQ(create(ann, "t1", "own"), "ok");
+  const auto refused = code<void>([&](const Done<void>& done) {
+    operations.topics().create(ann, {name("t2"), {}, {"another", planted::other_password}}, done);
+    ASSERT_TRUE(catalogue->remove_user(ann.holder.user));
+  });
+  EXPECT_EQ(refused, "unauthorized_access");
+  EXPECT_EQ(refusals, 1);
+  EXPECT_EQ(catalogue->state().find("t2"), nullptr);
+}
+
+TEST_F(OperationsTest, ATopicsOwnUserSetsOnlyTheNewestPassword) {
+  ASSERT_EQ(create(administrator, "t", "own"), "ok");
+  const Asker own{Asker::Kind::topic_user, {catalogue->state().find("t")->credential_id, 0}};
+  const auto set_password = [&](const Asker& asker, const std::string& expected, const char* password) {
+    return code<void>([&](const Done<void>& done) {
+      operations.users().set_topic_password(asker, name("t"), expected, Secret(password), done);
+    });
+  };
+  EXPECT_EQ(set_password(administrator, "another", planted::other_password), "invalid_request");
+  EXPECT_EQ(set_password(own, {}, planted::other_password), "ok");
+  EXPECT_EQ(set_password(own, {}, planted::user_password), "unauthorized_access") << "of the former password";
+  EXPECT_EQ(refusals, 1);
+  EXPECT_EQ(set_password(administrator, "own", planted::user_password), "ok");
+}
+
+TEST_F(OperationsTest, OnlyTopicsThatStoreMessagesArePurged) {
+  ASSERT_EQ(create(administrator, "stored"), "ok");
+  ASSERT_EQ(create(administrator, "direct", {}, protocol::BrokerType::direct), "ok");
+  const auto purge = [&](const std::string& topic) {
+    return result_of<std::uint64_t>(
+        [&](const Done<std::uint64_t>& done) { operations.topics().purge(name(topic), done); });
+  };
+  EXPECT_EQ(purge("stored").value(), 7U);
+  EXPECT_EQ(purge("direct").error().code, ErrorCode::not_supported);
+  EXPECT_EQ(purge("none").error().code, ErrorCode::topic_not_found);
+  const auto of_group = result_of<std::uint64_t>(
+      [&](const Done<std::uint64_t>& done) { operations.groups().purge(name("stored"), "default", done); });
+  EXPECT_EQ(of_group.value(), 5U);
+}
+
+TEST_F(OperationsTest, AJoinNamesItsAskerAsTheHolderOfTheTicket) {
+  const Asker ann = create_user("ann", {"t", {.consume = true}});
+  ASSERT_EQ(create(administrator, "t"), "ok");
+  const auto joined = result_of<Joined>([&](const Done<Joined>& done) {
+    operations.endpoints().join(ann, name("t"), {protocol::JoinType::pull}, std::nullopt, done);
+  });
+  ASSERT_TRUE(joined) << joined.error().text();
+  EXPECT_THAT(data_plane.holders, testing::ElementsAre(ann.holder));
+  const auto left = result_of<std::uint64_t>([&](const Done<std::uint64_t>& done) {
+    operations.endpoints().leave(ann, name("t"), joined.value().bind_uri, done);
+  });
+  EXPECT_EQ(left.value(), 42U);
+  EXPECT_THAT(data_plane.leavers, testing::ElementsAre(Leaver{ann.holder.user, false, false}));
+}
+
+}  // namespace
+}  // namespace lightq::broker

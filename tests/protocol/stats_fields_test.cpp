@@ -1,0 +1,81 @@
+/// Tests of protocol/stats_fields: every statistic has one entry in its table, of a kind that fits its type.
+#include <lightq/protocol/stats_fields.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <concepts>
+#include <cstdint>
+#include <set>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+namespace lightq::protocol {
+namespace {
+
+/// Adds the names of a table. Fails the test if a name occurs twice or a kind does not fit its member.
+template <typename Stats>
+std::set<std::string> names_of() {
+  std::set<std::string> names;
+  Stats stats;
+  visit_fields(stats, [&](const StatField& field, auto& member) {
+    using Member = std::remove_reference_t<decltype(member)>;
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    if constexpr (std::same_as<Member, std::string> || std::same_as<Member, BrokerType>) {
+      EXPECT_EQ(field.kind, StatKind::label) << field.name;
+    } else if constexpr (std::same_as<Member, bool>) {
+      EXPECT_EQ(field.kind, StatKind::gauge) << field.name;
+    } else if constexpr (std::same_as<Member, std::uint64_t>) {
+      EXPECT_TRUE(field.kind == StatKind::counter || field.kind == StatKind::gauge) << field.name;
+    } else {
+      EXPECT_EQ(field.kind, StatKind::parts) << field.name;
+    }
+  });
+  return names;
+}
+
+/// Prints counters and gauges line by line, as a text format for metrics does.
+struct LinePrinter {
+  std::ostringstream& to;
+  void operator()(const StatField& field, std::uint64_t value) const {
+    to << (field.kind == StatKind::counter ? "counter " : "gauge ") << field.name << ' ' << value << '\n';
+  }
+  template <typename Other>
+  void operator()(const StatField&, const Other&) const {}
+};
+
+TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
+  // Each line names all members: with another one it does not compile, and the table needs an entry too.
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = GroupStats();
+    EXPECT_EQ(names_of<GroupStats>().size(), 16U);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g] = SubscriberStats();
+    EXPECT_EQ(names_of<SubscriberStats>().size(), 7U);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
+                                  z, z1, z2] = TopicStats();
+    EXPECT_EQ(names_of<TopicStats>().size(), 28U);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = BrokerTotals();
+    EXPECT_EQ(names_of<BrokerStats>().size(), 10U + 10U);
+  }
+}
+
+TEST(StatsFields, AnotherFormatIsAnotherVisitor) {
+  std::ostringstream text;
+  GroupStats stats;
+  stats.pending = 3;
+  stats.redelivered = 2;
+  visit_fields(stats, LinePrinter{text});
+  EXPECT_THAT(text.str(), testing::HasSubstr("gauge pending 3\n"));
+  EXPECT_THAT(text.str(), testing::HasSubstr("counter redelivered 2\n"));
+  EXPECT_THAT(text.str(), testing::Not(testing::HasSubstr("blocked_by")));
+}
+
+}  // namespace
+}  // namespace lightq::protocol
