@@ -57,34 +57,33 @@ struct ConsumerOptions {
   std::uint32_t prefetch_messages = 10'000;
   std::uint64_t prefetch_bytes = 1 * limits::MiB;
   /// The broker redelivers a message that is not acknowledged within this time. 0: the broker's 30 s. The
-  /// time begins when receive or receive_batch returns the message, or up to a sixteenth of it earlier. The
-  /// consumer extends messages that wait in it within its calls only. If the program makes no call for longer
-  /// than this time, the broker redelivers them too.
+  /// time begins when receive or receive_batch returns the message, or earlier by up to 1/16 of the timeout.
+  /// Messages that wait in the consumer are extended only while the program calls it. If the program makes no
+  /// call for longer than this time, the broker redelivers the waiting messages too.
   Timeout ack_timeout{0};
-  /// True: the program may process messages without calling the consumer. While messages are unacknowledged
-  /// and `ack_timeout` has not passed for all of them, the broker does not end the session because of
-  /// silence. It still notices a lost connection. false: after a silence of twice its own heartbeat the
-  /// broker ends the session and redelivers the messages. Choose false for a program that calls often and may
-  /// hang.
+  /// True: the program may process messages without calling the consumer. Until `ack_timeout` has passed for
+  /// every unacknowledged message, the broker does not end the session because of silence. It still notices a
+  /// lost connection. false: after a silence of twice its own heartbeat the broker ends the session and
+  /// redelivers the messages. Choose false for a program that calls often and may hang.
   bool may_be_busy = true;
   /// The longest frame that the consumer accepts, 64 KiB to 2 GiB. A frame contains a message and a few
   /// bytes.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
   /// The carrier of the session. `zmq`: ZeroMQ messages, for networks that admit nothing else. If the broker
-  /// encrypts, the messages pass through a socket of the client's ZeroMQ context. If it does not, libzmq is
-  /// not used; on the broker's machine the messages then pass through its Unix socket, unless Transport::tcp
-  /// is requested.
+  /// encrypts, the messages pass through a socket of the client's ZeroMQ context. If the broker does not
+  /// encrypt, libzmq is not used; on the broker's machine the messages then pass through its Unix socket,
+  /// unless Transport::tcp is requested.
   ConnectionType connection = ConnectionType::socket;
-  /// Over a Unix socket: use memory that the broker shares, if it has some left. This is faster than the
-  /// socket. The memory counts for both processes.
+  /// Over a Unix socket: use memory that the broker shares, if the broker has some left. This is faster than
+  /// the socket. The memory counts for both processes.
   bool share_memory = true;
   /// The interval at which the broker sends a heartbeat, 100 ms to an hour. The consumer closes the
   /// connection after a silence of twice that interval. 0: no heartbeats.
   Timeout heartbeat{5000};
   /// How long one attempt to connect and open may take. After that the consumer joins and tries again.
   Timeout attempt_timeout{5000};
-  /// The first and the longest pause between attempts. The pause doubles each time, less up to a half at
-  /// random.
+  /// The first and the longest pause between attempts. The pause doubles each time; up to half of it is
+  /// subtracted at random.
   Timeout backoff{50};
   Timeout backoff_max{2000};
   /// A name that the broker's logs show; at most 128 bytes.

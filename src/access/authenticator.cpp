@@ -67,11 +67,6 @@ Authenticator::~Authenticator() {
   worker_.join();
 }
 
-void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done, const Asking& asking) {
-  const CredentialRecord* const credential = admin_credential(given.user_id);
-  verify(credential, std::move(given), std::move(done), asking);
-}
-
 void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
                            const Asking& asking) {
   if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;

@@ -103,7 +103,6 @@ class Authenticator {
   [[nodiscard]] const CredentialRecord* admin_credential(const std::string& user_id) const {
     return is_admin(user_id) ? &admin_ : nullptr;
   }
-  void verify_admin(protocol::Credentials given, VerifyDone done, const Asking& asking = {});
   /// Verifies `given` against `credential`. Null stands for an unknown user: the outcome is `wrong` after the
   /// same work.
   void verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,

@@ -75,7 +75,7 @@ class Broker::Parts {
                .log_waits = [this](log::SpaceBound bound) { count_wait(*limits_reached_, bound); }},
               storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
-        room_(storage_, pool_, config_.decrypted_bytes_total) {}
+        opener_(storage_, pool_, config_.decrypted_bytes_total) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
   ~Parts() { stop(); }
@@ -117,7 +117,7 @@ class Broker::Parts {
   // the disk's quota.
   log::SegmentPool catalogue_pool_;
   std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: no encryption at rest
-  TopicOpener room_;
+  TopicOpener opener_;
   EventLoop control_;
   std::vector<TopicId> topics_with_files_;  // at the start
   std::unique_ptr<Catalogue> catalogue_;
@@ -191,7 +191,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   if (auto removed = remove_deleted_topics(directory_->topics(), topics_with_files_, *catalogue_, sink_);
       !removed)
     return removed;
-  room_.name_logs(catalogue_->state().log_names());
+  opener_.name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
   authenticator_->remember_at_most(config_.credentials_remembered_max);
@@ -249,7 +249,7 @@ Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
   if (!keys && config_.storage_key_file.empty()) return keys.error();
   if (!keys) return error_of_setting("storage_key_file", keys.error());
   storage_keys_ = std::move(*keys);
-  room_.encrypt_with(*storage_keys_);
+  opener_.encrypt_with(*storage_keys_);
   sink_.info("number of storage keys: " + std::to_string(storage_keys_->size()));
   return {};
 }
@@ -338,7 +338,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
 }
 
 void Broker::Parts::make_reactors() {
-  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, *tickets_, control_, sink_);
+  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), opener_, *tickets_, control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
   for (const auto& [port, released_ms] : catalogue_->state().released_ports()) {
     const auto rested = std::chrono::milliseconds(std::max<std::int64_t>(0, now_ms - released_ms));

@@ -27,9 +27,9 @@ Error stopping() {
 // With fewer ports, users probably count on every one. Session listeners then take their ports at the first
 // session join.
 constexpr std::size_t ports_for_listeners_min = 16;  // for each thread
-constexpr std::size_t ports_of_doors = 2;            // for each thread
+constexpr std::size_t ports_of_listeners = 2;        // for each thread
 
-bool opens_doors(const ReactorPool::Settings& settings) {
+bool opens_listeners(const ReactorPool::Settings& settings) {
   return PortBook::count_of(settings.ports) >= ports_for_listeners_min * settings.reactors;
 }
 
@@ -39,10 +39,10 @@ constexpr std::size_t parts_with_endpoints = 2;  // of the descriptors; the rest
 /// clients.
 EndpointShares::Bounds bounds_of(const ReactorPool::Settings& settings) {
   const std::size_t ports = PortBook::count_of(settings.ports);
-  const std::size_t doors = opens_doors(settings) ? ports_of_doors * settings.reactors : 0;
+  const std::size_t listeners = opens_listeners(settings) ? ports_of_listeners * settings.reactors : 0;
   return {.endpoints = settings.endpoints_max == 0 ? part_of_descriptors(parts_with_endpoints)
                                                    : settings.endpoints_max,
-          .ports = settings.ports ? ports - doors : ports / 2};
+          .ports = settings.ports ? ports - listeners : ports / 2};
 }
 
 ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares& shares) {
@@ -61,8 +61,8 @@ std::size_t part_of_descriptors(std::size_t parts) {
   return static_cast<std::size_t>((limit - limits::descriptors_reserved) / parts);
 }
 
-ReactorPool::ReactorPool(Settings settings, TopicOpener& storage, const TicketKey& tickets,
-                         EventLoop& control, LogSink& sink)
+ReactorPool::ReactorPool(Settings settings, TopicOpener& opener, const TicketKey& tickets, EventLoop& control,
+                         LogSink& sink)
     : shares_(bounds_of(settings), settings.reactor.endpoints.limits_reached),
       settings_(with_shares(std::move(settings), shares_)),
       shared_memory_(settings_.shared_bytes_total, part_of_descriptors(8 * descriptors_of_shared)),
@@ -73,7 +73,7 @@ ReactorPool::ReactorPool(Settings settings, TopicOpener& storage, const TicketKe
       ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
   ports_.count_in(settings_.reactor.endpoints.limits_reached);
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
-    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, tickets,
+    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, opener, disk_, ports_, sink, tickets,
                                                   now_, next_endpoint_id_, events()));
     Reactor& reactor = *reactors_.back();
     sessions_.push_back(std::make_unique<SessionServer>(
@@ -115,7 +115,7 @@ EndpointEvents ReactorPool::events() {
 void ReactorPool::start() {
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     reactors_[i]->start();
-    if (!opens_doors(settings_)) continue;
+    if (!opens_listeners(settings_)) continue;
     reactors_[i]->loop().post_answer([sessions = sessions_[i].get()] { sessions->open_doors(); });
   }
 }
@@ -143,36 +143,36 @@ void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {
 }
 
 template <typename T>
-void ReactorPool::answer(const Done<Result<T>>& done, Result<T> result) {
+void ReactorPool::answer(const Done<T>& done, Result<T> result) {
   control_.post_answer([done, result = std::move(result)] { done(result); });
 }
 
-/// Runs `begin(hosted topic, reply)` on the topic's reactor. The result that it passes to `reply`, once, goes
-/// to `done` on the control thread.
+/// Runs `begin(topic runtime, reply)` on the topic's reactor. The result that it passes to `reply`, once,
+/// goes to `done` on the control thread.
 template <typename T, typename Begin>
-void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
+void ReactorPool::begin(TopicId topic, Done<T> done, Begin begin) {
   if (stopped_) return answer<T>(done, stopping());
   Reactor& reactor = reactor_of(topic);
   const bool posted = reactor.loop().post([this, &reactor, topic, done, begin = std::move(begin)] {
-    TopicRuntime* const hosted = reactor.find(topic);
-    if (hosted == nullptr) return answer<T>(done, unknown_topic());
-    begin(*hosted, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
+    TopicRuntime* const runtime = reactor.find(topic);
+    if (runtime == nullptr) return answer<T>(done, unknown_topic());
+    begin(*runtime, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
   });
   if (posted) return;
   count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
   answer<T>(done, too_busy());
 }
 
-/// Runs `ask(hosted topic)` on the topic's reactor, and passes the returned result to `done` on the control
+/// Runs `ask(topic runtime)` on the topic's reactor, and passes the returned result to `done` on the control
 /// thread.
 template <typename T, typename Ask>
-void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
+void ReactorPool::ask(TopicId topic, Done<T> done, Ask ask) {
   begin<T>(topic, std::move(done),
-           [ask = std::move(ask)](TopicRuntime& hosted, const auto& reply) { reply(ask(hosted)); });
+           [ask = std::move(ask)](TopicRuntime& runtime, const auto& reply) { reply(ask(runtime)); });
 }
 
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
-                            Done<Result<void>> done) {
+                            Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
   Reactor& reactor = reactor_of(definition.id);
   reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
@@ -189,7 +189,7 @@ void ReactorPool::tell_log_of(const TopicRuntime& topic) {
   });
 }
 
-void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
+void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, done = std::move(done)] {
@@ -197,17 +197,16 @@ void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
   });
 }
 
-void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) {
+void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) {
   if (wish.delivery == protocol::Delivery::session) return join_session(topic, wish, done);
-  ask<JoinedEndpoint>(topic, std::move(done), [wish](TopicRuntime& hosted) -> Result<JoinedEndpoint> {
-    auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
+  ask<JoinedEndpoint>(topic, std::move(done), [wish](TopicRuntime& runtime) -> Result<JoinedEndpoint> {
+    auto opened = runtime.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
     if (!opened) return opened.error();
     return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
   });
 }
 
-void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
-                               const Done<Result<JoinedEndpoint>>& done) {
+void ReactorPool::join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done) {
   SessionServer& sessions = *sessions_[index_of(topic)];
   ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](TopicRuntime&) -> Result<JoinedEndpoint> {
     const EndpointRole role = role_of(wish.type);
@@ -225,9 +224,10 @@ void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
 }
 
 void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
-                        Done<Result<std::uint64_t>> done) {
-  ask<std::uint64_t>(topic, std::move(done),
-                     [bind_uri, by](TopicRuntime& hosted) { return hosted.endpoints().leave(bind_uri, by); });
+                        Done<std::uint64_t> done) {
+  ask<std::uint64_t>(topic, std::move(done), [bind_uri, by](TopicRuntime& runtime) {
+    return runtime.endpoints().leave(bind_uri, by);
+  });
 }
 
 namespace {
@@ -242,31 +242,31 @@ TopicRuntime::Answered without_number(const Reply& reply) {
 }
 }  // namespace
 
-void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {
-  begin<void>(topic, std::move(done), [group](TopicRuntime& hosted, const auto& reply) {
-    hosted.delete_group(group, without_number(reply));
+void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<void> done) {
+  begin<void>(topic, std::move(done), [group](TopicRuntime& runtime, const auto& reply) {
+    runtime.delete_group(group, without_number(reply));
   });
 }
 
-void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) {
-  begin<void>(topic, std::move(done), [group, paused](TopicRuntime& hosted, const auto& reply) {
+void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) {
+  begin<void>(topic, std::move(done), [group, paused](TopicRuntime& runtime, const auto& reply) {
     const auto answered = without_number(reply);
-    if (!group.empty()) return hosted.set_group_paused(group, paused, answered);
-    hosted.set_paused(paused);
+    if (!group.empty()) return runtime.set_group_paused(group, paused, answered);
+    runtime.set_paused(paused);
     answered(std::uint64_t{0});
   });
 }
 
-void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) {
-  begin<std::uint64_t>(topic, std::move(done), [group](TopicRuntime& hosted, const auto& reply) {
-    group.empty() ? hosted.purge(reply) : hosted.purge_group(group, reply);
+void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {
+  begin<std::uint64_t>(topic, std::move(done), [group](TopicRuntime& runtime, const auto& reply) {
+    group.empty() ? runtime.purge(reply) : runtime.purge_group(group, reply);
   });
 }
 
 /// Makes the change on every reactor, closes connections that it no longer permits, then calls `done`.
 /// `change` returns true if there may be such connections.
 void ReactorPool::change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
-                              const Done<Result<void>>& done) {
+                              const Done<void>& done) {
   if (stopped_) return answer<void>(done, stopping());
   auto missing = std::make_shared<std::atomic<std::size_t>>(reactors_.size());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
@@ -281,34 +281,34 @@ void ReactorPool::change_user(std::uint64_t user, std::function<bool(AccessTable
   }
 }
 
-void ReactorPool::put_user(const UserAccess& user, Done<Result<void>> done) {
+void ReactorPool::put_user(const UserAccess& user, Done<void> done) {
   change_user(user.id, [user](AccessTable& access) { return access.put_user(user); }, done);
 }
 
-void ReactorPool::remove_user(std::uint64_t id, Done<Result<void>> done) {
+void ReactorPool::remove_user(std::uint64_t id, Done<void> done) {
   change_user(id, [id](AccessTable& access) { return access.remove_user(id); }, done);
 }
 
-void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) {
+void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, holder, done = std::move(done)] {
     reactor.context().access.set_owner(topic, holder);
-    if (TopicRuntime* const hosted = reactor.find(topic)) {
-      hosted->endpoints().end_unpermitted();
+    if (TopicRuntime* const runtime = reactor.find(topic)) {
+      runtime->endpoints().end_unpermitted();
       sessions_[index_of(topic)]->look_at_rights_on(topic);
     }
     answer<void>(done, {});
   });
 }
 
-void ReactorPool::topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) {
-  ask<protocol::TopicStats>(topic, std::move(done), [](TopicRuntime& hosted) {
-    return Result<protocol::TopicStats>(hosted.stats());
+void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
+  ask<protocol::TopicStats>(topic, std::move(done), [](TopicRuntime& runtime) {
+    return Result<protocol::TopicStats>(runtime.stats());
   });
 }
 
-void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
+void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   struct Sum {
     protocol::BrokerStats stats;
     std::size_t missing = 0;

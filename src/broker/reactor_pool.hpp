@@ -39,7 +39,7 @@ class ReactorPool final : public DataPlane {
 
   /// `control`: the loop to which answers and the observer's calls are posted. Lifetime: `tickets` outlives
   /// the pool, and `control` must run until `stop` has returned.
-  ReactorPool(Settings settings, TopicOpener& storage, const TicketKey& tickets, EventLoop& control,
+  ReactorPool(Settings settings, TopicOpener& opener, const TicketKey& tickets, EventLoop& control,
               LogSink& sink);
   ~ReactorPool() override;
 
@@ -56,32 +56,30 @@ class ReactorPool final : public DataPlane {
   void stop(std::chrono::steady_clock::time_point deadline);
 
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
-                 Done<Result<void>> done) override;
-  void remove_topic(TopicId topic, Done<Result<void>> done) override;
-  void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override;
-  void leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
-             Done<Result<std::uint64_t>> done) override;
-  void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
-  void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) override;
-  void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) override;
-  void put_user(const UserAccess& user, Done<Result<void>> done) override;
-  void remove_user(std::uint64_t id, Done<Result<void>> done) override;
-  void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) override;
-  void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override;
-  void broker_stats(Done<Result<protocol::BrokerStats>> done) override;
+                 Done<void> done) override;
+  void remove_topic(TopicId topic, Done<void> done) override;
+  void join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) override;
+  void leave(TopicId topic, const std::string& bind_uri, const Leaver& by, Done<std::uint64_t> done) override;
+  void delete_group(TopicId topic, const std::string& group, Done<void> done) override;
+  void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) override;
+  void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) override;
+  void put_user(const UserAccess& user, Done<void> done) override;
+  void remove_user(std::uint64_t id, Done<void> done) override;
+  void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
+  void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override;
+  void broker_stats(Done<protocol::BrokerStats> done) override;
 
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
-  void join_session(TopicId topic, const JoinWish& wish, const Done<Result<JoinedEndpoint>>& done);
-  void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
-                   const Done<Result<void>>& done);
+  void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
+  void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>
-  void answer(const Done<Result<T>>& done, Result<T> result);
+  void answer(const Done<T>& done, Result<T> result);
   template <typename T, typename Ask>
-  void ask(TopicId topic, Done<Result<T>> done, Ask ask);
+  void ask(TopicId topic, Done<T> done, Ask ask);
   template <typename T, typename Begin>
-  void begin(TopicId topic, Done<Result<T>> done, Begin begin);
+  void begin(TopicId topic, Done<T> done, Begin begin);
   EndpointEvents events();
   void tell_log_of(const TopicRuntime& topic);
 

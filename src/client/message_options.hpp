@@ -43,8 +43,8 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
               "compress batches if that makes them shorter (none)", "none|lz4|zstd");
 }
 
-/// Checks the limits of keys and headers, and that there is a session for them. `sessionless` is the flag
-/// that works without a session; empty if it was not given.
+/// Checks the limits of keys and headers, and that there is a session for them. `sessionless`: the given
+/// option that excludes sessions, such as `--plain`; empty if there is none.
 inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
   if (!sessionless.empty() && produce.has_attributes())
     throw CLI::ValidationError(sessionless,

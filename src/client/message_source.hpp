@@ -20,10 +20,11 @@ class MessageSource {
   virtual ~MessageSource() = default;
   /// Moves to the next message. Returns false at the end, also after a signal. Errors: io_error.
   virtual Result<bool> next() = 0;
-  /// Returns a descriptor that `next` may wait for, or -1 if it probably does not wait.
+  /// Returns the descriptor that next() may read and wait for. -1: next() needs no more bytes, or has no file
+  /// open yet.
   [[nodiscard]] virtual int awaited() const { return -1; }
   /// Limits the bytes kept of each later message to `bytes`, or to the hard limit of messages if that is
-  /// smaller. For a longer message only the beginning and the length are known.
+  /// smaller. The source knows only the beginning and the length of a longer message.
   virtual void keep_at_most(std::uint64_t /*bytes*/) {}
   /// Returns the current message, or the beginning of one that is too long. Valid until the next call of
   /// next().
@@ -38,8 +39,8 @@ class MessageSource {
 /// messages; 0: all.
 std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count);
 
-/// Returns a source of `count` messages of `size_bytes` (0: unlimited). Each begins with its number, as far
-/// as it fits.
+/// Returns a source of `count` messages of `size_bytes` (0: unlimited). Each message begins with its number,
+/// cut to the message's size.
 std::unique_ptr<MessageSource> generated(std::uint64_t count, std::uint64_t size_bytes);
 
 }  // namespace lightq::cli

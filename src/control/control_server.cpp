@@ -388,7 +388,7 @@ void ControlServer::make_known(ControlConnection& client, const std::string& own
   handshakes_.leave(client);
   known_.used(client.id(), owner);
   while (known_.size() > limits_.connections_max) {
-    const auto ended = known_.to_displace();
+    const auto ended = known_.to_evict();
     if (!ended) return;
     limit_reached(Limit::control_connections_max);
     clients_.at(*ended)->close(

@@ -76,7 +76,7 @@ void KnownConnections::remove_from_owner(Place& place) {
   }
 }
 
-std::optional<std::uint64_t> KnownConnections::to_displace() const {
+std::optional<std::uint64_t> KnownConnections::to_evict() const {
   if (ranks_.empty()) return std::nullopt;
   const ByUse& first = ranks_.begin()->owner->second.first_to_go();
   if (first.empty()) return std::nullopt;

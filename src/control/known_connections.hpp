@@ -34,7 +34,7 @@ class KnownConnections {
   void leave(std::uint64_t connection);
   /// Returns the connection to evict. It stays in the set until `leave`. Returns nothing if the owner with
   /// most connections has only busy ones.
-  [[nodiscard]] std::optional<std::uint64_t> to_displace() const;
+  [[nodiscard]] std::optional<std::uint64_t> to_evict() const;
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 
  private:

@@ -12,8 +12,11 @@
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
+
+#include <lightq/base/limits.hpp>
 
 #include "crypto/tls_cipher.hpp"
 
@@ -32,6 +35,7 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
+using Connection = std::unique_ptr<SSL, Freed<SSL_free>>;
 
 // The fastest of the three secure suites comes first.
 constexpr const char* cipher_suites =
@@ -148,6 +152,39 @@ Result<Context> make_context(const SSL_METHOD* side) {
   return made;
 }
 
+/// Performs a handshake with a client of this process. Error: invalid_argument, if no client of TLS 1.3 can
+/// use the certificate. OpenSSL also loads keys for which TLS 1.3 has no signature algorithm.
+Result<void> try_handshake(SSL_CTX* server_context, std::string_view certificate_name) {
+  constexpr std::size_t pipe_bytes = 1 * limits::MiB;  // longer than any chain of certificates
+  constexpr int flights_max = 8;
+  auto client_context = make_context(TLS_client_method());
+  if (!client_context) return client_context.error();
+  const Connection server(SSL_new(server_context));
+  const Connection client(SSL_new(client_context->get()));
+  BIO* of_server = nullptr;
+  BIO* of_client = nullptr;
+  if (server == nullptr || client == nullptr ||
+      BIO_new_bio_pair(&of_server, pipe_bytes, &of_client, pipe_bytes) != 1)
+    return failed("cannot set up TLS", "no memory");
+  SSL_set_bio(server.get(), of_server, of_server);
+  SSL_set_bio(client.get(), of_client, of_client);
+  SSL_set_accept_state(server.get());
+  SSL_set_connect_state(client.get());
+  for (int flight = 0; flight < flights_max; ++flight) {
+    ERR_clear_error();
+    SSL_do_handshake(client.get());
+    ERR_clear_error();
+    SSL_do_handshake(server.get());
+    if (SSL_is_init_finished(client.get()) == 1 && SSL_is_init_finished(server.get()) == 1) {
+      ERR_clear_error();
+      return {};
+    }
+    if (ERR_peek_error() != 0) break;
+  }
+  return Error{ErrorCode::invalid_argument, std::string(certificate_name) + " cannot be used with TLS 1.3: " +
+                                                take_tls_error("no client completes a handshake")};
+}
+
 bool set_name(X509* certificate) {
   X509_NAME* const name = X509_get_subject_name(certificate);
   const auto* const text = reinterpret_cast<const unsigned char*>("lightq");
@@ -198,6 +235,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Time
   if (SSL_CTX_use_PrivateKey(context->get(), key->get()) != 1)
     return Error{ErrorCode::invalid_argument,
                  std::string(texts.key_name) + " cannot be used: " + take_tls_error("OpenSSL refuses it")};
+  if (auto usable = try_handshake(context->get(), texts.certificate_name); !usable) return usable.error();
   bio_method_st* const method = TlsCipher::make_method();
   if (method == nullptr) return failed("cannot set up TLS", "no memory");
   std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method));

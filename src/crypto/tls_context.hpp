@@ -28,7 +28,8 @@ class TlsContext {
  public:
   /// Makes a context. Errors: corrupt (a text is not PEM, or lacks its certificate or key);
   /// invalid_argument (`now` is outside the certificate's time; the key has a passphrase, or belongs to
-  /// another certificate; OpenSSL refuses one of them); internal (OpenSSL cannot be set up).
+  /// another certificate; OpenSSL refuses one of them, or cannot use them for TLS 1.3); internal (OpenSSL
+  /// cannot be set up).
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;

@@ -30,14 +30,15 @@ struct GroupTerms {
 
 /// Messages that were dropped to make space before a group of the topic had committed them.
 struct Drops {
-  Offset before;            ///< everything before it has been dropped, and counted
-  std::uint64_t count = 0;  ///< a message in flight at the drop is counted when it is requeued
+  Offset before;  ///< all messages below it have been dropped, and counted
+  /// Does not include dropped messages that are in flight. Each is added if it is requeued.
+  std::uint64_t count = 0;
 };
 
 /// A cursor over one topic's log, and the consumers that share it: plain ones, and members over sessions.
-/// Both are attached while they are connected.
+/// Plain consumers and members are attached while they are connected.
 /// Owns the members, the position in the log and the messages that wait for redelivery. ConsumerGroups owns
-/// it and calls it. Thread: the reactor's.
+/// and calls each group. Thread: the reactor's.
 /// Each message from committed() to next() is in flight, waits for redelivery, or is done. Done means
 /// acknowledged, or sent by a plain endpoint. Example: the group has delivered offsets 0 to 9. 0 to 2 and 5
 /// are acknowledged, 4 was rejected, the others are in flight. Then next() is 10, committed() is 3 and
@@ -60,7 +61,8 @@ class ConsumerGroup {
   }
   ConsumerGroup(const ConsumerGroup&) = delete;
   ConsumerGroup& operator=(const ConsumerGroup&) = delete;
-  ~ConsumerGroup() { members_.clear(); }  // while everything that they update exists
+  // Members update fields declared after `members_`, so they are destroyed first.
+  ~ConsumerGroup() { members_.clear(); }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const GroupTerms& terms() const { return terms_; }
@@ -82,8 +84,9 @@ class ConsumerGroup {
   /// Returns the consumer of some member, or null if no member has one.
   [[nodiscard]] SessionConsumer* a_consumer() const;
 
-  // Requests of a member. Each function ignores ranges that are not in flight on the member. It returns
-  // false, and ignores the remaining ranges, once the member's messages in flight are in too many ranges.
+  // Requests of a member. Each function ignores ranges that are not in flight on the member. If a range
+  // splits the member's messages in flight into too many ranges, the function ignores the remaining ranges
+  // and returns false.
 
   bool acknowledge(GroupMember& member, const Ack& acknowledged);
   bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
@@ -111,7 +114,8 @@ class ConsumerGroup {
   /// find nothing to do.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
-  /// Returns the end of the part that a delivery and an acknowledgement use. The part starts with the object.
+  /// Returns the end of the hot fields: those from the object's start that each delivery and acknowledgement
+  /// uses.
   [[nodiscard]] const void* hot_end() const { return redelivery_.hot_end(); }
   /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: the hot part was prefetched.
   void fetch_ahead_for_input(unsigned step) const;
@@ -126,15 +130,16 @@ class ConsumerGroup {
   /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. The group
   /// continues here after a crash. A group that holds the log keeps the messages from here on.
   [[nodiscard]] Offset committed() const;
-  /// Returns the finished ranges above committed(): the first `ranges_max` at most. Returns fewer if the
-  /// unfinished messages are in very many ranges.
+  /// Returns the finished ranges above committed(): the first `ranges_max` at most. Returns fewer than
+  /// `ranges_max` if it would have to walk over too many unfinished ranges.
   [[nodiscard]] std::vector<OffsetRange> acknowledged(
       std::size_t ranges_max = limits::acknowledged_ranges_max) const;
   /// Removes messages below `first` from the redelivery queue, because the log no longer has them.
   void give_up_before(Offset first) {
     if (redelivery_.ranges() != 0) redelivery_.give_up_before(first);
   }
-  /// Restores the state that a group with this `committed` and `acknowledged` had. Requires: no consumers.
+  /// Restores the group from saved values of committed() and acknowledged(): queues the unfinished messages
+  /// between these ranges for redelivery, and continues after the last range. Requires: no consumers.
   void restore(Offset committed, const std::vector<OffsetRange>& acknowledged);
 
   /// Returns how many messages could not be delivered, redeliveries included.
@@ -143,7 +148,8 @@ class ConsumerGroup {
   [[nodiscard]] std::vector<OffsetRange> take_damage();
   /// Returns how many messages in `range` were never delivered, or wait for redelivery.
   [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
-  // The states of unfinished messages, in a log from `first` to `next`: each message is in one of them.
+  // The states of unfinished messages, in a log from `first` to `next`. Each unfinished message is ready,
+  // retrying or in flight.
 
   /// Returns how many messages can be delivered now, for the first time or again.
   [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
@@ -179,19 +185,19 @@ class ConsumerGroup {
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
-  // A delivery, an acknowledgement and committed() use these, up to the first bytes of redelivery_. They are
-  // contiguous, because with many groups each cache line costs an access to memory. hot_end() depends on
-  // this order, which HotFields checks.
+  // The hot fields, down to the first bytes of redelivery_: used by each delivery, acknowledgement and
+  // committed(). They are contiguous, because with many groups each cache line costs an access to memory.
+  // hot_end() depends on this order, which HotFields checks.
   struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
   bool held_back_ = false;     // redelivery_.is_in_pieces() at the last dispatch
-  bool plain_begins_ = false;  // they have the next turn, before the members
+  bool plain_begins_ = false;  // plain consumers go first in the next turn
   SteadyTime next_timer_ = never;
-  SteadyTime read_again_{};  // while the log is unavailable: not before this time
+  SteadyTime read_again_{};  // the log was unavailable: do not read before this time
   std::uint64_t redelivered_ = 0;
-  std::uint64_t loss_told_ = 0;     // to members
-  std::uint64_t damage_taken_ = 0;  // lost() at the last take_damage()
+  std::uint64_t loss_told_ = 0;     // the loss that members were told of
+  std::uint64_t damage_taken_ = 0;  // the value of lost() at the last take_damage()
   std::vector<RecordSink*> plain_consumers_;
   std::vector<std::unique_ptr<GroupMember>> members_;  // in the order in which they joined
   std::vector<GroupMember*> unflushed_;                // some of members_, during a dispatch

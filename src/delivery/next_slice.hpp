@@ -7,25 +7,18 @@
 #include <lightq/base/codec.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/batch_slice.hpp"
+#include "delivery/delivered_slice.hpp"
 #include "delivery/group_time.hpp"
 
 namespace lightq::broker {
 
-/// The messages that a consumer can take now. Without a limit it takes single records, decompressed.
+/// The messages that a consumer can take now. By default a slice is the rest of a batch, decompressed.
 struct SliceLimits {
   static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
   Offset end{none};                    ///< the consumer takes messages below it
   std::uint64_t records = none;        ///< the most messages
   std::uint64_t message_bytes = none;  ///< the slice ends with the message that reaches this sum
   CodecSet codecs = {};                ///< the consumer reads whole batches of these codecs
-};
-
-/// A slice to deliver to one consumer.
-struct DeliveredSlice {
-  BatchSlice slice;
-  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
-  std::uint64_t lost = 0;      ///< messages that were lost since the consumer's previous slice
 };
 
 /// The reason why a slice was returned, or none.

@@ -18,11 +18,11 @@ namespace lightq::broker {
 
 /// Messages that were skipped because they could not be read.
 struct ReadLoss {
-  std::uint64_t trimmed = 0;  ///< the log no longer had them
-  std::uint64_t damaged = 0;  ///< they failed their checks
+  std::uint64_t trimmed = 0;  ///< messages that the log no longer had
+  std::uint64_t damaged = 0;  ///< messages that failed their checks
 
   ReadLoss& operator+=(const ReadLoss& other) {
-    auto& [own_trimmed, own_damaged] = *this;  // all fields: with another one this does not compile
+    auto& [own_trimmed, own_damaged] = *this;  // names all fields: with another field this does not compile
     own_trimmed += other.trimmed;
     own_damaged += other.damaged;
     return *this;
@@ -42,8 +42,8 @@ class RecordReader {
   /// Returns the sum of loss().
   [[nodiscard]] std::uint64_t lost() const { return loss_.trimmed + loss_.damaged; }
   /// Returns why the next message could not be read at the last attempt, for example for lack of memory to
-  /// decompress it. It is not skipped, and can be read later.
-  /// Returns null if that attempt succeeded, or none was made since a seek.
+  /// decompress it. That message is not skipped, and can be read later.
+  /// Returns null if that attempt succeeded, or no attempt was made since a seek.
   [[nodiscard]] const Error* unavailable() const { return unavailable_.get(); }
   /// Returns true if the next message was pending at the last attempt: the store reports when it can be read.
   [[nodiscard]] bool pending() const { return pending_; }
@@ -62,9 +62,9 @@ class RecordReader {
     place_.offset = offset;
   }
 
-  /// Finds the next messages of one batch within `limits`, and writes them to `next`. They stay the next ones
-  /// until `taken`. Skips and counts unreadable messages. A batch that is taken whole costs nothing per
-  /// record.
+  /// Finds the next messages of one batch within `limits`, and writes them to `next`. These messages stay the
+  /// next ones until `taken` is called. Skips and counts unreadable messages. A batch that is taken whole
+  /// costs nothing per record.
   SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
                     NextSlice& next) {
     if (limits.records == 0 || limits.message_bytes == 0) return SliceOutcome::limit;
@@ -78,9 +78,15 @@ class RecordReader {
         continue;
       }
       // Rules about single messages belong here, because every delivery to every consumer passes this point.
-      // Example: a rule about expired messages compares the time in each record's header with context.wall.
-      // It skips and counts expired records at the position, and lowers the end of the slice to the next
-      // expired one. The batch is then not taken whole.
+      // Example: a rule about expired messages compares the time in each record's attributes with
+      // context.wall. It skips expired records at the position, and ends the slice before the next expired
+      // record. Such a rule must also consider:
+      // - A compressed batch is taken whole below. The rule must unpack the batch first.
+      // - A skip inside a batch must move the position as `taken` does.
+      // - Walking over many skipped records must count as TurnWork, and end the call with a new SliceOutcome.
+      // - RedeliveryQueue::next drops the rest of a range on an outcome that it does not know. On the new
+      //   outcome it must keep that rest.
+      // - Expired messages must not count in lost().
       if (!result.batch.is_compressed()) return cut(result.batch, true, limits, next);
       if (limits.codecs.has(result.batch.codec()) && is_taken_whole(result.batch, limits))
         return whole(result.batch, next);

@@ -46,6 +46,7 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
   if (limits.records == 0 || limits.message_bytes == 0) return outcome;
   while (ready()) {
     const auto front = ready_.front();
+    if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;
     within.end = std::min(limits.end, front.range.end);
@@ -53,7 +54,7 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
     // Messages that the reader skipped no longer exist: they are removed from the queue.
     const bool is_there = outcome == SliceOutcome::slice || outcome == SliceOutcome::pending ||
                           outcome == SliceOutcome::unavailable;
-    ready_.cut({front.range.begin, is_there ? reader_.offset() : front.range.end});
+    ready_.cut({front.range.begin, is_there ? reader_.offset() : within.end});
     count();
     next.delivered.delivery = front.value + 1;
     if (is_there) break;

@@ -8,7 +8,7 @@
 #include <lightq/base/codec.hpp>
 
 #include "delivery/client_error.hpp"
-#include "delivery/next_slice.hpp"
+#include "delivery/delivered_slice.hpp"
 
 namespace lightq::broker {
 

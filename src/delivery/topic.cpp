@@ -241,11 +241,6 @@ const Error* Topic::unavailable() const {
   return why;
 }
 
-std::optional<Offset> Topic::group_committed() const {
-  if (groups_.plain() == nullptr) return std::nullopt;
-  return groups_.plain()->committed();
-}
-
 /// Returns how many messages from `next` on the log no longer has. A reader at `next` has not tried to read
 /// them yet.
 std::uint64_t Topic::already_gone(Offset next) const {

@@ -128,9 +128,8 @@ class Topic {
   /// if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
 
-  // Cursors, statistics.
+  // Statistics.
 
-  [[nodiscard]] std::optional<Offset> group_committed() const;
   /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
   /// addresses. `now` is the log's time, for the age of messages.
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;

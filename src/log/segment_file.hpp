@@ -89,8 +89,11 @@ class SegmentFile {
   void release();
   /// Closes the descriptor of a full segment that is not synced yet, see File::release_descriptor. Returns
   /// false if it must stay open.
-  bool release_descriptor() { return !has_spare_descriptor() || file_->release_descriptor(path_); }
-  [[nodiscard]] bool has_spare_descriptor() const { return file_ != nullptr && !(synced() && seal_written); }
+  bool release_descriptor() { return !needs_descriptor_for_sync() || file_->release_descriptor(path_); }
+  /// Returns true if the descriptor is kept only until the segment is synced and sealed.
+  [[nodiscard]] bool needs_descriptor_for_sync() const {
+    return file_ != nullptr && !(synced() && seal_written);
+  }
   /// Returns the open file, or null.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 

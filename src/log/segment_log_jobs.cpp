@@ -178,7 +178,7 @@ void SegmentLog::add_releases(SegmentWork& work) {
   for (work.released = released_; work.released < end && work.releases.size() < released_at_once_max;
        ++work.released) {
     const SegmentFile& segment = *segments_[work.released - front_number_];
-    if (segment.has_spare_descriptor())
+    if (segment.needs_descriptor_for_sync())
       work.releases.push_back({work.released, segment.file(), segment.path()});
   }
   if (work.releases.empty()) released_ = work.released;

@@ -21,16 +21,15 @@ void HandshakeQueue::enter(Connection& connection, const std::string& source) {
   ranks_.insert(rank_of(of_source));
   all_.emplace(entered_, &connection);
   places_[&connection] = {&of_source, entered_};
-  if (places_.size() > connections_max_) displace();
+  if (places_.size() > connections_max_) evict();
 }
 
 void HandshakeQueue::make_room() {
   constexpr std::size_t part = 8;
-  for (std::size_t left = (places_.size() + part - 1) / part; left > 0 && !places_.empty(); --left)
-    displace();
+  for (std::size_t left = (places_.size() + part - 1) / part; left > 0 && !places_.empty(); --left) evict();
 }
 
-void HandshakeQueue::displace() {
+void HandshakeQueue::evict() {
   Connection& oldest = first_to_go();
   leave(oldest);
   ++evicted_;

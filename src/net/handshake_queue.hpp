@@ -59,7 +59,7 @@ class HandshakeQueue {
   static Rank rank_of(Sources::value_type& source);
 
   [[nodiscard]] Connection& first_to_go() const;
-  void displace();
+  void evict();
 
   const std::size_t connections_max_;
   const std::string why_;

@@ -14,10 +14,9 @@
 namespace lightq::broker {
 
 namespace {
-// From this many sent bytes on, the unsent bytes are moved to the front, if they are not longer than the sent
-// ones.
+// Once this many bytes at the front were sent, and no more are unsent, the unsent bytes move to the front.
 constexpr std::size_t compact_from = 32 * limits::KiB;
-// A buffer that a slow peer has made larger than this is freed when it is empty.
+// A buffer that a slow peer has made larger than this is freed when the buffer is empty.
 constexpr std::size_t kept_bytes_max = 512 * limits::KiB;
 }  // namespace
 
@@ -54,7 +53,7 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
     return flush_sealed(descriptor, {});
   }
   while (buffered() + behind.size() > 0) {
-    // Neither part is written to. The cast is needed because iovec has no const pointer.
+    // sendmsg only reads both parts. The cast is needed because iovec has no const pointer.
     std::array<iovec, 2> parts{
         {{bytes_.data() + head_, buffered()}, {const_cast<std::byte*>(behind.data()), behind.size()}}};
     msghdr message{};
@@ -89,7 +88,7 @@ FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
   return FlushOutcome::all_sent;
 }
 
-/// Removes `bytes` sent bytes, first of the buffer and then of `behind`. Returns the rest of `behind`.
+/// Removes `bytes` sent bytes: from the buffer, then from `behind`. Returns the rest of `behind`.
 ByteView OutputBuffer::passed_on(std::size_t bytes, ByteView behind) {
   const std::size_t of_buffered = std::min(bytes, buffered());
   head_ += of_buffered;

@@ -23,7 +23,7 @@ void Engine::note_log() {
   if (before < log_->first_offset() && room_is_wanted()) room_made_.increase();
   durable_.store(log_->durable_offset().value, std::memory_order_release);
   if (!log_->poisoned() || failure_is_known_) return;
-  // Reports the failure here, in whichever call the sync failed, because no job follows that would report it.
+  // A failed sync is reported here, whichever call ran it: no later job would report it.
   failure_is_known_ = true;
   jobs_done_.increase();
   if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
@@ -31,7 +31,7 @@ void Engine::note_log() {
 
 std::optional<Offset> Engine::committed_by_all() const {
   std::optional<Offset> least;
-  // These cursors have no known position, so nothing may be dropped.
+  // A damaged cursor, or one being made, has no known position, so nothing may be dropped.
   if (cursor_is_damaged_ || cursors_being_made_ != 0) least = Offset{0};
   for (const log::TableCursor* cursor : all_cursors_) {
     least = std::min(least.value_or(cursor->committed()), cursor->committed());
@@ -45,7 +45,7 @@ void Engine::drop_committed() {
   note_log();
 }
 
-// An open batch belongs to the writer, so the last segment has to stay.
+// An open batch lies in the last segment, which therefore must stay.
 void Engine::apply_retention() {
   if (options_.many_writers) close_batch();
   if (options_.retain_uncommitted) log_->hold(committed_by_all().value_or(Offset{~std::uint64_t{0}}));
@@ -88,8 +88,8 @@ void Engine::post_due_work() {
   background_.post(std::move(job));
 }
 
-// The duty of the HandOffMutex. Runs on the background thread, or on the thread that has just released the
-// lock.
+// HandOffMutex calls this function after a request, with the lock held: on the background thread if the lock
+// is free, otherwise on the thread that releases the lock.
 void Engine::serve_background() {
   if (auto job = background_.take_done()) finish_job(std::move(job));
   if (stopping_) return;
@@ -120,7 +120,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
 }
 
-// Returns the callbacks for offsets that are durable now, or never will be.
+// Returns the callbacks that are due: those for offsets that are now durable, or all after a failed sync.
 std::vector<std::function<void()>> Engine::take_durable() {
   const bool failed = log_->poisoned();
   auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
@@ -138,8 +138,8 @@ void Engine::tell_durable(Lock& lock) {
   lock.lock();
 }
 
-// Reports a failed sync that was not part of a job: in making space by removing a file, or in creating the
-// first cursor.
+// Reports a failed sync that was not part of a job. It happened while a file was removed to make space, or
+// the first cursor was created.
 void Engine::tell_failure(Lock& lock) {
   note_log();
   if (log_->poisoned() && !options_.background) tell_durable(lock);
@@ -162,7 +162,7 @@ void Engine::wait_for_job(Lock& lock) {
   lock.lock();
 }
 
-// One waiting thread syncs for all. Messages that others append meanwhile are in the next sync.
+// One waiting thread syncs for all. Messages that other threads append meanwhile are part of the next sync.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
     if (log_->poisoned()) return log_->sync_error();
@@ -237,8 +237,9 @@ void Engine::maintain() {
   }
 }
 
-// Returns how long the background thread waits before it looks for work. It has a timer only while some
-// messages are not durable, may become too old, or were dropped.
+// Returns how long the background thread waits before it looks for work. The thread has a timer only while
+// messages wait for a sync, for retention, or for their files to be retired, or while the last disk job could
+// not begin.
 std::chrono::milliseconds Engine::next_timer() const {
   std::chrono::milliseconds timer = no_timer;
   if (timer_runs_) timer = std::min(timer, options_.flush.interval);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/delivery_types.hpp"
+#include "session/frame_translation.hpp"
 #include "session/slice_frames.hpp"
 
 namespace lightq::broker {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "session/delivery_types.hpp"
+#include "session/frame_translation.hpp"
 
 namespace lightq::broker {
 

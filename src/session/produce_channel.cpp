@@ -9,7 +9,7 @@
 
 #include "admission/memory_reserve.hpp"
 #include "delivery/unpacked.hpp"
-#include "session/delivery_types.hpp"
+#include "session/frame_translation.hpp"
 
 namespace lightq::broker {
 

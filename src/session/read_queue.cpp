@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t turn_bytes = 256 * limits::KiB;
 
 /// Returns the first records, with at most so many payload bytes, but at least `records_min` records.
+/// Requires: a batch that is taken whole has no more bytes than that.
 BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, std::uint32_t records_min) {
   BatchSlice front = slice;
   if (slice.message_bytes() <= message_bytes_max) return front;
@@ -48,11 +49,11 @@ class ReadQueue::ReadTurn {
   }
   [[nodiscard]] bool can_take() const { return !next_ && !too_large_ && port_.has_room(); }
   [[nodiscard]] SliceLimits limits() const {
-    // The first message of a read is sent even if it exceeds the byte limit.
-    const std::uint64_t bytes_min = job_.begun ? 0 : 1;
-    return {.end = job_.end,
-            .message_bytes = std::max(job_.bytes_left, bytes_min),
-            .codecs = port_.client_codecs()};
+    if (job_.bytes_left > 0 || job_.begun)
+      return {.end = job_.end, .message_bytes = job_.bytes_left, .codecs = port_.client_codecs()};
+    // The first message of a read is sent even if it exceeds the byte limit. It is unpacked: a whole batch
+    // could not be cut to one message.
+    return {.end = job_.end, .message_bytes = 1};
   }
   void take(SliceSource& source, const DeliveredSlice& delivered) {
     const BatchSlice wanted = front_of(delivered.slice, job_.bytes_left, job_.begun ? 0 : 1);

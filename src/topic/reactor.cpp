@@ -14,7 +14,7 @@ constexpr auto tick_interval = std::chrono::milliseconds(100);
 constexpr auto stop_check_interval = std::chrono::milliseconds(10);
 }  // namespace
 
-Reactor::Reactor(const ReactorSettings& settings, TopicOpener& storage, DiskThread& disk, PortBook& ports,
+Reactor::Reactor(const ReactorSettings& settings, TopicOpener& opener, DiskThread& disk, PortBook& ports,
                  LogSink& sink, const TicketKey& tickets, const WallClock& now,
                  std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events)
     : context_{loop_,
@@ -29,11 +29,11 @@ Reactor::Reactor(const ReactorSettings& settings, TopicOpener& storage, DiskThre
                {},
                {}},
       settings_(settings),
-      storage_(storage) {
+      opener_(opener) {
   context_.scratch.resize(256 * limits::KiB);
   context_.access.set_admin_generation(settings.endpoints.admin_generation);
   context_.make_room = [this](const EndpointShares::Place& lost) {
-    if (TopicRuntime* const hosted = find(lost.topic)) hosted->endpoints().make_room(lost);
+    if (TopicRuntime* const runtime = find(lost.topic)) runtime->endpoints().make_room(lost);
   };
 }
 
@@ -52,15 +52,15 @@ void Reactor::join() {
 
 Result<void> Reactor::add_topic(const TopicDefinition& definition,
                                 const std::vector<EndpointRecord>& endpoints) {
-  auto storage = storage_.open(definition, settings_.storage, context_.now(), context_.sink);
-  if (!storage) return storage.error();
-  auto store = storage->take_store(context_.disk, loop_);
+  auto found = opener_.open(definition, settings_.storage, context_.now(), context_.sink);
+  if (!found) return found.error();
+  auto store = found->take_store(context_.disk, loop_);
   auto topic =
-      std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*storage));
-  TopicRuntime& hosted = *topic;
+      std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*found));
+  TopicRuntime& runtime = *topic;
   topics_[definition.id.value] = std::move(topic);
   for (const auto& record : endpoints) {
-    if (auto opened = hosted.reopen(record); !opened) {
+    if (auto opened = runtime.reopen(record); !opened) {
       context_.sink.error("topic " + definition.name.text() + ": cannot reopen an endpoint, " +
                           "retrying until it works: " + opened.error().text());
     }

@@ -25,7 +25,7 @@ struct ReactorSettings {
 /// called by tasks that were posted to `loop()`.
 class Reactor final : public TopicRuntime::Ticker {
  public:
-  Reactor(const ReactorSettings& settings, TopicOpener& storage, DiskThread& disk, PortBook& ports,
+  Reactor(const ReactorSettings& settings, TopicOpener& opener, DiskThread& disk, PortBook& ports,
           LogSink& sink, const TicketKey& tickets, const WallClock& now,
           std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events);
   Reactor(const Reactor&) = delete;
@@ -71,7 +71,7 @@ class Reactor final : public TopicRuntime::Ticker {
   EventLoop loop_;
   ReactorContext context_;
   const ReactorSettings& settings_;
-  TopicOpener& storage_;
+  TopicOpener& opener_;
   std::unordered_map<std::uint64_t, std::unique_ptr<TopicRuntime>> topics_;  // by id
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;

@@ -236,10 +236,12 @@ void TopicRuntime::dispatch() {
   published();
 }
 
-/// Uses the time of the last publication, which is precise enough.
+/// Passes the current wall time to delivery. The other work uses last_active_, the time of the last
+/// publication, read or dispatch, which is precise enough for it.
 void TopicRuntime::published() {
   if (stopping_) return;
-  const auto result = consumers_.dispatch({.now = context_.loop.call_time(), .wall = last_active_});
+  const auto result =
+      consumers_.dispatch({.now = context_.loop.call_time(), .wall = context_.call_clock.now()});
   if (result.more) context_.loop.call_soon(*this);
   if (std::exchange(resume_soon_, false) || result.progress) resume_held();
   if (store().write_behind(last_active_)) context_.loop.call_soon(*this);

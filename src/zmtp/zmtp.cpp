@@ -16,21 +16,6 @@ std::optional<PlainCredentials> credentials_of_hello(ByteView data) {
   return PlainCredentials{*username, *password};
 }
 
-void append_initiate(std::vector<std::byte>& to, std::string_view socket_type) {
-  append_command(to, "INITIATE", metadata_of(socket_type));
-}
-
-void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password) {
-  std::vector<std::byte> data;
-  data.reserve(2 * (1 + short_body_bytes_max));
-  for (std::string_view text : {username, password}) {
-    text = text.substr(0, short_body_bytes_max);
-    data.push_back(static_cast<std::byte>(text.size()));
-    zmtp_detail::append(data, as_byte_view(text));
-  }
-  append_command(to, "HELLO", data);
-}
-
 std::optional<SubscriptionChange> subscription_of_message(ByteView payload) {
   if (payload.empty() || std::to_integer<int>(payload[0]) > 1) return std::nullopt;
   return SubscriptionChange{payload[0] == std::byte{1}, as_text(payload.subspan(1))};

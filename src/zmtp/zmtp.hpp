@@ -25,11 +25,6 @@ struct PlainCredentials {
 /// texts point into `data`.
 std::optional<PlainCredentials> credentials_of_hello(ByteView data);
 
-/// Appends an INITIATE command frame.
-void append_initiate(std::vector<std::byte>& to, std::string_view socket_type);
-/// Appends a HELLO command frame with at most the first 255 bytes of each text.
-void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password);
-
 /// Returns a PING's time to live, which is at the beginning of its data in tenths of a second. The sender
 /// counts as dead if it sends nothing for that long. Zero means for ever. Requires: `data` has at least 2
 /// bytes.

@@ -1,5 +1,5 @@
-/// The server's side of ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ), over the data of its
-/// commands. No I/O. Layer: zmtp.
+/// The server's side of ZMTP's CURVE handshake (RFC 25/ZMTP-CURVE, RFC 26/CURVEZMQ). Takes and makes the data
+/// of the commands; does no I/O. Layer: zmtp.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ namespace lightq::broker {
 /// The result of checking a command of the handshake.
 enum class CurveOutcome {
   good,
-  malformed,  ///< an invalid format or contents, or not from the owner of the key that it names
+  malformed,  ///< an invalid format or contents, or not made with the secret key of the named public key
   other_key,  ///< encrypted for another server's key
 };
 
 /// The size of the cookie, which WELCOME carries to the client and INITIATE carries back.
 inline constexpr std::size_t curve_cookie_bytes = 96;
 
-/// The server's side of a handshake. It shows the client that it has the server's secret key, and learns the
-/// client's public key. Long-term keys are S (server) and C (client); S' and C' are the transient keys of the
-/// connection. Thread: the connection's.
+/// The server's side of a handshake. Shows the client that this side has the server's secret key, and learns
+/// the client's public key. Long-term keys are S (server) and C (client); S' and C' are the transient keys of
+/// the connection. Thread: the connection's.
 ///
 ///     HELLO   ─► C', a box of zeros from C' to S
 ///     WELCOME ◄─ S' and the cookie, in a box from S to C'

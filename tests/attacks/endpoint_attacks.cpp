@@ -107,20 +107,22 @@ std::vector<std::string> attack_with_keys(const EndpointTarget& target, const Cu
 }
 
 std::vector<std::string> attack_without_tickets(const Connect& connect, std::string_view peer_type,
-                                                const CurvePublicKey& server_key, bool anybody) {
+                                                const CurvePublicKey& server_key,
+                                                const CurveKeyPair* listed) {
   const CurveKeyPair unknown, other_server;
-  const auto with = [&](const CurvePublicKey& key) {
-    return [&, key](Line& line) { return connect_by_curve(line, peer_type, unknown, key); };
+  const auto with = [&](const CurvePublicKey& server, const CurveKeyPair& own) {
+    return [&](Line& line) { return connect_by_curve(line, peer_type, own, server); };
   };
   Faults faults(connect);
   faults.must_refuse("that does not encrypt", [&](Line& line) { return connect_by_null(line, peer_type); });
   faults.must_refuse("that does not encrypt, with an empty ticket",
                      [&](Line& line) { return connect_by_plain(line, peer_type, "", ""); });
-  faults.must_refuse("that has another server's key", with(other_server.public_key()));
-  if (anybody) {
-    faults.must_admit("with an unknown key", with(server_key));
+  faults.must_refuse("that has another server's key", with(other_server.public_key(), unknown));
+  if (listed == nullptr) {
+    faults.must_admit("with an unknown key", with(server_key, unknown));
   } else {
-    faults.must_refuse("with a key that allowed_client_keys does not list", with(server_key));
+    faults.must_refuse("with a key that allowed_client_keys does not list", with(server_key, unknown));
+    faults.must_admit("with a key that allowed_client_keys lists", with(server_key, *listed));
   }
   return faults.take();
 }

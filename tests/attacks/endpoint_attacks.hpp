@@ -60,8 +60,10 @@ std::vector<std::string> attack_with_keys(const EndpointTarget& target, const Cu
 
 /// Attacks an encrypted server that asks for no ticket, such as the control socket. Returns the same as
 /// attack_with_tickets. The server must refuse a client that does not encrypt or uses another server's key.
-/// It must admit a client with an unknown key if `anybody` is true, and refuse it otherwise.
+/// With `listed`, it must admit a client with that key and refuse one with an unknown key. Without, it must
+/// admit any key.
 std::vector<std::string> attack_without_tickets(const Connect& connect, std::string_view peer_type,
-                                                const CurvePublicKey& server_key, bool anybody);
+                                                const CurvePublicKey& server_key,
+                                                const broker::CurveKeyPair* listed);
 
 }  // namespace lightq::test

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "support/curve_client.hpp"
+#include "support/plain_client.hpp"
 #include "zmtp/zmtp.hpp"
 
 namespace lightq::test {
@@ -75,8 +76,8 @@ Admission connect_by_null(Line& line, std::string_view type) {
 
 Admission connect_by_plain(Line& line, std::string_view type, std::string_view id, std::string_view secret) {
   Bytes says = greeting_of(zmtp::Mechanism::plain);
-  zmtp::append_hello(says, id, secret);
-  zmtp::append_initiate(says, type);
+  append_plain_hello(says, id, secret);
+  append_plain_initiate(says, type);
   const bool ready = ZmtpClient(line).ask(says, "READY").has_value();
   return admission_of(line, ready, true);
 }

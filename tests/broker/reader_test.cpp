@@ -89,6 +89,26 @@ TEST_F(ReaderTest, ReadsAsManyBytesAsAreAskedForAndOneMessageInAnyCase) {
   EXPECT_EQ((std::pair{numbers(100, 150), Offset{150}}), read(reader, 100, 200, 50 * size));
 }
 
+TEST_F(ReaderTest, WithoutBytesItReadsCompressedBatchesInParts) {
+  auto client = broker.client();
+  client.create_topic("orders", {.broker_type = BrokerType::queue}).value_or_throw();
+  auto producer = client.producer("orders", {.compression = Codec::lz4}).value_or_throw();
+  for (int i = 0; i < 200; ++i) producer.send("").value_or_throw();
+  producer.send("x").value_or_throw();
+  producer.close(20s).value_or_throw();
+  auto reader = client.reader("orders").value_or_throw();
+  Strings payloads;
+  for (std::uint64_t at = 0; at < 201;) {
+    const auto [some, next] = read(reader, at, 201, 0);
+    ASSERT_FALSE(some.empty()) << at;
+    payloads.insert(payloads.end(), some.begin(), some.end());
+    at = next.value;
+  }
+  Strings expected(200);
+  expected.push_back("x");
+  EXPECT_EQ(payloads, expected);
+}
+
 TEST_F(ReaderTest, ContinuesOverARestartOfTheBroker) {
   fill(BrokerType::file);
   auto reader = broker.client().reader("orders").value_or_throw();

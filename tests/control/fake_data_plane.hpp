@@ -19,7 +19,7 @@ class FakeDataPlane final : public DataPlane {
   explicit FakeDataPlane(EventLoop& loop) : loop_(loop) {}
 
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
-                 Done<Result<void>> done) override {
+                 Done<void> done) override {
     if (refuse_add && (refuse_name.empty() || refuse_name == definition.name.text())) {
       return answer<void>(done, *refuse_add);
     }
@@ -28,11 +28,11 @@ class FakeDataPlane final : public DataPlane {
     for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
     answer<void>(done, {});
   }
-  void remove_topic(TopicId topic, Done<Result<void>> done) override {
+  void remove_topic(TopicId topic, Done<void> done) override {
     topics.erase(topic.value);
     answer<void>(done, {});
   }
-  void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override {
+  void join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) override {
     if (refuse_join) return answer<JoinedEndpoint>(done, *refuse_join);
     JoinedEndpoint joined;
     joined.is_new = true;
@@ -49,8 +49,7 @@ class FakeDataPlane final : public DataPlane {
     joined.ticket = ticket;
     answer<JoinedEndpoint>(done, joined);
   }
-  void leave(TopicId, const std::string& bind_uri, const Leaver& by,
-             Done<Result<std::uint64_t>> done) override {
+  void leave(TopicId, const std::string& bind_uri, const Leaver& by, Done<std::uint64_t> done) override {
     left.insert(bind_uri);
     leavers.push_back(by);
     if (bind_uri == "tcp://unknown:1") {
@@ -58,40 +57,40 @@ class FakeDataPlane final : public DataPlane {
     }
     answer<std::uint64_t>(done, std::uint64_t{42});
   }
-  void delete_group(TopicId, const std::string& group, Done<Result<void>> done) override {
+  void delete_group(TopicId, const std::string& group, Done<void> done) override {
     if (group == "default") return answer<void>(done, {});
     answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
   }
-  void set_paused(TopicId topic, const std::string& group, bool pause, Done<Result<void>> done) override {
+  void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")
       return answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
     const std::string what = std::to_string(topic.value) + "/" + group;
     pause ? static_cast<void>(paused.insert(what)) : static_cast<void>(paused.erase(what));
     answer<void>(done, {});
   }
-  void purge(TopicId, const std::string& group, Done<Result<std::uint64_t>> done) override {
+  void purge(TopicId, const std::string& group, Done<std::uint64_t> done) override {
     if (!group.empty() && group != "default")
       return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
     answer<std::uint64_t>(done, std::uint64_t{group.empty() ? 7U : 5U});
   }
-  void put_user(const UserAccess& user, Done<Result<void>> done) override {
+  void put_user(const UserAccess& user, Done<void> done) override {
     users.insert_or_assign(user.id, user);
     answer<void>(done, {});
   }
-  void remove_user(std::uint64_t id, Done<Result<void>> done) override {
+  void remove_user(std::uint64_t id, Done<void> done) override {
     users.erase(id);
     answer<void>(done, {});
   }
-  void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) override {
+  void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override {
     owners[topic.value] = holder;
     answer<void>(done, {});
   }
-  void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override {
+  void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override {
     protocol::TopicStats stats;
     stats.topic = topics.at(topic.value);
     answer<protocol::TopicStats>(done, stats);
   }
-  void broker_stats(Done<Result<protocol::BrokerStats>> done) override {
+  void broker_stats(Done<protocol::BrokerStats> done) override {
     protocol::BrokerStats stats;
     stats.messages_received = 77;
     answer<protocol::BrokerStats>(done, stats);
@@ -113,7 +112,7 @@ class FakeDataPlane final : public DataPlane {
 
  private:
   template <typename T>
-  void answer(Done<Result<T>> done, Result<T> result) {
+  void answer(Done<T> done, Result<T> result) {
     loop_.post_answer([done = std::move(done), result = std::move(result)] { done(result); });
   }
   EventLoop& loop_;

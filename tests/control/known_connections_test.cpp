@@ -20,16 +20,16 @@ void use(KnownConnections& known, std::uint64_t connection, const std::string& o
 
 TEST(KnownConnections, TheLeastRecentlyUsedOfTheOwnerWithMostIsEvicted) {
   KnownConnections known;
-  EXPECT_EQ(known.to_displace(), std::nullopt);
+  EXPECT_EQ(known.to_evict(), std::nullopt);
   use(known, 1, "bob");
   for (const std::uint64_t each : {2U, 3U, 4U}) use(known, each, "ann");
-  EXPECT_EQ(known.to_displace(), 2U) << "not bob's, though it was used before";
+  EXPECT_EQ(known.to_evict(), 2U) << "not bob's, though it was used before";
   use(known, 2, "ann");
-  EXPECT_EQ(known.to_displace(), 3U);
+  EXPECT_EQ(known.to_evict(), 3U);
   known.leave(3);
-  EXPECT_EQ(known.to_displace(), 4U);
+  EXPECT_EQ(known.to_evict(), 4U);
   known.leave(4);
-  EXPECT_EQ(known.to_displace(), 1U) << "each has one: the one used longest ago";
+  EXPECT_EQ(known.to_evict(), 1U) << "each has one: the one used longest ago";
   EXPECT_EQ(known.size(), 2U);
 }
 
@@ -38,29 +38,29 @@ TEST(KnownConnections, AConnectionWithARequestUnderWayStays) {
   use(known, 1, "bob");
   known.used(2, "ann");
   use(known, 3, "ann");
-  EXPECT_EQ(known.to_displace(), 3U) << "the older one waits for its answer";
+  EXPECT_EQ(known.to_evict(), 3U) << "the older one waits for its answer";
   known.busy(3);
-  EXPECT_EQ(known.to_displace(), std::nullopt) << "nor does bob's go for them";
+  EXPECT_EQ(known.to_evict(), std::nullopt) << "nor does bob's go for them";
   known.idle(2);
-  EXPECT_EQ(known.to_displace(), 2U);
+  EXPECT_EQ(known.to_evict(), 2U);
   known.busy(2);
   known.busy(2);
   known.idle(3);
-  EXPECT_EQ(known.to_displace(), 3U);
+  EXPECT_EQ(known.to_evict(), 3U);
 }
 
 TEST(KnownConnections, AConnectionWithUnsentRepliesIsEvictedAfterTheOthersOfItsOwner) {
   KnownConnections known;
   for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
   known.unread(1);
-  EXPECT_EQ(known.to_displace(), 2U);
+  EXPECT_EQ(known.to_evict(), 2U);
   known.busy(2);
   known.unread(3);
-  EXPECT_EQ(known.to_displace(), 1U) << "who never reads is not safe";
+  EXPECT_EQ(known.to_evict(), 1U) << "who never reads is not safe";
   known.leave(1);
-  EXPECT_EQ(known.to_displace(), 3U);
+  EXPECT_EQ(known.to_evict(), 3U);
   known.idle(2);
-  EXPECT_EQ(known.to_displace(), 2U);
+  EXPECT_EQ(known.to_evict(), 2U);
 }
 
 TEST(KnownConnections, AConnectionCountsForTheLastUserThatItServed) {
@@ -68,9 +68,9 @@ TEST(KnownConnections, AConnectionCountsForTheLastUserThatItServed) {
   for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
   for (const std::uint64_t each : {4U, 5U}) use(known, each, "bob");
   use(known, 1, "bob");
-  EXPECT_EQ(known.to_displace(), 4U) << "bob has three now";
+  EXPECT_EQ(known.to_evict(), 4U) << "bob has three now";
   use(known, 1, "ann");
-  EXPECT_EQ(known.to_displace(), 2U);
+  EXPECT_EQ(known.to_evict(), 2U);
 }
 
 TEST(KnownConnections, IgnoresUnknownConnections) {
@@ -82,7 +82,7 @@ TEST(KnownConnections, IgnoresUnknownConnections) {
   use(known, 7, "ann");
   known.leave(7);
   known.idle(7);
-  EXPECT_EQ(known.to_displace(), std::nullopt);
+  EXPECT_EQ(known.to_evict(), std::nullopt);
 }
 
 /// A model with the rule of the class, computed by examining all connections.
@@ -101,7 +101,7 @@ struct Model {
 
   /// Returns the connection to evict. Only the owners with the most connections count. Their idle connection
   /// that was used longest ago goes first. Connections with unread replies follow when none is idle.
-  [[nodiscard]] std::optional<std::uint64_t> to_displace() const {
+  [[nodiscard]] std::optional<std::uint64_t> to_evict() const {
     std::map<std::string, std::size_t> counts;
     for (const auto& [connection, place] : places) ++counts[place.owner];
     std::size_t most = 0;
@@ -150,7 +150,7 @@ TEST(KnownConnections, DoAsAModelThatLooksAtAllOfThem) {
         known.leave(connection);
         model.places.erase(connection);
     }
-    ASSERT_EQ(known.to_displace(), model.to_displace()) << "step " << step;
+    ASSERT_EQ(known.to_evict(), model.to_evict()) << "step " << step;
     ASSERT_EQ(known.size(), model.places.size());
   }
 }

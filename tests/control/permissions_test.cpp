@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "control/user_commands_fixture.hpp"
+#include "control/user_operations_fixture.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -27,7 +27,7 @@ class TooMany final : public RequestCourse {
   std::optional<AskerId> asked;
 };
 
-class PermissionsTest : public UserCommands {
+class PermissionsTest : public UserOperationsTest {
  protected:
   static constexpr std::uint32_t generation_of_admin = 7;
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "control/user_commands_fixture.hpp"
+#include "control/user_operations_fixture.hpp"
 
 #include "support/planted.hpp"
 
@@ -20,7 +20,7 @@ using test::name;
 using test::run_until;
 using testing::ElementsAre;
 
-TEST_F(UserCommands, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
+TEST_F(UserOperationsTest, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
   create_topic("t");
   create_user({{"mine.*", {.manage = true}}});
   EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
@@ -37,7 +37,7 @@ TEST_F(UserCommands, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
   EXPECT_NE(state.find("mine.guess")->credential_id, state.find("t")->credential_id);
 }
 
-TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfADeletedUser) {
+TEST_F(UserOperationsTest, ATopicsOwnUserMayHaveTheNameAndPasswordOfADeletedUser) {
   create_user({{"*", {.produce = true}}});
   create_topic("first");
   EXPECT_EQ(join("first", ann), "ok") << "now the password is remembered";
@@ -48,7 +48,7 @@ TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfADeletedUser) {
   EXPECT_EQ(join("t", ann), "ok");
 }
 
-TEST_F(UserCommands, ACommandThatWaitsForAHashIsRefusedIfTheRightIsRevoked) {
+TEST_F(UserOperationsTest, ACommandThatWaitsForAHashIsRefusedIfTheRightIsRevoked) {
   const Credentials eve{"eve", planted::other_password};
   ASSERT_EQ(code(protocol::CreateUser{admin, eve, true, {}, {}}), "ok");
   ASSERT_EQ(create_user({{"t*", {.manage = true}}}), "ok");
@@ -74,7 +74,7 @@ TEST_F(UserCommands, ACommandThatWaitsForAHashIsRefusedIfTheRightIsRevoked) {
   EXPECT_EQ(code(protocol::Stats{ann, name("t-first")}), "unauthorized_access");
 }
 
-TEST_F(UserCommands, OfTwoPasswordsThatACommandPermitsTheSecondIsTooLate) {
+TEST_F(UserOperationsTest, OfTwoPasswordsThatACommandPermitsTheSecondIsTooLate) {
   ASSERT_EQ(create_user({{"t", {.produce = true}}}), "ok");
   create_topic("t");
   ASSERT_EQ(join("t", ann), "ok");
@@ -87,7 +87,7 @@ TEST_F(UserCommands, OfTwoPasswordsThatACommandPermitsTheSecondIsTooLate) {
   EXPECT_EQ(std::count(good.begin(), good.end(), true), 1);
 }
 
-TEST_F(UserCommands, HashingForOneSourceIsBounded) {
+TEST_F(UserOperationsTest, HashingForOneSourceIsBounded) {
   create_user({{"mine.*", {.manage = true}}});
   create_topic("mine.t", ann, owner);
   int busy = 0;
@@ -116,7 +116,7 @@ TEST_F(UserCommands, HashingForOneSourceIsBounded) {
       << "what is answered waits no more";
 }
 
-TEST_F(UserCommands, ANewPasswordIsANewGeneration) {
+TEST_F(UserOperationsTest, ANewPasswordIsANewGeneration) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   EXPECT_EQ(join("t", ann), "ok");
@@ -135,7 +135,7 @@ TEST_F(UserCommands, ANewPasswordIsANewGeneration) {
   EXPECT_EQ(join("t", ann), "unauthorized_access");
 }
 
-TEST_F(UserCommands, ATopicsOwnUserCanGetANewPassword) {
+TEST_F(UserOperationsTest, ATopicsOwnUserCanGetANewPassword) {
   create_topic("t");
   create_topic("other");
   const auto set = [&](const Credentials& by, bool as_admin, const std::string& user, const std::string& to) {
@@ -156,7 +156,7 @@ TEST_F(UserCommands, ATopicsOwnUserCanGetANewPassword) {
   EXPECT_EQ(code(protocol::SetPassword{admin, true, "", name("nobodys"), "pw"}), "invalid_request");
 }
 
-TEST_F(UserCommands, ATopicNeverGetsItsOldCredentialAgain) {
+TEST_F(UserOperationsTest, ATopicNeverGetsItsOldCredentialAgain) {
   create_topic("t");
   create_topic("other");
   std::set<std::uint64_t> had;

@@ -117,6 +117,20 @@ TEST_F(SliceSourceTest, RedeliveriesComeBeforeNewMessages) {
   EXPECT_FALSE(source.is_redelivery());
 }
 
+TEST_F(SliceSourceTest, RedeliveriesBeyondTheLimitsStayInTheQueue) {
+  append(2, 5);
+  reader.seek(Offset{8});
+  redelivery.add(range(2, 6), 0);
+  SliceSource source(log, context, reader, &redelivery);
+  for (const std::uint64_t end : {0U, 2U})
+    EXPECT_EQ(no_slice(source, {.end = Offset{end}}), SliceOutcome::limit) << end;
+  EXPECT_EQ(peek(source, {.end = Offset{4}}).slice.range(), range(2, 4));
+  EXPECT_EQ(redelivery.ready_messages(), 4U);
+  EXPECT_EQ(take(source, 3), range(2, 5)) << "of the first batch";
+  EXPECT_EQ(take(source, 1), range(5, 6)) << "of the second batch";
+  EXPECT_EQ(redelivery.loss().damaged + redelivery.loss().trimmed, 0U);
+}
+
 TEST_F(SliceSourceTest, TooManyRangesHoldNewerMessagesBack) {
   append(1, 10);
   const SteadyTime due = context.now + std::chrono::seconds(1);

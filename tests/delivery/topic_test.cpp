@@ -183,14 +183,14 @@ TEST(Topic, UnsentMessagesOfAPullerGoToAnotherBeforeNewOnes) {
   topic.dispatch();
   dying.send(1);
   topic.detach_puller(dying);
-  EXPECT_EQ(topic.group_committed()->value, 1U);
+  EXPECT_EQ(topic.groups().plain()->committed().value, 1U);
   FakeRecordSink other;
   topic.attach_puller(other);
   topic.dispatch();
   EXPECT_THAT(other.taken, ElementsAre("2", "3", "4"));
   EXPECT_EQ(topic.stats().messages_sent, 4U) << "delivered to the group once each";
   EXPECT_EQ(topic.stats().deliveries, 6U) << "two of them twice";
-  EXPECT_EQ(topic.group_committed()->value, 4U);
+  EXPECT_EQ(topic.groups().plain()->committed().value, 4U);
 }
 
 TEST(Topic, DeliveredButUnsentMessagesHoldTheLog) {
@@ -385,7 +385,7 @@ TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
 TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
   TopicOnLog topic = make_topic();
   topic.groups().restore({{"group:default", Offset{1000}, {}}});
-  EXPECT_EQ(topic.group_committed()->value, 0U);
+  EXPECT_EQ(topic.groups().plain()->committed().value, 0U);
 }
 
 TEST(Topic, ADispatchIsLimitedAndReportsThatThereIsMore) {

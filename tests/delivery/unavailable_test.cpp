@@ -132,7 +132,7 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
     pass(milliseconds(5000));
     EXPECT_EQ(puller.taken.size(), 12U);
     EXPECT_EQ(taker.taken.size(), 12U);
-    EXPECT_EQ(topic->group_committed(), Offset{12});
+    EXPECT_EQ(topic->groups().plain()->committed(), Offset{12});
     EXPECT_EQ(subscriber.committed(), Offset{12});
     EXPECT_EQ(topic->subscriber_stats(subscriber).blocked_by, stats("default").blocked_by);
     EXPECT_NE(topic->subscriber_stats(subscriber).blocked_by, "");

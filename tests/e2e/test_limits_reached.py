@@ -191,7 +191,7 @@ def many_pieces(broker, control):
             assert consumer.take_error().code == "limit_reached", messages
 
 
-def many_pieces_that_came_back(broker, control):
+def many_ranges_requeued(broker, control):
     with Session(session_client.join(control, "t", "push")) as session:
         producer = session.producer("t")
         producer.produce([b"x"] * 12)
@@ -247,7 +247,7 @@ CASES = {
     fewer_rights: ("rights_per_user_max", ["--rights-per-user-max", "3"]),
     many_ports: ("ports", ["--ports", "PORT"]),
     many_pieces: ("outstanding_ranges_max", ["--outstanding-ranges-max", "4"]),
-    many_pieces_that_came_back: ("returned_ranges_max", ["--returned-ranges-max", "3"]),
+    many_ranges_requeued: ("returned_ranges_max", ["--returned-ranges-max", "3"]),
     many_newcomers: ("accepts_per_second", ["--accepts-per-second", "1", "--handshakes-max", "16"] + LONG),
     much_credit: ("in_flight_messages_max", []),
     many_passwords_to_be_kept: ("passwords_waiting_per_source_max", []),

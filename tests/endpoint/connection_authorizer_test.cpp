@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "endpoint/connection_harness.hpp"
+#include "support/plain_client.hpp"
 #include "topic/topic_authorizer.hpp"
 
 namespace lightq::broker {
@@ -28,19 +29,19 @@ std::string greeting_of(Mechanism mechanism, bool is_server = false) {
 }
 std::string hello(std::string_view id, std::string_view secret) {
   std::vector<std::byte> bytes;
-  zmtp::append_hello(bytes, id, secret);
+  lightq::test::append_plain_hello(bytes, id, secret);
   return std::string(as_text(bytes));
 }
 std::string initiate(std::string_view socket_type) {
   std::vector<std::byte> bytes;
-  zmtp::append_initiate(bytes, socket_type);
+  lightq::test::append_plain_initiate(bytes, socket_type);
   return std::string(as_text(bytes));
 }
 std::string ready(std::string_view socket_type) {
   return opening(socket_type).substr(zmtp::greeting_bytes);
 }
 
-class GateTest : public testing::Test {
+class ConnectionAuthorizerTest : public testing::Test {
  protected:
   /// The authorizer's side of a handshake at a producer's endpoint.
   struct Side {
@@ -86,7 +87,7 @@ class GateTest : public testing::Test {
   const std::string plain = greeting_of(Mechanism::plain);
 };
 
-TEST_F(GateTest, ATicketIsAcceptedWithAnySplitOfThePeersBytes) {
+TEST_F(ConnectionAuthorizerTest, ATicketIsAcceptedWithAnySplitOfThePeersBytes) {
   const std::string whole = with_ticket(ticket);
   for (std::size_t piece = 1; piece <= whole.size(); ++piece) {
     Side side(guarded);
@@ -103,7 +104,7 @@ TEST_F(GateTest, ATicketIsAcceptedWithAnySplitOfThePeersBytes) {
   EXPECT_EQ(short_of.handshake.failure(), "");
 }
 
-TEST_F(GateTest, WelcomeFollowsAValidHelloAndReadyFollowsInitiate) {
+TEST_F(ConnectionAuthorizerTest, WelcomeFollowsAValidHelloAndReadyFollowsInitiate) {
   Side side(guarded);
   EXPECT_EQ(side.text(), plain.substr(0, zmtp::greeting_head_bytes));
   side.take(plain, 1);
@@ -113,7 +114,7 @@ TEST_F(GateTest, WelcomeFollowsAValidHelloAndReadyFollowsInitiate) {
   EXPECT_FALSE(side.handshake.complete());
 }
 
-TEST_F(GateTest, APeerWithoutAValidTicketIsToldSoAndClosed) {
+TEST_F(ConnectionAuthorizerTest, APeerWithoutAValidTicketIsToldSoAndClosed) {
   const TicketKey other(TicketKey::random_bytes());
   const auto of_topic = tickets.issue({TopicId{4}, grant.role}, 1h, time);
   const auto of_role = tickets.issue({grant.topic, EndpointRole::pull}, 1h, time);
@@ -138,7 +139,7 @@ TEST_F(GateTest, APeerWithoutAValidTicketIsToldSoAndClosed) {
   }
 }
 
-TEST_F(GateTest, ATicketEndsWithItsTime) {
+TEST_F(ConnectionAuthorizerTest, ATicketEndsWithItsTime) {
   time.us += 3'599'999'000;
   Side in_time(guarded);
   in_time.take(with_ticket(ticket), 1);
@@ -147,7 +148,7 @@ TEST_F(GateTest, ATicketEndsWithItsTime) {
   EXPECT_THAT(failure(guarded, with_ticket(ticket), true), HasSubstr("expired"));
 }
 
-TEST_F(GateTest, APeerWithNullIsToldTheMechanismAndClosed) {
+TEST_F(ConnectionAuthorizerTest, APeerWithNullIsToldTheMechanismAndClosed) {
   Side side(guarded);
   side.take(opening("PUSH"), 1);
   EXPECT_FALSE(side.handshake.complete());
@@ -156,7 +157,7 @@ TEST_F(GateTest, APeerWithNullIsToldTheMechanismAndClosed) {
   EXPECT_EQ(side.text(), greeting_of(Mechanism::plain, true));
 }
 
-TEST_F(GateTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
+TEST_F(ConnectionAuthorizerTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
   for (const auto& [shown, lets_in] :
        {std::pair(ticket, true), std::pair(protocol::Ticket{"id", "no", 0}, false)}) {
     std::string data;
@@ -168,7 +169,7 @@ TEST_F(GateTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
   }
 }
 
-TEST_F(GateTest, AnInvalidHandshakeIsClosed) {
+TEST_F(ConnectionAuthorizerTest, AnInvalidHandshakeIsClosed) {
   const std::string good = hello(ticket.id, ticket.secret);
   EXPECT_EQ(failure(guarded, plain + initiate("PUSH"), false), "a handshake without HELLO");
   EXPECT_EQ(failure(guarded, plain + ready("PUSH"), false), "a handshake without HELLO");
@@ -197,7 +198,7 @@ TEST_F(GateTest, AnInvalidHandshakeIsClosed) {
   EXPECT_EQ(failure(guarded, "GET / HTTP/1.1", false), "not a ZeroMQ peer");
 }
 
-TEST_F(GateTest, AnOpenEndpointAcceptsEitherMechanismAndAnyTicket) {
+TEST_F(ConnectionAuthorizerTest, AnOpenEndpointAcceptsEitherMechanismAndAnyTicket) {
   const std::string head = greeting_of(Mechanism::null).substr(0, zmtp::greeting_head_bytes);
   for (std::size_t piece = 1; piece <= 64; ++piece) {
     Side null(open);
@@ -214,7 +215,7 @@ TEST_F(GateTest, AnOpenEndpointAcceptsEitherMechanismAndAnyTicket) {
   EXPECT_THAT(failure(open, plain + hello("", "") + initiate("SUB"), false), HasSubstr("of type SUB"));
 }
 
-TEST_F(GateTest, IsOpenIfTheTopicIsOrAllAre) {
+TEST_F(ConnectionAuthorizerTest, IsOpenIfTheTopicIsOrAllAre) {
   const TopicDefinition closed{TopicId{3}, *TopicName::parse("t"), {}};
   TopicDefinition of_all = closed;
   of_all.settings.open = true;
@@ -225,7 +226,7 @@ TEST_F(GateTest, IsOpenIfTheTopicIsOrAllAre) {
   EXPECT_TRUE(authorizer_of(tickets, now, settings, access, closed, EndpointRole::pull).is_open());
 }
 
-TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
+TEST_F(ConnectionAuthorizerTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
   const ConnectionAuthorizer authorizer(tickets, now, grant, access, *TopicName::parse("orders"));
   const auto mine = tickets.issue(grant, 1h, time, {.user = 7, .generation = 2});
   const auto lets_in = [&] {
@@ -248,8 +249,8 @@ TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
   EXPECT_TRUE(by_nobody.handshake.complete()) << "a ticket that names nobody asks nobody";
 }
 
-TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
-  const TicketHolder stranger{.user = FairShare::anonymous};
+TEST_F(ConnectionAuthorizerTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
+  const TicketHolder anonymous{.user = FairShare::anonymous};
   ConnectionQuota quota(2);
   ConnectionAuthorizer authorizer(tickets, now, grant, access, *TopicName::parse("orders"));
   authorizer.open();
@@ -264,8 +265,8 @@ TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
   };
   const auto anns = with_ticket(tickets.issue(grant, 1h, time, {.user = 7, .generation = 2}));
   const auto admins = with_ticket(tickets.issue(grant, 1h, time, {.user = 0, .generation = 1}));
-  EXPECT_EQ(holder_of(opening("PUSH")), stranger);
-  EXPECT_EQ(holder_of(with_ticket(ticket)), stranger) << "its ticket names nobody";
+  EXPECT_EQ(holder_of(opening("PUSH")), anonymous);
+  EXPECT_EQ(holder_of(with_ticket(ticket)), anonymous) << "its ticket names nobody";
   EXPECT_EQ(holder_of(opening("PUSH")), TicketHolder{}) << "they have as many as one user may have";
   EXPECT_EQ(holder_of(plain + hello("no", "ticket") + initiate("PUSH")), TicketHolder{});
   for (int i = 0; i < 2; ++i) EXPECT_EQ(holder_of(anns), (TicketHolder{7, 2}));
@@ -277,7 +278,7 @@ TEST_F(GateTest, APeerWithoutAValidTicketAtAnOpenEndpointIsAnonymous) {
     EXPECT_EQ(side.handshake.holder(), (TicketHolder{0, 1}));
   }
   quota.give_back(FairShare::anonymous);
-  EXPECT_EQ(holder_of(opening("PUSH")), stranger);
+  EXPECT_EQ(holder_of(opening("PUSH")), anonymous);
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ using lightq::test::attack_without_tickets;
 using lightq::test::connect_to;
 using lightq::test::old_administrator;
 using lightq::test::unknown_user;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -169,7 +168,8 @@ TEST_P(KeyAttacks, NoticeEachMistakeOfAnAuthorizer) {
   access.remove_user(unknown_user.user);
   access.set_admin_generation(old_administrator.generation);
   EXPECT_THAT(attack(authorizer(encrypted)),
-              Contains("admits a client with a key of another administrator's password"));
+              ElementsAre("admits a client with a key of another administrator's password",
+                          "refuses a client with a registered key"));
 }
 
 TEST_P(KeyAttacks, NoticeAnAuthorizerWithOtherRequirements) {
@@ -194,7 +194,8 @@ TEST_P(KeyAttacks, NoticeAnAuthorizerWithOtherRequirements) {
 class ControlAttacks : public testing::Test {
  protected:
   [[nodiscard]] Faults attack(const ConnectionAuthorizer& attacked, bool anybody) const {
-    return attack_without_tickets(connect_to(attacked), "PUSH", server.public_key(), anybody);
+    return attack_without_tickets(connect_to(attacked), "PUSH", server.public_key(),
+                                  anybody ? nullptr : &listed);
   }
   const CurveKeyPair server, listed;
   const std::set<CurvePublicKey> allowed{listed.public_key()};
@@ -219,6 +220,12 @@ TEST_F(ControlAttacks, NoticeEachMistakeOfAnAuthorizer) {
   few.encrypt(server, nullptr);
   few.allow_only(allowed);
   EXPECT_THAT(attack(few, true), ElementsAre("refuses a client with an unknown key"));
+  ConnectionAuthorizer nobody;
+  nobody.encrypt(server, nullptr);
+  const std::set<CurvePublicKey> none;
+  nobody.allow_only(none);
+  EXPECT_THAT(attack(nobody, false),
+              ElementsAre("refuses a client with a key that allowed_client_keys lists"));
   EXPECT_THAT(attack(ConnectionAuthorizer(), true),
               ElementsAre("admits a client that does not encrypt",
                           "admits a client that does not encrypt, with an empty ticket",

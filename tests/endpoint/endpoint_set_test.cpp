@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "endpoint/endpoint_set_harness.hpp"
-#include "endpoint/stranger.hpp"
+#include "endpoint/unauthenticated_peer.hpp"
 #include "zmtp/zmtp.hpp"
 
 namespace lightq::broker {
@@ -22,7 +22,7 @@ using protocol::JoinType;
 using protocol::Transport;
 using test::EndpointSetTest;
 using test::manager;
-using test::Stranger;
+using test::UnauthenticatedPeer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -259,13 +259,13 @@ TEST_F(EndpointSetTest, AGreetingInPiecesIsProcessedWhenItIsComplete) {
   settings_.idle_time_max = 1h;
   const auto greeting = zmtp::greeting();
   const ByteView bytes(greeting);
-  Stranger slow(join(JoinType::push));
+  UnauthenticatedPeer slow(join(JoinType::push));
   ASSERT_TRUE(run_until([&] { return slow.heard() == zmtp::greeting_head_bytes; }));
   std::size_t said = 0;
   for (const std::size_t piece : {1U, 1U, 9U, 20U, 32U}) {
     slow.say(bytes.subspan(said, piece));
     said += piece;
-    Stranger other(join(JoinType::push));  // is greeted only after the earlier bytes were handled
+    UnauthenticatedPeer other(join(JoinType::push));  // is greeted only after the earlier bytes were handled
     ASSERT_TRUE(run_until([&] { return other.greeted(); }));
     ASSERT_FALSE(slow.closed());
     EXPECT_EQ(slow.heard(), zmtp::greeting_head_bytes);
@@ -275,7 +275,7 @@ TEST_F(EndpointSetTest, AGreetingInPiecesIsProcessedWhenItIsComplete) {
 }
 
 TEST_F(EndpointSetTest, APeerThatHasAlreadyGoneReceivesNothing) {
-  Stranger gone(join(JoinType::push));
+  UnauthenticatedPeer gone(join(JoinType::push));
   gone.finish();
   ASSERT_TRUE(run_until([&] { return gone.closed(); }));
   EXPECT_EQ(gone.heard(), 0U);
@@ -283,11 +283,11 @@ TEST_F(EndpointSetTest, APeerThatHasAlreadyGoneReceivesNothing) {
 
 TEST_F(EndpointSetTest, APeerThatHasAlreadySentDataReceivesTheGreeting) {
   const auto uri = join(JoinType::push);
-  Stranger nonsense(uri);
+  UnauthenticatedPeer nonsense(uri);
   nonsense.say(as_byte_view("GET / HTTP/1.1\r\n"));
-  Stranger begun(uri);
+  UnauthenticatedPeer begun(uri);
   begun.say(ByteView(zmtp::greeting()).first(zmtp::greeting_head_bytes));
-  Stranger whole(uri);
+  UnauthenticatedPeer whole(uri);
   whole.say(zmtp::greeting());
   ASSERT_TRUE(run_until([&] { return nonsense.closed() && begun.greeted() && whole.closed(); }));
   EXPECT_EQ(nonsense.heard(), zmtp::greeting_head_bytes);
@@ -303,12 +303,12 @@ TEST_F(EndpointSetTest, DuringAFloodMalformedPeersWaitUntilTheirTimeIsOver) {
     for (int i = 0; i < 100; ++i) context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
     return true;
   };
-  Stranger patient(uri);
-  Stranger leaving(uri);
+  UnauthenticatedPeer patient(uri);
+  UnauthenticatedPeer leaving(uri);
   ASSERT_TRUE(run_until([&] { return crowd() && patient.greeted() && leaving.greeted(); }));
   patient.say(as_byte_view("GET / HTTP/1.1\r\n"));
   leaving.say(as_byte_view("GET / HTTP/1.1\r\n"));
-  Stranger other(uri);  // is greeted only after the earlier bytes were handled
+  UnauthenticatedPeer other(uri);  // is greeted only after the earlier bytes were handled
   ASSERT_TRUE(run_until([&] { return crowd() && other.greeted(); }));
   leaving.finish();
   patient.say(as_byte_view("Host: a\r\n"));
@@ -329,8 +329,8 @@ TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   settings_.limits_reached = &counts;
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
-  Stranger silent(uri);  // counts against handshakes_max
-  Stranger another(uri);
+  UnauthenticatedPeer silent(uri);  // counts against handshakes_max
+  UnauthenticatedPeer another(uri);
   auto first = connect(zmq::socket_type::push, uri);
   auto second = connect(zmq::socket_type::push, uri);
   ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2; }));
@@ -430,8 +430,8 @@ TEST_F(OpenEndpointSetTest, AnonymousClientsLeaveTheLastConnectionsToTheAdminist
   settings_.connections_max = 8;
   context_.access.set_admin_generation(1);
   const auto uri = join(JoinType::push);
-  std::vector<zmq::socket_t> strangers;
-  for (int i = 0; i < 9; ++i) strangers.push_back(connect(zmq::socket_type::push, uri));
+  std::vector<zmq::socket_t> peers;
+  for (int i = 0; i < 9; ++i) peers.push_back(connect(zmq::socket_type::push, uri));
   ASSERT_TRUE(run_until([&] { return stats().publishers_count == 7; }));
   EXPECT_FALSE(set_->join(JoinType::push, Transport::tcp).ok());
   join(JoinType::push, Transport::tcp, protocol::ConnectionType::zmq, {0, 1});
@@ -444,10 +444,10 @@ TEST_F(OpenEndpointSetTest, RawConsumersCountAsAnonymousConnections) {
   settings_.user_connections = &quota;
   const auto uri = join(JoinType::pull, Transport::tcp, protocol::ConnectionType::socket);
   {
-    const Stranger first(uri);
-    const Stranger second(uri);
+    const UnauthenticatedPeer first(uri);
+    const UnauthenticatedPeer second(uri);
     ASSERT_TRUE(run_until([&] { return topic_.pullers() == 2; }));
-    Stranger third(uri);
+    UnauthenticatedPeer third(uri);
     ASSERT_TRUE(run_until([&] { return third.closed(); }));
     EXPECT_FALSE(quota.take(FairShare::anonymous));
   }

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "endpoint/endpoint_set_harness.hpp"
-#include "endpoint/stranger.hpp"
+#include "endpoint/unauthenticated_peer.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -17,11 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 using protocol::JoinType;
 using test::EndpointSetTest;
-using test::Stranger;
+using test::UnauthenticatedPeer;
 
-class FewStrangersTest : public EndpointSetTest {
+class FewUnauthenticatedPeersTest : public EndpointSetTest {
  protected:
-  explicit FewStrangersTest(std::size_t most = 3) : EndpointSetTest(false, with(most)) {}
+  explicit FewUnauthenticatedPeersTest(std::size_t most = 3) : EndpointSetTest(false, with(most)) {}
 
  private:
   static EndpointSettings with(std::size_t most) {
@@ -31,23 +31,22 @@ class FewStrangersTest : public EndpointSetTest {
   }
 };
 
-class SixteenStrangersTest : public FewStrangersTest {
+class SixteenUnauthenticatedPeersTest : public FewUnauthenticatedPeersTest {
  protected:
-  SixteenStrangersTest() : FewStrangersTest(16) {}
+  SixteenUnauthenticatedPeersTest() : FewUnauthenticatedPeersTest(16) {}
 };
 
-TEST_F(FewStrangersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndAClientGetsIn) {
+TEST_F(FewUnauthenticatedPeersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndAClientGetsIn) {
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
-  std::vector<Stranger> strangers;
-  for (std::size_t i = 0; i < settings_.unauthenticated.handshakes_max; ++i) strangers.emplace_back(uri);
-  ASSERT_TRUE(run_until([&] {
-    return std::all_of(strangers.begin(), strangers.end(), [](auto& stranger) { return stranger.greeted(); });
-  }));
-  Stranger one_more(uri);
+  std::vector<UnauthenticatedPeer> peers;
+  for (std::size_t i = 0; i < settings_.unauthenticated.handshakes_max; ++i) peers.emplace_back(uri);
+  ASSERT_TRUE(run_until(
+      [&] { return std::all_of(peers.begin(), peers.end(), [](auto& peer) { return peer.greeted(); }); }));
+  UnauthenticatedPeer one_more(uri);
   ASSERT_TRUE(run_until([&] { return one_more.greeted(); }));
-  EXPECT_TRUE(strangers[0].closed());
-  EXPECT_FALSE(strangers[1].closed() || strangers[2].closed() || one_more.closed());
+  EXPECT_TRUE(peers[0].closed());
+  EXPECT_FALSE(peers[1].closed() || peers[2].closed() || one_more.closed());
   EXPECT_EQ(context_.handshakes.evicted(), 1U);
   // Peers that fill the queue do not keep a client out either.
   auto producer = connect(zmq::socket_type::push, uri);
@@ -56,20 +55,20 @@ TEST_F(FewStrangersTest, BeyondTheLimitTheOldestUnauthenticatedPeerIsEvictedAndA
   EXPECT_EQ(context_.handshakes.size(), 2U) << "who is in waits no longer";
 }
 
-TEST_F(FewStrangersTest, ASourceThatFillsTheQueueEvictsItsOwnConnections) {
+TEST_F(FewUnauthenticatedPeersTest, ASourceThatFillsTheQueueEvictsItsOwnConnections) {
   const auto uri = join(JoinType::push);
-  Stranger slow(uri, INADDR_LOOPBACK + 1);
+  UnauthenticatedPeer slow(uri, INADDR_LOOPBACK + 1);
   ASSERT_TRUE(run_until([&] { return slow.greeted(); }));
-  std::vector<Stranger> many;
+  std::vector<UnauthenticatedPeer> many;
   for (int i = 0; i < 6; ++i) {
-    Stranger& one = many.emplace_back(uri);
+    UnauthenticatedPeer& one = many.emplace_back(uri);
     ASSERT_TRUE(run_until([&] { return one.greeted(); }));
   }
   EXPECT_FALSE(slow.closed()) << "though it came first";
   EXPECT_EQ(context_.handshakes.evicted(), 4U);
-  Stranger other(uri, INADDR_LOOPBACK + 2);
+  UnauthenticatedPeer other(uri, INADDR_LOOPBACK + 2);
   ASSERT_TRUE(run_until([&] { return other.greeted(); }));
-  Stranger another(uri, INADDR_LOOPBACK + 3);
+  UnauthenticatedPeer another(uri, INADDR_LOOPBACK + 3);
   ASSERT_TRUE(run_until([&] { return another.greeted(); }));
   EXPECT_TRUE(slow.closed()) << "where each address has one the oldest goes";
   EXPECT_FALSE(many.back().closed());
@@ -77,11 +76,11 @@ TEST_F(FewStrangersTest, ASourceThatFillsTheQueueEvictsItsOwnConnections) {
   EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
-TEST_F(SixteenStrangersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
+TEST_F(SixteenUnauthenticatedPeersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
   const auto uri = join(JoinType::push);
-  std::vector<Stranger> waiting;
+  std::vector<UnauthenticatedPeer> waiting;
   for (in_addr_t i = 0; i < 9; ++i) {
-    Stranger& one = waiting.emplace_back(uri, INADDR_LOOPBACK + 1 + i);
+    UnauthenticatedPeer& one = waiting.emplace_back(uri, INADDR_LOOPBACK + 1 + i);
     ASSERT_TRUE(run_until([&] { return one.greeted(); }));
   }
   context_.handshakes.make_room();
@@ -98,21 +97,21 @@ TEST_F(SixteenStrangersTest, WithoutAFreeDescriptorAnEighthIsEvicted) {
   EXPECT_EQ(context_.handshakes.evicted(), 9U);
 }
 
-TEST_F(SixteenStrangersTest, ManySourcesEvictNoConnectionOfASourceWithFew) {
+TEST_F(SixteenUnauthenticatedPeersTest, ManySourcesEvictNoConnectionOfASourceWithFew) {
   const auto uri = join(JoinType::push);
-  std::vector<Stranger> each_from_elsewhere;
+  std::vector<UnauthenticatedPeer> each_from_elsewhere;
   for (in_addr_t i = 0; i < 16; ++i) {
-    Stranger& one = each_from_elsewhere.emplace_back(uri, INADDR_LOOPBACK + 1 + i);
+    UnauthenticatedPeer& one = each_from_elsewhere.emplace_back(uri, INADDR_LOOPBACK + 1 + i);
     ASSERT_TRUE(run_until([&] { return one.greeted(); }));
   }
-  Stranger first(uri, INADDR_LOOPBACK + 100);
+  UnauthenticatedPeer first(uri, INADDR_LOOPBACK + 100);
   ASSERT_TRUE(run_until([&] { return first.greeted(); }));
-  Stranger second(uri, INADDR_LOOPBACK + 100);
+  UnauthenticatedPeer second(uri, INADDR_LOOPBACK + 100);
   ASSERT_TRUE(run_until([&] { return second.greeted(); }));
-  Stranger other(uri, INADDR_LOOPBACK + 101);
+  UnauthenticatedPeer other(uri, INADDR_LOOPBACK + 101);
   ASSERT_TRUE(run_until([&] { return other.greeted(); }));
   EXPECT_FALSE(first.closed()) << "an eighth is two";
-  Stranger third(uri, INADDR_LOOPBACK + 100);
+  UnauthenticatedPeer third(uri, INADDR_LOOPBACK + 100);
   ASSERT_TRUE(run_until([&] { return third.greeted(); }));
   EXPECT_TRUE(first.closed());
   EXPECT_FALSE(second.closed());

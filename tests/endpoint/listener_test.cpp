@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "endpoint/stranger.hpp"
+#include "endpoint/unauthenticated_peer.hpp"
 #include "support/no_descriptors.hpp"
 #include "support/temp_dir.hpp"
 
@@ -19,7 +19,7 @@ namespace lightq::broker {
 namespace {
 
 using namespace std::chrono_literals;
-using test::Stranger;
+using test::UnauthenticatedPeer;
 
 class ListenerTest : public testing::Test, public Listener::Owner {
  protected:
@@ -58,10 +58,10 @@ class ListenerTest : public testing::Test, public Listener::Owner {
 };
 
 TEST_F(ListenerTest, AcceptsClients) {
-  const Stranger one(uri_);
+  const UnauthenticatedPeer one(uri_);
   EXPECT_TRUE(turn_until(1));
-  const Stranger second(uri_);
-  const Stranger third(uri_);
+  const UnauthenticatedPeer second(uri_);
+  const UnauthenticatedPeer third(uri_);
   EXPECT_TRUE(turn_until(3));
 }
 
@@ -71,10 +71,10 @@ TEST_F(ListenerTest, DuringAFloodNewClientsWaitForAGroup) {
   for (int attempt = 0; attempt < 100 && !seen_waiting; ++attempt) {
     accepted_ = 0;
     for (int i = 0; i < 100; ++i) budget_.unauthenticated_closed(AcceptBudget::Clock::now());
-    const Stranger first(uri_);
+    const UnauthenticatedPeer first(uri_);
     const auto began = EventLoop::Clock::now();
     ASSERT_TRUE(turn_until(1));
-    const Stranger next(uri_);
+    const UnauthenticatedPeer next(uri_);
     turn();
     seen_waiting = accepted_ == 1;
     EXPECT_TRUE(seen_waiting || EventLoop::Clock::now() - began >= 5ms);
@@ -88,7 +88,7 @@ TEST_F(ListenerTest, AcceptsAgainHoweverOftenItsSocketCouldNotBeWatched) {
   const UniqueFd socket(::dup(descriptor_));
   const UniqueFd file(::open((directory / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_TRUE(socket.valid() && file.valid());
-  const Stranger one(uri_);
+  const UnauthenticatedPeer one(uri_);
   const auto fails = [this](int times) {
     const auto deadline = EventLoop::Clock::now() + 5s;
     while (failed_ < times && EventLoop::Clock::now() < deadline) turn();

@@ -79,14 +79,14 @@ TEST_F(RawEndpointTest, APartlySentMessageIsRedeliveredWholeToAnother) {
   ASSERT_TRUE(connected(1));
   const std::string large(800'000, 'x');
   put(large);
-  ASSERT_EQ(topic_.group_committed(), Offset{0}) << "the system took all of it";
+  ASSERT_EQ(topic_.groups().plain()->committed(), Offset{0}) << "the system took all of it";
   RawConsumer heir(join_raw());
   ASSERT_TRUE(connected(2));
   doomed.close();
   ASSERT_TRUE(connected(1));
   put("newer");
   EXPECT_THAT(receive(heir, 2), ElementsAre(large, "newer"));
-  EXPECT_EQ(topic_.group_committed(), Offset{2});
+  EXPECT_EQ(topic_.groups().plain()->committed(), Offset{2});
 }
 
 TEST_F(RawEndpointTest, ASlowConsumerDelaysNoOther) {
@@ -114,7 +114,7 @@ TEST_F(RawEndpointTest, AConsumerThatSendsIsCutAndItsShareGoesToTheOthers) {
   ASSERT_TRUE(connected(1));
   const std::string large(800'000, 'x');
   put(large);
-  ASSERT_EQ(topic_.group_committed(), Offset{0});
+  ASSERT_EQ(topic_.groups().plain()->committed(), Offset{0});
   talking.send("GET / HTTP/1.1\r\n\r\n");
   ASSERT_TRUE(run_until([&] { return talking.closed(); }));
   RawConsumer quiet(join_raw());

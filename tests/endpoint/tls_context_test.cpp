@@ -124,6 +124,20 @@ TEST_F(TlsContextTest, TheKeyOfAnotherCertificateIsRefused) {
   EXPECT_EQ(error.message, "K.pem is not the key of C.pem");
 }
 
+TEST_F(TlsContextTest, AKeyThatTls13CannotUseIsRefused) {
+  for (const char* curve : {"secp256k1", "P-224"}) {
+    EVP_PKEY* const pair = EVP_EC_gen(curve);
+    ASSERT_NE(pair, nullptr) << curve;
+    BIO* const bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_PrivateKey(bio, pair, nullptr, nullptr, 0, nullptr, nullptr);
+    EVP_PKEY_free(pair);
+    const std::string other = written(bio);
+    const Error error = failure(make_tls_certificate(other).value_or_throw(), other);
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument) << curve;
+    EXPECT_THAT(error.message, StartsWith("C.pem cannot be used with TLS 1.3: ")) << curve;
+  }
+}
+
 TEST_F(TlsContextTest, ACertificateOutOfItsTimeIsRefused) {
   const Error old = failure(certificate_of(key, "20200101000000Z", "20210101000000Z"), key);
   EXPECT_EQ(old.code, ErrorCode::invalid_argument);

@@ -1,4 +1,4 @@
-/// A hosted topic on a disk that fails when a test asks for it, and the topic's event loop.
+/// A topic on a disk that fails when a test asks for it, and the topic's event loop.
 #pragma once
 
 #include <atomic>

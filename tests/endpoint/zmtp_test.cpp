@@ -6,6 +6,8 @@
 #include <random>
 #include <string>
 
+#include "support/plain_client.hpp"
+
 namespace lightq::broker::zmtp {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(ZmtpGreeting, ContainsItsMechanismAndItsRole) {
 
 TEST(ZmtpHello, IsExactlyTwoTexts) {
   std::vector<std::byte> frame;
-  append_hello(frame, "user", "");
+  lightq::test::append_plain_hello(frame, "user", "");
   EXPECT_EQ(as_text(frame), std::string("\x04\x0c\x05HELLO\x04user\x00", 14));
   const auto said = [](const std::string& data) { return credentials_of_hello(bytes_of(data)); };
   const std::string good("\x02id\x03key", 7);

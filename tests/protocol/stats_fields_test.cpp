@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,12 +36,22 @@ std::set<std::string> names_of() {
   return names;
 }
 
+/// A broker's own statistics, without the totals of its topics.
+struct BrokersOwn {
+  std::string version;
+  std::uint64_t pid, since_ms, uptime_ms, auth_failures, throttled_requests;
+  std::map<std::string, std::uint64_t> limits_reached;
+  std::string data_dir;
+  bool encrypted, insecure;
+};
+
 /// Prints counters and gauges line by line, as a text format for metrics does.
 struct LinePrinter {
   std::ostringstream& to;
   void operator()(const StatField& field, std::uint64_t value) const {
     to << (field.kind == StatKind::counter ? "counter " : "gauge ") << field.name << ' ' << value << '\n';
   }
+  void operator()(const StatField& field, bool value) const { (*this)(field, std::uint64_t{value}); }
   template <typename Other>
   void operator()(const StatField&, const Other&) const {}
 };
@@ -62,8 +73,34 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = BrokerTotals();
+    static_assert(sizeof(BrokerStats) - sizeof(BrokerTotals) == sizeof(BrokersOwn),
+                  "a new member needs an entry");
     EXPECT_EQ(names_of<BrokerStats>().size(), 10U + 10U);
   }
+}
+
+/// Returns the names of the counters of a table.
+template <typename Stats>
+std::set<std::string> counters_of() {
+  std::set<std::string> names;
+  const Stats stats;
+  visit_fields(stats, [&](const StatField& field, const auto&) {
+    if (field.kind == StatKind::counter) names.insert(field.name);
+  });
+  return names;
+}
+
+TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
+  using testing::UnorderedElementsAre;
+  EXPECT_THAT(counters_of<GroupStats>(), UnorderedElementsAre("redelivered"));
+  EXPECT_THAT(counters_of<SubscriberStats>(), testing::IsEmpty());
+  EXPECT_THAT(
+      counters_of<TopicStats>(),
+      UnorderedElementsAre("messages_received", "total_bytes_written", "total_bytes_read", "dropped",
+                           "rejected", "refused", "unclaimed_dropped", "corrupt", "refused_connections"));
+  // The broker's sums over topics decrease when a topic is deleted.
+  EXPECT_THAT(counters_of<BrokerStats>(), UnorderedElementsAre("auth_failures", "throttled_requests",
+                                                               "refused_connections", "evicted_connections"));
 }
 
 TEST(StatsFields, AnotherFormatIsAnotherVisitor) {
@@ -74,6 +111,7 @@ TEST(StatsFields, AnotherFormatIsAnotherVisitor) {
   visit_fields(stats, LinePrinter{text});
   EXPECT_THAT(text.str(), testing::HasSubstr("gauge pending 3\n"));
   EXPECT_THAT(text.str(), testing::HasSubstr("counter redelivered 2\n"));
+  EXPECT_THAT(text.str(), testing::HasSubstr("gauge paused 0\n"));
   EXPECT_THAT(text.str(), testing::Not(testing::HasSubstr("blocked_by")));
 }
 

@@ -62,7 +62,7 @@ class FakeSessionPort final : public broker::SessionPort {
   void flush() override {}
   [[nodiscard]] bool has_room() const override { return delivered < room; }
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
-  [[nodiscard]] CodecSet client_codecs() const override { return {}; }
+  [[nodiscard]] CodecSet client_codecs() const override { return codecs; }
   bool has_turn() override { return spent < work_max; }
   void spend(std::uint64_t bytes) override { spent += bytes; }
   void work_soon() override { ++works_soon; }
@@ -77,6 +77,7 @@ class FakeSessionPort final : public broker::SessionPort {
   bool all_forbidden = false;
   std::vector<broker::Limit> limits;  // the limits that were reached
   std::uint32_t takes_bytes = 64 * 1024;
+  CodecSet codecs;                                             // that the client can read
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames until the session is full
   bool starved = false;
   std::size_t delivered = 0;

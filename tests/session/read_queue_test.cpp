@@ -101,6 +101,26 @@ class ReadQueueTest : public TopicRuntimeTest {
   std::uint64_t sequence_ = 0;
 };
 
+TEST_F(ReadQueueTest, WithoutBytesItReturnsOneMessageOfACompressedBatch) {
+  Payloads batch(200);
+  batch.push_back("x");
+  for (const Codec codec : {Codec::lz4, Codec::zstd}) {
+    const std::uint64_t begin = topic->next_offset().value;
+    store(batch, codec);
+    store({"y"}, codec);
+    for (const CodecSet codecs : {CodecSet(), CodecSet::known()}) {
+      port.codecs = codecs;
+      const Answer empty = read(begin, begin + 201, 0);
+      EXPECT_EQ(empty.payloads, Payloads(200)) << "empty messages take no bytes";
+      EXPECT_EQ(empty.next, begin + 200);
+      EXPECT_EQ(read(begin + 200, begin + 202, 0).payloads, Payloads{"x"});
+      const Answer last = read(begin + 201, all, 0);
+      EXPECT_EQ(last.payloads, Payloads{"y"}) << "also if it is the whole batch";
+      EXPECT_EQ(last.next, begin + 202);
+    }
+  }
+}
+
 TEST_F(ReadQueueTest, ReturnsARangeAcrossBatchesAndTheNextOffset) {
   store({"a", "b", "c"});
   store({"d"});

@@ -92,9 +92,9 @@ class Server final : public TopicRuntime::Ticker {
   std::unique_ptr<SessionServer> server_;
 };
 
-class AttackedSessions : public testing::Test {
+class ReactorSessionAttacks : public testing::Test {
  protected:
-  AttackedSessions() {
+  ReactorSessionAttacks() {
     settings.advertise_host = "127.0.0.1";
     settings.ipc_directory = directory.path();
   }
@@ -142,24 +142,24 @@ class AttackedSessions : public testing::Test {
   AccessTable access;
 };
 
-class SessionAttacks : public AttackedSessions, public testing::WithParamInterface<Way> {};
+class ReactorSessionAttacksByWay : public ReactorSessionAttacks, public testing::WithParamInterface<Way> {};
 
-INSTANTIATE_TEST_SUITE_P(Ways, SessionAttacks,
+INSTANTIATE_TEST_SUITE_P(Ways, ReactorSessionAttacksByWay,
                          testing::Values(over_tcp, over_zeromq, over_unix, over_unix_zeromq),
                          [](const testing::TestParamInfo<Way>& tested) { return tested.param.name; });
 
-TEST_P(SessionAttacks, SessionsWithstandThemWithAndWithoutEncryption) {
+TEST_P(ReactorSessionAttacksByWay, SessionsWithstandThemWithAndWithoutEncryption) {
   EXPECT_THAT(attack(GetParam()), IsEmpty());
   encrypt();
   EXPECT_THAT(attack(GetParam(), &server), IsEmpty());
 }
 
-TEST_P(SessionAttacks, NoticeAServerWithASlowClock) {
+TEST_P(ReactorSessionAttacksByWay, NoticeAServerWithASlowClock) {
   now = [this] { return Timestamp{time.us - 7'200'000'000}; };
   EXPECT_THAT(attack(GetParam()), ElementsAre("admits a client with a ticket that has expired"));
 }
 
-TEST_P(SessionAttacks, NoticeAServerThatAdmitsOtherUsers) {
+TEST_P(ReactorSessionAttacksByWay, NoticeAServerThatAdmitsOtherUsers) {
   access.put_user({unknown_user.user, unknown_user.generation, true, {}});
   const Faults of_user = {"admits a client of a user who has lost the right"};
   EXPECT_EQ(attack(GetParam()), of_user);
@@ -174,12 +174,12 @@ TEST_P(SessionAttacks, NoticeAServerThatAdmitsOtherUsers) {
   EXPECT_EQ(attack(GetParam(), &server), of_user);
 }
 
-TEST_P(SessionAttacks, NoticeAServerThatRefusesValidTickets) {
+TEST_P(ReactorSessionAttacksByWay, NoticeAServerThatRefusesValidTickets) {
   accepted = &another;
   EXPECT_THAT(attack(GetParam()), ElementsAre("refuses a client with a good ticket"));
 }
 
-TEST_F(AttackedSessions, AttacksNoticeAServerThatAcceptsUnencryptedClients) {
+TEST_F(ReactorSessionAttacks, AttacksNoticeAServerThatAcceptsUnencryptedClients) {
   const Faults in_clear = {"admits a client that does not encrypt, with a good ticket",
                            "refuses a client with a good ticket"};
   encrypt();
@@ -193,7 +193,7 @@ TEST_F(AttackedSessions, AttacksNoticeAServerThatAcceptsUnencryptedClients) {
   EXPECT_THAT(attack(over_tcp, &server), IsEmpty());
 }
 
-TEST_F(AttackedSessions, AttacksNoticeAServerThatEncryptsWithAnotherKey) {
+TEST_F(ReactorSessionAttacks, AttacksNoticeAServerThatEncryptsWithAnotherKey) {
   const CurveKeyPair foreign;
   encrypt();
   EXPECT_THAT(attack(over_zeromq, &foreign), ElementsAre("refuses a client with a good ticket"));

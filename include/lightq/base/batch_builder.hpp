@@ -50,9 +50,10 @@ class BatchBuilder {
 
   /// Adds a record. Requires: size_bytes() stays within 4 GiB and record_count() within batch_records_max.
   void add(ByteView payload) { add_in_place(payload.size(), CopyOf{payload}); }
-  /// Adds a record with attributes. The first record decides the attribute kinds of the whole batch: its own,
-  /// and those in `kinds`, which later records need. Requires: as add without attributes; the attributes pass
-  /// Attributes::check; later records use no other kinds.
+  /// Adds a record with attributes. The whole batch has the attribute kinds of its first record and those in
+  /// `kinds`. Pass in `kinds` what later records need. Requires: size_bytes() stays within 4 GiB and
+  /// record_count() within batch_records_max; the attributes pass Attributes::check; later records use no
+  /// other kinds.
   void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
     add_in_place(payload.size(), CopyOf{payload}, attributes, kinds);
   }
@@ -64,9 +65,9 @@ class BatchBuilder {
     }
   };
 
-  /// Adds a record. Calls `write(std::span<std::byte>)` with the place in the batch for the payload, which is
-  /// `payload_bytes` long. `write` must not use the builder. If it throws, nothing was added. Requires: as
-  /// add.
+  /// Adds a record. Calls `write(std::span<std::byte>)` with the `payload_bytes` bytes in the batch that are
+  /// for the payload. `write` must not use the builder. If `write` throws, nothing was added. Requires:
+  /// size_bytes() stays within 4 GiB and record_count() within batch_records_max.
   template <typename Write>
   void add_in_place(std::size_t payload_bytes, Write&& write) {
     if (kinds_.any()) [[unlikely]]
@@ -94,8 +95,8 @@ class BatchBuilder {
   /// kinds that the batch does not have.
   [[nodiscard]] bool is_sound() const { return is_sound_; }
 
-  /// Adds a record of `message_bytes` and returns its start. The caller must write its bytes before any other
-  /// call.
+  /// Adds a record of `message_bytes` and returns its start. The caller must write the record's bytes before
+  /// any other call.
   std::byte* add_uninitialized(std::size_t message_bytes) {
     std::byte* const to = place(message_bytes);
     placed(message_bytes);
@@ -130,8 +131,9 @@ class BatchBuilder {
   [[nodiscard]] std::size_t capacity_bytes() const { return capacity_; }
 
   /// Completes the producer's part of the header, body checksum included, and returns the batch. A log later
-  /// stamps the rest (BatchLog::append). Requires: the batch is not empty. Records must not change any more.
-  /// The result is valid until the next clear or add. May be called again, also with another identity.
+  /// stamps the other fields (BatchLog::append). Requires: the batch is not empty. Records must not change
+  /// any more. The result is valid until the next clear or add. May be called again, also with another
+  /// identity.
   std::span<std::byte> finish(const BatchIdentity& producer = {}) {
     assert(!empty());
     std::byte* batch = buffer_.get();
@@ -177,8 +179,8 @@ class BatchBuilder {
     message_bytes_ += message_bytes;
   }
 
-  static constexpr std::size_t sum_bytes_min = 3072;  // four steps of crc32c with three lanes of 256 bytes
-  // Not inlined, so that `place` is small enough to be.
+  static constexpr std::size_t sum_bytes_min = 3072;  // 4 x 3 x 256 bytes: four steps of crc32c
+  // Not inlined, so that `place` is small enough to be inlined.
   [[gnu::noinline]] void sum_up_to(std::size_t end) {
     records_crc_ = crc32c({buffer_.get() + summed_, end - summed_}, records_crc_);
     summed_ = end;
@@ -204,7 +206,7 @@ class BatchBuilder {
   std::size_t size_ = batch_layout::header_bytes;
   std::uint32_t record_count_ = 0;
   std::uint64_t message_bytes_ = 0;
-  std::size_t summed_ = batch_layout::header_bytes;  // a position: records_crc_ covers the records before it
+  std::size_t summed_ = batch_layout::header_bytes;  // records_crc_ covers bytes up to this position
   std::uint32_t records_crc_ = 0;
   AttributeKinds kinds_;
   Codec codec_ = Codec::none;

@@ -22,8 +22,8 @@ namespace lightq::inline v1 {
 /// Compresses bytes. Keeps its memory between calls. Movable. One thread.
 class Compressor {
  public:
-  /// Returns the compressed bytes, valid until the next call. Returns nothing if they would be no shorter, or
-  /// if there is no memory for the compression.
+  /// Returns the compressed bytes, valid until the next call. Returns nothing if the compressed bytes would
+  /// be no shorter than `plain`, or if there is no memory for the compression.
   std::optional<ByteView> compress(Codec codec, ByteView plain) {
     std::size_t bytes = 0;
     switch (codec) {
@@ -67,7 +67,7 @@ class Decompressor {
   /// Fills `plain` with the decompressed bytes. Returns false if `packed` is not exactly plain.size() bytes
   /// in compressed form. Never writes outside `plain`, even if `packed` is malicious. Throws std::bad_alloc
   /// if Zstandard has no memory for its context. Zstandard does not use operator new, so no new-handler was
-  /// called.
+  /// called before the throw, and memory that a new-handler keeps in reserve was not released.
   bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
     switch (codec) {
       case Codec::none:

@@ -1,4 +1,4 @@
-/// CRC-32C (Castagnoli). Multiplies 512 bits at a time without carry if the processor can (VPCLMULQDQ).
+/// CRC-32C (Castagnoli). Uses carry-less multiplication of 512 bits if the processor has it (VPCLMULQDQ).
 /// Otherwise uses SSE4.2 in three interleaved streams, or else tables. Layer: base. References: RFC 3720,
 /// appendix B.4; "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009).
 #pragma once
@@ -51,7 +51,8 @@ constexpr Tables make_tables() {
   return tables;
 }
 
-/// Moves a CRC over a fixed number of zero bytes, with four table look-ups instead of a pass over zeros.
+/// Computes the CRC after a fixed number of zero bytes follow. Takes four table look-ups instead of a pass
+/// over zeros.
 class ZeroShift {
  public:
   explicit constexpr ZeroShift(std::size_t zero_bytes) {
@@ -81,7 +82,7 @@ class ZeroShift {
 
 inline constexpr Tables tables = make_tables();
 
-/// zero_powers[k]: the factor that moves a CRC over 2^k following zero bytes.
+/// zero_powers[k]: multiply a CRC by it to append 2^k zero bytes.
 inline constexpr std::array<std::uint32_t, 64> zero_powers = [] {
   std::array<std::uint32_t, 64> powers{};
   std::uint32_t square = 0x00800000U;  // x^8: one zero byte
@@ -110,7 +111,8 @@ inline constexpr std::size_t short_lane = 256;
 inline constexpr ZeroShift shift_long{long_lane};
 inline constexpr ZeroShift shift_short{short_lane};
 
-// The crc32 instruction takes three cycles and can start every cycle, so three streams keep it busy.
+// The crc32 instruction takes three cycles and can start every cycle, so three streams keep its unit of the
+// processor busy.
 __attribute__((target("sse4.2"))) inline std::uint32_t raw_lanes(const std::byte* at, std::size_t lane,
                                                                  const ZeroShift& shift, std::uint32_t crc) {
   std::uint64_t first = crc;
@@ -147,9 +149,9 @@ inline bool detect_sse42() {
 }
 inline const bool has_sse42 = detect_sse42();
 
-/// The factors that move the lower and the upper half of 128 bits over `bits` bits: x to the power of bits +
-/// 32 and of bits - 32, modulo the polynomial. They are reflected like everything here, and doubled, because
-/// a product of reflected factors is one bit short.
+/// The factors that fold 128 bits forward by `bits` bits: `low` is x^(bits+32), for the lower half; `high` is
+/// x^(bits-32), for the upper half. Both are modulo the polynomial, bit-reflected, and shifted left by 1: the
+/// product of two bit-reflected numbers lies one bit too low.
 struct FoldFactors {
   std::uint64_t low;
   std::uint64_t high;
@@ -246,7 +248,7 @@ inline const bool has_wide =
 
 }  // namespace crc32c_detail
 
-/// Computes crc32c with tables always. For tests, and for processors without the instruction. Thread: any.
+/// Computes crc32c. Always uses tables. For tests, and for processors without the instruction. Thread: any.
 inline std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   return ~crc32c_detail::raw_by_table(bytes.data(), bytes.size(), ~before);
 }
@@ -266,7 +268,7 @@ inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t befo
 inline std::uint32_t crc32c_of_words(std::uint64_t first, std::uint64_t second, std::uint32_t before = 0) {
 #ifdef LIGHTQ_CRC32C_SSE42
   if (crc32c_detail::has_sse42) [[likely]] {
-    // The intrinsic is only permitted in a function for such processors, which could not be inlined here.
+    // The intrinsic needs a function with target sse4.2. That function could not be inlined here.
     std::uint64_t crc = ~before;
     __asm__("crc32q %1, %0" : "+r"(crc) : "rm"(first));
     __asm__("crc32q %1, %0" : "+r"(crc) : "rm"(second));
@@ -279,9 +281,8 @@ inline std::uint32_t crc32c_of_words(std::uint64_t first, std::uint64_t second, 
   return crc32c_by_table(bytes, before);
 }
 
-/// Returns the CRC-32C of two consecutive byte strings from the CRC of each; `second` is the CRC of
-/// `second_bytes` bytes. Takes a few hundred nanoseconds for any length. Corresponds to crc32_combine of
-/// zlib.
+/// Returns the CRC-32C of two consecutive byte strings from the CRC of each. `second_bytes`: the length of
+/// the second string. Takes a few hundred nanoseconds for any length. Corresponds to crc32_combine of zlib.
 inline std::uint32_t crc32c_join(std::uint32_t first, std::uint32_t second, std::size_t second_bytes) {
   for (std::size_t k = 0; second_bytes != 0; ++k, second_bytes >>= 1) {
     if ((second_bytes & 1) != 0) first = crc32c_detail::multiply(crc32c_detail::zero_powers[k], first);
@@ -289,10 +290,10 @@ inline std::uint32_t crc32c_join(std::uint32_t first, std::uint32_t second, std:
   return first ^ second;
 }
 
-/// Copies `bytes` to `to`, and returns their crc32c, computed while they are in the cache. Requires: `to`
-/// does not overlap `bytes`.
+/// Copies `bytes` to `to`, and returns the crc32c of `bytes`, computed while the copied bytes are in the
+/// cache. Requires: `to` does not overlap `bytes`.
 inline std::uint32_t crc32c_copy(std::byte* to, std::span<const std::byte> bytes, std::uint32_t before = 0) {
-  constexpr std::size_t piece_bytes = 4608;  // six steps with three lanes of 256 bytes
+  constexpr std::size_t piece_bytes = 4608;  // 6 x 3 x short_lane
   for (; bytes.size() > piece_bytes; bytes = bytes.subspan(piece_bytes), to += piece_bytes) {
     std::memcpy(to, bytes.data(), piece_bytes);
     before = crc32c({to, piece_bytes}, before);

@@ -11,8 +11,8 @@
 
 namespace lightq::inline v1 {
 
-/// Returns true if writing may succeed again when there is space: on the disk, in the user's quota, or within
-/// the process's largest file size.
+/// Returns true if this errno means lack of space: on the disk, in the user's quota, or within the process's
+/// largest file size.
 constexpr bool says_disk_full(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG;
 }
@@ -22,13 +22,13 @@ constexpr ErrorCode write_error_code(int number) {
   return says_disk_full(number) ? ErrorCode::no_space : ErrorCode::io_error;
 }
 
-/// The process's largest file size (RLIMIT_FSIZE). A write beyond it sends SIGXFSZ, which ends a program that
-/// does not ignore it. A library may not change a program's signal handling, so it checks this limit before
-/// it writes. Thread: any.
+/// The process's largest file size (RLIMIT_FSIZE). A write beyond the limit sends SIGXFSZ. That signal ends a
+/// program that does not ignore it. A library may not change a program's signal handling, so this library
+/// checks the limit before it writes. Thread: any.
 class FileSizeLimit {
  public:
   /// Returns true if a byte may be written at `position`. Asks the system only if the limit seen last forbids
-  /// it.
+  /// the write.
   static bool allows(std::uint64_t position) {
     return position < seen_.load(std::memory_order_relaxed) || position < look();
   }

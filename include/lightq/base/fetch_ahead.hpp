@@ -9,8 +9,8 @@
 
 namespace lightq::inline v1 {
 
-/// The number of prefetch steps of an object. Each step prefetches the memory to which the memory of the step
-/// before points. The caller runs one step for several objects before it runs the next. So the addresses that
+/// The number of prefetch steps of an object. Each step follows pointers in memory that the step before
+/// prefetched. The caller runs one step for several objects before it runs the next. So the addresses that
 /// the next step needs are in the cache by then.
 inline constexpr unsigned fetch_ahead_steps = 6;
 
@@ -27,14 +27,14 @@ void fetch_ahead(const Object* object) {
   fetch_ahead(object, sizeof(Object));
 }
 
-/// Prefetches an object from its first byte up to its part `end`, which is not prefetched.
+/// Prefetches an object from its first byte up to the address `end`, exclusive.
 inline void fetch_ahead_up_to(const void* object, const void* end) {
   fetch_ahead(object, reinterpret_cast<std::uintptr_t>(end) - reinterpret_cast<std::uintptr_t>(object));
 }
 
-/// Prefetches the hot part of an object: its first fields, up to hot_end(). Each message uses these. The
-/// order of fields decides: a field that each message uses belongs before that end, every other field behind
-/// it. Classes check this with hot_fields_precede.
+/// Prefetches the hot part of an object: its first fields, up to hot_end(). Each message uses these fields.
+/// The order of fields decides: a field that each message uses belongs before that end, every other field
+/// behind it. Classes check this with hot_fields_precede.
 template <typename Object>
 void fetch_ahead_hot(const Object& object) {
   fetch_ahead_up_to(&object, object.hot_end());

@@ -1,5 +1,5 @@
-/// Every limit in one place: everything that a client, a file or an unauthenticated peer can make grow stops
-/// at one of these. Layer: base. docs/protocol.md, "Limits", describes them for users.
+/// Every limit in one place. Each quantity that a client, file or unauthenticated peer can increase has its
+/// limit here. Layer: base. docs/protocol.md, "Limits", describes them for users.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,22 @@ inline constexpr std::size_t request_bytes_max = 64 * KiB;           ///< beyond
 inline constexpr std::size_t request_bytes_hard_max = 1 * MiB;       ///< beyond: the connection is closed
 inline constexpr std::size_t answers_unread_bytes_pause = 64 * KiB;  ///< beyond: the client is not read
 inline constexpr std::size_t answers_unread_bytes_max = 64 * MiB;    ///< beyond: the connection is closed
-/// All connections' unread replies; a source may have a quarter. Beyond: closes the connection with the most.
+/// Unread replies of all connections. Beyond it, or beyond a quarter for one source, the connection with the
+/// most is closed.
 inline constexpr std::size_t answers_unread_bytes_total_min = 256 * KiB;
 inline constexpr std::size_t answers_unread_bytes_total_default = 256 * MiB;
 inline constexpr std::size_t control_connections_max =
-    10'000;  ///< authenticated ones; beyond: the one idle longest is closed
+    10'000;  ///< authenticated connections; beyond: the connection that is idle longest is closed
 inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;
 inline constexpr std::size_t password_bytes_max = 1024;
-inline constexpr std::size_t requests_waiting_max = 1024;            ///< beyond: `busy`
-inline constexpr std::size_t requests_waiting_per_source_max = 256;  ///< of one source; beyond: `busy`
+inline constexpr std::size_t requests_waiting_max = 1024;  ///< beyond: `busy`
+inline constexpr std::size_t requests_waiting_per_source_max =
+    256;  ///< requests of one source; beyond: `busy`
 inline constexpr std::size_t credentials_remembered_min = 2;
 inline constexpr std::size_t credentials_remembered_max =
-    65536;  ///< keyed hashes of right passwords; most credentials take two
+    65536;  ///< keyed hashes of right passwords; a credential usually takes two entries
 
 // Users.
 inline constexpr std::size_t users_max = 10'000;
@@ -38,34 +40,39 @@ inline constexpr std::size_t rights_per_user_max = 256;  ///< rights of one user
 inline constexpr std::size_t topic_pattern_bytes_max = 128;
 
 // Unauthenticated peers at the control socket.
-inline constexpr std::size_t requests_per_second_default = 10'000;  ///< of one source; beyond: `busy`
+inline constexpr std::size_t requests_per_second_default =
+    10'000;  ///< requests of one source; beyond: `busy`
 inline constexpr std::size_t requests_per_second_max = 1'000'000;
-inline constexpr std::size_t requests_per_second_free = 100;       ///< of one connection; never throttled
-inline constexpr std::size_t logins_waiting_max = 1024;            ///< for a password hash; beyond: `busy`
-inline constexpr std::size_t logins_waiting_per_source_max = 256;  ///< of one source
-inline constexpr std::size_t logins_waiting_slowed_max = 16;       ///< of a source with wrong passwords
+inline constexpr std::size_t requests_per_second_free =
+    100;  ///< requests of one connection that are never throttled
+inline constexpr std::size_t logins_waiting_max =
+    1024;  ///< logins that wait for a password hash; beyond: `busy`
+inline constexpr std::size_t logins_waiting_per_source_max = 256;  ///< such logins of one source
+inline constexpr std::size_t logins_waiting_slowed_max =
+    16;  ///< such logins of a source that sent wrong passwords
 /// New passwords of one source that wait to be hashed and stored. Beyond: `busy`.
 inline constexpr std::size_t passwords_waiting_per_source_max = 16;
 /// Delayed replies to wrong passwords. Beyond: the oldest is sent early.
 inline constexpr std::size_t answers_held_back_max = 1024;
-inline constexpr std::size_t answers_held_back_per_source_max = 256;  ///< of one source
-inline constexpr std::size_t login_sources_max = 4096;                ///< with remembered failed logins
-inline constexpr std::size_t login_users_max = 4096;                  ///< with remembered failed logins
+inline constexpr std::size_t answers_held_back_per_source_max = 256;  ///< delayed replies to one source
+inline constexpr std::size_t login_sources_max = 4096;  ///< sources with remembered failed logins
+inline constexpr std::size_t login_users_max = 4096;    ///< users with remembered failed logins
 inline constexpr std::size_t login_names_max = 16'384;  ///< pairs of source and user with failed logins
-inline constexpr std::size_t login_sources_per_user_max = 16;  ///< with right passwords, remembered
+inline constexpr std::size_t login_sources_per_user_max =
+    16;  ///< remembered sources that sent a user's right password
 
 // Topics.
 inline constexpr std::size_t topics_max = 100'000;
 inline constexpr std::size_t endpoints_per_topic_max = 4096;
-inline constexpr std::size_t endpoints_max = 1'000'000;  ///< of all topics together
+inline constexpr std::size_t endpoints_max = 1'000'000;  ///< endpoints of all topics together
 inline constexpr std::uint64_t ring_bytes_min = 64 * KiB;
 inline constexpr std::uint64_t ring_bytes_default = 64 * MiB;
 inline constexpr std::uint64_t ring_bytes_max = 1024 * GiB;  ///< mapped lazily: address space, not memory
 inline constexpr std::uint64_t segment_bytes_min = 64 * KiB;
 inline constexpr std::uint64_t segment_bytes_default = 128 * MiB;
 inline constexpr std::uint64_t segment_bytes_max = 4 * GiB - 64 * KiB;
-inline constexpr std::uint64_t segment_bytes_first =
-    16 * KiB;  ///< a topic's first segment file; each next is 4 times as large up to 1 MiB, then twice
+/// A topic's first segment file. Each next file is 4 times as large as the one before; from 1 MiB on, twice.
+inline constexpr std::uint64_t segment_bytes_first = 16 * KiB;
 
 // Named cursors of an embedded queue.
 inline constexpr std::size_t cursors_max = 1024;
@@ -84,28 +91,28 @@ inline constexpr std::uint64_t unfinished_bytes_total_default =
 /// Plain messages are packed into batches of up to this size.
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;
 inline constexpr std::size_t batch_records_max = 65536;
-/// The highest end of a batch or log, so messages have lower offsets. Stored offsets above it count as
-/// damage, so that no sum of an offset and a number of messages overflows.
+/// The highest end of a batch or log, so messages have lower offsets. Stored offsets above this value count
+/// as damage, so that no sum of an offset and a number of messages overflows.
 inline constexpr std::uint64_t offset_max = 9'223'372'036'854'775'807;
 inline constexpr std::size_t compressed_batch_bytes_max = 4 * MiB;  ///< length of the uncompressed records
-/// Uncompressed records may be longer than unpacked_bytes_free by at most unpacked_ratio_max times the length
-/// of the compressed ones. So a batch that is cheap to send cannot be expensive to read.
+/// The length of uncompressed records is at most unpacked_bytes_free + unpacked_ratio_max x the length of the
+/// compressed records. So a batch that is cheap to send cannot be expensive to read.
 inline constexpr std::size_t unpacked_bytes_free = 16 * KiB;
 inline constexpr std::size_t unpacked_ratio_max = 128;
-inline constexpr std::size_t key_bytes_max = 1 * KiB;  ///< of a message's key
-inline constexpr std::size_t headers_max = 64;         ///< of a message
+inline constexpr std::size_t key_bytes_max = 1 * KiB;  ///< length of a message's key
+inline constexpr std::size_t headers_max = 64;         ///< headers of one message
 inline constexpr std::size_t header_name_bytes_max = 128;
 inline constexpr std::size_t attributes_bytes_max =
-    32 * KiB;  ///< of a message: key, headers and time together
+    32 * KiB;  ///< length of a message's key, headers and time together
 
-// Plain ZeroMQ endpoints.
+// Connections and plain endpoints.
 /// Unauthenticated connections of one thread of the broker. Beyond: closes the oldest.
 inline constexpr std::size_t handshakes_max_min = 16;
 inline constexpr std::size_t handshakes_max_default = 4'096;
 inline constexpr std::size_t handshakes_max_max = 65'536;
 /// New connections that one thread of the broker accepts at once, and after that the number per second.
 inline constexpr std::size_t accepts_at_once = 512;
-/// Lower with encryption: an encrypted handshake costs a few tenths of a millisecond.
+/// The rate is lower with encryption: an encrypted handshake costs a few tenths of a millisecond.
 inline constexpr std::uint64_t accepts_per_second_default = 4'000;
 inline constexpr std::uint64_t accepts_per_second_encrypted = 1'000;
 inline constexpr std::uint64_t accepts_per_second_max = 1'000'000;
@@ -114,8 +121,8 @@ inline constexpr std::uint64_t handshake_ms_min = 100;
 inline constexpr std::uint64_t handshake_ms_default = 5'000;
 inline constexpr std::uint64_t handshake_ms_max = 60'000;
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
-/// Data connections of one user, at all endpoints together. Fewer than one endpoint admits, so that there is
-/// space for other users.
+/// Data connections of one user, at all endpoints together. Less than connections_per_endpoint_max, so one
+/// user cannot fill an endpoint.
 inline constexpr std::size_t connections_per_user_default = 4'000;
 inline constexpr std::size_t connections_per_user_max = 1'000'000;
 inline constexpr std::uint64_t ticket_ms_min = 100;  ///< validity of a plain join's ticket
@@ -134,10 +141,11 @@ inline constexpr std::uint64_t high_water_bytes_default = 1 * MiB;
 inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller messages count by number only
 
 // Sessions.
-inline constexpr std::size_t session_channels_max = 4096;  ///< open at once on one session
+inline constexpr std::size_t session_channels_max =
+    4096;  ///< channels that are open at the same time on one session
 inline constexpr std::size_t session_reads_max = 16;       ///< unfinished reads of one session
 inline constexpr std::uint64_t read_bytes_max = 64 * MiB;  ///< payload in the reply to one read
-inline constexpr std::size_t producers_max = 10'000;       ///< that a topic remembers
+inline constexpr std::size_t producers_max = 10'000;       ///< producers that a topic remembers
 inline constexpr std::size_t producer_idle_days_max = 7;
 /// Groups and consumers' own cursors.
 inline constexpr std::size_t groups_per_topic_max = 1024;
@@ -157,18 +165,18 @@ inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 inline constexpr std::uint64_t redelivery_ms_max_default = 43'200'000;
 
 // Sessions over shared memory.
-inline constexpr std::size_t shared_bytes_total_default = 16 * MiB;  ///< of all sessions
+inline constexpr std::size_t shared_bytes_total_default = 16 * MiB;  ///< shared memory of all sessions
 inline constexpr std::size_t shared_bytes_total_max = 64 * GiB;
 
 // Sessions over TLS.
 inline constexpr std::uint64_t tls_records_per_key_max =
     4'194'304;  ///< records encrypted with one key; RFC 8446 permits 2^24.5
 inline constexpr std::size_t tls_answer_bytes_max =
-    4 * KiB;  ///< replies to a peer's key updates; plus one byte for each KiB that it sends
+    4 * KiB;  ///< replies to a peer's key updates; the limit rises by one byte for each KiB received
 inline constexpr std::size_t tls_file_bytes_max = 256 * KiB;  ///< size of a file with a certificate or key
 
 // Encryption at rest.
-inline constexpr std::size_t storage_keys_max = 64;  ///< of one broker: the key in use and older ones
+inline constexpr std::size_t storage_keys_max = 64;  ///< keys of one broker: the key in use and older keys
 inline constexpr std::size_t storage_key_text_bytes_max =
     64 * KiB;  ///< size of the key file, or of the command's output
 inline constexpr std::uint64_t storage_key_command_ms_max = 10'000;  ///< the longest run of that command
@@ -179,7 +187,8 @@ inline constexpr std::size_t decrypted_bytes_total_default = 64 * MiB;
 inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< the longest wait for a pipe's content
 
 // Consumer groups.
-inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of one cursor, kept over a restart
+inline constexpr std::size_t acknowledged_ranges_max =
+    4096;  ///< acknowledged ranges of one cursor that survive a restart
 /// The ranges of all groups of a topic that are kept over a crash.
 inline constexpr std::size_t acknowledged_ranges_total = 32'768;
 
@@ -188,8 +197,8 @@ inline constexpr std::size_t mailbox_entries_max = 8192;
 
 // Descriptors that data endpoints leave free.
 inline constexpr std::size_t descriptors_reserved = 128;
-/// The part of descriptors_reserved that control clients leave free for files. The rest is for control
-/// clients, so that a broker full of data connections still answers requests.
+/// How many of the descriptors_reserved are for files. Control clients may use the others, so that a
+/// broker full of data connections still answers requests.
 inline constexpr std::size_t descriptors_reserved_for_files = 64;
 
 }  // namespace lightq::inline v1::limits

@@ -6,8 +6,8 @@
 namespace lightq::inline v1 {
 
 /// A value that is `T()` again after it was moved from. For members that refer to memory of another member,
-/// for example a raw pointer. With a plain `T*`, a defaulted move would
-/// leave that pointer in the object that was moved from. Converts to `T&`. Movable, not copyable.
+/// for example a raw pointer. A plain pointer would keep its value in the object that was moved from.
+/// Converts to `T&`. Movable, not copyable.
 template <typename T>
 class ResetByMove {
  public:
@@ -26,7 +26,7 @@ class ResetByMove {
   [[nodiscard]] const T& get() const { return value_; }
   operator T&() { return value_; }              // NOLINT(google-explicit-constructor)
   operator const T&() const { return value_; }  // NOLINT(google-explicit-constructor)
-  /// Accesses what the value, a pointer or an optional, refers to. Requires: it refers to something.
+  /// Accesses what the value, a pointer or an optional, refers to. Requires: the value refers to something.
   [[nodiscard]] T& operator->() { return value_; }
   [[nodiscard]] const T& operator->() const { return value_; }
 

@@ -15,8 +15,8 @@
 #define LIGHTQ_INLINE inline
 #endif
 
-/// Defined if a header with declarations must include its definitions: if the library is header-only.
-/// Otherwise <lightq/source.hpp> includes them all.
+/// Defined in a header-only build, where each header includes its definitions. Otherwise <lightq/source.hpp>
+/// includes all definitions.
 #if !defined(LIGHTQ_SEPARATE_COMPILATION)
 #define LIGHTQ_WITH_DEFINITIONS
 #endif

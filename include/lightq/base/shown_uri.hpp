@@ -7,8 +7,9 @@
 
 namespace lightq::inline v1 {
 
-/// Returns an address without the part before an `@` at the start of its host: `tcp://...@HOST:PORT` for
-/// `tcp://USER:PASSWORD@HOST:PORT`. Leaves paths of Unix sockets unchanged. Thread: any.
+/// Returns an address without user and password: replaces everything between `://` and the last `@` by `...`.
+/// For `tcp://USER:PASSWORD@HOST:PORT`, returns `tcp://...@HOST:PORT`. Leaves paths of Unix sockets
+/// unchanged. Thread: any.
 inline std::string shown_uri(std::string_view uri) {
   if (uri.starts_with("ipc://")) return std::string(uri);
   const std::size_t scheme = uri.find("://");

@@ -126,8 +126,8 @@ LIGHTQ_INLINE bool DataSocket::wait(zmq::socket_t& socket, short events,
 
 LIGHTQ_INLINE bool DataSocket::close(Timeout linger) {
   if (!is_open()) return true;
-  // libzmq gets a linger a little longer than this deadline. So if the socket ends before the deadline,
-  // everything has left.
+  // libzmq gets a linger a little longer than this deadline. If it gives up, it does so after the deadline.
+  // So an earlier end means that everything was sent.
   constexpr Timeout margin(50);
   const auto deadline = deadline_after(linger);
   socket_.set(zmq::sockopt::linger, linger.count() == 0 ? 0 : linger_ms(linger + margin));
@@ -176,7 +176,8 @@ LIGHTQ_INLINE int DataSocket::next_event() {
     ++connections_;
   }
   if (kind == ZMQ_EVENT_DISCONNECTED) connected_ = false;
-  // libzmq 4.3.4 does not know the broker's ERROR command, and reports it as a breach of the protocol.
+  // libzmq 4.3.4 does not know the broker's ERROR command, and reports that command as a breach of the
+  // protocol.
   if (kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || kind == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) refused_ = true;
   return kind;
 }

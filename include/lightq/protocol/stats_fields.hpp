@@ -11,8 +11,8 @@ namespace lightq::inline v1::protocol {
 
 /// The meaning of a field's value for a program that watches it.
 enum class StatKind {
-  counter,  ///< a number of events or bytes since the broker's start: it only grows
-  gauge,    ///< a present number or state; `true` is 1
+  counter,  ///< a number of events or bytes since the broker's start that never decreases
+  gauge,    ///< a number that may also decrease, or a state; `true` is 1
   label,    ///< a name, a word or a reason
   parts,    ///< an object or a list with names or a table of its own
 };
@@ -44,7 +44,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("in_flight"), stats.in_flight);
   visit(StatField::gauge("retrying"), stats.retrying);
   visit(StatField::gauge("lag"), stats.lag);
-  visit(StatField::counter("lost"), stats.lost);
+  visit(StatField::gauge("lost"), stats.lost);
   visit(StatField::gauge("consumers"), stats.consumers);
   visit(StatField::gauge("unacknowledged"), stats.unacknowledged);
   visit(StatField::counter("redelivered"), stats.redelivered);
@@ -60,8 +60,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("connected"), stats.connected);
   visit(StatField::gauge("next_offset"), stats.next_offset);
   visit(StatField::gauge("lag"), stats.lag);
-  visit(StatField::counter("delivered"), stats.delivered);
-  visit(StatField::counter("lost"), stats.lost);
+  visit(StatField::gauge("delivered"), stats.delivered);
+  visit(StatField::gauge("lost"), stats.lost);
   visit(StatField::label("blocked_by"), stats.blocked_by);
 }
 
@@ -71,13 +71,13 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::label("topic"), stats.topic);
   visit(StatField::label("topic_type"), stats.topic_type);
   visit(StatField::counter("messages_received"), stats.messages_received);
-  visit(StatField::counter("messages_sent"), stats.messages_sent);
+  visit(StatField::gauge("messages_sent"), stats.messages_sent);
   visit(StatField::gauge("publishers_count"), stats.publishers_count);
   visit(StatField::gauge("subscribers_count"), stats.subscribers_count);
   visit(StatField::gauge("queue_size"), stats.queue_size);
   visit(StatField::counter("total_bytes_written"), stats.total_bytes_written);
   visit(StatField::counter("total_bytes_read"), stats.total_bytes_read);
-  visit(StatField::counter("deliveries"), stats.deliveries);
+  visit(StatField::gauge("deliveries"), stats.deliveries);
   visit(StatField::counter("dropped"), stats.dropped);
   visit(StatField::counter("rejected"), stats.rejected);
   visit(StatField::counter("refused"), stats.refused);
@@ -107,11 +107,12 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("uptime_ms"), stats.uptime_ms);
   visit(StatField::gauge("topics"), stats.topics);
   visit(StatField::gauge("connections"), stats.connections);
-  visit(StatField::counter("messages_received"), stats.messages_received);
-  visit(StatField::counter("messages_sent"), stats.messages_sent);
-  visit(StatField::counter("deliveries"), stats.deliveries);
-  visit(StatField::counter("total_bytes_written"), stats.total_bytes_written);
-  visit(StatField::counter("total_bytes_read"), stats.total_bytes_read);
+  // Sums over the topics that exist: a deleted topic is no longer in them.
+  visit(StatField::gauge("messages_received"), stats.messages_received);
+  visit(StatField::gauge("messages_sent"), stats.messages_sent);
+  visit(StatField::gauge("deliveries"), stats.deliveries);
+  visit(StatField::gauge("total_bytes_written"), stats.total_bytes_written);
+  visit(StatField::gauge("total_bytes_read"), stats.total_bytes_read);
   visit(StatField::gauge("log_bytes"), stats.log_bytes);
   visit(StatField::counter("auth_failures"), stats.auth_failures);
   visit(StatField::counter("throttled_requests"), stats.throttled_requests);

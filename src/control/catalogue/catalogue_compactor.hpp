@@ -9,8 +9,8 @@
 
 namespace lightq::broker {
 
-/// Writes the new log on a separate thread, so that the control thread waits only while the changes made in
-/// the meantime are added. Thread: all calls on the loop's thread.
+/// Writes the new log on a separate thread, so the control thread is blocked only while it adds the changes
+/// made meanwhile. Thread: all calls on the loop's thread.
 class CatalogueCompactor {
  public:
   CatalogueCompactor(EventLoop& loop, Catalogue& catalogue) : loop_(loop), catalogue_(catalogue) {}
@@ -19,7 +19,7 @@ class CatalogueCompactor {
   /// Cancels a compaction under way. The existing log stays.
   ~CatalogueCompactor();
 
-  /// Starts a compaction if it is worth the work and none is under way.
+  /// Starts a compaction if that is worth the work and no compaction is under way.
   void look();
 
  private:

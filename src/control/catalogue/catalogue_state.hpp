@@ -80,7 +80,7 @@ class CatalogueState {
   [[nodiscard]] std::uint64_t record_count() const;
 
  private:
-  struct Applier;  // catalogue_changes.cpp
+  struct Applier;  // catalogue_state_changes.cpp
 
   Topics topics_;
   std::set<std::uint64_t> removed_topics_;

@@ -11,8 +11,8 @@
 
 namespace lightq::broker {
 
-/// Executes requests. It has one function for each command, and no state of its own: Permissions checks the
-/// asker, and Operations do the work. Thread: everything on the control loop's thread. Lifetime: both must
+/// Executes requests. It has one function for each command: Permissions checks the asker, and
+/// Operations do the work. Thread: everything on the control loop's thread. Lifetime: both must
 /// outlive it.
 class CommandHandler {
  public:

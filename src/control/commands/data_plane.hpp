@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 
 #include "access/ticket.hpp"
 #include "access/user_access.hpp"
+#include "control/commands/done.hpp"
 #include "delivery/topic_definition.hpp"
 #include "plain/leaver.hpp"
 #include "topic/endpoint_record.hpp"
@@ -41,9 +41,6 @@ struct JoinedEndpoint {
 /// call. After `stop_accepting` every call fails with `shutting_down`.
 class DataPlane {
  public:
-  template <typename T>
-  using Done = std::function<void(T)>;
-
   DataPlane() = default;
   DataPlane(const DataPlane&) = delete;
   DataPlane& operator=(const DataPlane&) = delete;
@@ -51,36 +48,36 @@ class DataPlane {
 
   /// Starts a topic. `endpoints`: those that the catalogue has; they are opened again at their former ports.
   virtual void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
-                         Done<Result<void>> done) = 0;
+                         Done<void> done) = 0;
   /// Ends a topic: closes its endpoints and deletes its files. Also works for a topic that add_topic could
   /// not open.
-  virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
+  virtual void remove_topic(TopicId topic, Done<void> done) = 0;
   /// Opens an endpoint or session for a client. `connection_type` may be `socket` only for sessions and plain
   /// `pull`.
-  virtual void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) = 0;
+  virtual void join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) = 0;
   /// Closes an endpoint. Returns the number of messages that were delivered to it (0 for a producer's). An
   /// endpoint that `by` may not close is reported as not existing.
   virtual void leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
-                     Done<Result<std::uint64_t>> done) = 0;
-  virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;
+                     Done<std::uint64_t> done) = 0;
+  virtual void delete_group(TopicId topic, const std::string& group, Done<void> done) = 0;
   /// Stops or resumes delivery to the group or, with `group` empty, of the topic. If groups are stored on
   /// disk, a group's pause is durable when `done` is called.
-  virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) = 0;
+  virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) = 0;
   /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
   /// messages.
-  virtual void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) = 0;
+  virtual void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) = 0;
   /// Applies a user's rights. `done` is called when they are in force on every thread and connections that
   /// depend on removed rights are closed. Takes effect in the order of the calls, including those of
   /// add_topic and join.
-  virtual void put_user(const UserAccess& user, Done<Result<void>> done) = 0;
-  virtual void remove_user(std::uint64_t id, Done<Result<void>> done) = 0;
+  virtual void put_user(const UserAccess& user, Done<void> done) = 0;
+  virtual void remove_user(std::uint64_t id, Done<void> done) = 0;
   /// Sets the holder whose tickets permit everything with the topic: its own user. Tickets of own users of
   /// other topics do not. 0: the topic has no own user.
-  virtual void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) = 0;
-  virtual void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) = 0;
+  virtual void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) = 0;
+  virtual void topic_stats(TopicId topic, Done<protocol::TopicStats> done) = 0;
   /// Returns sums over all topics. Fields that the data plane does not know (version, pid, auth_failures …)
   /// stay empty.
-  virtual void broker_stats(Done<Result<protocol::BrokerStats>> done) = 0;
+  virtual void broker_stats(Done<protocol::BrokerStats> done) = 0;
 };
 
 /// Events that the data plane reports on its own. Thread: called on the control thread.

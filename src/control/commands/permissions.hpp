@@ -12,15 +12,15 @@
 
 #include "access/authenticator.hpp"
 #include "access/group_scope.hpp"
-#include "control/answer.hpp"
 #include "control/catalogue/catalogue.hpp"
 #include "control/commands/asker.hpp"
 #include "control/commands/asker_rights.hpp"
+#include "control/request_context.hpp"
 
 namespace lightq::broker {
 
-/// Verifies the credentials of requests and checks rights. This is the only class of the control layer that
-/// sees the passwords of askers. Credentials are checked before existence: a client without correct
+/// Verifies the credentials of requests and checks rights. This is the only class that reads the passwords
+/// of askers; the handler passes them on. Credentials are checked before existence: a client without correct
 /// credentials receives the same error whether or not the topic exists. Each check calls `then` exactly once,
 /// immediately or later, with the asker or the error to reply; never if the loop ends first. Thread: the
 /// control thread. Lifetime: the catalogue and the authenticator must outlive it.

@@ -3,7 +3,7 @@
 
 namespace lightq::broker {
 
-Result<TopicId> ReadyTopics::find_started(const TopicName& name) const {
+Result<TopicId> ReadyTopics::find_known(const TopicName& name) const {
   const TopicEntry* const entry = catalogue_.state().find(name.text());
   if (entry == nullptr || is_starting(entry->definition.id))
     return Error{ErrorCode::topic_not_found, "topic not found"};
@@ -11,7 +11,7 @@ Result<TopicId> ReadyTopics::find_started(const TopicName& name) const {
 }
 
 Result<TopicId> ReadyTopics::find(const TopicName& name) const {
-  const auto id = find_started(name);
+  const auto id = find_known(name);
   if (!id) return id;
   if (const auto failed = failed_.find(id.value().value); failed != failed_.end()) return failed->second;
   return id;

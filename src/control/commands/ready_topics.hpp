@@ -26,12 +26,12 @@ class ReadyTopics {
   /// not_supported.
   [[nodiscard]] Result<TopicId> find_with_messages(const TopicName& name) const;
   /// Returns the id of a topic that is ready or could not start. Errors: topic_not_found.
-  [[nodiscard]] Result<TopicId> find_started(const TopicName& name) const;
+  [[nodiscard]] Result<TopicId> find_known(const TopicName& name) const;
   /// Returns true while the data plane does not have the topic yet.
   [[nodiscard]] bool is_starting(TopicId topic) const { return starting_.contains(topic.value); }
 
-  void starting(TopicId topic) { starting_.insert(topic.value); }
-  void started(TopicId topic) { starting_.erase(topic.value); }
+  void begin_start(TopicId topic) { starting_.insert(topic.value); }
+  void end_start(TopicId topic) { starting_.erase(topic.value); }
   /// Records why requests for the topic fail.
   void failed(TopicId topic, const Error& error) { failed_.emplace(topic.value, error); }
   void removed(TopicId topic) { failed_.erase(topic.value); }

@@ -75,7 +75,7 @@ void TopicOperations::create_with(const Creation& creation, std::uint64_t creden
   const auto added = parts_.catalogue.add_topic(topic.name, topic.settings, credential_id);
   if (!added) return done(added.error());
   const TopicDefinition& definition = added.value();
-  parts_.ready.starting(definition.id);
+  parts_.ready.begin_start(definition.id);
   quota_.made(definition, maker);
   parts_.commits.commit([this, definition, done = done](const Result<void>& committed) {
     if (!committed) return undo_create(definition.id, committed.error(), done);
@@ -100,7 +100,7 @@ void TopicOperations::add_to_data_plane(const TopicDefinition& definition, const
           remove_files(id, [](const Result<void>&) {});  // files it wrote before it failed
           return undo_create(id, added.error(), done);
         }
-        parts_.ready.started(id);
+        parts_.ready.end_start(id);
         if (open)
           parts_.sink.warn("topic " + name +
                            " is open: plain clients that reach its endpoints need no ticket");
@@ -114,7 +114,7 @@ void TopicOperations::undo_create(TopicId topic, const Error& error, const Done<
                       removed.error().text());
     parts_.ready.failed(topic, error);
   }
-  parts_.ready.started(topic);
+  parts_.ready.end_start(topic);
   quota_.gone(topic);
   parts_.commits.commit([done, error](const Result<void>&) { done(error); });
 }
@@ -128,7 +128,7 @@ void TopicOperations::remove_files(TopicId topic, Done<void> done) {
 }
 
 void TopicOperations::remove(const TopicName& name, const Done<void>& done) {
-  const auto found = parts_.ready.find_started(name);
+  const auto found = parts_.ready.find_known(name);
   if (!found) return done(found.error());
   const TopicId id = found.value();
   if (const auto removed = parts_.catalogue.remove_topic(id); !removed) return done(removed.error());
@@ -194,7 +194,7 @@ void TopicOperations::bring_up(std::function<void()> done) {
   warn_of_open_topics();
   for (const auto& [name, entry] : parts_.catalogue.state().topics()) {
     to_bring_up_.push_back(entry.definition.id);
-    parts_.ready.starting(entry.definition.id);
+    parts_.ready.begin_start(entry.definition.id);
   }
   bring_up_next();
 }
@@ -211,7 +211,7 @@ void TopicOperations::bring_up_next() {
         entry.definition, state.endpoints_of(id),
         [this, id, name = entry.definition.name.text()](const Result<void>& added) {
           --being_brought_up_;
-          parts_.ready.started(id);
+          parts_.ready.end_start(id);
           if (!added) {
             parts_.sink.error("topic " + name + " cannot be used: " + added.error().text());
             parts_.ready.failed(id, added.error());

@@ -14,13 +14,12 @@ struct ProducerIdentity {
   friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
 };
 
-/// Epochs count modulo 2^16. Returns true if `epoch` is a later one than `other`: 1 to 32,767 takeovers
-/// later.
+/// Epochs count modulo 2^16. Returns true if `epoch` is later than `other` (ahead by 1 to 32,767).
 constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;
 }
 
-/// Shows that a client without a user is the one that a producer id was assigned to. Random bytes.
+/// The secret by which a client without a user proves that a producer id is its own. Random bytes.
 using ProducerSecret = std::array<std::byte, 16>;
 
 }  // namespace lightq::broker

@@ -1,6 +1,6 @@
-/// Tests of the producers and cursors that a topic's storage knows after a start.
-#include "log/restored_mark.hpp"
+/// Tests of TopicOpener: the producers, cursors and logs that a topic has after a start.
 #include "topic/topic_opener.hpp"
+#include "log/restored_mark.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class RememberingSink final : public LogSink {
   std::vector<std::string> lines;
 };
 
-class TopicStorageTest : public testing::Test {
+class TopicOpenerTest : public testing::Test {
  protected:
   Result<FoundTopic> try_open(BrokerType type = BrokerType::file) {
     sink.lines.clear();
@@ -89,7 +89,7 @@ class TopicStorageTest : public testing::Test {
   const std::string files[2] = {"/topics/1/producers.0", "/topics/1/producers.1"};
 };
 
-TEST_F(TopicStorageTest, ATopicOfAFewMessagesUsesLittleDiskAndGrowsQuickly) {
+TEST_F(TopicOpenerTest, ATopicOfAFewMessagesUsesLittleDiskAndGrowsQuickly) {
   open();
   topic.producers->open({}, 5, now);
   for (std::uint64_t at = 0; at < 10; ++at) send(at);
@@ -105,7 +105,7 @@ TEST_F(TopicStorageTest, ATopicOfAFewMessagesUsesLittleDiskAndGrowsQuickly) {
   EXPECT_LE(rolls, 4U) << "16 KiB, 64 KiB, 256 KiB, 1 MiB, 2 MiB";
 }
 
-TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
+TEST_F(TopicOpenerTest, ProducersAreKnownAfterAStart) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     fill();
     open(type);
@@ -117,7 +117,7 @@ TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
   }
 }
 
-TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppended) {
+TEST_F(TopicOpenerTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppended) {
   fill();  // three messages
   const log::NamedCursor within{"group:a", {2}, {}};
   ASSERT_TRUE(
@@ -138,7 +138,7 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
 
 // Cursors beyond the end of the log are cut. A topic that opened before the cut is on disk would count later
 // messages with those offsets as acknowledged after a crash.
-TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
+TEST_F(TopicOpenerTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
   for (const int error : {EIO, ENOSPC, EMFILE}) {
     bool failed = true;
     for (int n = 0; failed; ++n) {
@@ -174,7 +174,7 @@ TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
 
 // The start that cut the cursors could not sync them. So the system has the cut cursors, but the disk has
 // not.
-TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
+TEST_F(TopicOpenerTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   fill();
   save_cursor_at(9);
   save_cursor_at(9);  // in both files
@@ -195,7 +195,7 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
 
 // A consumer may have seen messages after the end that a crash removed from the log. Other messages get their
 // offsets, so the log needs another incarnation.
-TEST_F(TopicStorageTest, AnUnclosedLogBeginsANewLife) {
+TEST_F(TopicOpenerTest, AnUnclosedLogBeginsANewLife) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     open(type);
     const std::uint64_t first = topic.lives.incarnation();
@@ -225,7 +225,7 @@ TEST_F(TopicStorageTest, AnUnclosedLogBeginsANewLife) {
   }
 }
 
-TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNoClient) {
+TEST_F(TopicOpenerTest, ALifeThatCannotBeWrittenIsShownToNoClient) {
   fill();
   const std::uint64_t first = topic.lives.incarnation();
   topic = {};
@@ -244,7 +244,7 @@ TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNoClient) {
   EXPECT_EQ(topic.lives.same_up_to(hidden), std::nullopt);
 }
 
-TEST_F(TopicStorageTest, ATransientTopicKeepsThemInMemory) {
+TEST_F(TopicOpenerTest, ATransientTopicKeepsThemInMemory) {
   for (const BrokerType type : {BrokerType::queue, BrokerType::direct}) {
     open(type);
     topic.producers->open({}, 5, now);
@@ -255,7 +255,7 @@ TEST_F(TopicStorageTest, ATransientTopicKeepsThemInMemory) {
   EXPECT_TRUE(storage.paths().empty());
 }
 
-TEST_F(TopicStorageTest, AnOlderCopyIsNamedAndAsGood) {
+TEST_F(TopicOpenerTest, AnOlderCopyIsNamedAndAsGood) {
   fill();
   storage.bytes_of(files[1]).back() ^= std::byte{1};
   open();
@@ -265,7 +265,7 @@ TEST_F(TopicStorageTest, AnOlderCopyIsNamedAndAsGood) {
   EXPECT_EQ(topic.producers->find(5)->expected, 3U);
 }
 
-TEST_F(TopicStorageTest, WithoutASoundFileNoProducerIsKnownAndTheFilesAreRemoved) {
+TEST_F(TopicOpenerTest, WithoutASoundFileNoProducerIsKnownAndTheFilesAreRemoved) {
   fill();
   for (const auto& file : files) storage.bytes_of(file).back() ^= std::byte{1};
   open();
@@ -278,7 +278,7 @@ TEST_F(TopicStorageTest, WithoutASoundFileNoProducerIsKnownAndTheFilesAreRemoved
 }
 
 // The log may reach that offset again with other messages.
-TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppended) {
+TEST_F(TopicOpenerTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppended) {
   fill();
   topic = {};
   for (const auto& path : storage.paths()) {
@@ -291,7 +291,7 @@ TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppen
   EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
 }
 
-TEST_F(TopicStorageTest, FilesOfAnotherVersionKeepTheTopicClosed) {
+TEST_F(TopicOpenerTest, FilesOfAnotherVersionKeepTheTopicClosed) {
   fill();
   for (const auto& file : files) storage.bytes_of(file)[8] = std::byte{3};
   topic = {};
@@ -304,7 +304,7 @@ TEST_F(TopicStorageTest, FilesOfAnotherVersionKeepTheTopicClosed) {
 }
 
 // The log of the killed process could be opened, but it stays unchanged too.
-TEST_F(TopicStorageTest, FilesOfANewerVersionKeepTheTopicUnchanged) {
+TEST_F(TopicOpenerTest, FilesOfANewerVersionKeepTheTopicUnchanged) {
   for (const std::string name : {"cursors.0", "cursors.1", "producers.0", "producers.1"}) {
     fill();
     save_cursor_at(1);
@@ -330,15 +330,15 @@ TEST_F(TopicStorageTest, FilesOfANewerVersionKeepTheTopicUnchanged) {
   }
 }
 
-TEST_F(TopicStorageTest, AnEncryptedTopicNeedsAKey) {
+TEST_F(TopicOpenerTest, AnEncryptedTopicNeedsAKey) {
   TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
   definition.settings.encrypt_at_rest = true;
-  std::deque<TopicOpener> rooms;  // must outlive the topics
+  std::deque<TopicOpener> openers;  // must outlive the topics
   const auto opened_with = [&](BrokerType type, const log::BatchCiphers* keys) {
     definition.settings.broker_type = type;
-    TopicOpener& room = rooms.emplace_back(storage, pool);
-    if (keys != nullptr) room.encrypt_with(*keys);
-    return room.open(definition, {.topics_directory = "/topics"}, now, sink);
+    TopicOpener& opener = openers.emplace_back(storage, pool);
+    if (keys != nullptr) opener.encrypt_with(*keys);
+    return opener.open(definition, {.topics_directory = "/topics"}, now, sink);
   };
   const auto keys = test::storage_keys({1});
   const auto others = test::storage_keys({2});
@@ -366,7 +366,7 @@ TEST_F(TopicStorageTest, AnEncryptedTopicNeedsAKey) {
   }
 }
 
-TEST_F(TopicStorageTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {
+TEST_F(TopicOpenerTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {
   fill();
   topic = {};
   storage.on_read = [&](const std::string& path, std::uint64_t, std::size_t) {
@@ -379,7 +379,7 @@ TEST_F(TopicStorageTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {
 }
 
 // A copy ends before the original, whose later messages clients have seen.
-TEST_F(TopicStorageTest, ARestoredLogBeginsAnotherLifeAtItsEnd) {
+TEST_F(TopicOpenerTest, ARestoredLogBeginsAnotherLifeAtItsEnd) {
   fill();  // three messages
   ASSERT_TRUE(topic.log->close().ok());
   open();
@@ -401,7 +401,7 @@ TEST_F(TopicStorageTest, ARestoredLogBeginsAnotherLifeAtItsEnd) {
 }
 
 // Otherwise a start that failed to write would leave a copy that counts as the original.
-TEST_F(TopicStorageTest, AMarkOfARestoreStaysUntilItsLifeIsOnTheDisk) {
+TEST_F(TopicOpenerTest, AMarkOfARestoreStaysUntilItsLifeIsOnTheDisk) {
   fill();
   ASSERT_TRUE(topic.log->close().ok());
   topic = {};

@@ -1,5 +1,5 @@
 /// Tests of the translation between session frames and the types of delivery.
-#include "session/delivery_types.hpp"
+#include "session/frame_translation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using session::Code;
 
-TEST(DeliveryTypesTest, EachErrorHasTheCodeOfItsMeaning) {
+TEST(FrameTranslationTest, EachErrorHasTheCodeOfItsMeaning) {
   const std::pair<ClientError, Code> codes[] = {
       {ClientError::none, Code::ok},
       {ClientError::invalid_name, Code::invalid_frame},
@@ -30,7 +30,7 @@ TEST(DeliveryTypesTest, EachErrorHasTheCodeOfItsMeaning) {
       << "no error is left out";
 }
 
-TEST(DeliveryTypesTest, APositionKeepsItsMeaningAndItsValue) {
+TEST(FrameTranslationTest, APositionKeepsItsMeaningAndItsValue) {
   using From = StartPosition::From;
   const std::pair<session::Place, StartPosition> positions[] = {
       {{session::From::first, 0}, {From::first, 0}},       {{session::From::next, 0}, {From::next, 0}},
@@ -40,7 +40,7 @@ TEST(DeliveryTypesTest, APositionKeepsItsMeaningAndItsValue) {
   for (const auto& [place, position] : positions) EXPECT_EQ(position_of(place), position);
 }
 
-TEST(DeliveryTypesTest, ARequestKeepsEveryFieldThatDeliveryUses) {
+TEST(FrameTranslationTest, ARequestKeepsEveryFieldThatDeliveryUses) {
   session::ConsumeOpen frame;
   frame.mode = session::Mode::own;
   frame.acknowledgement = session::Acknowledgement::automatic;
@@ -67,7 +67,7 @@ TEST(DeliveryTypesTest, ARequestKeepsEveryFieldThatDeliveryUses) {
   EXPECT_FALSE(plain.holds);
 }
 
-TEST(DeliveryTypesTest, RequestsAboutMessagesKeepTheirRangesAndTimes) {
+TEST(FrameTranslationTest, RequestsAboutMessagesKeepTheirRangesAndTimes) {
   const std::vector<OffsetRange> ranges = {{{1}, {3}}, {{5}, {6}}};
   EXPECT_EQ(ack_of({std::nullopt, ranges}).ranges, ranges);
   EXPECT_FALSE(ack_of({std::nullopt, ranges}).before);

@@ -1,5 +1,5 @@
-/// Tests of users, their grants, and the permissions of commands: control/commands/user_commands,
-/// control/commands/command_handler.
+/// Tests of operations on users and their rights, and of the rights that each command needs, through the
+/// command handler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 #include <lightq/protocol/json.hpp>
 
-#include "control/user_commands_fixture.hpp"
+#include "control/user_operations_fixture.hpp"
 
 #include "support/planted.hpp"
 
@@ -41,7 +41,7 @@ class WorkCount final : public RequestCourse {
   std::uint64_t work = 0;
 };
 
-TEST_F(UserCommands, AListWithoutVisibleTopicsIsChargedForTheExaminedOnes) {
+TEST_F(UserOperationsTest, AListWithoutVisibleTopicsIsChargedForTheExaminedOnes) {
   constexpr std::uint64_t topics = 20;
   constexpr std::uint64_t patterns = 10;
   for (std::uint64_t i = 0; i < topics; ++i) ASSERT_EQ(create_topic("t" + std::to_string(i)), "ok");
@@ -62,7 +62,7 @@ TEST_F(UserCommands, AListWithoutVisibleTopicsIsChargedForTheExaminedOnes) {
   EXPECT_GE(course->work, topics * patterns);
 }
 
-TEST_F(UserCommands, AUserIsDurableAndEverywhereWhenItIsAnswered) {
+TEST_F(UserOperationsTest, AUserIsDurableAndEverywhereWhenItIsAnswered) {
   EXPECT_EQ(create_user({{"t*", {.produce = true}}}), "ok");
   EXPECT_FALSE(catalogue->unflushed());
   ASSERT_EQ(data_plane.users.size(), 1U);
@@ -74,7 +74,7 @@ TEST_F(UserCommands, AUserIsDurableAndEverywhereWhenItIsAnswered) {
   EXPECT_EQ(join("t", ann), "ok");
 }
 
-TEST_F(UserCommands, ATicketIsItsUsers) {
+TEST_F(UserOperationsTest, ATicketIsItsUsers) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   EXPECT_EQ(join("t", ann), "ok");
@@ -86,7 +86,7 @@ TEST_F(UserCommands, ATicketIsItsUsers) {
   EXPECT_EQ(data_plane.owners.at(catalogue->state().find("t")->definition.id.value), own);
 }
 
-TEST_F(UserCommands, EachCommandNeedsItsRight) {
+TEST_F(UserOperationsTest, EachCommandNeedsItsRight) {
   create_topic("t");
   create_user({});
   const TopicName t = name("t");
@@ -120,7 +120,7 @@ TEST_F(UserCommands, EachCommandNeedsItsRight) {
   }
 }
 
-TEST_F(UserCommands, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
+TEST_F(UserOperationsTest, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
   create_user({{"*", {.produce = true, .consume = true, .manage = true}}});
   const std::vector<Request> requests = {protocol::CreateUser{ann, {"eve", "pw"}, false, {}, {}},
                                          protocol::DeleteUser{ann, "ann"},
@@ -141,7 +141,7 @@ TEST_F(UserCommands, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
   EXPECT_EQ(code(protocol::DeleteUser{chief, "ann"}), "user_not_found");
 }
 
-TEST_F(UserCommands, NamesMeanOnePersonEach) {
+TEST_F(UserOperationsTest, NamesMeanOnePersonEach) {
   create_topic("t");
   EXPECT_EQ(create_user({}, admin), "user_already_exists");
   EXPECT_EQ(create_user({}, owner), "user_already_exists") << "the topic's own user";
@@ -155,7 +155,7 @@ TEST_F(UserCommands, NamesMeanOnePersonEach) {
   EXPECT_EQ(create_user({}, owner), "ok");
 }
 
-TEST_F(UserCommands, AUserSeesTheTopicsItHasARightOn) {
+TEST_F(UserOperationsTest, AUserSeesTheTopicsItHasARightOn) {
   create_topic("mine.a");
   create_topic("theirs");
   create_topic("mine.b");
@@ -166,7 +166,7 @@ TEST_F(UserCommands, AUserSeesTheTopicsItHasARightOn) {
   EXPECT_THAT(topics, ElementsAre("mine.a", "mine.b"));
 }
 
-TEST_F(UserCommands, AManagerOfAPatternCreatesMatchingTopics) {
+TEST_F(UserOperationsTest, AManagerOfAPatternCreatesMatchingTopics) {
   create_user({{"mine.*", {.manage = true}}});
   EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
   EXPECT_EQ(create_topic("mine", ann, {}), "unauthorized_access");
@@ -174,7 +174,7 @@ TEST_F(UserCommands, AManagerOfAPatternCreatesMatchingTopics) {
   EXPECT_EQ(code(protocol::DeleteTopic{ann, name("mine.a")}), "topic_not_found");
 }
 
-TEST_F(UserCommands, ALeaveReachesTheDataPlaneWithTheRightsOnTheTopic) {
+TEST_F(UserOperationsTest, ALeaveReachesTheDataPlaneWithTheRightsOnTheTopic) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   const auto leaver = [&](const Credentials& by, bool as_admin = false) {
@@ -200,7 +200,7 @@ TEST_F(UserCommands, ALeaveReachesTheDataPlaneWithTheRightsOnTheTopic) {
   EXPECT_EQ(authenticator.computations() - computed, 4U) << "the same work for each";
 }
 
-TEST_F(UserCommands, AnOpenTopicsMessagesArePublicButItsManagementIsNot) {
+TEST_F(UserOperationsTest, AnOpenTopicsMessagesArePublicButItsManagementIsNot) {
   protocol::TopicSettings settings;
   settings.open = true;
   const TopicName t = name("t");
@@ -214,7 +214,7 @@ TEST_F(UserCommands, AnOpenTopicsMessagesArePublicButItsManagementIsNot) {
   EXPECT_EQ(code(protocol::Purge{admin, t, {}, true}), "ok");
 }
 
-TEST_F(UserCommands, RightsComeAndGoByTheirPattern) {
+TEST_F(UserOperationsTest, RightsComeAndGoByTheirPattern) {
   create_user({{"t", {.produce = true}}, {"t", {.consume = true}}});
   EXPECT_THAT(user()->rights, ElementsAre(TopicRight{"t", {.produce = true, .consume = true}}));
   EXPECT_EQ(grant({"u*", {.manage = true}}), "ok");
@@ -228,7 +228,7 @@ TEST_F(UserCommands, RightsComeAndGoByTheirPattern) {
   EXPECT_EQ(code(protocol::RevokeRights{admin, "nobody", {"t", {.produce = true}}}), "user_not_found");
 }
 
-TEST_F(UserCommands, AUserHasSoManyPatternsAtMost) {
+TEST_F(UserOperationsTest, AUserHasSoManyPatternsAtMost) {
   std::vector<TopicRight> rights;
   for (std::size_t i = 0; i < limits::rights_per_user_max; ++i)
     rights.push_back({"t" + std::to_string(i), {.produce = true}});
@@ -237,7 +237,7 @@ TEST_F(UserCommands, AUserHasSoManyPatternsAtMost) {
   EXPECT_EQ(grant({"t7", {.consume = true}}), "ok");
 }
 
-TEST_F(UserCommands, AUserWithoutTheRightLearnsNothingAndCostsOneComputationEach) {
+TEST_F(UserOperationsTest, AUserWithoutTheRightLearnsNothingAndCostsOneComputationEach) {
   create_topic("t");
   create_user({{"mine", {.produce = true}}});
   const auto cost = [&](const std::string& topic, const Credentials& by) {
@@ -256,7 +256,7 @@ TEST_F(UserCommands, AUserWithoutTheRightLearnsNothingAndCostsOneComputationEach
   EXPECT_EQ(join("mine", ann), "topic_not_found") << "who has a right on the name may know";
 }
 
-TEST_F(UserCommands, TwoConcurrentGuessesRevealNothing) {
+TEST_F(UserOperationsTest, TwoConcurrentGuessesRevealNothing) {
   create_topic("t");
   create_topic("theirs", admin, {"another owner", "pw"});
   create_topic("nobodys", admin, {});
@@ -287,7 +287,7 @@ TEST_F(UserCommands, TwoConcurrentGuessesRevealNothing) {
   }
 }
 
-TEST_F(UserCommands, AUserThatIsChangedDuringItsPasswordCheckIsRefused) {
+TEST_F(UserOperationsTest, AUserThatIsChangedDuringItsPasswordCheckIsRefused) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   std::optional<Reply> joined;
@@ -301,7 +301,7 @@ TEST_F(UserCommands, AUserThatIsChangedDuringItsPasswordCheckIsRefused) {
   EXPECT_EQ(error->code, ErrorCode::unauthorized_access);
 }
 
-TEST_F(UserCommands, AProcessOfAUsersUidNeedsNoPassword) {
+TEST_F(UserOperationsTest, AProcessOfAUsersUidNeedsNoPassword) {
   create_topic("t");
   const Credentials by_uid{"robot", ""};
   EXPECT_EQ(code(protocol::CreateUser{admin, by_uid, false, {{"t", {.produce = true}}}, 1000}), "ok");
@@ -330,7 +330,7 @@ TEST_F(UserCommands, AProcessOfAUsersUidNeedsNoPassword) {
   EXPECT_EQ(asked_by(1000, {}, JoinType::push), "unauthorized_access");
 }
 
-TEST_F(UserCommands, TheListContainsRightsAndNoHashes) {
+TEST_F(UserOperationsTest, TheListContainsRightsAndNoHashes) {
   create_user({{"t", {.produce = true}}});
   const Reply reply = ask(protocol::ListUsers{admin});
   const auto& users = std::get<protocol::UserListReply>(reply).users;
@@ -367,7 +367,7 @@ std::vector<Request> all_commands(const Credentials& by, const std::string& of_t
       protocol::ListUsers{by}};
 }
 
-TEST_F(UserCommands, EveryCommandChecksCredentialsFirst) {
+TEST_F(UserOperationsTest, EveryCommandChecksCredentialsFirst) {
   create_topic("t");
   create_user({{"other", {.produce = true}}});
   EXPECT_EQ(join("other", ann), "topic_not_found") << "the password is remembered";
@@ -413,7 +413,7 @@ TEST_F(UserCommands, EveryCommandChecksCredentialsFirst) {
   }
 }
 
-TEST_F(UserCommands, ARefusedUserHearsWhichRightIsMissingAndHowToGetIt) {
+TEST_F(UserOperationsTest, ARefusedUserHearsWhichRightIsMissingAndHowToGetIt) {
   create_topic("orders");
   create_user({{"orders", {.consume = true}}});
   const auto told = [&](const Request& request) {

@@ -1,4 +1,4 @@
-/// An unauthenticated peer for tests of endpoints. Layer: endpoint.
+/// A peer that connects and authenticates with nothing, for tests of listeners and endpoints.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@
 namespace lightq::broker::test {
 
 /// A TCP connection that sends nothing by itself.
-class Stranger {
+class UnauthenticatedPeer {
  public:
   /// `from` is an address of the loopback network.
-  explicit Stranger(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
+  explicit UnauthenticatedPeer(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
       : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;

@@ -1,5 +1,5 @@
-/// A fixture for tests of the commands about users and grants: a command handler with a catalogue, and a data
-/// plane that only records calls.
+/// A fixture for tests of operations on users and rights, which it requests from a command handler. The
+/// handler has a catalogue, and a data plane that only records calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace lightq::broker {
 
-class UserCommands : public testing::Test {
+class UserOperationsTest : public testing::Test {
  protected:
   using Credentials = protocol::Credentials;
   using JoinType = protocol::JoinType;

@@ -1,0 +1,17 @@
+/// The messages that a consumer receives at once. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+
+#include "delivery/batch_slice.hpp"
+
+namespace lightq::broker {
+
+/// A slice to deliver to one consumer.
+struct DeliveredSlice {
+  BatchSlice slice;
+  std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
+  std::uint64_t lost = 0;      ///< messages that were lost since the consumer's previous slice
+};
+
+}  // namespace lightq::broker
