@@ -77,9 +77,9 @@ void TopicOperations::create_with(const Creation& creation, std::uint64_t creden
   const TopicDefinition& definition = added.value();
   parts_.ready.begin_start(definition.id);
   quota_.made(definition, maker);
-  parts_.commits.commit([this, definition, done = done](const Result<void>& committed) {
-    if (!committed) return undo_create(definition.id, committed.error(), done);
-    add_to_data_plane(definition, done);
+  parts_.commits.commit([this, definition, answer = done](const Result<void>& committed) {
+    if (!committed) return undo_create(definition.id, committed.error(), answer);
+    add_to_data_plane(definition, answer);
   });
 }
 
