@@ -1,4 +1,4 @@
-/// The messages that one cursor has delivered in one turn. Layer: delivery.
+/// The messages that one cursor has delivered in one dispatch. Layer: delivery.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 namespace lightq::broker {
 
+/// A sum over all turns of one dispatch of a cursor. A plain value.
 struct TurnResult {
   std::uint64_t messages = 0;  ///< delivered for the first time
   std::uint64_t redelivered = 0;
