@@ -1,5 +1,7 @@
 # Compile settings that every target of this project shares.
 if(PROJECT_IS_TOP_LEVEL)
+  # Sources that a unity build compiles as one. Most of the time goes into headers, which each unit compiles again.
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
   find_program(LIGHTQ_CCACHE ccache)
   if(LIGHTQ_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${LIGHTQ_CCACHE})

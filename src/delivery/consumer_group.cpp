@@ -238,7 +238,7 @@ void ConsumerGroup::dispatch_available(log::BatchLog& log, const DeliveryContext
 }
 
 const Error* ConsumerGroup::unavailable() const {
-  if (consumers() == 0) return nullptr;
+  if (plain_consumers_.empty() && standing_.turns.waiting() == 0) return nullptr;
   const Error* const redelivery = redelivery_.unavailable();
   return redelivery != nullptr ? redelivery : reader_.unavailable();
 }

@@ -101,7 +101,8 @@ class ConsumerGroup {
   /// none takes more, the log ends, or about `context.cursor_bytes_max` bytes of records were taken.
   TurnResult dispatch(log::BatchLog& log, const DeliveryContext& context);
   /// Returns the error because of which consumers wait: the messages for them are unavailable. `dispatch`
-  /// tries to read them again twice a second (next_timer). Returns null if no consumer waits for this reason.
+  /// tries to read them again twice a second (next_timer). Returns null if no consumer waits for this reason,
+  /// for example if no member can take messages.
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(SteadyTime now) {

@@ -17,6 +17,7 @@ struct SliceLimits {
   static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
   Offset end{none};                    ///< the consumer takes messages below it
   std::uint64_t records = none;        ///< the most messages
+  std::uint64_t redelivered = none;    ///< the most messages of a redelivery queue
   std::uint64_t message_bytes = none;  ///< the slice ends with the message that reaches this sum
   CodecSet codecs = {};                ///< the consumer reads whole batches of these codecs
 };

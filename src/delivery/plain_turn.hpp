@@ -27,7 +27,7 @@ class PlainTurn {
 
   [[nodiscard]] bool has_budget() const { return new_bytes_ < bytes_max_ && redelivered_ < redelivered_max; }
   [[nodiscard]] bool can_take() const { return !refused_; }
-  [[nodiscard]] static SliceLimits limits() { return {}; }
+  [[nodiscard]] SliceLimits limits() const { return {.redelivered = redelivered_max - redelivered_}; }
   void take(SliceSource& source, const DeliveredSlice& delivered) {
     const BatchSlice& slice = delivered.slice;
     // Redelivered messages are counted, not their bytes, because they may be in as many ranges.

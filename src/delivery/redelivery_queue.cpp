@@ -43,13 +43,14 @@ void RedeliveryQueue::give_up_before(Offset first) {
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
-  if (limits.records == 0 || limits.message_bytes == 0) return outcome;
+  if (limits.records == 0 || limits.redelivered == 0 || limits.message_bytes == 0) return outcome;
   while (ready()) {
     const auto front = ready_.front();
     if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;
     within.end = std::min(limits.end, front.range.end);
+    within.records = std::min(limits.records, limits.redelivered);
     outcome = reader_.next(log, context, within, next);
     // Messages that the reader skipped no longer exist: they are removed from the queue.
     const bool is_there = outcome == SliceOutcome::slice || outcome == SliceOutcome::pending ||

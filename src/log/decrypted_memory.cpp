@@ -5,7 +5,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t entry_bytes = 256;  // overhead of an entry beyond its bytes, about
+constexpr std::size_t entry_overhead_bytes = 256;  // about
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::size_t DecryptedMemory::bytes() const {
 }
 
 std::size_t DecryptedMemory::cost_of(const DecryptedBatch& batch) {
-  return batch.bytes().size() + entry_bytes;
+  return batch.bytes().size() + entry_overhead_bytes;
 }
 
 void DecryptedMemory::drop(Entries::iterator entry) {

@@ -85,6 +85,33 @@ TEST_F(SliceSourceTest, ASliceIsTheNextOneUntilItIsTaken) {
   EXPECT_EQ(reader.offset(), Offset{10});
 }
 
+TEST_F(SliceSourceTest, ALimitOfRedeliveriesCutsOnlySlicesOfTheQueue) {
+  append(2, 5);
+  reader.seek(Offset{5});
+  redelivery.add(range(0, 5), 1);
+  SliceSource source(log, context, reader, &redelivery);
+  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), range(0, 2));
+  EXPECT_EQ(no_slice(source, {.redelivered = 0}), SliceOutcome::limit);
+  EXPECT_EQ(redelivery.ready_messages(), 5U);
+  EXPECT_EQ(take(source, 5), range(0, 5));
+  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), range(5, 10));
+}
+
+TEST_F(SliceSourceTest, APlainTurnFindsOnlyTheRedeliveriesThatItMayDeliver) {
+  append(1, 20'000);
+  reader.seek(Offset{20'000});
+  redelivery.add(range(0, 19'999), 1);  // not to the batch's end, so that lengths must be read
+  SliceSource source(log, context, reader, &redelivery);
+  FakeRecordSink sink;
+  std::vector<RecordSink*> consumers{&sink};
+  std::size_t first = 0;
+  TurnResult result;
+  PlainTurn turn(consumers, first, limits::MiB, result);
+  EXPECT_EQ(peek(source, turn.limits()).slice.count, 4096U);
+  EXPECT_EQ(dispatch_turn(source, turn), TurnEnd::over);
+  EXPECT_EQ(sink.taken.size(), 4096U);
+}
+
 TEST_F(SliceSourceTest, LimitsCutASliceAndPermitNothingIfTheyAreReached) {
   append(2, 5);
   SliceSource source(log, context, reader);

@@ -120,6 +120,27 @@ TEST_F(UnavailableTopicTest, AGroupOverSessionsWaitsAndContinues) {
   }
 }
 
+TEST_F(UnavailableTopicTest, AGroupWhoseMembersHaveNoCreditIsNotBlocked) {
+  make_topic();
+  fail(Call::open, EMFILE);
+  Member member;
+  ASSERT_EQ(join(member, test::asked("g")), ClientError::none);
+  dispatch();
+  EXPECT_NE(stats("g").blocked_by, "");
+  member.group->acknowledge(*member.member, {Offset{12}, {}});
+  topic->groups().detach(*member.group, *member.member);
+  Member without_credit;
+  ConsumeRequest asked = test::asked("g");
+  asked.credit = {};
+  ASSERT_EQ(join(without_credit, asked), ClientError::none);
+  pass(milliseconds(1000));
+  EXPECT_EQ(stats("g").blocked_by, "");
+  ASSERT_TRUE(without_credit.member->add_credit(test::asked("g").credit));
+  dispatch();
+  EXPECT_NE(stats("g").blocked_by, "");
+  topic->groups().detach(*without_credit.group, *without_credit.member);
+}
+
 TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
   for (const int error : shortages) {
     make_topic();
