@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "admission/eviction_queue.hpp"
 
 namespace lightq::broker {
 
@@ -31,36 +31,28 @@ class DelayedReplies {
   };
   Added add(const std::string& source, Answer answer) {
     const Number number = ++last_;
-    held_.emplace(number, Held{source, std::move(answer)});
-    auto& of_source = numbers_[source];
-    of_source.insert(number);
+    held_.emplace(number, std::move(answer));
+    queue_.put(number, source);
     std::vector<Answer> early;
-    if (of_source.size() > per_source_max_) early.push_back(*take(*of_source.begin()));
-    if (held_.size() > answers_max_) early.push_back(*take(held_.begin()->first));
+    if (queue_.of(source) > per_source_max_) early.push_back(*take(*queue_.oldest_of(source)));
+    if (queue_.size() > answers_max_) early.push_back(*take(*queue_.oldest()));
     return {number, std::move(early)};
   }
   /// Removes and returns the reply; nothing if it was taken before.
   std::optional<Answer> take(Number number) {
     auto held = held_.extract(number);
     if (held.empty()) return std::nullopt;
-    const auto of_source = numbers_.find(held.mapped().source);
-    of_source->second.erase(number);
-    if (of_source->second.empty()) numbers_.erase(of_source);
-    return std::move(held.mapped().answer);
+    queue_.remove(number);
+    return std::move(held.mapped());
   }
   [[nodiscard]] std::size_t size() const { return held_.size(); }
 
  private:
-  struct Held {
-    std::string source;
-    Answer answer;
-  };
-
   const std::size_t answers_max_;
   const std::size_t per_source_max_;
   Number last_ = 0;
-  std::map<Number, Held> held_;                                // oldest first
-  std::unordered_map<std::string, std::set<Number>> numbers_;  // by source
+  std::unordered_map<Number, Answer> held_;
+  EvictionQueue<std::string, Number> queue_;  // by source
 };
 
 }  // namespace lightq::broker

@@ -1,18 +1,19 @@
 /// Limits how fast a thread accepts new connections. Layer: admission.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
 #include "admission/limit_counts.hpp"
+#include "admission/token_bucket.hpp"
 
 namespace lightq::broker {
 
-/// A token bucket that all listeners of a thread share. It permits a burst of `at_once` connections and then
-/// `per_second` new ones, from all peers together. Further connections wait in the operating system, where
-/// they cost this process nothing. So a flood of unauthenticated peers takes a bounded share of the thread
-/// from the established connections. Thread: one.
+/// One token bucket that all listeners of a thread share. It permits a burst of `at_once` connections and
+/// then `per_second` new ones, from all peers together. Further connections wait in the operating system,
+/// where they cost this process nothing. So a flood of unauthenticated peers takes a bounded share of the
+/// thread from the established connections. Thread: one. Each thread has its own, because it bounds the work
+/// of one thread.
 class AcceptBudget {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,28 +21,20 @@ class AcceptBudget {
   /// `per_second`: 1 to 1,000,000. `counts`: counts the refusals of take(); null: they are not counted.
   /// Lifetime: `counts` outlives the budget.
   AcceptBudget(std::uint64_t per_second, std::uint64_t at_once, LimitCounts* counts = nullptr)
-      : cost_(std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second),
-        saved_max_(cost_ * at_once),
-        saved_(saved_max_),
-        counts_(counts) {}
+      : rate_(per_second, at_once), counts_(counts) {}
   void count_in(LimitCounts& counts) { counts_ = &counts; }
 
   /// Takes a token for one connection. Returns false, and counts a refusal, if there is none now.
   bool take(Clock::time_point now) {
-    if (now > seen_) saved_ = std::min<Clock::duration>(saved_max_, saved_ + (now - seen_));
-    seen_ = now;
-    if (saved_ < cost_) {
-      count(counts_, Limit::accepts_per_second);
-      return false;
-    }
-    saved_ -= cost_;
-    return true;
+    if (tokens_.take(rate_, now)) return true;
+    count(counts_, Limit::accepts_per_second);
+    return false;
   }
   /// Returns true if less than half of the burst is left. Each listener should then leave some tokens to the
   /// others.
-  [[nodiscard]] bool scarce() const { return saved_ < saved_max_ / 2; }
+  [[nodiscard]] bool scarce() const { return tokens_.left(rate_) < rate_.burst / 2; }
   /// Returns a token: there was no connection to accept.
-  void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
+  void give_back() { tokens_.charge(-1); }
 
   /// Records that an accepted connection ended before its peer authenticated.
   void unauthenticated_closed(Clock::time_point now) {
@@ -57,10 +50,8 @@ class AcceptBudget {
   }
 
  private:
-  const Clock::duration cost_;
-  const Clock::duration saved_max_;
-  Clock::duration saved_;
-  Clock::time_point seen_{};
+  const Rate rate_;
+  Tokens tokens_;
   LimitCounts* counts_;
 
   static constexpr std::uint64_t crowd_from = 32;

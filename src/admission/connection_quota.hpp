@@ -6,12 +6,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include <lightq/base/result.hpp>
 
-#include "admission/fair_share.hpp"
 #include "admission/limit_counts.hpp"
+#include "admission/quota.hpp"
 
 namespace lightq::broker {
 
@@ -22,47 +21,34 @@ class ConnectionQuota {
   /// `per_user_max`: connections of one user at a time. `refusals`: counts refusals; null: they are not
   /// counted. Lifetime: it outlives the quota.
   explicit ConnectionQuota(std::size_t per_user_max, LimitCounts* refusals = nullptr)
-      : per_user_max_(per_user_max), refusals_(refusals) {}
+      : connections_({.per_key = per_user_max}), refusals_(refusals) {}
 
   /// Counts one more connection of the user, or of the unauthenticated clients of open topics. These have one
   /// quota together. Returns false, and counts a refusal, if the limit is reached. User 0, the administrator,
   /// has no limit.
   bool take(std::uint64_t user) {
-    if (user == 0) return true;
-    const std::lock_guard lock(mutex_);
-    auto& count = connections_[user];
-    if (count >= per_user_max_) {
-      broker::count(refusals_, Limit::connections_per_user);
-      return false;
-    }
-    ++count;
-    return true;
+    if (user == 0 || connections_.take(user) == FairShare::Verdict::room) return true;
+    count(refusals_, Limit::connections_per_user);
+    return false;
   }
   /// Returns the error limit_reached, and counts a refusal, if the user could not open one more connection
   /// now. Returns nothing if it could.
   std::optional<Error> objection(std::uint64_t user) {
-    const std::lock_guard lock(mutex_);
-    const auto found = connections_.find(user);
-    const std::size_t own = found == connections_.end() ? 0 : found->second;
-    if (own < per_user_max_) return std::nullopt;
-    broker::count(refusals_, Limit::connections_per_user);
+    const std::size_t own = connections_.of(user);
+    if (own < per_user_max()) return std::nullopt;
+    count(refusals_, Limit::connections_per_user);
     return Error{ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own) +
                                                " data connections, the maximum (connections_per_user)"};
   }
   /// Records that a connection ended for which take() returned true.
   void give_back(std::uint64_t user) {
-    if (user == 0) return;
-    const std::lock_guard lock(mutex_);
-    const auto found = connections_.find(user);
-    if (found != connections_.end() && --found->second == 0) connections_.erase(found);
+    if (user != 0) connections_.give_back(user);
   }
-  [[nodiscard]] std::size_t per_user_max() const { return per_user_max_; }
+  [[nodiscard]] std::size_t per_user_max() const { return connections_.bounds().per_key; }
 
  private:
-  const std::size_t per_user_max_;
+  Quota<std::uint64_t, std::mutex> connections_;  // one for the process: every reactor's, and each listener's
   LimitCounts* const refusals_;
-  std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::size_t> connections_;  // guarded by mutex_; without entries of 0
 };
 
 }  // namespace lightq::broker

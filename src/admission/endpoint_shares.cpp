@@ -1,101 +1,68 @@
 /// Counts endpoints and chooses which to evict. Layer: admission.
 #include "admission/endpoint_shares.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "base/log_sink.hpp"
 
 namespace lightq::broker {
 
-std::size_t EndpointShares::own(Pot pot, std::uint64_t user) const {
-  const auto share = shares_.find(user);
-  if (share == shares_.end()) return 0;
-  return pot == Pot::ports ? share->second.ports : share->second.endpoints;
-}
-
 Result<std::vector<EndpointShares::Place>> EndpointShares::take(const Place& wanted, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  std::vector<Held> evicted;
-  for (const Pot pot : {Pot::endpoints, Pot::ports}) {
-    if (pot == Pot::ports && !wanted.is_tcp) continue;
-    const bool has_room_now = std::any_of(evicted.begin(), evicted.end(), [pot](const Held& each) {
-      return pot == Pot::endpoints || each.place.is_tcp;
-    });
-    const auto verdict = FairShare(most(pot)).ask(taken(pot), wanted.user, own(pot, wanted.user));
-    if (has_room_now || verdict == FairShare::Verdict::room) continue;
-    const Held* const found = to_make_room(pot, wanted.user, verdict == FairShare::Verdict::others, now);
+  std::vector<Place> evicted;
+  for (const Pot* const pot : {&all_, &ports_}) {
+    if (pot == &ports_ && (!wanted.is_tcp || (!evicted.empty() && evicted.back().is_tcp))) continue;
+    const auto verdict =
+        FairShare(pot->most).ask(pot->endpoints.size(), wanted.user, pot->endpoints.of(wanted.user));
+    if (verdict == FairShare::Verdict::room) continue;
+    const Held* const found = to_make_room(*pot, wanted.user, verdict == FairShare::Verdict::others, now);
     if (found == nullptr) {
-      count(refusals_, pot == Pot::ports ? Limit::ports : Limit::endpoints_max);
-      Error error = refusal(pot, verdict, wanted.user);
-      for (const Held& each : evicted) put(each.place, each.since, true);  // not evicted after all
-      return error;
+      count(refusals_, pot->limit);
+      return refusal(*pot, verdict, wanted.user);
     }
-    evicted.push_back(*found);
-    remove(evicted.back().place.id);
+    evicted.push_back(found->place);
   }
-  put(wanted, now, true);
-  std::vector<Place> places;
-  for (const Held& each : evicted) places.push_back(each.place);
-  return places;
+  for (const Place& each : evicted) remove(each.id);
+  put(wanted, now, Eviction::first);
+  return evicted;
 }
 
 /// Returns the endpoint to evict, or null if there is none. No user loses an endpoint to a user with more
 /// endpoints.
-const EndpointShares::Held* EndpointShares::to_make_room(Pot pot, std::uint64_t user, bool only_own,
+const EndpointShares::Held* EndpointShares::to_make_room(const Pot& pot, std::uint64_t user, bool only_own,
                                                          Clock::time_point now) const {
-  const Held* best = nullptr;
-  std::size_t most_of_one = own(pot, user);
-  for (const auto& [each, share] : shares_) {
-    const std::size_t has = own(pot, each);
-    if (has < most_of_one || (only_own && each != user)) continue;
-    const Held* const oldest = oldest_unused(pot, share);
-    if (oldest == nullptr || now - oldest->since < bounds_.unused_time_min) continue;
-    best = oldest;
-    most_of_one = has;
-  }
-  return best;
+  const std::size_t own = pot.endpoints.of(user);
+  const auto found = pot.endpoints.find([&](std::uint64_t each, std::size_t has, std::uint64_t oldest) {
+    return has >= own && (!only_own || each == user) && now - held_.at(oldest).since >= unused_time_min_;
+  });
+  return found ? &held_.at(*found) : nullptr;
 }
 
-const EndpointShares::Held* EndpointShares::oldest_unused(Pot pot, const Share& share) const {
-  const auto& tcp = share.unused_tcp;
-  const auto& ipc = share.unused_ipc;
-  const bool is_ipc = pot == Pot::endpoints && !ipc.empty() && (tcp.empty() || *ipc.begin() < *tcp.begin());
-  if (!is_ipc && tcp.empty()) return nullptr;
-  return &held_.at(is_ipc ? *ipc.begin() : *tcp.begin());
-}
-
-Error EndpointShares::refusal(Pot pot, FairShare::Verdict verdict, std::uint64_t user) const {
-  const std::string all = pot == Pot::ports ? "TCP ports for endpoints" : "endpoints (endpoints_max)";
-  const std::string of_all = std::to_string(most(pot)) + " " + all;
+Error EndpointShares::refusal(const Pot& pot, FairShare::Verdict verdict, std::uint64_t user) {
+  const std::string of_all = std::to_string(pot.most) + " " + std::string(pot.name);
   if (verdict == FairShare::Verdict::full) return {ErrorCode::limit_reached, "all " + of_all + " are in use"};
-  return {ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own(pot, user)) + " of the " +
-                                        of_all + ", and the last " + std::to_string(most(pot) - taken(pot)) +
+  return {ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(pot.endpoints.of(user)) +
+                                        " of the " + of_all + ", and the last " +
+                                        std::to_string(pot.most - pot.endpoints.size()) +
                                         " are reserved for users with fewer"};
 }
 
 void EndpointShares::add(const Place& place) {
   const std::lock_guard lock(mutex_);
   remove(place.id);
-  put(place, {}, false);
+  put(place, {}, Eviction::excluded);
 }
 
-void EndpointShares::put(const Place& place, Clock::time_point since, bool unused) {
+void EndpointShares::put(const Place& place, Clock::time_point since, Eviction when) {
   held_.insert_or_assign(place.id, Held{place, since});
-  Share& share = shares_[place.user];
-  ++share.endpoints;
-  if (place.is_tcp) ++share.ports;
-  if (place.is_tcp) ++ports_;
-  if (unused) (place.is_tcp ? share.unused_tcp : share.unused_ipc).insert(place.id);
+  all_.endpoints.put(place.id, place.user, when);
+  if (place.is_tcp) ports_.endpoints.put(place.id, place.user, when);
 }
 
 void EndpointShares::used(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  const auto found = held_.find(id);
-  if (found == held_.end()) return;
-  Share& share = shares_.at(found->second.place.user);
-  share.unused_tcp.erase(id);
-  share.unused_ipc.erase(id);
+  all_.endpoints.set(id, Eviction::excluded);
+  ports_.endpoints.set(id, Eviction::excluded);
 }
 
 void EndpointShares::give_back(std::uint64_t id) {
@@ -104,17 +71,9 @@ void EndpointShares::give_back(std::uint64_t id) {
 }
 
 void EndpointShares::remove(std::uint64_t id) {
-  const auto found = held_.find(id);
-  if (found == held_.end()) return;
-  const Place place = found->second.place;
-  held_.erase(found);
-  const auto of_user = shares_.find(place.user);
-  Share& share = of_user->second;
-  share.unused_tcp.erase(id);
-  share.unused_ipc.erase(id);
-  if (place.is_tcp) --share.ports;
-  if (place.is_tcp) --ports_;
-  if (--share.endpoints == 0) shares_.erase(of_user);
+  held_.erase(id);
+  all_.endpoints.remove(id);
+  ports_.endpoints.remove(id);
 }
 
 std::size_t EndpointShares::taken() const {

@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
+#include "admission/eviction_queue.hpp"
 #include "admission/fair_share.hpp"
 #include "admission/limit_counts.hpp"
 
@@ -24,7 +25,7 @@ struct ReactorContext;
 /// Counts the endpoints of all reactors together, and separately those over TCP, each of which needs a port.
 /// A user who has half of the limit leaves the last eighth to others (FairShare). Before a join is refused,
 /// an endpoint to which no peer has ever connected is evicted: the oldest of the user with most endpoints.
-/// Thread: any.
+/// Thread: any. One object serves all reactors; an evicted endpoint is closed by its own reactor.
 class EndpointShares {
  public:
   using Clock = std::chrono::steady_clock;
@@ -47,7 +48,10 @@ class EndpointShares {
 
   /// `refusals`: counts refusals; null: they are not counted. Lifetime: it outlives the shares.
   explicit EndpointShares(const Bounds& bounds, LimitCounts* refusals = nullptr)
-      : bounds_(bounds), refusals_(refusals) {}
+      : unused_time_min_(bounds.unused_time_min),
+        refusals_(refusals),
+        all_{bounds.endpoints, Limit::endpoints_max, "endpoints (endpoints_max)"},
+        ports_{bounds.ports, Limit::ports, "TCP ports for endpoints"} {}
 
   /// Takes a place for one more endpoint. Returns the endpoints that were evicted for it, which the caller
   /// must close now. Errors: limit_reached.
@@ -64,36 +68,30 @@ class EndpointShares {
   bool is_to_be_said(Limit limit, Clock::time_point now);
 
  private:
-  enum class Pot { endpoints, ports };
   struct Held {
     Place place;
     Clock::time_point since;
   };
-  struct Share {
-    std::size_t endpoints = 0;
-    std::size_t ports = 0;               // of these, over TCP
-    std::set<std::uint64_t> unused_tcp;  // by id, the oldest first
-    std::set<std::uint64_t> unused_ipc;
+  /// The endpoints that share one limit, by user. Those that were used are never evicted.
+  struct Pot {
+    std::size_t most;
+    Limit limit;
+    std::string_view name;
+    EvictionQueue<std::uint64_t> endpoints = {};
   };
 
-  [[nodiscard]] std::size_t most(Pot pot) const {
-    return pot == Pot::ports ? bounds_.ports : bounds_.endpoints;
-  }
-  [[nodiscard]] std::size_t taken(Pot pot) const { return pot == Pot::ports ? ports_ : held_.size(); }
-  [[nodiscard]] std::size_t own(Pot pot, std::uint64_t user) const;
-  [[nodiscard]] const Held* oldest_unused(Pot pot, const Share& share) const;
-  [[nodiscard]] const Held* to_make_room(Pot pot, std::uint64_t user, bool only_own,
+  [[nodiscard]] const Held* to_make_room(const Pot& pot, std::uint64_t user, bool only_own,
                                          Clock::time_point now) const;
-  [[nodiscard]] Error refusal(Pot pot, FairShare::Verdict verdict, std::uint64_t user) const;
-  void put(const Place& place, Clock::time_point since, bool unused);
+  [[nodiscard]] static Error refusal(const Pot& pot, FairShare::Verdict verdict, std::uint64_t user);
+  void put(const Place& place, Clock::time_point since, Eviction when);
   void remove(std::uint64_t id);
 
-  const Bounds bounds_;
+  const std::chrono::milliseconds unused_time_min_;
   LimitCounts* const refusals_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Held> held_;     // by endpoint id; guarded by mutex_, as all below
-  std::unordered_map<std::uint64_t, Share> shares_;  // by user; only users with endpoints
-  std::size_t ports_ = 0;
+  std::unordered_map<std::uint64_t, Held> held_;  // by endpoint id; guarded by mutex_, as all below
+  Pot all_;
+  Pot ports_;  // of these, over TCP
   std::unordered_map<Limit, Clock::time_point> said_;
 };
 

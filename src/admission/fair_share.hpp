@@ -1,4 +1,4 @@
-/// Limits one user's share of a resource that all users share. Layer: admission. docs/protocol.md, "Limits".
+/// The rule by which users share a limit. Layer: admission. docs/protocol.md, "Limits".
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,10 @@
 namespace lightq::broker {
 
 /// Applies one rule: a user with half of the resource leaves its last eighth to others. So no user can shut
-/// out all others by taking everything.
-/// The total alone limits user 0: the administrator, or an unknown user.
+/// out all others by taking everything. The total alone limits user 0: the administrator, or an unknown user.
+///
+/// Quota applies the rule to its own counts. Code that counts by other means calls `ask` itself: where a unit
+/// counts for several users, or where the objects are few and listed anyway.
 class FairShare {
  public:
   /// The number for all clients of open topics that have no user. Together they have the share of one user.
@@ -20,6 +22,7 @@ class FairShare {
     room,
     full,    ///< the total is reached
     others,  ///< the rest is reserved for other users
+    own,     ///< the user has the most that one user may have (Quota::Bounds::per_key)
   };
 
   constexpr explicit FairShare(std::size_t most) : most_(most) {}

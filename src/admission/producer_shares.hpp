@@ -4,13 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
-#include <utility>
 
-#include "admission/fair_share.hpp"
+#include "admission/eviction_queue.hpp"
+#include "admission/quota.hpp"
 
 namespace lightq::broker {
 
@@ -22,7 +20,7 @@ namespace lightq::broker {
 /// reactor's.
 class ProducerShares {
  public:
-  explicit ProducerShares(std::size_t producers_max) : share_(producers_max) {}
+  explicit ProducerShares(std::size_t producers_max) : open_({.total = producers_max}) {}
 
   /// Adds a producer, which no channel has open yet.
   void add(std::uint64_t id, std::uint64_t user, bool has_stored);
@@ -31,7 +29,7 @@ class ProducerShares {
   void clear();
 
   /// Returns true if a channel of `user` may open the producer `id`, or a new one. A user with half of all
-  /// open producers leaves the last eighth to others (FairShare).
+  /// open producers leaves the last eighth to others (Quota).
   [[nodiscard]] bool may_open(std::uint64_t user, std::optional<std::uint64_t> id) const;
   /// Records that a channel of `user` has the producer open, and that it counts for `user` from now on. Call
   /// `close` as often.
@@ -45,30 +43,18 @@ class ProducerShares {
   [[nodiscard]] std::optional<std::uint64_t> first_to_forget(std::uint64_t user) const;
 
  private:
-  using Waiting = std::map<std::uint64_t, std::uint64_t>;  // ids by turn, of producers that are not open
   struct Producer {
     std::uint64_t user = 0;
     std::uint32_t channels = 0;
-    std::uint64_t turn = 0;  // order of closing, while no channel has it open
     bool has_stored = false;
   };
-  struct User {
-    std::size_t known = 0;
-    std::size_t open = 0;
-    Waiting waiting;  // its closed producers that have stored a message
-  };
-  template <typename Change>
-  void change(std::uint64_t user, Change&& change);
-  void wait(std::uint64_t id, Producer& producer);
-  void end_wait(const Producer& producer);
+  void queue(std::uint64_t id, const Producer& producer);
 
-  FairShare share_;
-  std::unordered_map<std::uint64_t, Producer> producers_;           // by id
-  std::unordered_map<std::uint64_t, User> users_;                   // users with at least one producer
-  std::set<std::pair<std::size_t, std::uint64_t>> users_by_known_;  // users with an entry in `waiting`
-  Waiting empty_;  // closed producers of all users that never stored a message
-  std::size_t open_ = 0;
-  std::uint64_t last_turn_ = 0;
+  std::unordered_map<std::uint64_t, Producer> producers_;  // by id
+  Quota<std::uint64_t> open_;                              // open producers by user
+  // All producers by user, the longest closed first: those without a message before others, and never those
+  // that are open.
+  EvictionQueue<std::uint64_t> known_;
 };
 
 }  // namespace lightq::broker

@@ -13,7 +13,7 @@
 #include <lightq/base/wipe.hpp>
 
 #include "admission/limit_counts.hpp"
-#include "admission/request_rate.hpp"
+#include "admission/token_bucket.hpp"
 #include "net/connection.hpp"
 #include "net/request_source.hpp"
 
@@ -71,7 +71,7 @@ class ControlConnection final : public Connection {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const RequestSource& source() const { return source_; }
   /// Returns the token bucket of requests that are served regardless of other requests from the same source.
-  [[nodiscard]] Allowance& allowance() { return allowance_; }
+  [[nodiscard]] Tokens& free_requests() { return free_requests_; }
   void request_begins() { ++requests_under_way_; }
   void request_ends() { --requests_under_way_; }
   [[nodiscard]] bool waits_for_answers() const { return requests_under_way_ > 0; }
@@ -116,7 +116,7 @@ class ControlConnection final : public Connection {
   const RequestSource source_;
   const std::size_t request_bytes_max_;
   std::size_t unread_ = 0;  // as reported by unread_changed
-  Allowance allowance_;
+  Tokens free_requests_;
   std::size_t requests_under_way_ = 0;
   bool consumes_ = false;
   Body frame_ = Body::none;

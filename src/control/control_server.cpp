@@ -132,16 +132,14 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       handle_(std::move(handle)),
       pace_(std::move(pace)),
       limits_(control_limits),
-      rate_(pace_.requests_per_second),
-      answer_rate_(pace_.requests_per_second),
+      bounds_(limits_, pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       handshake_time_(unauthenticated.handshake_time),
       accepts_(unauthenticated.accepts_per_second, unauthenticated.accepts_at_once()),
       second_accepts_(unauthenticated.accepts_per_second, unauthenticated.accepts_at_once()),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
-      handshakes_(unauthenticated.handshakes_max),
-      under_way_(limits_) {}
+      handshakes_(unauthenticated.handshakes_max) {}
 
 ControlServer::~ControlServer() = default;
 
@@ -182,7 +180,6 @@ void ControlServer::connection_opened(Connection& /*connection*/) {
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
   handshakes_.leave(connection);
-  known_.leave(static_cast<const ControlConnection&>(connection).id());
   if (connection.was_open()) {
     sink_.debug("control socket: a client disconnected: " + why);
   } else {
@@ -190,7 +187,8 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
     sink_.debug("control socket: a connection was refused: " + why);
   }
   const auto& client = static_cast<ControlConnection&>(connection);
-  unread_.change(client.source().key, client.unread(), 0);
+  known_.remove(client.id());
+  bounds_.unread.change(client.source().key, client.unread(), 0);
   const auto found = clients_.find(client.id());
   if (found == clients_.end()) return;
   loop_.destroy_later(std::move(found->second));
@@ -252,8 +250,8 @@ std::optional<Error> ControlServer::fault_of(const ControlConnection::Envelope& 
 /// rate.
 bool ControlServer::is_within_rate(ControlConnection& client) {
   const auto now = pace_.now();
-  const bool within = rate_.take(client.source().key, now);
-  return client.allowance().take(pace_.requests_free, now) || within;
+  const bool within = bounds_.requests.take(client.source().key, now);
+  return client.free_requests().take(Rate(pace_.requests_free), now) || within;
 }
 
 void ControlServer::count_unparsed(const Error& error, std::string_view body) {
@@ -263,11 +261,11 @@ void ControlServer::count_unparsed(const Error& error, std::string_view body) {
 }
 
 std::optional<Error> ControlServer::too_many_under_way(const std::string& source) const {
-  const auto reached = under_way_.objection_to(source);
+  const auto reached = bounds_.under_way.objection_to(source);
   if (!reached) return std::nullopt;
   count(counts_, *reached);
   const bool of_source = *reached == Limit::requests_waiting_per_source_max;
-  const std::size_t many = of_source ? under_way_.of(source) : under_way_.total();
+  const std::size_t many = of_source ? bounds_.under_way.of(source) : bounds_.under_way.total();
   return Error{ErrorCode::busy, std::to_string(many) + " requests " +
                                     (of_source ? "from this source address " : "") +
                                     "are under way already; try again"};
@@ -277,10 +275,11 @@ class ControlServer::Course final : public RequestCourse {
  public:
   Course(ControlServer& server, std::uint64_t client, const std::string& source, bool may_be_long)
       : server_(server), client_(client), may_be_long_(may_be_long), request_{source} {
-    server_.under_way_.enter(request_);
+    server_.bounds_.under_way.enter(request_);
   }
   void stand_aside(bool aside) override {
-    aside ? server_.under_way_.leave(request_) : server_.under_way_.enter(request_);
+    RequestsUnderWay& under_way = server_.bounds_.under_way;
+    aside ? under_way.leave(request_) : under_way.enter(request_);
   }
   std::optional<Error> asked_by(const AskerId& asker) override { return server_.asked_by(*this, asker); }
   [[nodiscard]] std::uint64_t client() const { return client_; }
@@ -294,7 +293,8 @@ class ControlServer::Course final : public RequestCourse {
   void worked(std::uint64_t bytes) override { work_bytes_ += bytes; }
   void answered(std::size_t bytes) {
     if (payer_.empty() || bytes == 0) return;
-    server_.answer_rate_.settle(payer_, taken_, std::max<std::uint64_t>(bytes, work_bytes_));
+    const auto cost = ClientBounds::cost_of(std::max<std::uint64_t>(bytes, work_bytes_));
+    server_.bounds_.replies.settle(payer_, taken_, cost);
   }
 
  private:
@@ -311,7 +311,7 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
                              protocol::Request request) {
   ControlConnection& client = *clients_.at(from.client);
   client.request_begins();
-  known_.busy(from.client);
+  known_.set(from.client, Eviction::excluded);
   auto course = std::make_shared<Course>(*this, from.client, source.key, may_be_long(request));
   const auto send = [this, from, course](const protocol::Reply& reply) {
     course->stand_aside(true);
@@ -330,10 +330,10 @@ std::optional<Error> ControlServer::asked_by(Course& course, const AskerId& aske
     make_known(*client->second, owner);
   const std::uint64_t user = asker.value_or(0);
   const bool is_administrator = asker && user == 0;
-  if (under_way_.belongs_to(request, user))
+  if (bounds_.under_way.belongs_to(request, user))
     return is_administrator ? std::nullopt : too_much_answered(course, owner);
   limit_reached(Limit::requests_waiting_per_user_max);
-  return Error{ErrorCode::busy, std::to_string(under_way_.of_user(user)) +
+  return Error{ErrorCode::busy, std::to_string(bounds_.under_way.of_user(user)) +
                                     " requests of this user are under way already; try again"};
 }
 
@@ -341,7 +341,7 @@ std::optional<Error> ControlServer::asked_by(Course& course, const AskerId& aske
 /// of the source are not affected.
 std::optional<Error> ControlServer::too_much_answered(Course& course, const std::string& owner) {
   if (!course.may_be_long()) return std::nullopt;
-  if (const auto taken = answer_rate_.take(owner, pace_.now())) {
+  if (const auto taken = bounds_.replies.take_estimate(owner, pace_.now())) {
     course.paid(owner, *taken);
     return std::nullopt;
   }
@@ -358,12 +358,8 @@ void ControlServer::request_ended(std::uint64_t client) {
 
 /// Records whether the connection may be evicted.
 void ControlServer::note_use(const ControlConnection& client) {
-  if (client.waits_for_answers()) return;
-  if (client.unread() > 0) {
-    known_.unread(client.id());
-  } else {
-    known_.idle(client.id());
-  }
+  if (!client.waits_for_answers())
+    known_.set(client.id(), client.unread() > 0 ? Eviction::later : Eviction::first);
 }
 
 std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
@@ -386,9 +382,9 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
 /// while that owner's connections all wait for replies.
 void ControlServer::make_known(ControlConnection& client, const std::string& owner) {
   handshakes_.leave(client);
-  known_.used(client.id(), owner);
+  known_.put(client.id(), owner, Eviction::excluded);
   while (known_.size() > limits_.connections_max) {
-    const auto ended = known_.to_evict();
+    const auto ended = known_.oldest_of_most();
     if (!ended) return;
     limit_reached(Limit::control_connections_max);
     clients_.at(*ended)->close(
@@ -402,30 +398,33 @@ void ControlServer::make_known(ControlConnection& client, const std::string& own
 /// affected.
 void ControlServer::unread_changed(ControlConnection& client, std::size_t before) {
   const std::string& source = client.source().key;
-  unread_.change(source, before, client.unread());
+  bounds_.unread.change(source, before, client.unread());
   note_use(client);
   if (client.unread() <= before) return;
   if (client.unread() > limits_.answers_unread_bytes_max)
     return give_up(client, Limit::answers_unread_bytes_max);
-  constexpr auto of_all = Limit::answers_unread_bytes_total;
-  while (unread_.of(source) > limits_.answers_unread_bytes_per_source())
-    give_up(*least_reading(&source), of_all);
-  while (unread_.total() > limits_.answers_unread_bytes_total) give_up(*least_reading(nullptr), of_all);
+  const auto& bounds = bounds_.unread.bounds();
+  while (bounds_.unread.of(source) > bounds.per_key && give_up_least_reading(&source)) {
+  }
+  while (bounds_.unread.total() > bounds.total && give_up_least_reading(nullptr)) {
+  }
 }
 
 void ControlServer::give_up(ControlConnection& client, Limit reached) {
   limit_reached(reached);
-  unread_.change(client.source().key, client.unread(), 0);
+  bounds_.unread.change(client.source().key, client.unread(), 0);
   client.give_up();
 }
 
-ControlConnection* ControlServer::least_reading(const std::string* source) const {
+bool ControlServer::give_up_least_reading(const std::string* source) {
   ControlConnection* found = nullptr;
   for (const auto& [id, client] : clients_) {
     if (source != nullptr && client->source().key != *source) continue;
     if (found == nullptr || client->unread() > found->unread()) found = client.get();
   }
-  return found;
+  if (found == nullptr || found->unread() == 0) return false;
+  give_up(*found, Limit::answers_unread_bytes_total);
+  return true;
 }
 
 }  // namespace lightq::broker

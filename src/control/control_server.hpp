@@ -14,16 +14,13 @@
 #include <lightq/protocol/control.hpp>
 
 #include "access/connection_authorizer.hpp"
-#include "admission/answer_rate.hpp"
-#include "admission/request_rate.hpp"
+#include "admission/eviction_queue.hpp"
 #include "admission/unauthenticated_limits.hpp"
-#include "admission/unread_answers.hpp"
 #include "base/log_sink.hpp"
 #include "control/answer.hpp"
+#include "control/client_bounds.hpp"
 #include "control/control_connection.hpp"
 #include "control/control_limits.hpp"
-#include "control/known_connections.hpp"
-#include "control/requests_under_way.hpp"
 #include "net/event_loop.hpp"
 #include "net/handshake_queue.hpp"
 #include "net/listener.hpp"
@@ -45,7 +42,7 @@ class ControlServer final : public Listener::Owner,
   struct Pace {
     std::size_t requests_per_second = limits::requests_per_second_default;
     std::size_t requests_free = limits::requests_per_second_free;  ///< for each connection
-    std::function<RequestRate::Time()> now = EventLoop::Clock::now;
+    std::function<Tokens::Time()> now = EventLoop::Clock::now;
   };
 
   /// Binds the control socket. `uri`: tcp://HOST:PORT (HOST a name, an address, or * for all; port 0: any
@@ -106,8 +103,9 @@ class ControlServer final : public Listener::Owner,
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client, Limit reached);
   void make_known(ControlConnection& client, const std::string& owner);
-  /// Returns the client with most unread bytes, of one source or of all; null if there is no client.
-  [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
+  /// Closes the client with most unread bytes, of one source or of all (null). Returns false if no client of
+  /// this server has any.
+  bool give_up_least_reading(const std::string* source);
   /// A request that is being handled.
   class Course;
   friend class Course;
@@ -127,8 +125,7 @@ class ControlServer final : public Listener::Owner,
   const Handle handle_;
   const Pace pace_;
   const ControlLimits limits_;
-  RequestRate rate_;
-  AnswerRate answer_rate_;
+  ClientBounds bounds_;
   const std::string bound_uri_;
   ConnectionAuthorizer authorizer_;
   const std::chrono::milliseconds handshake_time_;
@@ -138,11 +135,12 @@ class ControlServer final : public Listener::Owner,
   std::optional<Listener> second_listener_;
   std::vector<std::byte> scratch_;
   HandshakeQueue handshakes_;  // connections without a permitted request
-  KnownConnections known_;     // connections with one
+  // Connections over which a request was permitted, by the user that it was last permitted, or by source if
+  // there was no user. A connection whose replies are all sent is evicted before one with unread replies, and
+  // one with a request under way never.
+  EvictionQueue<std::string> known_;
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
-  RequestsUnderWay under_way_;
-  UnreadAnswers unread_;
   std::uint64_t throttled_ = 0;
   LimitCounts* counts_ = nullptr;
 };

@@ -123,7 +123,7 @@ ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const L
                                             std::uint64_t user, std::optional<std::uint64_t> owner) {
   const bool shared = asked.mode == GroupMode::group;
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
-  if (budget_ != nullptr && !budget_->has_room_for_member(user))
+  if (budget_ != nullptr && budget_->members.ask(user) != FairShare::Verdict::room)
     return {ClientError::limit_reached, nullptr, Crowd::members_of_all};
   if (ConsumerGroup* const group = find(name); group != nullptr) {
     if (group->terms().mode != asked.mode) return {ClientError::not_supported};

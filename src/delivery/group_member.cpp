@@ -37,9 +37,10 @@ GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
       in_flight_messages_max_(group_limits.in_flight_messages_max),
       outstanding_ranges_max_(group_limits.outstanding_ranges_max),
       charge_(standing.roll.budget, user),
-      user_(user) {
+      user_(user),
+      counted_(standing.roll.budget == nullptr ? nullptr : &standing.roll.budget->members, user) {
   ++standing.roll.members_of[user];
-  charge_.count_member();
+  counted_.set(1);
 }
 
 GroupMember::~GroupMember() {

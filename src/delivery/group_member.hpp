@@ -183,7 +183,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   RangeCharge charge_;
 
   const std::uint64_t user_;
-  RangeMap<bool> overdue_;  // taken back; neither acknowledged nor delivered to it again since
+  RangeBudget::Share::Holding counted_;  // this member, among those of its user
+  RangeMap<bool> overdue_;               // taken back; neither acknowledged nor delivered to it again since
 };
 
 }  // namespace lightq::broker

@@ -7,7 +7,6 @@
 
 #include "admission/connection_quota.hpp"
 #include "admission/endpoint_shares.hpp"
-#include "admission/fair_share.hpp"
 #include "net/request_source.hpp"
 
 namespace lightq::broker {
@@ -19,7 +18,8 @@ Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord r
       record_(record),
       listener_(context.loop, std::move(socket), *this, context.accepts),
       bind_uri_(std::move(bind_uri)),
-      authorizer_(authorizer) {}
+      authorizer_(authorizer),
+      open_({.total = context.settings.connections_max}) {}
 
 Endpoint::~Endpoint() {
   stop_accepting();
@@ -57,7 +57,7 @@ void Endpoint::accepted(UniqueFd descriptor) {
 /// Returns false if the endpoint's limit is reached. Such a connection is closed immediately instead of being
 /// kept waiting, and libzmq connects again.
 bool Endpoint::has_room() {
-  if (open_ < context_.settings.connections_max) return true;
+  if (open_.total() < open_.bounds().total) return true;
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
   const auto now = EventLoop::Clock::now();
   if (said_full_ == EventLoop::Clock::time_point{} || now - said_full_ >= said_again_after) {
@@ -74,18 +74,17 @@ bool Endpoint::has_room_for(const TicketHolder& holder) {
 }
 
 std::optional<Error> Endpoint::no_place_for(std::uint64_t user) const {
-  const std::size_t most = context_.settings.connections_max;
-  const auto found = open_of_.find(user);
-  const std::size_t own = found == open_of_.end() ? 0 : found->second;
-  const auto verdict = FairShare(most).ask(open_, user, own);
+  const auto verdict = open_.ask(user);
   if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
+  const std::size_t most = open_.bounds().total;
   const std::string all = std::to_string(most) + " connections (connections_per_endpoint_max)";
   if (verdict == FairShare::Verdict::full)
     return Error{ErrorCode::limit_reached, "endpoint " + bind_uri_ + " has the maximum of " + all};
-  return Error{ErrorCode::limit_reached,
-               name_of_sharer(user) + " " + std::to_string(own) + " of endpoint " + bind_uri_ + "'s " + all +
-                   ", and the last " + std::to_string(most - open_) + " are reserved for users with fewer"};
+  return Error{ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(open_.of(user)) +
+                                             " of endpoint " + bind_uri_ + "'s " + all + ", and the last " +
+                                             std::to_string(most - open_.total()) +
+                                             " are reserved for users with fewer"};
 }
 
 /// Counts a raw consumer as an unauthenticated client, because it cannot name its user. Returns false if
@@ -102,8 +101,7 @@ std::uint64_t Endpoint::sharer_of(const Connection& connection) const {
 }
 
 void Endpoint::connection_opened(Connection& connection) {
-  ++open_;
-  ++open_of_[sharer_of(connection)];
+  open_.add(sharer_of(connection));
   if (!was_used_) expect_back();
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
@@ -117,13 +115,10 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
     quota->give_back(sharer_of(connection));
   host_.connection_ending(*this, connection, why);
-  if (connection.was_open()) {
-    --open_;
-    if (const auto own = open_of_.find(sharer_of(connection)); --own->second == 0) open_of_.erase(own);
-  }
+  if (connection.was_open()) open_.give_back(sharer_of(connection));
   context_.loop.destroy_later(std::move(found->second));
   connections_.erase(found);
-  if (open_ > 0 || shut_) return;
+  if (open_.total() > 0 || shut_) return;
   if (leaving_) return host_.endpoint_done(*this, "its consumer left");
   if (connection.was_open()) arm_idle_timer();
 }
@@ -135,7 +130,7 @@ std::size_t Endpoint::connected() const {
 }
 
 void Endpoint::touch() {
-  if (open_ == 0) arm_idle_timer();
+  if (open_.total() == 0) arm_idle_timer();
 }
 
 void Endpoint::expect_back() {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "access/connection_authorizer.hpp"
+#include "admission/quota.hpp"
 #include "net/connection.hpp"
 #include "net/listener.hpp"
 #include "topic/endpoint_record.hpp"
@@ -109,8 +110,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   const std::string bind_uri_;
   const ConnectionAuthorizer authorizer_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
-  std::size_t open_ = 0;                                    // connections with a completed handshake
-  std::unordered_map<std::uint64_t, std::size_t> open_of_;  // open_ by user; without entries of 0
+  Quota<std::uint64_t> open_;  // connections with a completed handshake, by user
   bool leaving_ = false;
   bool was_used_ = false;
   bool shut_ = false;

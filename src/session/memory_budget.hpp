@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 
-#include "admission/fair_share.hpp"
+#include "admission/quota.hpp"
 
 namespace lightq::broker {
 
@@ -35,43 +34,28 @@ class MemoryBudget {
   class Books {
    public:
     Books(std::size_t bytes_max, std::size_t sessions_max)
-        : bytes_share_(bytes_max), sessions_share_(sessions_max) {}
+        : bytes_({.total = bytes_max}), sessions_({.total = sessions_max}) {}
     bool take(std::uint64_t user, std::size_t bytes) {
-      const std::lock_guard lock(mutex_);
-      const auto found = taken_by_.find(user);
-      const Taken own = found == taken_by_.end() ? Taken{} : found->second;
       constexpr auto room = FairShare::Verdict::room;
-      if (bytes_share_.ask(taken_.bytes, user, own.bytes, bytes) != room ||
-          sessions_share_.ask(taken_.sessions, user, own.sessions) != room)
-        return false;
-      taken_by_[user] = {own.bytes + bytes, own.sessions + 1};
-      taken_ = {taken_.bytes + bytes, taken_.sessions + 1};
+      const std::lock_guard lock(mutex_);
+      if (bytes_.ask(user, bytes) != room || sessions_.take(user) != room) return false;
+      bytes_.add(user, bytes);
       return true;
     }
     void give_back(std::uint64_t user, std::size_t bytes) {
       const std::lock_guard lock(mutex_);
-      const auto own = taken_by_.find(user);
-      if (own == taken_by_.end()) return;
-      taken_ = {taken_.bytes - bytes, taken_.sessions - 1};
-      own->second = {own->second.bytes - bytes, own->second.sessions - 1};
-      if (own->second.sessions == 0) taken_by_.erase(own);
+      bytes_.give_back(user, bytes);
+      sessions_.give_back(user);
     }
     [[nodiscard]] std::size_t taken() {
       const std::lock_guard lock(mutex_);
-      return taken_.bytes;
+      return bytes_.total();
     }
 
    private:
-    struct Taken {
-      std::size_t bytes = 0;
-      std::size_t sessions = 0;
-    };
-
-    const FairShare bytes_share_;
-    const FairShare sessions_share_;
-    std::mutex mutex_;  // guards the members below
-    Taken taken_;
-    std::unordered_map<std::uint64_t, Taken> taken_by_;  // by user; no entry is empty
+    std::mutex mutex_;  // guards both: a session takes of both or of none
+    Quota<std::uint64_t> bytes_;
+    Quota<std::uint64_t> sessions_;
   };
 
   const std::shared_ptr<Books> books_;

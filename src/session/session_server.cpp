@@ -112,9 +112,7 @@ std::string_view SessionServer::admit_also(std::uint64_t user) {
 
 /// Takes a place for one more session of the user, where `taken` others are admitted.
 std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken) {
-  const auto own = admitted_of_.find(user);
-  const auto verdict = FairShare(context_.settings.connections_max)
-                           .ask(taken, user, own == admitted_of_.end() ? 0 : own->second);
+  const auto verdict = FairShare(context_.settings.connections_max).ask(taken, user, admitted_of_.of(user));
   if (verdict != FairShare::Verdict::room) {
     limit_reached(Limit::connections_per_endpoint_max);
     return verdict == FairShare::Verdict::full ? "the maximum number of sessions is open"
@@ -125,14 +123,14 @@ std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken
   if (quota != nullptr && !quota->take(user))
     return "the user (or all anonymous clients together) has the maximum of connections "
            "(connections_per_user)";
-  if (user != 0) ++admitted_of_[user];
+  if (user != 0) admitted_of_.add(user);
   return {};
 }
 
 void SessionServer::give_back(const SessionConnection& session) {
   --admitted_;
   for (const std::uint64_t user : session.users()) {
-    if (const auto own = admitted_of_.find(user); --own->second == 0) admitted_of_.erase(own);
+    admitted_of_.give_back(user);
     if (auto* const quota = context_.settings.user_connections; quota != nullptr) quota->give_back(user);
   }
 }
@@ -146,7 +144,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   const auto found = sessions_.find(&connection);
   if (found == sessions_.end()) return;
   const SessionConnection& session = *found->second;
-  context_.handshakes.leave(session);
+  context_.handshakes.leave(connection);
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
     give_back(session);

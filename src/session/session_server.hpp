@@ -13,6 +13,7 @@
 #include <lightq/protocol/control.hpp>
 
 #include "access/connection_authorizer.hpp"
+#include "admission/quota.hpp"
 #include "net/listener.hpp"
 #include "session/session_connection.hpp"
 #include "topic/reactor_context.hpp"
@@ -123,8 +124,8 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   ConnectionAuthorizer authorizer_;  // for sessions over ZeroMQ
   std::map<Way, std::unique_ptr<SessionListener>> listeners_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
-  std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // sessions by user; one counts for each user
-  std::size_t admitted_ = 0;                                    // those of sessions_ that are admitted
+  Quota<std::uint64_t> admitted_of_;  // sessions by user; one counts for each of its users
+  std::size_t admitted_ = 0;          // those of sessions_ that are admitted
   std::uint64_t next_session_ = 1;
   bool stopping_ = false;
 };

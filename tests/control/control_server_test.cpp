@@ -65,7 +65,7 @@ class StingyServer {
  private:
   EventLoop loop_;
   test::RecordingSink sink_;
-  std::atomic<RequestRate::Time> now_ = RequestRate::Time(std::chrono::hours(1));
+  std::atomic<Tokens::Time> now_ = Tokens::Time(std::chrono::hours(1));
   std::unique_ptr<ControlServer> server_;
   std::jthread thread_;
 };
@@ -402,20 +402,6 @@ TEST(ControlServer, ReadsOnlyTheCommandOfRequestsBeyondTheRateOfTheirSource) {
   greedy.send({ping, "one part more"});
   EXPECT_THAT(greedy.receive().at(0), HasSubstr(R"({"cmd":"ping",)" + refused));
   EXPECT_EQ(server.throttled(), 6U);
-}
-
-TEST(UnreadAnswers, AreCountedBySourceAndTogether) {
-  UnreadAnswers unread;
-  unread.change("a", 0, 100);
-  unread.change("b", 0, 7);
-  unread.change("a", 100, 30);
-  EXPECT_EQ(unread.of("a"), 30U);
-  EXPECT_EQ(unread.of("b"), 7U);
-  EXPECT_EQ(unread.of("c"), 0U);
-  EXPECT_EQ(unread.total(), 37U);
-  unread.change("a", 30, 0);
-  unread.change("c", 0, 0);
-  EXPECT_EQ(unread.total(), 7U);
 }
 
 TEST(ControlServer, PermitsAsMuchAsItsLimits) {

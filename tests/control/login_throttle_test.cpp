@@ -1,5 +1,4 @@
-/// Tests of slowing down password guesses: access/login_throttle, admission/recent_map,
-/// admission/request_rate, net/request_source.
+/// Tests of slowing down password guesses: access/login_throttle, admission/recent_map, net/request_source.
 #include "access/login_throttle.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "admission/request_rate.hpp"
 #include "net/request_source.hpp"
 #include "net/socket.hpp"
 
@@ -94,21 +92,6 @@ TEST(RecentMap, ForgetsTheLeastRecentlyUsedEntry) {
   EXPECT_EQ(map["a"], 1);
   EXPECT_EQ(map["d"], 4);
   EXPECT_EQ(map["b"], 0) << "it was the oldest";
-}
-
-TEST(RequestRate, PermitsEachSourceARatePerSecond) {
-  RequestRate rate(10);
-  RequestRate::Time now{1h};
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(rate.take("a", now));
-  EXPECT_FALSE(rate.take("a", now));
-  EXPECT_TRUE(rate.take("b", now));
-  now += 100ms;
-  EXPECT_TRUE(rate.take("a", now));
-  EXPECT_FALSE(rate.take("a", now));
-  now += 1h;
-  int taken = 0;
-  for (int i = 0; i < 100; ++i) taken += rate.take("a", now) ? 1 : 0;
-  EXPECT_EQ(taken, 10) << "a second's worth, however long it was silent";
 }
 
 std::string key_of_tcp(const std::string& address) {

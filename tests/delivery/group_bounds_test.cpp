@@ -45,8 +45,8 @@ TEST_F(GroupBounds, ScatteredAcknowledgementsOfAllGroupsAreBoundedInAllAndByUser
   GroupWorld bounded(1024);
   bounded.publish(std::vector<std::string>(400, "x"));
   scatter(bounded, mallory, 8, 400);
-  EXPECT_LE(bounded.budget.ranges(), 1024U - 1024 / 8 + 8 * 16) << "16 of each group are free";
-  EXPECT_GT(bounded.budget.ranges(), 700U) << "the bound is what stops it";
+  EXPECT_LE(bounded.budget.ranges.total(), 1024U - 1024 / 8 + 8 * 16) << "16 of each group are free";
+  EXPECT_GT(bounded.budget.ranges.total(), 700U) << "the bound is what stops it";
   Member other;
   bounded.join(other, asked("alice"), alice);
   bounded.dispatch();
@@ -63,11 +63,11 @@ TEST_F(GroupBounds, RangesAreGivenBackWithTheGroupAndItsMembers) {
   bounded.join(member, asked("g"), 7);
   bounded.dispatch();
   for (std::uint64_t i = 1; i < 100; i += 2) bounded.acknowledge(member, {{{i}, {i + 1}}});
-  EXPECT_EQ(bounded.budget.ranges(), 50U);
+  EXPECT_EQ(bounded.budget.ranges.total(), 50U);
   bounded.leave(member);
-  EXPECT_EQ(bounded.budget.ranges(), 50U) << "they wait for another member";
+  EXPECT_EQ(bounded.budget.ranges.total(), 50U) << "they wait for another member";
   bounded.topic.groups().remove(*bounded.topic.groups().find("g"));
-  EXPECT_EQ(bounded.budget.ranges(), 0U);
+  EXPECT_EQ(bounded.budget.ranges.total(), 0U);
 }
 
 TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
@@ -91,7 +91,7 @@ TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
   EXPECT_EQ(members.size(), 14U) << "the last eighth is left to others";
   EXPECT_EQ(crowded.groups().open(asked("g0"), lives, 8).refusal, ClientError::none);
   for (const auto& [group, member] : members) crowded.groups().detach(*group, *member);
-  EXPECT_EQ(small.members(), 0U);
+  EXPECT_EQ(small.members.total(), 0U);
 }
 
 TEST_F(GroupBounds, AnAcknowledgementThatWouldScatterTooMuchStopsHalfWay) {
@@ -205,7 +205,7 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   GroupWorld scattered(std::size_t{100'000});
   scattered.publish(std::vector<std::string>(1000, "x"));
   scatter(scattered, 7, groups, 1000);
-  ASSERT_GT(scattered.budget.ranges(), 5'000U);
+  ASSERT_GT(scattered.budget.ranges.total(), 5'000U);
   Member busy;
   scattered.join(busy, asked("busy"), 7);
   scattered.dispatch();
@@ -219,7 +219,7 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   // Finds the time when each message was stored.
   const std::uint64_t oldest = (groups + 1) * TurnWork::batch_looked_at;
   EXPECT_LE(TurnWork::bytes() - before, oldest) << "and no range of any group";
-  EXPECT_GT(scattered.budget.ranges() * TurnWork::range_passed, oldest) << "or this would show nothing";
+  EXPECT_GT(scattered.budget.ranges.total() * TurnWork::range_passed, oldest) << "or this would show nothing";
 }
 
 TEST_F(GroupBounds, PendingCountsMessagesInEveryState) {

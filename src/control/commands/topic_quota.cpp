@@ -1,19 +1,17 @@
 /// Decides whether a user may create another topic. Layer: control.
 #include "control/commands/topic_quota.hpp"
 
-#include "admission/fair_share.hpp"
-
 namespace lightq::broker {
 
 std::optional<Error> TopicQuota::objection_to_maker(std::uint64_t maker) const {
   const std::size_t taken = catalogue_.state().topics().size() + coming_.size();
-  const auto verdict = FairShare(settings_.topics_max).ask(taken, maker, makers_.of(maker));
+  const auto verdict = FairShare(settings_.topics_max).ask(taken, maker, topics_.of(maker));
   if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(settings_.limits_reached, Limit::topics_max);
   const std::string most = std::to_string(settings_.topics_max);
   if (verdict == FairShare::Verdict::full)
     return Error{ErrorCode::limit_reached, "there are " + most + " topics, the maximum (topics_max)"};
-  return Error{ErrorCode::limit_reached, "there are " + std::to_string(makers_.of(maker)) +
+  return Error{ErrorCode::limit_reached, "there are " + std::to_string(topics_.of(maker)) +
                                              " topics of this user, and the last of " + most +
                                              " are reserved for users with fewer"};
 }
@@ -35,7 +33,7 @@ std::optional<Error> TopicQuota::objection_to_memory(const protocol::TopicSettin
     const auto& each = entry.definition.settings;
     if (has_ring(each.broker_type)) taken += each.ring_bytes;
   }
-  const std::uint64_t own = makers_.ring_bytes_of(maker);
+  const std::uint64_t own = rings_.of(maker);
   const auto verdict = FairShare(settings_.memory_bytes_max).ask(taken, maker, own, settings.ring_bytes);
   if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(settings_.limits_reached, Limit::memory_bytes_max);
@@ -51,17 +49,28 @@ std::optional<Error> TopicQuota::objection_to_memory(const protocol::TopicSettin
 
 void TopicQuota::coming(const std::string& name, std::uint64_t maker) {
   coming_.insert(name);
-  makers_.coming(maker);
+  if (maker != 0) topics_.add(maker);
 }
 
 void TopicQuota::came(const std::string& name, std::uint64_t maker) {
   coming_.erase(name);
-  makers_.came(maker);
+  if (maker != 0) topics_.give_back(maker);
 }
 
 void TopicQuota::made(const TopicDefinition& topic, std::uint64_t maker) {
+  if (maker == 0) return;
   const auto& settings = topic.settings;
-  makers_.made(topic.id, maker, has_ring(settings.broker_type) ? settings.ring_bytes : 0);
+  const Made made{maker, has_ring(settings.broker_type) ? settings.ring_bytes : 0};
+  made_.emplace(topic.id.value, made);
+  topics_.add(maker);
+  rings_.add(maker, made.ring_bytes);
+}
+
+void TopicQuota::gone(TopicId topic) {
+  const auto found = made_.extract(topic.value);
+  if (found.empty()) return;
+  topics_.give_back(found.mapped().maker);
+  rings_.give_back(found.mapped().maker, found.mapped().ring_bytes);
 }
 
 }  // namespace lightq::broker

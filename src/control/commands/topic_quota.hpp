@@ -4,19 +4,21 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <lightq/base/error.hpp>
 #include <lightq/protocol/control.hpp>
 
+#include "admission/quota.hpp"
 #include "control/catalogue/catalogue.hpp"
 #include "control/commands/operation_settings.hpp"
-#include "control/commands/topic_makers.hpp"
 
 namespace lightq::broker {
 
 /// Enforces the limits of topics and of their rings, and each user's share of them. `maker` is the user that
-/// creates the topic; 0: an administrator. The objections count in LimitCounts. Thread: the control thread.
+/// creates the topic; 0: an administrator. Topics from before the broker's start, and those of
+/// administrators, count for no user. The objections count in LimitCounts. Thread: the control thread.
 /// Lifetime: the references must outlive it.
 class TopicQuota {
  public:
@@ -40,13 +42,19 @@ class TopicQuota {
   /// Counts a topic that is in the catalogue now.
   void made(const TopicDefinition& topic, std::uint64_t maker);
   /// Stops counting a topic that was removed.
-  void gone(TopicId topic) { makers_.gone(topic); }
+  void gone(TopicId topic);
 
  private:
   const Catalogue& catalogue_;
   const OperationSettings& settings_;
-  TopicMakers makers_;
+  struct Made {
+    std::uint64_t maker = 0;
+    std::uint64_t ring_bytes = 0;  // the maximum size of its ring; 0: it has none
+  };
   std::unordered_set<std::string> coming_;
+  std::unordered_map<std::uint64_t, Made> made_;  // by topic, those that users have created since the start
+  Quota<std::uint64_t> topics_;                   // by maker: those of made_, and those being created
+  Quota<std::uint64_t> rings_;                    // by maker: the bytes of their rings
 };
 
 }  // namespace lightq::broker
