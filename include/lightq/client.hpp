@@ -128,6 +128,9 @@ class Client {
 
   /// Returns the whole broker's statistics. Needs an administrator's credentials.
   Result<BrokerStats> stats();
+  /// Returns the statistics of all topics on which the administrator or the user has any right, sorted by
+  /// name. It asks for several pages if there are many topics. Errors: unauthorized_access.
+  Result<std::vector<TopicStats>> stats_of_all();
 
   /// Returns success if the broker replies.
   Result<void> ping();
@@ -197,8 +200,6 @@ class Client {
 
   /// Searches for credentials again: a broker that was starting wrote them before it replied.
   Result<void> settle_credentials();
-
-  static Result<TopicName> topic_name(std::string_view text);
 
   template <typename T>
   Result<T> ask_for(const protocol::Request& request);

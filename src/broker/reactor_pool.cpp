@@ -7,8 +7,12 @@
 #include <mutex>
 #include <utility>
 
+#include <lightq/protocol/stats_fields.hpp>
+
+#include "broker/stats_parts.hpp"
 #include "broker/wall_clock.hpp"
 #include "net/socket.hpp"
+#include "plain/endpoint_set.hpp"
 
 namespace lightq::broker {
 
@@ -73,8 +77,8 @@ ReactorPool::ReactorPool(Settings settings, TopicOpener& opener, const TicketKey
       ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
   ports_.count_in(settings_.reactor.endpoints.limits_reached);
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
-    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, opener, disk_, ports_, sink, tickets,
-                                                  now_, next_endpoint_id_, events()));
+    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, make_endpoint_set, opener, disk_, ports_,
+                                                  sink, tickets, now_, next_endpoint_id_, events()));
     Reactor& reactor = *reactors_.back();
     sessions_.push_back(std::make_unique<SessionServer>(
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
@@ -233,7 +237,7 @@ void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver
 namespace {
 /// Returns a callback that passes a result to `reply` without its number.
 template <typename Reply>
-TopicRuntime::Answered without_number(const Reply& reply) {
+TopicCommands::Answered without_number(const Reply& reply) {
   return [reply](const Result<std::uint64_t>& saved) {
     Result<void> result;
     if (!saved) result = saved.error();
@@ -244,22 +248,23 @@ TopicRuntime::Answered without_number(const Reply& reply) {
 
 void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<void> done) {
   begin<void>(topic, std::move(done), [group](TopicRuntime& runtime, const auto& reply) {
-    runtime.delete_group(group, without_number(reply));
+    runtime.commands().delete_group(group, without_number(reply));
   });
 }
 
 void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) {
   begin<void>(topic, std::move(done), [group, paused](TopicRuntime& runtime, const auto& reply) {
     const auto answered = without_number(reply);
-    if (!group.empty()) return runtime.set_group_paused(group, paused, answered);
-    runtime.set_paused(paused);
+    if (!group.empty()) return runtime.commands().set_group_paused(group, paused, answered);
+    runtime.commands().set_paused(paused);
     answered(std::uint64_t{0});
   });
 }
 
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {
   begin<std::uint64_t>(topic, std::move(done), [group](TopicRuntime& runtime, const auto& reply) {
-    group.empty() ? runtime.purge(reply) : runtime.purge_group(group, reply);
+    TopicCommands& commands = runtime.commands();
+    group.empty() ? commands.purge(reply) : commands.purge_group(group, reply);
   });
 }
 
@@ -308,6 +313,33 @@ void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
   });
 }
 
+/// The messages are not bounded, because the number of requests bounds them.
+void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsCounted> done) {
+  if (stopped_) return answer<TopicsCounted>(done, stopping());
+  const auto parts = std::make_shared<StatsParts>(std::move(asked), reactors_.size(),
+                                                  [this](TopicId topic) { return index_of(topic); });
+  if (parts->complete()) return answer<TopicsCounted>(done, parts->joined());
+  for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    TopicsAsked part = parts->take_part(i);
+    if (part.topics.empty()) continue;
+    Reactor& reactor = *reactors_[i];
+    reactor.loop().post_answer([this, &reactor, i, parts, done, part = std::move(part)]() mutable {
+      reactor.stats_of(std::move(part), [this, i, parts, done](TopicsCounted counted) {
+        control_.post_answer([i, parts, done, counted = std::move(counted)]() mutable {
+          parts->put(i, std::move(counted));  // only the control thread joins
+          if (parts->complete()) done(parts->joined());
+        });
+      });
+    });
+  }
+}
+
+std::vector<std::uint64_t> ReactorPool::messages_to_reactors() const {
+  std::vector<std::uint64_t> messages;
+  for (const auto& reactor : reactors_) messages.push_back(reactor->loop().posted());
+  return messages;
+}
+
 void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   struct Sum {
     protocol::BrokerStats stats;
@@ -319,10 +351,11 @@ void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   for (auto& owned : reactors_) {
     Reactor& reactor = *owned;
     reactor.loop().post_answer([this, &reactor, sum, done] {
-      const protocol::BrokerTotals part = reactor.totals();
-      control_.post_answer([part, sum, done] {  // only the control thread adds up
-        sum->stats += part;
-        if (--sum->missing == 0) done(sum->stats);
+      reactor.totals([this, sum, done](const protocol::BrokerStats& part) {
+        control_.post_answer([part, sum, done] {  // only the control thread adds up
+          add(sum->stats, part);
+          if (--sum->missing == 0) done(sum->stats);
+        });
       });
     });
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -67,7 +68,11 @@ class ReactorPool final : public DataPlane {
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
   void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override;
+  void stats_of(TopicsAsked asked, Done<TopicsCounted> done) override;
   void broker_stats(Done<protocol::BrokerStats> done) override;
+
+  /// Returns the number of messages that have been sent to each reactor so far. Thread: any.
+  [[nodiscard]] std::vector<std::uint64_t> messages_to_reactors() const;
 
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }

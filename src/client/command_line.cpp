@@ -351,14 +351,14 @@ void add_peek(CLI::App* app, Parsed& parsed) {
 void add_others(CLI::App* app, Parsed& parsed) {
   add_peek(app, parsed);
   auto stats = std::make_shared<StatsRequest>();
-  CLI::App* verb = add_verb(app, parsed, "stats", "show counters of a topic, or of the whole broker",
-                            "  lightq stats\n  lightq stats orders --watch\n  lightq stats orders --json");
+  CLI::App* verb = add_verb(app, parsed, "stats", "show counters of a topic, of all topics, or of the broker",
+                            "  lightq stats\n  lightq stats orders --watch\n  lightq stats --all --json");
   verb->add_option("topic", stats->topic, "the topic's name; without it: the broker")->type_name("TOPIC");
+  flag(verb, "-a,--all", stats->all, "all topics on which you have a right")->excludes("topic");
   flag(verb, "-w,--watch", stats->watch, "repeat until ctrl-C");
   unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
-
   CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
   ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
   CLI::App* version = add_verb(app, parsed, "version", "show the versions of this program and of the broker",

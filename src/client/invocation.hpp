@@ -114,7 +114,8 @@ struct Peek {
 };
 
 struct StatsRequest {
-  std::string topic;  ///< empty: the whole broker
+  std::string topic;  ///< empty: the whole broker, or all topics
+  bool all = false;   ///< all topics
   bool watch = false;
   Timeout interval{1000};
 };

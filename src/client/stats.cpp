@@ -1,6 +1,11 @@
-/// `lightq stats`: prints the statistics of a topic or the broker, once or repeatedly. Layer: cli.
+/// `lightq stats`: prints the statistics of a topic, of all topics or of the broker, once or repeatedly.
+/// Layer: cli.
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <lightq/protocol/json.hpp>
 
@@ -91,6 +96,34 @@ std::string table(const BrokerStats& stats) {
                                            : "no");
 }
 
+/// Returns a line for each topic in columns, and a line with their names.
+std::string table(const std::vector<TopicStats>& topics) {
+  constexpr std::size_t columns = 8;
+  using Cells = std::array<std::string, columns>;
+  std::vector<Cells> lines = {
+      {"topic", "type", "received", "sent", "queue", "publishers", "subscribers", "log"}};
+  for (const TopicStats& stats : topics) {
+    lines.push_back({stats.topic, std::string(to_word(stats.topic_type)),
+                     format_count(stats.messages_received), format_count(stats.messages_sent),
+                     format_count(stats.queue_size), format_count(stats.publishers_count),
+                     format_count(stats.subscribers_count), format_size(stats.log_bytes)});
+  }
+  std::array<std::size_t, columns> widths{};
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], cells[i].size());
+  }
+  std::string text;
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      const std::string gap(widths[i] - cells[i].size(), ' ');
+      text += i < 2 ? cells[i] + gap : gap + cells[i];  // words to the left, numbers to the right
+      if (i + 1 < columns) text += "  ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 /// Received and sent messages, for the rates between two outputs.
 struct Counts {
   std::uint64_t received = 0;
@@ -108,7 +141,22 @@ Look look_at(const Stats& stats, bool json) {
           {stats.messages_received, stats.messages_sent}};
 }
 
-Result<Look> look(Client& client, const Common& common, const std::string& topic) {
+Result<Look> look_at_all(Client& client, bool json) {
+  Result<std::vector<TopicStats>> stats = client.stats_of_all();
+  if (!stats) return stats.error();
+  Look look;
+  for (const TopicStats& topic : *stats) {
+    look.counts.received += topic.messages_received;
+    look.counts.sent += topic.messages_sent;
+  }
+  look.text = json ? protocol::to_json(protocol::Reply(protocol::StatsAllReply{std::move(*stats), {}})) + "\n"
+                   : table(*stats);
+  return look;
+}
+
+Result<Look> look(Client& client, const Common& common, const StatsRequest& request) {
+  const std::string& topic = request.topic;
+  if (request.all) return look_at_all(client, common.json);
   if (topic.empty()) {
     const Result<BrokerStats> stats = client.stats();
     if (!stats) return stats.error();
@@ -126,7 +174,7 @@ int watch(Client& client, const Common& common, const StatsRequest& request) {
   Output out;
   std::optional<Counts> before;
   while (true) {
-    Result<Look> now = look(client, common, request.topic);
+    Result<Look> now = look(client, common, request);
     if (!now && now.error().code != ErrorCode::timeout) return fail(now.error(), request.topic);
     if (!now) {
       say("the broker does not answer; trying again");
@@ -153,7 +201,7 @@ int run_stats(const Common& common, const StatsRequest& request) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   if (request.watch) return watch(*client, common, request);
-  const Result<Look> now = look(*client, common, request.topic);
+  const Result<Look> now = look(*client, common, request);
   if (!now) return fail(now.error(), request.topic);
   Output out;
   out.write(now->text);

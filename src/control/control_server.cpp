@@ -80,6 +80,7 @@ bool needs_no_place(const protocol::Request& request) {
 /// Returns true if the length of the reply grows with the number of topics or users.
 bool may_be_long(const protocol::Request& request) {
   return std::holds_alternative<protocol::Stats>(request) ||
+         std::holds_alternative<protocol::StatsAll>(request) ||
          std::holds_alternative<protocol::ListTopics>(request) ||
          std::holds_alternative<protocol::ListUsers>(request);
 }

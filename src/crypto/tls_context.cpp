@@ -35,7 +35,7 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
-using Connection = std::unique_ptr<SSL, Freed<SSL_free>>;
+using TlsConnection = std::unique_ptr<SSL, Freed<SSL_free>>;
 
 // The fastest of the three secure suites comes first.
 constexpr const char* cipher_suites =
@@ -159,8 +159,8 @@ Result<void> try_handshake(SSL_CTX* server_context, std::string_view certificate
   constexpr int flights_max = 8;
   auto client_context = make_context(TLS_client_method());
   if (!client_context) return client_context.error();
-  const Connection server(SSL_new(server_context));
-  const Connection client(SSL_new(client_context->get()));
+  const TlsConnection server(SSL_new(server_context));
+  const TlsConnection client(SSL_new(client_context->get()));
   BIO* of_server = nullptr;
   BIO* of_client = nullptr;
   if (server == nullptr || client == nullptr ||

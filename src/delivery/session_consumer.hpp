@@ -31,7 +31,7 @@ class SessionConsumer {
   /// Admits the consumer. Its group is now stored as durably as the topic is. Deliveries follow.
   virtual void admitted(const Opened& opened) = 0;
   /// Returns true if it can take a slice now. After false it is not asked again until it calls
-  /// TopicRuntime::consumer_writable.
+  /// TopicConsumers::wake.
   [[nodiscard]] virtual bool writable() const = 0;
   /// Returns the codecs of the compressed batches that it can read. Other batches are delivered decompressed.
   [[nodiscard]] virtual CodecSet codecs() const = 0;

@@ -154,6 +154,7 @@ bool EventLoop::post(Task task) {
     const std::lock_guard lock(mail_mutex_);
     if (mail_.size() + taken_left_ >= limits::mailbox_entries_max) return false;
     mail_.push_back(std::move(task));
+    ++posted_;
   }
   wake();
   return true;
@@ -163,8 +164,14 @@ void EventLoop::post_answer(Task task) {
   {
     const std::lock_guard lock(mail_mutex_);
     mail_.push_back(std::move(task));
+    ++posted_;
   }
   wake();
+}
+
+std::uint64_t EventLoop::posted() {
+  const std::lock_guard lock(mail_mutex_);
+  return posted_;
 }
 
 void EventLoop::wake() {

@@ -126,6 +126,9 @@ class EventLoop {
   /// Thread: any.
   void post_answer(Task task);
 
+  /// Returns the number of tasks that `post` and `post_answer` have accepted so far. Thread: any.
+  [[nodiscard]] std::uint64_t posted();
+
   /// Runs the loop until `stop` is requested. The request wakes the loop.
   void run(const std::stop_token& stop);
 
@@ -177,6 +180,7 @@ class EventLoop {
 
   std::mutex mail_mutex_;
   std::vector<Task> mail_;      // guarded by mail_mutex_
+  std::uint64_t posted_ = 0;    // guarded by mail_mutex_
   std::size_t taken_left_ = 0;  // guarded by mail_mutex_: how many of taken_ have not run
 };
 

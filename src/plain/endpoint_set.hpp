@@ -15,79 +15,39 @@
 #include "delivery/topic.hpp"
 #include "log/cursor_file.hpp"
 #include "plain/endpoint.hpp"
-#include "plain/leaver.hpp"
 #include "plain/plain_consumer_connection.hpp"
 #include "plain/plain_producer_connection.hpp"
 #include "plain/unopened_endpoints.hpp"
 #include "topic/reactor_context.hpp"
+#include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {
 
-/// The result of a join.
-struct OpenedEndpoint {
-  EndpointRecord record;
-  std::string bind_uri;
-  bool is_new = false;
-  std::optional<protocol::Ticket> ticket;  ///< the ticket to connect with; none for raw consumers
-};
-
 /// Owns a topic's endpoints, and the endpoints that could not be opened again. All producers of a transport
 /// share one endpoint. Each `pull` or `sub` join has its own (docs/adr/0004). Thread: the reactor's.
-class EndpointSet final : public EndpointHost, public PlainConsumerHost {
+class EndpointSet final : public TopicEndpoints, public EndpointHost, public PlainConsumerHost {
  public:
-  /// Called when there may be messages to dispatch, or space for producers.
-  class Listener {
-   public:
-    virtual ~Listener() = default;
-    virtual void consumers_changed() = 0;
-    virtual void consumers_writable() = 0;
-  };
-
-  EndpointSet(ReactorContext& context, Topic& topic, PlainProducerHost& inlet_host, Listener& listener)
+  EndpointSet(ReactorContext& context, Topic& topic, PlainProducerHost& inlet_host,
+              EndpointsListener& listener)
       : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
   ~EndpointSet() override;
 
-  /// Opens an endpoint, or returns the producers' shared one. `holder`: the user of the ticket that is
-  /// issued. `connection_type`: `socket` (raw consumers) only with `pull`, and only if the topic asks for no
-  /// ticket and, over TCP, the broker does not encrypt (else not_supported). Errors: limit_reached,
-  /// not_supported, io_error.
+  // Implements TopicEndpoints.
   Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
                               protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
-                              const TicketHolder& holder = {});
-  /// Opens an endpoint from the catalogue again, at its old port if that is free. `from`: a subscriber's
-  /// stored position. After an error the endpoint and its cursor are kept, and it is opened as soon as
-  /// possible.
-  Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
-  /// Closes an endpoint. Returns the number of messages that were sent to its consumers. Returns 0 for the
-  /// producers' shared endpoint, which stays open until it is unused. Errors: endpoint_not_found, also for an
-  /// endpoint that `by` may not close.
-  Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by);
-
-  /// Resumes waiting producers, as many as find space. Returns true if all of them did.
-  bool resume_inlets();
-  /// Sends a PONG to waiting producers that check the broker by ZeroMQ heartbeats. `all`: also to those that
-  /// have sent no PING yet. Ends the connections of producers that have disconnected and left nothing to
-  /// read.
-  void tend_held(bool all);
-  /// Ends the connections of users who have lost the right to be connected.
-  void end_unpermitted();
-  /// Closes all endpoints. Releases their ports (PortBook::release). `tell`: reports each endpoint as closed.
-  void close_all(bool tell);
-  /// Closes the endpoint that was evicted from this place, unless a peer has connected meanwhile.
-  void make_room(const EndpointShares::Place& lost);
-  void stop_accepting();
-  /// Returns true if no dispatched message waits in this process.
-  [[nodiscard]] bool all_sent();
-  void release_idle_memory();
-
-  /// Adds the counts and the subscribers' addresses to `stats`.
-  void add_stats(protocol::TopicStats& stats);
-  /// Returns the cursors of subscribers, with the names that they are stored under
-  /// (`subscriber_cursor_name`).
-  [[nodiscard]] std::vector<log::NamedCursor> subscriber_cursors() const;
-  static std::string subscriber_cursor_name(std::uint64_t endpoint_id) {
-    return "sub:" + std::to_string(endpoint_id);
-  }
+                              const TicketHolder& holder = {}) override;
+  Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from) override;
+  Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by) override;
+  bool resume_inlets() override;
+  void tend_held(bool all) override;
+  void end_unpermitted() override;
+  void close_all(bool tell) override;
+  void make_room(const EndpointShares::Place& lost) override;
+  void stop_accepting() override;
+  [[nodiscard]] bool all_sent() override;
+  void release_idle_memory() override;
+  void add_stats(protocol::TopicStats& stats) override;
+  [[nodiscard]] std::vector<log::NamedCursor> subscriber_cursors() const override;
 
  private:
   struct Entry {
@@ -139,12 +99,19 @@ class EndpointSet final : public EndpointHost, public PlainConsumerHost {
   ReactorContext& context_;
   Topic& topic_;
   PlainProducerHost& inlet_host_;
-  Listener& listener_;
+  EndpointsListener& listener_;
   std::map<std::uint64_t, Entry> entries_;  // by endpoint id
   UnopenedEndpoints unopened_{context_.loop, [this](const auto& unopened) { return open_again(unopened); }};
   std::unordered_map<PlainConsumerConnection*, Consumer> consumers_;
   std::size_t resume_turn_ = 0;
   std::uint64_t refused_connections_ = 0;
 };
+
+/// Makes the endpoints of a topic: see MakeEndpoints.
+inline std::unique_ptr<TopicEndpoints> make_endpoint_set(ReactorContext& context, Topic& topic,
+                                                         PlainProducerHost& inlet_host,
+                                                         EndpointsListener& listener) {
+  return std::make_unique<EndpointSet>(context, topic, inlet_host, listener);
+}
 
 }  // namespace lightq::broker

@@ -9,29 +9,11 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "delivery/topic.hpp"
 #include "net/connection.hpp"
 #include "net/large_frame.hpp"
+#include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {
-
-/// The services of a topic that an inlet uses. Thread: the reactor's.
-class PlainProducerHost {
- public:
-  virtual ~PlainProducerHost() = default;
-  /// Returns false if nothing may be read from producers now.
-  [[nodiscard]] virtual bool accepting() const = 0;
-  virtual PublishOutcome publish(BatchBuilder& batch) = 0;
-  /// Called when the batches of one input have been published: dispatches them.
-  virtual void published() = 0;
-  virtual void count_refused(std::uint64_t messages) = 0;
-  [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
-  [[nodiscard]] virtual std::size_t batch_bytes_target() const = 0;
-  /// The batch that is being packed. All inlets of a thread share it; it is empty between two inputs.
-  virtual BatchBuilder& batch() = 0;
-  /// Called when the inlet has stopped reading, until the host calls resume.
-  virtual void inlet_held() = 0;
-};
 
 /// A producer's connection. Its memory is bounded for any input: while the log is full, it keeps at most one
 /// input, and further messages wait in the producer's own socket.

@@ -29,7 +29,7 @@ void ConsumeChannel::admitted(const Opened& opened) {
   admitted_ = true;
   link_.channel_opened(*this, {.next = opened.next.value,
                                .committed = opened.committed.value,
-                               .next_offset = topic_->next_offset().value,
+                               .next_offset = topic_->store().next_offset().value,
                                .incarnation = topic_->incarnation(),
                                .ack_timeout_ms = opened.ack_timeout_ms});
 }
@@ -68,7 +68,7 @@ void ConsumeChannel::flush() {
 }
 
 void ConsumeChannel::go_on() {
-  if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->consumer_writable(*this);
+  if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->consumers().wake(*this);
 }
 
 void ConsumeChannel::end(ClientError error, const std::string& why) {

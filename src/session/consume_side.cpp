@@ -108,14 +108,14 @@ void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
 
 void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   const auto credit = port_.decode<session::Credit>(header, body, &channel);
-  if (!credit || channel.topic()->add_credit(channel, credit_of(*credit))) return;
+  if (!credit || channel.topic()->consumers().add_credit(channel, credit_of(*credit))) return;
   port_.limit_reached(Limit::in_flight_messages_max);
   port_.end_channel(channel, Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
 }
 
 void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   if (auto done = port_.decode<session::Acknowledge>(header, body, &channel))
-    channel.topic()->acknowledge(channel, ack_of(std::move(*done)));
+    channel.topic()->consumers().acknowledge(channel, ack_of(std::move(*done)));
 }
 
 void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
@@ -124,13 +124,13 @@ void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, 
   if ((header.flags & session::flag_dead_letter) != 0)
     return port_.end_channel(channel, Code::not_supported, "this version does not support dead letters");
   if (keeps_too_long(channel, rejected->ms)) return;
-  channel.topic()->reject(channel, rejection_of(std::move(*rejected)));
+  channel.topic()->consumers().reject(channel, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
 }
 
 void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   auto extended = port_.decode<session::Extend>(header, body, &channel);
   if (!extended || keeps_too_long(channel, extended->ms)) return;
-  channel.topic()->extend(channel, extension_of(std::move(*extended)));
+  channel.topic()->consumers().extend(channel, extension_of(std::move(*extended)), EventLoop::Clock::now());
 }
 
 /// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its
@@ -147,10 +147,10 @@ void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, By
   const auto seek = port_.decode<session::Seek>(header, body);
   if (!seek) return;
   TopicRuntime& topic = *channel.topic();
-  if (topic.shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
+  if (topic.consumers().shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
     return port_.answer_error(header, Code::unauthorized_access,
                               "other consumers use this group, so a seek needs the right to manage it");
-  const auto next = topic.seek(channel, position_of(seek->to));
+  const auto next = topic.consumers().seek(channel, position_of(seek->to));
   if (!next)
     return port_.answer_error(header, Code::io_error,
                               "the position is among messages that cannot be read now");
@@ -176,7 +176,7 @@ bool ConsumeSide::has_in_flight() const {
   channels_.for_each([&](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
     auto& consumer = static_cast<ConsumeChannel&>(channel);
-    any |= consumer.topic() != nullptr && consumer.topic()->has_in_flight(consumer);
+    any |= consumer.topic() != nullptr && consumer.topic()->consumers().has_in_flight(consumer);
   });
   return any;
 }

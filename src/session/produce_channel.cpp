@@ -23,7 +23,7 @@ constexpr std::size_t unflushed_max = 4096;
 /// Returns the level at which "confirmed" means stored as safely as the topic can. For a durable topic that
 /// is synced to disk.
 ConfirmLevel default_level(const TopicRuntime& topic) {
-  return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
+  return topic.store().is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ ProduceChannel::~ProduceChannel() {
 }
 
 void ProduceChannel::leave() {
-  if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_producer(*this);
+  if (topic_ != nullptr) std::exchange(topic_, nullptr)->publishing().detach(*this);
 }
 
 void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
@@ -47,24 +47,24 @@ void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
 
 Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& client) {
   level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
-  if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
+  if (level_ == ConfirmLevel::flushed && !topic_->store().is_durable()) return Code::not_supported;
   ProducerTable::Opener opener{.user = client.user, .shown = asked.secret};
   if (client.keeps_secrets) fill_random(opener.fresh.emplace());
-  const auto opened = topic_->open_producer(identity_of(asked.producer), *this, opener);
+  const auto opened = topic_->publishing().open(identity_of(asked.producer), *this, opener);
   if (opened.refusal != ClientError::none) return code_of(opened.refusal);
   identity_ = opened.producer.identity;
   if (client.keeps_secrets) secret_ = opened.producer.secret;
   received_ = told_ = opened.producer.expected;
-  batch_bytes_max_ = std::min(client.batch_bytes_max, topic_->batch_bytes_max());
+  batch_bytes_max_ = std::min(client.batch_bytes_max, topic_->publishing().batch_bytes_max());
   return Code::ok;
 }
 
 void ProduceChannel::admitted() {
-  next_offset_ = topic_->next_offset();
+  next_offset_ = topic_->store().next_offset();
   link_.channel_opened(*this, {.producer = frame_of(identity_),
                                .level = level_,
                                .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
-                               .message_bytes_max = topic_->message_bytes_max(),
+                               .message_bytes_max = topic_->publishing().message_bytes_max(),
                                .expected = received_,
                                .next_offset = next_offset_.value,
                                .incarnation = topic_->incarnation(),
@@ -74,11 +74,11 @@ void ProduceChannel::admitted() {
 }
 
 void ProduceChannel::note_unflushed() {
-  if (!topic_->is_durable()) return;
+  if (!topic_->store().is_durable()) return;
   // While a disk does not respond, the last entry covers everything received since.
   if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
   unflushed_.push_back({received_, next_offset_});
-  topic_->await_durable(*this);
+  topic_->publishing().await_durable(*this);
 }
 
 void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
@@ -98,7 +98,8 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (sequences.count > UINT64_MAX - sequences.begin)
     return break_off("the batch has sequence numbers beyond the maximum");
   if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
-  if (topic_->message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
+  if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
+    return refuse_too_long(sequences);
   if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
       !check_packed(view, sequences))
     return;
@@ -117,7 +118,7 @@ void ProduceChannel::break_off(const std::string& why) {
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
   const auto longest = longest_message_packed_in(batch);
-  if (longest && *longest <= topic_->message_bytes_max()) return true;
+  if (longest && *longest <= topic_->publishing().message_bytes_max()) return true;
   if (longest) {
     refuse_too_long(sequences);
   } else {
@@ -143,12 +144,12 @@ void ProduceChannel::take(const Arrived& arrived) {
       return link_.channel_ended(*this, Code::unknown_producer, "the broker has forgotten the producer");
   }
   refusing_ = false;
-  if (!topic_->accepting() || !store(arrived)) hold(arrived);
+  if (!topic_->publishing().accepting() || !store(arrived)) hold(arrived);
 }
 
 /// Returns false if there is no space.
 bool ProduceChannel::store(const Arrived& arrived) {
-  switch (topic_->store(arrived.batch, arrived.sequences)) {
+  switch (topic_->publishing().store(arrived.batch, arrived.sequences)) {
     case PublishOutcome::accepted: stored(arrived); return true;
     case PublishOutcome::held: return false;
     case PublishOutcome::refused:
@@ -156,7 +157,7 @@ bool ProduceChannel::store(const Arrived& arrived) {
       return true;
     case PublishOutcome::rejected: break;
   }
-  if (topic_->held_by_disk()) {
+  if (topic_->publishing().is_held_by_disk()) {
     refuse(arrived.sequences, Code::no_space, "the disk is full or cannot be written");
   } else {
     refuse(arrived.sequences, Code::limit_reached, "the topic is full");
@@ -172,12 +173,12 @@ void ProduceChannel::hold(const Arrived& arrived) {
   held_batch_ = arrived;
   held_batch_.batch.bytes = held_;
   link_.channel_held(*this);
-  topic_->producer_held(*this);
+  topic_->publishing().hold(*this);
 }
 
 bool ProduceChannel::resume() {
   if (!held()) return true;
-  if (!topic_->accepting() || !store(held_batch_)) return false;
+  if (!topic_->publishing().accepting() || !store(held_batch_)) return false;
   held_ = std::vector<std::byte>();
   link_.channel_resumed(*this);
   return true;
@@ -185,14 +186,14 @@ bool ProduceChannel::resume() {
 
 void ProduceChannel::stored(const Arrived& arrived) {
   received_ = arrived.sequences.begin + arrived.sequences.count;
-  next_offset_ = topic_->next_offset();
+  next_offset_ = topic_->store().next_offset();
   note_unflushed();
-  if (level_ == ConfirmLevel::flushed || arrived.flush) topic_->want_flush();
+  if (level_ == ConfirmLevel::flushed || arrived.flush) topic_->publishing().want_flush();
   note_progress(false);
 }
 
 bool ProduceChannel::durable_moved() {
-  const Offset durable = topic_->durable_offset();
+  const Offset durable = topic_->store().durable_offset();
   while (!unflushed_.empty() && unflushed_.front().offset <= durable) {
     flushed_ = unflushed_.front().sequence;
     unflushed_.pop_front();
@@ -238,7 +239,7 @@ void ProduceChannel::refuse_too_large(ByteView batch_header) {
 }
 
 void ProduceChannel::refuse_too_long(const Sequences& sequences) {
-  topic_->count_too_long(1);
+  topic_->publishing().count_too_long(1);
   refuse(sequences, Code::too_large, "a message is longer than the broker accepts");
 }
 

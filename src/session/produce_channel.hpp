@@ -58,7 +58,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   /// Returns memory for the body of the next produce frame, if that is received immediately; see
   /// BatchLog::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) {
-    return topic_ == nullptr ? std::span<std::byte>() : topic_->place_for_next(bytes);
+    return topic_ == nullptr ? std::span<std::byte>() : topic_->publishing().place_for_next(bytes);
   }
   /// Handles the body of a produce frame, and overwrites it. Requires: it is at least as long as a batch
   /// header.

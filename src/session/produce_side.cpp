@@ -72,7 +72,7 @@ void ProduceSide::after_input() {
     ProduceChannel* const channel = find(number);
     if (channel == nullptr || channel->topic() == nullptr || channel->topic() == last) return;
     last = channel->topic();
-    last->published();
+    last->dispatch().published();
   });
 }
 

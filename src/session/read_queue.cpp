@@ -128,7 +128,7 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   TopicRuntime* const topic = port_.find_topic(job.topic);
   if (topic == nullptr) return fail(job, session::Code::topic_deleted, "the topic is deleted");
   ReadTurn turn(port_, job, bytes);
-  const TurnEnd end = topic->read(job.reader, turn);
+  const TurnEnd end = topic->reads().read(job.reader, turn);
   if (turn.is_too_large())
     return fail(job, session::Code::too_large, "a message is longer than the client accepts");
   if (turn.next()) return answer(job, *turn.next());
@@ -136,7 +136,7 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
     case TurnEnd::over:
     case TurnEnd::no_consumer: return false;
     case TurnEnd::pending:
-      topic->await_readable(*this);
+      topic->reads().await(*this);
       waits_for_ = job.topic;
       return false;
     case TurnEnd::unavailable:
@@ -154,7 +154,7 @@ void ReadQueue::readable() {
 
 void ReadQueue::stop_waiting() {
   if (!waits_for_) return;
-  if (TopicRuntime* const topic = port_.find_topic(*waits_for_)) topic->forget_readable(*this);
+  if (TopicRuntime* const topic = port_.find_topic(*waits_for_)) topic->reads().forget(*this);
   waits_for_.reset();
 }
 

@@ -7,6 +7,8 @@
 #include <stop_token>
 #include <utility>
 
+#include <lightq/protocol/stats_fields.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -14,9 +16,9 @@ constexpr auto tick_interval = std::chrono::milliseconds(100);
 constexpr auto stop_check_interval = std::chrono::milliseconds(10);
 }  // namespace
 
-Reactor::Reactor(const ReactorSettings& settings, TopicOpener& opener, DiskThread& disk, PortBook& ports,
-                 LogSink& sink, const TicketKey& tickets, const WallClock& now,
-                 std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events)
+Reactor::Reactor(const ReactorSettings& settings, MakeEndpoints make_endpoints, TopicOpener& opener,
+                 DiskThread& disk, PortBook& ports, LogSink& sink, const TicketKey& tickets,
+                 const WallClock& now, std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events)
     : context_{loop_,
                disk,
                ports,
@@ -29,7 +31,13 @@ Reactor::Reactor(const ReactorSettings& settings, TopicOpener& opener, DiskThrea
                {},
                {}},
       settings_(settings),
-      opener_(opener) {
+      make_endpoints_(std::move(make_endpoints)),
+      opener_(opener),
+      stats_walk_(loop_, [this](TopicId id) -> std::optional<protocol::TopicStats> {
+        TopicRuntime* const topic = find(id);
+        if (topic == nullptr) return std::nullopt;
+        return topic->stats();
+      }) {
   context_.scratch.resize(256 * limits::KiB);
   context_.access.set_admin_generation(settings.endpoints.admin_generation);
   context_.make_room = [this](const EndpointShares::Place& lost) {
@@ -55,8 +63,8 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
   auto found = opener_.open(definition, settings_.storage, context_.now(), context_.sink);
   if (!found) return found.error();
   auto store = found->take_store(context_.disk, loop_);
-  auto topic =
-      std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(*found));
+  auto topic = std::make_unique<TopicRuntime>(context_, *this, make_endpoints_, definition, std::move(store),
+                                              std::move(*found));
   TopicRuntime& runtime = *topic;
   topics_[definition.id.value] = std::move(topic);
   for (const auto& record : endpoints) {
@@ -126,21 +134,35 @@ void Reactor::bury_when_idle(std::unique_ptr<TopicRuntime> topic, std::function<
   key->when_idle_on_disk(std::move(bury));
 }
 
-protocol::BrokerTotals Reactor::totals() {
-  protocol::BrokerTotals sum{.refused_connections = context_.refused_connections,
-                             .evicted_connections = context_.handshakes.evicted()};
-  for (auto& [id, topic] : topics_) {
-    const auto stats = topic->stats();
-    sum += {.topics = 1,
-            .connections = stats.publishers_count + stats.subscribers_count,
-            .messages_received = stats.messages_received,
-            .messages_sent = stats.messages_sent,
-            .deliveries = stats.deliveries,
-            .total_bytes_written = stats.total_bytes_written,
-            .total_bytes_read = stats.total_bytes_read,
-            .log_bytes = stats.log_bytes};
-  }
-  return sum;
+void Reactor::totals(std::function<void(const protocol::BrokerStats&)> done) {
+  std::vector<TopicId> topics;
+  topics.reserve(topics_.size());
+  for (const auto& [id, topic] : topics_) topics.push_back({id});
+  const auto sum = std::make_shared<protocol::BrokerStats>();
+  const auto visit = [sum](const std::optional<protocol::TopicStats>& stats) {
+    if (stats) add(*sum, *stats);
+    return true;
+  };
+  stats_walk_.begin(std::move(topics), visit, [this, sum, done = std::move(done)] {
+    sum->refused_connections = context_.refused_connections;
+    sum->evicted_connections = context_.handshakes.evicted();
+    done(*sum);
+  });
+}
+
+void Reactor::stats_of(TopicsAsked asked, std::function<void(TopicsCounted)> done) {
+  struct Answer {
+    TopicsCounted counted;
+    std::size_t entries = 0;
+  };
+  const auto answer = std::make_shared<Answer>();
+  const auto visit = [answer, most = asked.entries_max](std::optional<protocol::TopicStats> stats) {
+    if (stats) answer->entries += entries_of(*stats);
+    answer->counted.topics.push_back(std::move(stats));
+    return answer->entries < most;
+  };
+  stats_walk_.begin(std::move(asked.topics), visit,
+                    [answer, done = std::move(done)] { done(std::move(answer->counted)); });
 }
 
 void Reactor::tick_wanted(TopicRuntime& topic) {
@@ -181,6 +203,7 @@ void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::functio
 }
 
 void Reactor::finish_stop(const std::function<void()>& done) {
+  stats_walk_.finish();
   for (auto& [id, topic] : topics_) {
     topic->flush_for_stop();
     topic->endpoints().close_all(false);

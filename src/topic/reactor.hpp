@@ -9,6 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "topic/stats_of_topics.hpp"
+#include "topic/stats_walk.hpp"
+#include "topic/topic_endpoints.hpp"
 #include "topic/topic_opener.hpp"
 #include "topic/topic_runtime.hpp"
 
@@ -25,8 +28,9 @@ struct ReactorSettings {
 /// called by tasks that were posted to `loop()`.
 class Reactor final : public TopicRuntime::Ticker {
  public:
-  Reactor(const ReactorSettings& settings, TopicOpener& opener, DiskThread& disk, PortBook& ports,
-          LogSink& sink, const TicketKey& tickets, const WallClock& now,
+  /// `make_endpoints` makes the plain endpoints of each topic.
+  Reactor(const ReactorSettings& settings, MakeEndpoints make_endpoints, TopicOpener& opener,
+          DiskThread& disk, PortBook& ports, LogSink& sink, const TicketKey& tickets, const WallClock& now,
           std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events);
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -52,8 +56,11 @@ class Reactor final : public TopicRuntime::Ticker {
   ReactorContext& context() { return context_; }
   /// Ends the plain connections of users that lost the right to be connected.
   void end_unpermitted();
-  /// Returns the sums over this reactor's topics and connections.
-  protocol::BrokerTotals totals();
+  /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
+  /// Fields that are no sums stay empty.
+  void totals(std::function<void(const protocol::BrokerStats&)> done);
+  /// Passes the statistics of these topics to `done`, in a later turn of the loop.
+  void stats_of(TopicsAsked asked, std::function<void(TopicsCounted)> done);
   /// Stops cleanly: sends the output of connections (at most until `deadline`), flushes logs and
   /// cursors, closes endpoints, then calls `done`.
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);
@@ -71,10 +78,12 @@ class Reactor final : public TopicRuntime::Ticker {
   EventLoop loop_;
   ReactorContext context_;
   const ReactorSettings& settings_;
+  const MakeEndpoints make_endpoints_;
   TopicOpener& opener_;
   std::unordered_map<std::uint64_t, std::unique_ptr<TopicRuntime>> topics_;  // by id
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;
+  StatsWalk stats_walk_;
   bool tick_armed_ = false;
   int removals_out_ = 0;  // jobs that remove files and are running or about to be submitted
   std::jthread thread_;   // last member: the thread stops before the others are destroyed

@@ -66,9 +66,11 @@ void TopicConsumers::condemn(SessionConsumer& consumer, ClientError code, std::s
 
 void TopicConsumers::wake(SessionConsumer& consumer) {
   if (const Attached* const attached = find(consumer)) attached->member->wake();
+  activity_.want_dispatch();
 }
 
 bool TopicConsumers::add_credit(SessionConsumer& consumer, const Credit& credit) {
+  activity_.want_dispatch();
   const Attached* const attached = find(consumer);
   return attached == nullptr || attached->member->add_credit(credit);
 }
@@ -76,6 +78,7 @@ bool TopicConsumers::add_credit(SessionConsumer& consumer, const Credit& credit)
 void TopicConsumers::acknowledge(SessionConsumer& consumer, const Ack& acknowledged) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
+  activity_.want_dispatch();
   const bool fits = attached->group->acknowledge(*attached->member, acknowledged);
   if (!fits) end_in_pieces(consumer, *attached->member);
 }
@@ -83,6 +86,7 @@ void TopicConsumers::acknowledge(SessionConsumer& consumer, const Ack& acknowled
 void TopicConsumers::reject(SessionConsumer& consumer, const Rejection& rejected, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
+  activity_.want_dispatch();
   const bool fits = attached->group->reject(*attached->member, rejected, now);
   if (!fits) end_in_pieces(consumer, *attached->member);
 }
@@ -90,6 +94,7 @@ void TopicConsumers::reject(SessionConsumer& consumer, const Rejection& rejected
 void TopicConsumers::extend(SessionConsumer& consumer, const Extension& extended, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
+  activity_.want_dispatch();
   const bool fits = attached->group->extend(*attached->member, extended, now);
   if (!fits) end_in_pieces(consumer, *attached->member);
 }
@@ -117,6 +122,7 @@ bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
 Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const StartPosition& to) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return topic_.log().next_offset();
+  activity_.want_dispatch();
   return topic_.groups().seek(*attached->group, to);
 }
 

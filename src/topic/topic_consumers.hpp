@@ -12,19 +12,21 @@
 #include "admission/limit_counts.hpp"
 #include "delivery/session_consumer.hpp"
 #include "delivery/topic.hpp"
+#include "topic/runtime/topic_activity.hpp"
 
 namespace lightq::broker {
 
 /// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
 /// Consumers are called back from `dispatch` and `end`, and may detach during such a call. `acknowledge`
 /// calls SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the
-/// reactor's.
+/// reactor's. A call that may change what can be delivered requests a dispatch.
 class TopicConsumers {
  public:
   /// `durable`: groups survive a restart, so a consumer waits until its new group is on disk.
-  /// `limits_reached`: null if refusals are not counted. Lifetime: `topic` and `limits_reached` outlive this.
-  TopicConsumers(Topic& topic, bool durable, LimitCounts* limits_reached = nullptr)
-      : topic_(topic), durable_(durable), limits_reached_(limits_reached) {}
+  /// `limits_reached`: null if refusals are not counted. Lifetime: `topic`, `activity`
+  /// and `limits_reached` outlive this.
+  TopicConsumers(Topic& topic, TopicActivity& activity, bool durable, LimitCounts* limits_reached = nullptr)
+      : topic_(topic), activity_(activity), durable_(durable), limits_reached_(limits_reached) {}
 
   /// The reason why a consumer was not opened.
   struct Refusal {
@@ -94,6 +96,7 @@ class TopicConsumers {
   void let_go();
 
   Topic& topic_;
+  TopicActivity& activity_;
   const bool durable_;
   LimitCounts* const limits_reached_;
   bool in_turn_ = false;  // consumers are being called, so members must be kept

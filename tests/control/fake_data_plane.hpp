@@ -90,6 +90,21 @@ class FakeDataPlane final : public DataPlane {
     stats.topic = topics.at(topic.value);
     answer<protocol::TopicStats>(done, stats);
   }
+  void stats_of(TopicsAsked asked, Done<TopicsCounted> done) override {
+    ++bulk_questions;
+    TopicsCounted counted;
+    std::size_t entries = 0;
+    for (const TopicId topic : asked.topics) {
+      if (entries >= asked.entries_max) break;
+      auto& stats = counted.topics.emplace_back();
+      const auto found = topics.find(topic.value);
+      if (found == topics.end()) continue;
+      stats.emplace().topic = found->second;
+      stats->groups.resize(groups_of_each);
+      entries += entries_of(*stats);
+    }
+    answer<TopicsCounted>(done, std::move(counted));
+  }
   void broker_stats(Done<protocol::BrokerStats> done) override {
     protocol::BrokerStats stats;
     stats.messages_received = 77;
@@ -105,6 +120,8 @@ class FakeDataPlane final : public DataPlane {
   std::vector<TicketHolder> holders;              // of the joins
   std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
   std::set<std::string> paused;                   // TOPIC_ID/GROUP
+  std::size_t bulk_questions = 0;                 // calls of stats_of
+  std::size_t groups_of_each = 0;                 // groups of each topic in stats_of
   std::optional<Error> refuse_add;
   std::string refuse_name;
   std::optional<Error> refuse_join;

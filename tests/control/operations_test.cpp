@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,6 +61,12 @@ class OperationsTest : public ::testing::Test {
     return names;
   }
 
+  StatsPage page_of(const Asker& asker, const TopicsWanted& wanted = {}) {
+    return result_of<StatsPage>(
+               [&](const Done<StatsPage>& done) { operations.stats().topics(asker, wanted, done); })
+        .value();
+  }
+
   EventLoop loop;
   test::CatalogueRoom room;
   std::unique_ptr<Catalogue> catalogue = room.open();
@@ -88,6 +95,59 @@ TEST_F(OperationsTest, AnAskerSeesTheTopicsThatItKnows) {
   EXPECT_THAT(topics_of(Asker{}), testing::IsEmpty()) << "an anonymous asker";
   ASSERT_TRUE(catalogue->remove_user(ann.holder.user));
   EXPECT_THAT(topics_of(ann), testing::IsEmpty()) << "a user that was deleted";
+}
+
+TEST_F(OperationsTest, StatisticsOfAllTopicsCostOneQuestion) {
+  for (int i = 0; i < 300; ++i) ASSERT_EQ(create(administrator, "t" + std::to_string(i)), "ok");
+  data_plane.topics.erase(catalogue->state().find("t7")->definition.id.value);  // is about to be removed
+  const StatsPage page = page_of(administrator);
+  EXPECT_EQ(page.topics.size(), 299U);
+  EXPECT_TRUE(std::ranges::is_sorted(page.topics, {}, &protocol::TopicStats::topic));
+  EXPECT_EQ(page.continue_after, "");
+  EXPECT_EQ(data_plane.bulk_questions, 1U);
+}
+
+TEST_F(OperationsTest, PagesOfStatisticsHaveEachTopicOnce) {
+  for (const auto* topic : {"a", "b", "c", "d", "e"}) ASSERT_EQ(create(administrator, topic), "ok");
+  const auto pages = [&](std::size_t topics_max, std::size_t entries_max) {
+    std::vector<std::vector<std::string>> names;
+    TopicsWanted wanted{.after = {}, .topics_max = topics_max, .entries_max = entries_max};
+    do {
+      StatsPage page = page_of(administrator, wanted);
+      names.emplace_back();
+      for (const auto& stats : page.topics) names.back().push_back(stats.topic);
+      wanted.after = TopicName::parse(page.continue_after);
+    } while (wanted.after && names.size() < 9);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_THAT(pages(2, 100), testing::ElementsAre(Names{"a", "b"}, Names{"c", "d"}, Names{"e"}));
+  EXPECT_THAT(pages(5, 100), testing::ElementsAre(Names{"a", "b", "c", "d", "e"}));
+  data_plane.groups_of_each = 9;  // so each topic has 10 entries
+  EXPECT_THAT(pages(4, 11), testing::ElementsAre(Names{"a", "b"}, Names{"c", "d"}, Names{"e"}));
+  EXPECT_THAT(pages(4, 1), testing::ElementsAre(Names{"a"}, Names{"b"}, Names{"c"}, Names{"d"}, Names{"e"}))
+      << "a page has at least one topic";
+  const TopicsWanted behind_all{.after = name("z")};
+  EXPECT_THAT(page_of(administrator, behind_all).topics, testing::IsEmpty());
+}
+
+TEST_F(OperationsTest, StatisticsShowOnlyTopicsThatTheAskerKnows) {
+  const Asker ann = create_user("ann", {"a*", {.produce = true}});
+  for (const auto* topic : {"a1", "a2", "b", "a3"}) ASSERT_EQ(create(administrator, topic), "ok");
+  const auto names = [&](const Asker& asker, std::size_t topics_max) {
+    std::vector<std::string> all;
+    for (const auto& stats : page_of(asker, {.after = {}, .topics_max = topics_max}).topics)
+      all.push_back(stats.topic);
+    return all;
+  };
+  EXPECT_THAT(names(ann, 100), testing::ElementsAre("a1", "a2", "a3"));
+  EXPECT_THAT(names(ann, 2), testing::ElementsAre("a1", "a2"));
+  EXPECT_GT(page_of(ann).work_bytes, 0U) << "comparing names with patterns is charged";
+  EXPECT_THAT(names(Asker{}, 100), testing::IsEmpty()) << "an anonymous asker";
+  const Asker own{Asker::Kind::topic_user, {7, 0}};
+  EXPECT_THAT(names(own, 100), testing::IsEmpty());
+  ASSERT_TRUE(catalogue->remove_user(ann.holder.user));
+  EXPECT_THAT(names(ann, 100), testing::IsEmpty()) << "a user that was deleted";
 }
 
 TEST_F(OperationsTest, AnAskerThatLosesItsRightDuringAHashIsRefused) {

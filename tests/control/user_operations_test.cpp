@@ -141,6 +141,23 @@ TEST_F(UserOperationsTest, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
   EXPECT_EQ(code(protocol::DeleteUser{chief, "ann"}), "user_not_found");
 }
 
+TEST_F(UserOperationsTest, AUserGetsTheStatisticsOfItsTopics) {
+  for (const auto* topic : {"a1", "a2", "b"}) create_topic(topic, admin, {});
+  create_user({{"a*", {.produce = true}}});
+  const auto names = [&](const Credentials& by) {
+    std::vector<std::string> all;
+    const auto reply = ask(protocol::StatsAll{by});
+    for (const auto& stats : std::get<protocol::StatsAllReply>(reply).topics) all.push_back(stats.topic);
+    return all;
+  };
+  EXPECT_THAT(names(ann), ElementsAre("a1", "a2"));
+  EXPECT_THAT(names(admin), ElementsAre("a1", "a2", "b"));
+  const auto page = ask(protocol::StatsAll{admin, name("a1"), 1});
+  EXPECT_EQ(std::get<protocol::StatsAllReply>(page).continue_after, "a2");
+  for (const Credentials& wrong : {Credentials{"ann", "guess"}, Credentials{"nobody", "guess"}})
+    EXPECT_EQ(code(protocol::StatsAll{wrong}), "unauthorized_access");
+}
+
 TEST_F(UserOperationsTest, NamesMeanOnePersonEach) {
   create_topic("t");
   EXPECT_EQ(create_user({}, admin), "user_already_exists");

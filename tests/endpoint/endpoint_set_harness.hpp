@@ -30,7 +30,7 @@ class QuietSink final : public LogSink {
 };
 
 /// A topic with endpoints on this thread's event loop. Dispatches messages after every event.
-class EndpointSetTest : public testing::Test, public PlainProducerHost, public EndpointSet::Listener {
+class EndpointSetTest : public testing::Test, public PlainProducerHost, public EndpointsListener {
  protected:
   /// `open`: the topic needs no ticket.
   explicit EndpointSetTest(bool open = false, const EndpointSettings& settings = {})
@@ -64,7 +64,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
   [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::KiB; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override {}
-  // Implements EndpointSet::Listener.
+  // Implements EndpointsListener.
   void consumers_changed() override {
     loop_.post_answer([this] { topic_.dispatch(); });
   }

@@ -131,7 +131,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
     topic->flush_for_stop();
     if (is_dead_) return end_process(true);
     ++stops_;
-    clean_end_ = topic->next_offset();
+    clean_end_ = topic->store().next_offset();
     drop();
     forget_connections();
   }
@@ -166,7 +166,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
 
   void connect(Sender& sender) {
     auto connection = std::make_unique<FakeProducer>(true);
-    const auto opened = topic->open_producer(sender.identity, *connection, {.user = 0});
+    const auto opened = topic->publishing().open(sender.identity, *connection, {.user = 0});
     if (opened.refusal == ClientError::unknown_producer) {
       if (has_stored(sender) && !sender.in_doubt)
         complain("a producer is unknown, and nothing of the log was in doubt");
@@ -188,7 +188,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
   }
 
   void disconnect(Sender& sender) {
-    if (sender.connection != nullptr && topic != nullptr) topic->detach_producer(*sender.connection);
+    if (sender.connection != nullptr && topic != nullptr) topic->publishing().detach(*sender.connection);
     sender.connection.reset();
     sender.is_on = false;
   }
@@ -228,23 +228,23 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
         ++repeats_;
         if (!std::ranges::all_of(batch.payloads, is_stored))
           complain("a message that is not stored is taken for stored");
-        batch.end = topic->next_offset();
+        batch.end = topic->store().next_offset();
         return;
       default: return complain("a producer that leaves nothing out is refused a batch");
     }
     if (std::ranges::any_of(batch.payloads, is_stored)) complain("a message is to be stored twice");
     auto bytes =
         test::make_batch_of_producer(sender.identity.id, sender.identity.epoch, batch.begin, batch.payloads);
-    Offset next = topic->next_offset();
+    Offset next = topic->store().next_offset();
     const OfferedBatch offered{bytes, static_cast<std::uint32_t>(batch.payloads.size()), bytes.size()};
-    if (topic->store(offered, sequences) != PublishOutcome::accepted) return disconnect(sender);
+    if (topic->publishing().store(offered, sequences) != PublishOutcome::accepted) return disconnect(sender);
     for (const std::string& payload : batch.payloads) {
       in_log_[payload] = next;
       next = next + 1;
     }
-    batch.end = topic->next_offset();
-    if (random_.one_in(6)) topic->want_flush();
-    topic->published();
+    batch.end = topic->store().next_offset();
+    if (random_.one_in(6)) topic->publishing().want_flush();
+    topic->dispatch().published();
   }
 
   void confirm(Sender& sender, Offset durable) {
@@ -273,7 +273,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
       if (counts) progress_[receiver.group].acknowledged.insert(receiver.outstanding.at(offset));
       receiver.outstanding.erase(offset);
     }
-    topic->acknowledge(*receiver.connection, {std::nullopt, ranges_of(offsets)});
+    topic->consumers().acknowledge(*receiver.connection, {std::nullopt, ranges_of(offsets)});
   }
 
   void connect(Receiver& receiver) {
@@ -329,10 +329,10 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
       if (to_the_end || random_.one_in(laziness_)) act(receiver, to_the_end);
       if (!to_the_end && random_.one_in(60)) disconnect(receiver);
     }
-    if (to_the_end) topic->want_flush();
+    if (to_the_end) topic->publishing().want_flush();
     turn(std::chrono::microseconds(100));
     const bool early = GetParam().wrong == Wrong::confirms_before_durable;
-    const Offset durable = early ? topic->next_offset() : topic->durable_offset();
+    const Offset durable = early ? topic->store().next_offset() : topic->store().durable_offset();
     if (is_dead_) return;  // no client receives a message now
     for (Sender& sender : senders_) confirm(sender, durable);
     for (Receiver& receiver : receivers_) take(receiver);

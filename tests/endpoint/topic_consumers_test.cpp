@@ -55,7 +55,7 @@ class TopicConsumersTest : public TopicRuntimeTest {
     open(producer);
     ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
     for (int i = 0; i < messages; ++i) send(producer, static_cast<std::uint64_t>(i));
-    topic->detach_producer(producer);
+    topic->publishing().detach(producer);
   }
   /// Opens the consumer, and waits until it is admitted.
   void join(SessionConsumer& consumer, const ConsumeRequest& open, const bool& done) {
@@ -68,7 +68,7 @@ class TopicConsumersTest : public TopicRuntimeTest {
   }
   Result<std::uint64_t> delete_group(const std::string& group) {
     std::optional<Result<std::uint64_t>> answer;
-    topic->delete_group(group, [&](const Result<std::uint64_t>& result) { answer = result; });
+    topic->commands().delete_group(group, [&](const Result<std::uint64_t>& result) { answer = result; });
     EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
     return *answer;
   }
@@ -135,7 +135,7 @@ TEST_F(TopicConsumersTest, OnlyUnacknowledgedMessagesAreDeliveredAfterARestart) 
   FakeConsumer consumer;
   join(consumer, asked("g"));
   expect_to_have(consumer, {0, 1, 2, 3, 4, 5});
-  topic->acknowledge(consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
+  topic->consumers().acknowledge(consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
   restart(true);
   EXPECT_EQ(consumer.ended, ClientError::shutting_down);
   EXPECT_EQ(stats_of("g").committed_offset, 1U);
@@ -151,7 +151,7 @@ TEST_F(TopicConsumersTest, AcknowledgementsOfASecondBeforeACrashAreKept) {
   FakeConsumer consumer;
   join(consumer, asked("g"));
   expect_to_have(consumer, {0, 1, 2, 3});
-  topic->acknowledge(consumer, {std::nullopt, {{{1}, {3}}}});
+  topic->consumers().acknowledge(consumer, {std::nullopt, {{{1}, {3}}}});
   ASSERT_TRUE(run_until([&] {
     const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
     return !stored.empty() && stored[0].acknowledged == std::vector<OffsetRange>{{{1}, {3}}};
@@ -168,10 +168,10 @@ TEST_F(TopicConsumersTest, OpeningAnOwnCursorAgainTakesItOver) {
   FakeConsumer former, next;
   join(former, asked("mine", GroupMode::own));
   expect_to_have(former, {0, 1, 2});
-  topic->acknowledge(former, {Offset{1}, {}});
+  topic->consumers().acknowledge(former, {Offset{1}, {}});
   ASSERT_EQ(topic->open_consumer(asked("mine", GroupMode::own), next), ClientError::none);
   EXPECT_FALSE(former.ended) << "not within the call";
-  topic->acknowledge(former, {Offset{3}, {}});
+  topic->consumers().acknowledge(former, {Offset{3}, {}});
   ASSERT_TRUE(run_until([&] { return former.ended && next.opened_at; }));
   EXPECT_EQ(former.ended, ClientError::fenced);
   EXPECT_EQ(next.opened_at->next, Offset{1});
@@ -203,7 +203,7 @@ TEST_F(TopicConsumersTest, ATimeoutRedeliversWithoutOtherEvents) {
   join(consumer, open);
   expect_to_have(consumer, {0, 0});
   EXPECT_EQ(consumer.frames[1].delivery, 2U);
-  topic->acknowledge(consumer, {Offset{1}, {}});
+  topic->consumers().acknowledge(consumer, {Offset{1}, {}});
   topic->detach_consumer(consumer);
 }
 
@@ -292,15 +292,16 @@ TEST_F(TopicConsumersTest, AConsumerWithTooManyUnacknowledgedRangesEnds) {
   const std::uint64_t count = 2 * limits::outstanding_ranges_max + 4;
   auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, 0,
                                             std::vector<std::string>(count, "x"));
-  ASSERT_EQ(topic->store({bytes, static_cast<std::uint32_t>(count), count}, {producer.identity, 0, count}),
+  ASSERT_EQ(topic->publishing().store({bytes, static_cast<std::uint32_t>(count), count},
+                                      {producer.identity, 0, count}),
             PublishOutcome::accepted);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
   FakeConsumer consumer;
   join(consumer, asked("g"));
   ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 0; i < count; i += 2) every_second.push_back({{i}, {i + 1}});
-  topic->acknowledge(consumer, {std::nullopt, every_second});
+  topic->consumers().acknowledge(consumer, {std::nullopt, every_second});
   EXPECT_FALSE(consumer.ended) << "not within the call";
   ASSERT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
   EXPECT_EQ(consumer.ended, ClientError::limit_reached);
@@ -324,7 +325,7 @@ TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
   publish(5);
   RecordReader reader(Offset{1});
   SingleReads reads;
-  EXPECT_EQ(topic->read(reader, reads), TurnEnd::no_message);
+  EXPECT_EQ(topic->reads().read(reader, reads), TurnEnd::no_message);
   EXPECT_THAT(reads.begins, ElementsAre(1, 2, 3));
   EXPECT_EQ(reader.offset(), Offset{4});
   EXPECT_EQ(reads.context.wall, wall_time());
@@ -343,9 +344,9 @@ TEST_F(TopicConsumersTest, NoConsumerJoinsAfterTheStopBegan) {
 TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndContinueByThemselves) {
   for (int i = 0; i < 40; ++i) {
     auto bytes = lightq::test::make_batch({std::string(1000, 'm')});
-    ASSERT_EQ(topic->store({bytes, 1, 1000}, {}), PublishOutcome::accepted);
+    ASSERT_EQ(topic->publishing().store({bytes, 1, 1000}, {}), PublishOutcome::accepted);
   }
-  topic->published();
+  topic->dispatch().published();
   restart(true);  // no segment is open
   ASSERT_GT(segments().size(), 1U);
   const std::string second = segments()[1];
@@ -385,7 +386,7 @@ TEST_F(TopicConsumersTest, ManyRangesOfTwoConsumersAreRequeuedInTwoTurns) {
   for (std::uint64_t i = 1; i < messages; i += 2) every_second.push_back({{i}, {i + 1}});
   for (const auto& [consumer, group] : {std::pair(&first, "first"), std::pair(&second, "second")}) {
     ASSERT_TRUE(run_until([&, name = group] { return stats_of(name).unacknowledged == messages; }));
-    topic->acknowledge(*consumer, {std::nullopt, every_second});
+    topic->consumers().acknowledge(*consumer, {std::nullopt, every_second});
     ASSERT_EQ(stats_of(group).unacknowledged, messages / 2);
   }
   run_until([turns = 0]() mutable { return ++turns == 2; });

@@ -33,11 +33,11 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
   void publish(std::uint64_t messages) {
     for (std::uint64_t i = 0; i < messages; ++i) {
       auto bytes = test::make_batch({"message"});
-      ASSERT_EQ(topic->store({bytes, 1, 7}, {}), PublishOutcome::accepted);
+      ASSERT_EQ(topic->publishing().store({bytes, 1, 7}, {}), PublishOutcome::accepted);
     }
-    topic->published();
+    topic->dispatch().published();
   }
-  static TopicRuntime::Answered into(Answer& answer) {
+  static TopicCommands::Answered into(Answer& answer) {
     return [&answer](const Result<std::uint64_t>& result) {
       EXPECT_FALSE(answer.has_value()) << "answered twice";
       answer = result;
@@ -45,13 +45,13 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
   }
   Answer pause(const std::string& group, bool paused = true) {
     Answer answer;
-    topic->set_group_paused(group, paused, into(answer));
+    topic->commands().set_group_paused(group, paused, into(answer));
     EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
     return answer;
   }
   Answer purge() {
     Answer answer;
-    topic->purge(into(answer));
+    topic->commands().purge(into(answer));
     EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
     return answer;
   }
@@ -159,14 +159,14 @@ TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicAreRemovedOnTheDiskThread) 
 TEST_F(TopicRuntimeCommandsTest, CommandsDuringAStopReceiveShuttingDown) {
   make_group("g");
   Answer paused, purged;
-  topic->set_group_paused("g", true, into(paused));
-  topic->purge(into(purged));
+  topic->commands().set_group_paused("g", true, into(paused));
+  topic->commands().purge(into(purged));
   topic->begin_stop(ClientError::shutting_down);
   ASSERT_TRUE(paused && purged);
   EXPECT_EQ(paused->error().code, ErrorCode::shutting_down);
   EXPECT_EQ(purged->error().code, ErrorCode::shutting_down);
   Answer late;
-  topic->purge(into(late));
+  topic->commands().purge(into(late));
   EXPECT_EQ(late->error().code, ErrorCode::shutting_down);
 }
 
@@ -188,10 +188,10 @@ TEST_F(TopicRuntimeCommandsTest, PurgedMessagesDoNotReappearAfterAnyCrash) {
   EXPECT_EQ(stats.next_offset, 5U) << "the log was synced before the producers' file";
   EXPECT_EQ(group("g").next_offset, 5U);
   FakeProducer again(true);
-  const auto opened = topic->open_producer(producer.identity, again, {});
+  const auto opened = topic->publishing().open(producer.identity, again, {});
   EXPECT_EQ(opened.refusal, ClientError::none) << "it is known though its messages are gone";
   EXPECT_EQ(opened.producer.expected, 5U);
-  topic->detach_producer(again);
+  topic->publishing().detach(again);
 }
 
 TEST_F(TopicRuntimeCommandsTest, FilesThatAreStillThereAreDroppedAtTheNextStart) {
@@ -233,7 +233,7 @@ TEST_F(TopicRuntimeCommandsTest, NothingIsDroppedBeforeAStartCanDoWithoutIt) {
   fail(0, {});
   EXPECT_EQ(purge()->value(), 5U);
   EXPECT_EQ(topic->stats().first_offset, 5U);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 TEST_F(TopicRuntimeCommandsTest, OnAFullDiskAPurgeFreesSpaceAndReportsIt) {
@@ -255,7 +255,7 @@ TEST_F(TopicRuntimeCommandsTest, OnAFullDiskAPurgeFreesSpaceAndReportsIt) {
     fail(0, {});
   }
   EXPECT_EQ(purge()->value(), 0U);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 TEST_F(TopicRuntimeCommandsTest, AfterAFailedSyncAPurgeIsRefusedImmediately) {
@@ -269,7 +269,7 @@ TEST_F(TopicRuntimeCommandsTest, AfterAFailedSyncAPurgeIsRefusedImmediately) {
   const auto answer = purge();
   ASSERT_FALSE(answer->ok());
   EXPECT_EQ(answer->error().code, ErrorCode::io_error);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 }  // namespace

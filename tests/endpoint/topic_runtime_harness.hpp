@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plain/endpoint_set.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 #include "topic/topic_opener.hpp"
@@ -78,7 +79,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     if (on_open) on_open(*opened);
     auto store = opened->take_store(disk_, loop_);
     if (change_store) store = change_store(std::move(store));
-    topic = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store),
+    topic = std::make_unique<TopicRuntime>(context_, *this, make_endpoint_set, definition, std::move(store),
                                            std::move(opened).value_or_throw());
     return {};
   }
@@ -119,16 +120,17 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   }
   void remove_user(std::uint64_t id) { context_.access.remove_user(id); }
   void open(FakeProducer& producer, ProducerIdentity wanted = {}, std::uint64_t user = 0) {
-    const auto opened = topic->open_producer(wanted, producer, {.user = user});
+    const auto opened = topic->publishing().open(wanted, producer, {.user = user});
     ASSERT_EQ(opened.refusal, ClientError::none);
     producer.identity = opened.producer.identity;
   }
   void send(const FakeProducer& producer, std::uint64_t sequence) {
     auto bytes =
         test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, sequence, {"message"});
-    ASSERT_EQ(topic->store({bytes, 1, 7}, {producer.identity, sequence, 1}), PublishOutcome::accepted);
-    topic->want_flush();
-    topic->published();
+    ASSERT_EQ(topic->publishing().store({bytes, 1, 7}, {producer.identity, sequence, 1}),
+              PublishOutcome::accepted);
+    topic->publishing().want_flush();
+    topic->dispatch().published();
   }
   /// Returns the paths of the topic's segment files in their order.
   std::vector<std::string> segments() {

@@ -30,9 +30,9 @@ class TopicRuntimeThatDrops : public TopicRuntimeTest {
     for (std::uint64_t end = next_ + count; next_ < end; ++next_) {
       auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, next_,
                                                 {std::string(message_bytes, 'm')});
-      ASSERT_EQ(topic->store({bytes, 1, message_bytes}, {producer.identity, next_, 1}),
+      ASSERT_EQ(topic->publishing().store({bytes, 1, message_bytes}, {producer.identity, next_, 1}),
                 PublishOutcome::accepted);
-      topic->published();
+      topic->dispatch().published();
       if (next_ % 8 != 0) continue;
       ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
     }
@@ -65,10 +65,10 @@ TEST_F(TopicRuntimeThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDro
   restart(false);
   fail(0, {});
   FakeProducer again(false);
-  const auto opened = topic->open_producer(producer.identity, again, {});
+  const auto opened = topic->publishing().open(producer.identity, again, {});
   EXPECT_EQ(opened.refusal, ClientError::none);
   EXPECT_EQ(opened.producer.expected, 80U);
-  topic->detach_producer(again);
+  topic->publishing().detach(again);
 }
 
 TEST_F(TopicRuntimeThatDrops, TheFilesGoWhenTheProducersAreSavedWithoutAnyFurtherMessage) {
@@ -77,18 +77,18 @@ TEST_F(TopicRuntimeThatDrops, TheFilesGoWhenTheProducersAreSavedWithoutAnyFurthe
   send_long(producer, 80);
   EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
   EXPECT_EQ(sink.errors, 0);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 // Messages of plain producers belong to no known producer, but lie in the same files.
 TEST_F(TopicRuntimeThatDrops, MessagesOfUnknownProducersDoNotKeepTheFilesForGood) {
   FakeProducer producer(false);
   begin(producer);
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
   for (int i = 0; i < 40; ++i) {
     auto bytes = test::make_batch({std::string(message_bytes, 'm')});
-    ASSERT_EQ(topic->store({bytes, 1, message_bytes}, {}), PublishOutcome::accepted);
-    topic->published();
+    ASSERT_EQ(topic->publishing().store({bytes, 1, message_bytes}, {}), PublishOutcome::accepted);
+    topic->dispatch().published();
   }
   EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
 }
@@ -99,7 +99,7 @@ TEST_F(TopicRuntimeThatDrops, OnAFullDiskDroppedFilesFreeSpace) {
   fail_saves(ENOSPC);
   send_long(producer, 80);
   EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 TEST_F(TopicRuntimeThatDrops, IfSavesFailTheFilesAreLimitedAndTheOperatorIsWarned) {
@@ -113,7 +113,7 @@ TEST_F(TopicRuntimeThatDrops, IfSavesFailTheFilesAreLimitedAndTheOperatorIsWarne
   EXPECT_EQ(sink.errors, 2) << "that they cannot be saved, and what that means";
   fail(0, {});
   EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 }  // namespace

@@ -23,14 +23,14 @@ TEST_F(TopicRuntimeTest, AProducerThatCannotBeSavedReceivesTheReason) {
     EXPECT_FALSE(producer.is_admitted);
     EXPECT_EQ(topic->producers().connected(), 0U);
     FakeProducer again(true);
-    EXPECT_EQ(topic->open_producer(producer.identity, again, {}).refusal, ClientError::unknown_producer)
+    EXPECT_EQ(topic->publishing().open(producer.identity, again, {}).refusal, ClientError::unknown_producer)
         << "an id that nobody was told of takes no place";
   }
   fail(0, {});
   FakeProducer producer(true);
   open(producer);
   EXPECT_TRUE(run_until([&] { return producer.is_admitted; })) << "the disk is well again";
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
 }
 
 TEST_F(TopicRuntimeTest, AfterAFailedSyncNoProducerWaitsForDurability) {
@@ -69,7 +69,7 @@ TEST_F(TopicRuntimeTest, AProducerIsOpenedOnlyByItsUserAlsoAfterARestart) {
   send(alice, 0);
   for (int start = 0; start < 2; ++start) {
     for (const std::uint16_t epoch : std::initializer_list<std::uint16_t>{0, 1, 32'767, 65'535}) {
-      EXPECT_EQ(topic->open_producer({alice.identity.id, epoch}, mallory, {.user = 43}).refusal,
+      EXPECT_EQ(topic->publishing().open({alice.identity.id, epoch}, mallory, {.user = 43}).refusal,
                 ClientError::unknown_producer);
     }
     if (start == 0) {
@@ -80,7 +80,7 @@ TEST_F(TopicRuntimeTest, AProducerIsOpenedOnlyByItsUserAlsoAfterARestart) {
   FakeProducer again(false);
   open(again, alice.identity, 42);
   EXPECT_TRUE(run_until([&] { return again.is_admitted; }));
-  topic->detach_producer(again);
+  topic->publishing().detach(again);
 }
 
 TEST_F(TopicRuntimeTest, TheTopicsOwnUserKeepsItsProducersAfterANewPassword) {
@@ -88,13 +88,13 @@ TEST_F(TopicRuntimeTest, TheTopicsOwnUserKeepsItsProducersAfterANewPassword) {
   FakeProducer producer(false);
   open(producer, {}, 42);
   ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
-  topic->detach_producer(producer);
+  topic->publishing().detach(producer);
   set_own_user(57);
   FakeProducer former(false), again(false);
-  EXPECT_EQ(topic->open_producer(producer.identity, former, {.user = 42}).refusal,
+  EXPECT_EQ(topic->publishing().open(producer.identity, former, {.user = 42}).refusal,
             ClientError::unknown_producer);
   open(again, producer.identity, 57);
-  topic->detach_producer(again);
+  topic->publishing().detach(again);
 }
 
 // A connected producer must not count as idle. This one is silent for 8 days; then its connection breaks, and
@@ -108,16 +108,16 @@ TEST_F(TopicRuntimeTest, AProducerThatWasConnectedUntilNowIsRemembered) {
     step_clock(std::chrono::hours(24));
     FakeProducer other(false);
     open(other);
-    topic->detach_producer(other);
+    topic->publishing().detach(other);
   }
-  topic->detach_producer(silent);
+  topic->publishing().detach(silent);
   FakeProducer other(false);
   open(other);
-  topic->detach_producer(other);
-  const auto opened = topic->open_producer(silent.identity, silent, {});
+  topic->publishing().detach(other);
+  const auto opened = topic->publishing().open(silent.identity, silent, {});
   EXPECT_EQ(opened.refusal, ClientError::none);
   EXPECT_EQ(opened.producer.expected, 1U);
-  topic->detach_producer(silent);
+  topic->publishing().detach(silent);
 }
 
 }  // namespace

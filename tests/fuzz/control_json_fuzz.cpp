@@ -47,9 +47,10 @@ void read_request(std::string_view text) {
 void read_replies(std::string_view text) {
   using namespace lightq::protocol;
   const auto topic = lightq::TopicName::parse("t").value();
-  for (const Request& asked : {Request(Ping{}), Request(Version{}), Request(ListTopics{}),
-                               Request(ListUsers{}), Request(Join{{}, topic, JoinType::pull}),
-                               Request(Stats{{}, topic}), Request(Stats{{}, std::nullopt, true})}) {
+  for (const Request& asked :
+       {Request(Ping{}), Request(Version{}), Request(ListTopics{}), Request(ListUsers{}),
+        Request(Join{{}, topic, JoinType::pull}), Request(Stats{{}, topic}),
+        Request(Stats{{}, std::nullopt, true}), Request(StatsAll{})}) {
     const auto reply = parse_reply(asked, text);
     if (!reply) continue;
     const auto written = to_json(reply.value());

@@ -32,6 +32,7 @@ DOCUMENTS = {
                        "client_key": "HelloWorldHelloWorldHelloWorldHelloWorld"},
     "leave": {"cmd": "leave", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002", **USER},
     "stats": {"cmd": "stats", "topic": "t", **USER},
+    "stats_all": {"cmd": "stats_all", **ADMIN, "after": "t", "topics_max": 7},
     "delete_group": {"cmd": "delete_group", "topic": "t", "group": "default", **USER},
     "pause": {"cmd": "pause", "topic": "t", "group": "billing", **USER},
     "resume": {"cmd": "resume", "topic": "t", **ADMIN},
@@ -56,6 +57,9 @@ DOCUMENTS = {
                     "groups": [{"group": "default", "next_offset": 2, "committed_offset": 1, "lag": 1, "lost": 0, "consumers": 1}],
                     "subscribers": [{"bind_uri": "ipc:///s", "connected": True, "next_offset": 3, "lag": 0, "delivered": 3,
                                      "lost": 0}]},
+    "reply_stats_all": {"cmd": "stats_all", "status": "ok", "topics": [
+        {**STATS, "groups": [{"group": "default", "lag": 1}], "subscribers": []}, {**STATS, "topic": "u"}],
+                        "continue_after": "u"},
     "change_topic_paused": {"op": "topic_paused", "id": 1, "paused": True},
     "change_topic": {"op": "topic", "id": 1, "topic": "t", "broker_type": "queue_file", "ring_bytes": 65536, "credential": 1},
     "change_credential": {"op": "credential", "id": 1, "user_id": "u", "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},

@@ -109,7 +109,11 @@ TEST(JsonReply, ReadsItsOwnOutput) {
   TopicSettings file;
   file.broker_type = BrokerType::file;
   file.retention_ms = 5;
+  TopicStats other = full_topic_stats();
+  other.topic = "tested";
   const std::vector<std::pair<Request, Reply>> pairs = {
+      {StatsAll{}, StatsAllReply{{full_topic_stats(), other}, "tested"}},
+      {StatsAll{}, StatsAllReply{}},
       {Ping{}, OkReply{"ping", {}, {}}},
       {Leave{{}, topic, "tcp://h:1"}, OkReply{"leave", {}, 12}},
       {DeleteGroup{{}, topic, "default"}, OkReply{"delete_group", {}, {}}},
@@ -134,6 +138,20 @@ TEST(JsonReply, ReadsItsOwnOutput) {
     EXPECT_EQ(to_json(read.value()), text);
     const bool error = std::holds_alternative<ErrorReply>(reply);
     EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
+  }
+}
+
+TEST(JsonReply, APageOfStatsHasTheTopicsAsStatsShowsThem) {
+  const std::string one = to_json(full_topic_stats());
+  const std::string head = R"({"cmd":"stats","status":"ok",)";
+  ASSERT_TRUE(one.starts_with(head));
+  EXPECT_EQ(to_json(StatsAllReply{{full_topic_stats()}, "test"}),
+            R"({"cmd":"stats_all","status":"ok","topics":[{)" + one.substr(head.size()) +
+                R"(],"continue_after":"test"})");
+  EXPECT_EQ(to_json(StatsAllReply{}), R"({"cmd":"stats_all","status":"ok","topics":[]})");
+  for (const char* text : {R"({"status":"ok","topics":{}})", R"({"status":"ok","topics":[{"groups":5}]})",
+                           R"({"status":"ok","topics":[],"continue_after":5})"}) {
+    EXPECT_FALSE(parse_reply(StatsAll{}, text).ok()) << text;
   }
 }
 

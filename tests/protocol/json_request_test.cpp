@@ -17,6 +17,7 @@ TopicName topic(std::string_view text) {
   return TopicName::parse(text).value();
 }
 
+const std::string stats_all = R"({"cmd":"stats_all","admin_user_id":"a","admin_password":"p")";
 const std::string create =
     R"({"cmd":"create_topic","admin_user_id":"root","admin_password":"adminpw","topic":"test","broker_type":"queue","user_id":"u","password":"userpw")";
 const std::string join =
@@ -89,6 +90,8 @@ TEST(JsonRequest, ReadsItsOwnOutput) {
       Leave{{"u", "q"}, topic("t"), "tcp://h:1", false},
       Stats{{"a", "p"}, std::nullopt, true},
       Stats{{"u", "q"}, topic("t"), false},
+      StatsAll{{"a", "p"}},
+      StatsAll{{"a", "p"}, topic("t"), 7},
       DeleteGroup{{"u", "q"}, topic("t"), "default", false},
       Pause{{"u", "q"}, topic("t"), "g", false},
       Resume{{"a", "p"}, topic("t"), "", true},
@@ -185,6 +188,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "bind_uri: missing"},
         Hostile{R"({"cmd":"stats","user_id":"u","password":"p"})", invalid_request, "topic: missing"},
         Hostile{R"({"cmd":"list_topics"})", invalid_request, "admin_user_id: missing"},
+        Hostile{R"({"cmd":"stats_all"})", invalid_request, "admin_user_id: missing"},
+        Hostile{stats_all + R"(,"after":"a b"})", invalid_request, "after"},
+        Hostile{stats_all + R"(,"after":""})", invalid_request, "after"},
+        Hostile{stats_all + R"(,"topics_max":0})", invalid_request,
+                "topics_max: must be a whole number from 1 to 1024"},
+        Hostile{stats_all + R"(,"topics_max":1025})", invalid_request, "topics_max"},
+        Hostile{stats_all + R"(,"topics_max":"7"})", invalid_request, "topics_max"},
         Hostile{create + R"(,"ring_bytes":1})", invalid_request,
                 "ring_bytes: must be a whole number from 65536 to"},
         Hostile{create + R"(,"ring_bytes":-1048576})", invalid_request, "ring_bytes"},

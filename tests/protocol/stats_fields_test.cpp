@@ -36,15 +36,6 @@ std::set<std::string> names_of() {
   return names;
 }
 
-/// A broker's own statistics, without the totals of its topics.
-struct BrokersOwn {
-  std::string version;
-  std::uint64_t pid, since_ms, uptime_ms, auth_failures, throttled_requests;
-  std::map<std::string, std::uint64_t> limits_reached;
-  std::string data_dir;
-  bool encrypted, insecure;
-};
-
 /// Prints counters and gauges line by line, as a text format for metrics does.
 struct LinePrinter {
   std::ostringstream& to;
@@ -72,10 +63,8 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
     EXPECT_EQ(names_of<TopicStats>().size(), 28U);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = BrokerTotals();
-    static_assert(sizeof(BrokerStats) - sizeof(BrokerTotals) == sizeof(BrokersOwn),
-                  "a new member needs an entry");
-    EXPECT_EQ(names_of<BrokerStats>().size(), 10U + 10U);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = BrokerStats();
+    EXPECT_EQ(names_of<BrokerStats>().size(), 20U);
   }
 }
 
@@ -101,6 +90,65 @@ TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
   // The broker's sums over topics decrease when a topic is deleted.
   EXPECT_THAT(counters_of<BrokerStats>(), UnorderedElementsAre("auth_failures", "throttled_requests",
                                                                "refused_connections", "evicted_connections"));
+}
+
+/// Returns the names of the broker's fields that are summed in this way.
+std::set<std::string> sums_of(StatSum sum) {
+  std::set<std::string> names;
+  const BrokerStats stats;
+  visit_fields(stats, [&](const StatField& field, const auto&) {
+    if (field.sum == sum) names.insert(field.name);
+  });
+  return names;
+}
+
+/// Sets each number of a struct to a value of its own.
+template <typename Stats>
+void number_all(Stats& stats, std::uint64_t first) {
+  visit_fields(stats, [&]<typename Member>(const StatField&, Member& member) {
+    if constexpr (std::same_as<Member, std::uint64_t>) member = first++;
+  });
+}
+
+TEST(StatsFields, TheBrokersSumsAreMarkedInItsTable) {
+  using testing::UnorderedElementsAre;
+  EXPECT_THAT(sums_of(StatSum::topics),
+              UnorderedElementsAre("messages_received", "messages_sent", "deliveries", "total_bytes_written",
+                                   "total_bytes_read", "log_bytes"));
+  EXPECT_THAT(sums_of(StatSum::reactors),
+              UnorderedElementsAre("topics", "connections", "refused_connections", "evicted_connections"));
+  TopicStats topic;
+  number_all(topic, 1);
+  for (const std::string& name : sums_of(StatSum::topics))
+    EXPECT_GT(number_of(topic, name), 0U) << name << " is no number of a topic";
+}
+
+TEST(StatsFields, ATopicIsAddedByTheNamesOfItsFields) {
+  TopicStats topic;
+  number_all(topic, 100);
+  BrokerStats sum;
+  for (int i = 0; i < 2; ++i) add(sum, topic);
+  EXPECT_EQ(sum.topics, 2U);
+  EXPECT_EQ(sum.connections, 2 * (topic.publishers_count + topic.subscribers_count));
+  for (const std::string& name : sums_of(StatSum::topics))
+    EXPECT_EQ(number_of(sum, name), 2 * number_of(topic, name)) << name;
+  EXPECT_EQ(sum.refused_connections, 0U) << "the reactor counts them, with those of sessions";
+  EXPECT_EQ(sum.auth_failures + sum.pid + sum.uptime_ms, 0U);
+}
+
+TEST(StatsFields, PartsOfABrokerAreAddedFieldByField) {
+  BrokerStats part;
+  number_all(part, 1'000);
+  part.version = "of a part";
+  BrokerStats sum;
+  for (int i = 0; i < 3; ++i) add(sum, part);
+  visit_fields(sum, [&]<typename Member>(const StatField& field, const Member& member) {
+    if constexpr (std::same_as<Member, std::uint64_t>) {
+      const bool is_sum = field.sum != StatSum::none;
+      EXPECT_EQ(member, is_sum ? 3 * number_of(part, field.name) : 0) << field.name;
+    }
+  });
+  EXPECT_EQ(sum.version, "");
 }
 
 TEST(StatsFields, AnotherFormatIsAnotherVisitor) {

@@ -33,7 +33,7 @@ class ReadQueueTest : public TopicRuntimeTest {
     open(producer_);
     ASSERT_TRUE(run_until([&] { return producer_.is_admitted; }));
   }
-  void TearDown() override { topic->detach_producer(producer_); }
+  void TearDown() override { topic->publishing().detach(producer_); }
 
   /// Appends the payloads to the log as one batch.
   void store(const Payloads& payloads, Codec codec = Codec::none) {
@@ -48,7 +48,7 @@ class ReadQueueTest : public TopicRuntimeTest {
     const ByteView batch = builder.finish();
     auto bytes = test::of_producer(producer.id, producer.epoch, sequence_, {batch.begin(), batch.end()});
     const auto count = static_cast<std::uint32_t>(payloads.size());
-    ASSERT_EQ(topic->store({bytes, count, payload_bytes}, {producer, sequence_, count}),
+    ASSERT_EQ(topic->publishing().store({bytes, count, payload_bytes}, {producer, sequence_, count}),
               PublishOutcome::accepted);
     sequence_ += count;
   }
@@ -105,7 +105,7 @@ TEST_F(ReadQueueTest, WithoutBytesItReturnsOneMessageOfACompressedBatch) {
   Payloads batch(200);
   batch.push_back("x");
   for (const Codec codec : {Codec::lz4, Codec::zstd}) {
-    const std::uint64_t begin = topic->next_offset().value;
+    const std::uint64_t begin = topic->store().next_offset().value;
     store(batch, codec);
     store({"y"}, codec);
     for (const CodecSet codecs : {CodecSet(), CodecSet::known()}) {

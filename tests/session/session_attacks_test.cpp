@@ -14,6 +14,7 @@
 #include "access/client_keys.hpp"
 #include "attacks/endpoint_attacks.hpp"
 #include "attacks/socket_line.hpp"
+#include "plain/endpoint_set.hpp"
 #include "session/session_server.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/temp_dir.hpp"
@@ -59,7 +60,8 @@ class Server final : public TopicRuntime::Ticker {
     const TopicDefinition definition{TopicId{1}, *TopicName::parse("orders"), {}};
     auto opened = TopicOpener(storage_, pool_).open(definition, {}, now_(), sink_).value_or_throw();
     auto store = opened.take_store(disk_, loop_);
-    topic_ = std::make_unique<TopicRuntime>(context_, *this, definition, std::move(store), std::move(opened));
+    topic_ = std::make_unique<TopicRuntime>(context_, *this, make_endpoint_set, definition, std::move(store),
+                                            std::move(opened));
     server_ = std::make_unique<SessionServer>(
         context_, [this](TopicId id) { return id == TopicId{1} ? topic_.get() : nullptr; }, sessions, "0");
   }

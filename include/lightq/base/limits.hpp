@@ -27,6 +27,11 @@ inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;
 inline constexpr std::size_t password_bytes_max = 1024;
+/// Topics in the reply to one `stats_all`.
+inline constexpr std::uint64_t stats_page_topics_default = 256;
+inline constexpr std::uint64_t stats_page_topics_max = 1024;
+inline constexpr std::size_t stats_page_entries_max =
+    2048;  ///< topics, groups and subscribers in such a reply, unless its only topic has more
 inline constexpr std::size_t requests_waiting_max = 1024;  ///< beyond: `busy`
 inline constexpr std::size_t requests_waiting_per_source_max =
     256;  ///< requests of one source; beyond: `busy`

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,19 @@
 
 namespace lightq::inline v1 {
 
+namespace detail {
+
+/// Errors: invalid_argument.
+inline Result<TopicName> topic_name_of(std::string_view text) {
+  if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
+  return Error{
+      ErrorCode::invalid_argument,
+      "'" + std::string(text) +
+          "' is not a topic name: it must have 1 to 128 of A-Z a-z 0-9 . _ -, and not begin with . or -"};
+}
+
+}  // namespace detail
+
 /// Joins and leaves a topic for one plain producer or consumer.
 class Client::Member final : public Membership {
  public:
@@ -59,7 +73,7 @@ Result<T> Client::ask_for(const protocol::Request& request) {
 
 template <typename Asked>
 Result<protocol::OkReply> Client::ask_of_group(std::string_view topic, std::string_view group) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
   return state()->ask_for<protocol::OkReply>(
@@ -68,7 +82,7 @@ Result<protocol::OkReply> Client::ask_of_group(std::string_view topic, std::stri
 
 template <typename Handle, typename Options>
 Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, const Options& options) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   if (Result<void> valid = Handle::check(options); !valid) return valid.error();
   auto member = std::make_unique<Member>(state(), *name, type, options.transport);
@@ -90,7 +104,7 @@ Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, con
 template <typename Handle, typename Options>
 Result<Handle> Client::open_session(std::string_view topic, protocol::JoinType type, Options options,
                                     std::optional<Transport> transport) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   if (const Result<void> valid = options.check(); !valid) return valid.error();
   // The first join is made here, so that its error is returned at once.
@@ -130,7 +144,7 @@ LIGHTQ_INLINE Result<Client> Client::connect(ClientOptions options) {
 }
 
 LIGHTQ_INLINE Result<void> Client::create_topic(std::string_view topic, const TopicSettings& settings) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = !options().admin.user_id.empty();
   return expect_ok(protocol::CreateTopic{state()->manager(), std::move(*name), settings,
@@ -138,7 +152,7 @@ LIGHTQ_INLINE Result<void> Client::create_topic(std::string_view topic, const To
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_topic(std::string_view topic) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   return expect_ok(protocol::DeleteTopic{state()->manager(), std::move(*name)});
 }
@@ -175,7 +189,7 @@ LIGHTQ_INLINE Result<void> Client::set_password(std::string_view user_id, std::s
 }
 
 LIGHTQ_INLINE Result<void> Client::set_topic_password(std::string_view topic, std::string_view password) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
   const Credentials& asker = state()->asker();
@@ -190,7 +204,7 @@ LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::string_view group) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
   return expect_ok(protocol::DeleteGroup{state()->asker(), std::move(*name), std::string(group), as_admin});
@@ -211,7 +225,7 @@ LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::s
 }
 
 LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
   return ask_for<TopicStats>(protocol::Stats{state()->asker(), std::move(*name), as_admin});
@@ -219,6 +233,24 @@ LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
 
 LIGHTQ_INLINE Result<BrokerStats> Client::stats() {
   return ask_for<BrokerStats>(protocol::Stats{state()->manager(), std::nullopt, true});
+}
+
+LIGHTQ_INLINE Result<std::vector<TopicStats>> Client::stats_of_all() {
+  std::vector<TopicStats> stats;
+  protocol::StatsAll asked{state()->manager(), {}, limits::stats_page_topics_max};
+  while (true) {
+    auto page = ask_for<protocol::StatsAllReply>(asked);
+    if (!page) return page.error();
+    stats.insert(stats.end(), std::make_move_iterator(page->topics.begin()),
+                 std::make_move_iterator(page->topics.end()));
+    if (page->continue_after.empty()) return stats;
+    Result<TopicName> last = detail::topic_name_of(page->continue_after);
+    if (!last) return last.error();
+    // Without this check, a faulty broker could keep the client busy for ever.
+    if (asked.after && last->text() <= asked.after->text())
+      return Error{ErrorCode::internal, "the broker's reply to stats_all continues at an earlier topic"};
+    asked.after = std::move(*last);
+  }
 }
 
 LIGHTQ_INLINE Result<void> Client::ping() {
@@ -261,13 +293,13 @@ LIGHTQ_INLINE Result<PlainConsumer> Client::plain_consumer(std::string_view topi
 
 LIGHTQ_INLINE Result<EndpointAddress> Client::join(std::string_view topic, protocol::JoinType type,
                                                    Transport transport) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   return state()->join(*name, type, transport);
 }
 
 LIGHTQ_INLINE Result<std::uint64_t> Client::leave(std::string_view topic, const std::string& bind_uri) {
-  Result<TopicName> name = topic_name(topic);
+  Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   return state()->leave(*name, bind_uri);
 }
@@ -344,14 +376,6 @@ LIGHTQ_INLINE Result<void> Client::settle_credentials() {
   }
   if (options.admin.password.empty()) options.admin = {};
   return {};
-}
-
-LIGHTQ_INLINE Result<TopicName> Client::topic_name(std::string_view text) {
-  if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
-  return Error{
-      ErrorCode::invalid_argument,
-      "'" + std::string(text) +
-          "' is not a topic name: it must have 1 to 128 of A-Z a-z 0-9 . _ -, and not begin with . or -"};
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {

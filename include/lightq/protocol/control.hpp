@@ -149,6 +149,12 @@ struct Stats {
   std::optional<TopicName> topic;
   bool as_admin = false;
 };
+/// Asks for a page of the statistics of all topics on which the user has any right.
+struct StatsAll {
+  Credentials admin;
+  std::optional<TopicName> after = {};  ///< the page begins with the first name behind this one
+  std::uint64_t topics_max = limits::stats_page_topics_default;
+};
 /// Deletes a group of the topic, so that it no longer keeps messages in the log. Requires the topic's or the
 /// admin's credentials.
 struct DeleteGroup {
@@ -218,16 +224,16 @@ struct ListUsers {
 struct Ping {};
 struct Version {};
 
-using Request =
-    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause, Resume, Purge,
-                 CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version>;
+using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
+                             Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
+                             ListUsers, Ping, Version, StatsAll>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
-  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",   "leave",
-                                        "stats",        "delete_group", "pause",        "resume", "purge",
-                                        "create_user",  "delete_user",  "set_password", "grant",  "revoke",
-                                        "list_users",   "ping",         "version"};
+  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",     "leave",
+                                        "stats",        "delete_group", "pause",        "resume",   "purge",
+                                        "create_user",  "delete_user",  "set_password", "grant",    "revoke",
+                                        "list_users",   "ping",         "version",      "stats_all"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -372,8 +378,18 @@ struct TopicStats {
   std::vector<SubscriberStats> subscribers;
 };
 
-/// The statistics that are sums over the broker's topics and threads.
-struct BrokerTotals {
+/// A page of the statistics of all topics.
+struct StatsAllReply {
+  std::vector<TopicStats> topics;  ///< ordered by name
+  std::string continue_after;      ///< the value of `after` for the next page; empty: this was the last page
+};
+
+/// The statistics of a broker.
+struct BrokerStats {
+  std::string version;
+  std::uint64_t pid = 0;
+  std::uint64_t since_ms = 0;
+  std::uint64_t uptime_ms = 0;
   std::uint64_t topics = 0;
   std::uint64_t connections = 0;  ///< producers and consumers that completed the handshake
   std::uint64_t messages_received = 0;
@@ -384,22 +400,6 @@ struct BrokerTotals {
   std::uint64_t log_bytes = 0;
   std::uint64_t refused_connections = 0;  ///< to data endpoints, without a ticket that admits them
   std::uint64_t evicted_connections = 0;  ///< unauthenticated connections closed to make room for others
-
-  BrokerTotals& operator+=(const BrokerTotals& other) {
-    // Names all fields: with another one this does not compile, so no sum can lack it.
-    auto& [a0, a1, a2, a3, a4, a5, a6, a7, a8, a9] = *this;
-    const auto& [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9] = other;
-    a0 += b0, a1 += b1, a2 += b2, a3 += b3, a4 += b4, a5 += b5, a6 += b6, a7 += b7, a8 += b8, a9 += b9;
-    return *this;
-  }
-};
-
-/// The statistics of a broker.
-struct BrokerStats : BrokerTotals {
-  std::string version;
-  std::uint64_t pid = 0;
-  std::uint64_t since_ms = 0;
-  std::uint64_t uptime_ms = 0;
   std::uint64_t auth_failures = 0;
   std::uint64_t throttled_requests = 0;                 ///< refused because their source sent too many
   std::map<std::string, std::uint64_t> limits_reached;  ///< refusals of each limit, by its name
@@ -409,7 +409,7 @@ struct BrokerStats : BrokerTotals {
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats>;
+                           BrokerStats, StatsAllReply>;
 
 // Wire words.
 

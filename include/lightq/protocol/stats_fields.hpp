@@ -1,9 +1,12 @@
 /// One table of fields for each struct of statistics: the name, the kind and the member. Every format that
-/// prints statistics prints them from these tables, as json_reply.hpp does. docs/protocol.md, "stats",
-/// defines the fields. Layer: protocol.
+/// prints statistics prints them from these tables, as json_reply.hpp does, and `add` sums by them.
+/// docs/protocol.md, "stats", defines the fields. Layer: protocol.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <lightq/protocol/control.hpp>
 
@@ -17,15 +20,24 @@ enum class StatKind {
   parts,    ///< an object or a list with names or a table of its own
 };
 
-/// The name and kind of a field.
+/// How `add` computes a field of the broker's statistics.
+enum class StatSum {
+  none,      ///< it is not a sum
+  topics,    ///< the sum of the field with the same name in the statistics of all topics
+  reactors,  ///< the sum of what each reactor has counted
+};
+
+/// The name and kind of a field, and whether it is a sum.
 struct StatField {
   const char* name;
   StatKind kind;
+  StatSum sum = StatSum::none;
 
   static constexpr StatField counter(const char* name) { return {name, StatKind::counter}; }
   static constexpr StatField gauge(const char* name) { return {name, StatKind::gauge}; }
   static constexpr StatField label(const char* name) { return {name, StatKind::label}; }
   static constexpr StatField parts(const char* name) { return {name, StatKind::parts}; }
+  [[nodiscard]] constexpr StatField summed(StatSum over) const { return {name, kind, over}; }
   // NOLINTNEXTLINE(google-explicit-constructor): a visitor of names alone serves these tables too
   constexpr operator const char*() const { return name; }
 };
@@ -105,23 +117,63 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("pid"), stats.pid);
   visit(StatField::gauge("since_ms"), stats.since_ms);
   visit(StatField::gauge("uptime_ms"), stats.uptime_ms);
-  visit(StatField::gauge("topics"), stats.topics);
-  visit(StatField::gauge("connections"), stats.connections);
+  visit(StatField::gauge("topics").summed(StatSum::reactors), stats.topics);
+  visit(StatField::gauge("connections").summed(StatSum::reactors), stats.connections);
   // Sums over the topics that exist: a deleted topic is no longer in them.
-  visit(StatField::gauge("messages_received"), stats.messages_received);
-  visit(StatField::gauge("messages_sent"), stats.messages_sent);
-  visit(StatField::gauge("deliveries"), stats.deliveries);
-  visit(StatField::gauge("total_bytes_written"), stats.total_bytes_written);
-  visit(StatField::gauge("total_bytes_read"), stats.total_bytes_read);
-  visit(StatField::gauge("log_bytes"), stats.log_bytes);
+  visit(StatField::gauge("messages_received").summed(StatSum::topics), stats.messages_received);
+  visit(StatField::gauge("messages_sent").summed(StatSum::topics), stats.messages_sent);
+  visit(StatField::gauge("deliveries").summed(StatSum::topics), stats.deliveries);
+  visit(StatField::gauge("total_bytes_written").summed(StatSum::topics), stats.total_bytes_written);
+  visit(StatField::gauge("total_bytes_read").summed(StatSum::topics), stats.total_bytes_read);
+  visit(StatField::gauge("log_bytes").summed(StatSum::topics), stats.log_bytes);
   visit(StatField::counter("auth_failures"), stats.auth_failures);
   visit(StatField::counter("throttled_requests"), stats.throttled_requests);
-  visit(StatField::counter("refused_connections"), stats.refused_connections);
-  visit(StatField::counter("evicted_connections"), stats.evicted_connections);
+  // A reactor's own counts: they include the refusals that its topics have counted.
+  visit(StatField::counter("refused_connections").summed(StatSum::reactors), stats.refused_connections);
+  visit(StatField::counter("evicted_connections").summed(StatSum::reactors), stats.evicted_connections);
   visit(StatField::parts("limits_reached"), stats.limits_reached);
   visit(StatField::label("data_dir"), stats.data_dir);
   visit(StatField::gauge("encrypted"), stats.encrypted);
   visit(StatField::gauge("insecure"), stats.insecure);
+}
+
+/// Returns the number of a field by its name; 0 if the table has no number of that name.
+template <typename S>
+std::uint64_t number_of(const S& stats, std::string_view name) {
+  std::uint64_t number = 0;
+  visit_fields(stats, [&]<typename Member>(const StatField& field, const Member& member) {
+    if constexpr (std::is_same_v<Member, std::uint64_t>) {
+      if (name == field.name) number = member;
+    }
+  });
+  return number;
+}
+
+/// Adds one more topic to the sums of a broker.
+inline void add(BrokerStats& to, const TopicStats& topic) {
+  to.topics += 1;
+  to.connections += topic.publishers_count + topic.subscribers_count;
+  visit_fields(to, [&]<typename Member>(const StatField& field, Member& member) {
+    if constexpr (std::is_same_v<Member, std::uint64_t>) {
+      if (field.sum == StatSum::topics) member += number_of(topic, field.name);
+    }
+  });
+}
+
+/// Adds the sums of another part of the broker. Leaves fields that are no sums unchanged.
+inline void add(BrokerStats& to, const BrokerStats& part) {
+  std::vector<std::uint64_t> numbers;
+  visit_fields(part, [&]<typename Member>(const StatField& field, const Member& member) {
+    if constexpr (std::is_same_v<Member, std::uint64_t>) {
+      if (field.sum != StatSum::none) numbers.push_back(member);
+    }
+  });
+  auto next = numbers.begin();
+  visit_fields(to, [&]<typename Member>(const StatField& field, Member& member) {
+    if constexpr (std::is_same_v<Member, std::uint64_t>) {
+      if (field.sum != StatSum::none) member += *next++;
+    }
+  });
 }
 
 }  // namespace lightq::inline v1::protocol

@@ -1,6 +1,7 @@
 /// Looks up the present rights of an asker. Layer: control.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,10 @@
 #include "control/commands/asker.hpp"
 
 namespace lightq::broker {
+
+/// The work of comparing a name with the pattern of one right, as the length of a reply that takes as long to
+/// write.
+inline constexpr std::uint64_t pattern_work_bytes = 4;
 
 /// Looks up an asker's rights in the catalogue. Operations use it to check again after a wait: meanwhile the
 /// user may have been deleted, or may have a new password or fewer rights. It knows no passwords. Thread: the

@@ -102,6 +102,20 @@ void CommandHandler::execute(protocol::Stats request, const Answer& answer) {
                             }));
 }
 
+void CommandHandler::execute(protocol::StatsAll request, const Answer& answer) {
+  const Exchange exchange{"stats_all", answer};
+  const TopicsWanted wanted{.after = request.after,
+                            .topics_max = static_cast<std::size_t>(request.topics_max),
+                            .entries_max = limits::stats_page_entries_max};
+  permissions_.permit_user(
+      std::move(request.admin), answer, exchange.permitted([=, this](const Asker& asker) {
+        operations_.stats().topics(asker, wanted, exchange.reply<StatsPage>([answer](StatsPage page) {
+          answer.worked(page.work_bytes);
+          return protocol::StatsAllReply{std::move(page.topics), std::move(page.continue_after)};
+        }));
+      }));
+}
+
 void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
   const Exchange exchange{"delete_group", answer};
   permissions_.permit_topic(

@@ -32,6 +32,7 @@ class CommandHandler {
   void execute(protocol::Join request, const Answer& answer);
   void execute(protocol::Leave request, const Answer& answer);
   void execute(protocol::Stats request, const Answer& answer);
+  void execute(protocol::StatsAll request, const Answer& answer);
   void execute(protocol::DeleteGroup request, const Answer& answer);
   void execute(protocol::Pause request, const Answer& answer);
   void execute(protocol::Resume request, const Answer& answer);

@@ -13,8 +13,9 @@
 #include "access/user_access.hpp"
 #include "control/commands/done.hpp"
 #include "delivery/topic_definition.hpp"
-#include "plain/leaver.hpp"
 #include "topic/endpoint_record.hpp"
+#include "topic/leaver.hpp"
+#include "topic/stats_of_topics.hpp"
 
 namespace lightq::broker {
 
@@ -75,6 +76,9 @@ class DataPlane {
   /// other topics do not. 0: the topic has no own user.
   virtual void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) = 0;
   virtual void topic_stats(TopicId topic, Done<protocol::TopicStats> done) = 0;
+  /// Returns the statistics of many topics. Costs one message to each thread that has some of them, however
+  /// many they are.
+  virtual void stats_of(TopicsAsked asked, Done<TopicsCounted> done) = 0;
   /// Returns sums over all topics. Fields that the data plane does not know (version, pid, auth_failures …)
   /// stay empty.
   virtual void broker_stats(Done<protocol::BrokerStats> done) = 0;

@@ -15,7 +15,7 @@ Operations::Operations(Parts parts, OperationSettings settings)
       endpoints_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
       groups_(parts.data_plane, ready_),
       users_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, passwords_, settings_}),
-      stats_({parts.catalogue, parts.data_plane, parts.sink, ready_, settings_,
+      stats_({parts.catalogue, parts.data_plane, parts.sink, ready_, parts.rights, settings_,
               [&authenticator = parts.authenticator] {
                 return LoginCounts{authenticator.failures(), authenticator.throttled()};
               }}),

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <memory>
+
 #include <lightq/version.hpp>
 
 namespace lightq::broker {
@@ -11,6 +13,50 @@ void StatsOperations::topic(const TopicName& name, const Done<protocol::TopicSta
   const auto id = parts_.ready.find(name);
   if (!id) return done(id.error());
   parts_.data_plane.topic_stats(id.value(), done);
+}
+
+namespace {
+
+/// The topics of a page, before their statistics are known.
+struct Range {
+  TopicsAsked asked;
+  std::vector<std::string> names;  // of the topics in `asked`
+  bool is_last = true;             // no further topic may follow
+  std::uint64_t work_bytes = 0;
+};
+
+StatsPage page_of(Range& range, TopicsCounted counted) {
+  const std::size_t many = counted.topics.size();
+  const bool ends_early = many < range.names.size();
+  StatsPage page{.topics = {}, .continue_after = {}, .work_bytes = range.work_bytes};
+  if (many > 0 && (ends_early || !range.is_last)) page.continue_after = std::move(range.names[many - 1]);
+  for (auto& stats : counted.topics) {
+    if (stats) page.topics.push_back(std::move(*stats));
+  }
+  return page;
+}
+
+}  // namespace
+
+void StatsOperations::topics(const Asker& asker, const TopicsWanted& wanted, const Done<StatsPage>& done) {
+  const auto& topics = parts_.catalogue.state().topics();
+  const UserRecord* const user = parts_.rights.user_of(asker);
+  const auto range = std::make_shared<Range>();
+  range->asked.entries_max = wanted.entries_max;
+  auto next = wanted.after ? topics.upper_bound(wanted.after->text()) : topics.begin();
+  for (; next != topics.end() && range->names.size() < wanted.topics_max; ++next) {
+    const auto& [name, entry] = *next;
+    if (user != nullptr) range->work_bytes += user->rights.size() * pattern_work_bytes;
+    const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);
+    if (!may_see || !parts_.ready.find(entry.definition.name)) continue;
+    range->asked.topics.push_back(entry.definition.id);
+    range->names.push_back(name);
+  }
+  range->is_last = next == topics.end();
+  parts_.data_plane.stats_of(std::move(range->asked), [range, done](Result<TopicsCounted> counted) {
+    if (!counted) return done(counted.error());
+    done(page_of(*range, std::move(counted).value()));
+  });
 }
 
 void StatsOperations::broker(const Done<protocol::BrokerStats>& done) {

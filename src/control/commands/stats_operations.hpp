@@ -1,14 +1,21 @@
 /// The operations that read statistics. Layer: control.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/protocol/control.hpp>
 
 #include "base/log_sink.hpp"
 #include "control/catalogue/catalogue.hpp"
+#include "control/commands/asker.hpp"
+#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/done.hpp"
 #include "control/commands/operation_settings.hpp"
@@ -22,7 +29,23 @@ struct LoginCounts {
   std::uint64_t throttled = 0;  ///< not checked, because too many were waiting
 };
 
-/// Reads the statistics of a topic and of the broker. The asker's permission was checked before each call.
+/// A range of all topics, by name. Without limits it has all topics.
+struct TopicsWanted {
+  std::optional<TopicName> after = {};  ///< the range begins with the first name behind this one
+  std::size_t topics_max = std::numeric_limits<std::size_t>::max();
+  /// The range ends after the topic that reaches this number of entries (see entries_of).
+  std::size_t entries_max = std::numeric_limits<std::size_t>::max();
+};
+
+/// The statistics of a range of topics.
+struct StatsPage {
+  std::vector<protocol::TopicStats> topics;  ///< ordered by name
+  std::string continue_after;  ///< the name to continue behind; empty: there is no further topic
+  /// The work of finding the topics, as the length of a reply that takes as long to write.
+  std::uint64_t work_bytes = 0;
+};
+
+/// Reads the statistics of topics and of the broker. The asker's permission was checked before each call.
 /// Thread: the control thread. Lifetime: the parts must outlive it.
 class StatsOperations {
  public:
@@ -31,6 +54,7 @@ class StatsOperations {
     DataPlane& data_plane;
     const LogSink& sink;
     const ReadyTopics& ready;
+    const AskerRights& rights;
     const OperationSettings& settings;
     std::function<LoginCounts()> logins;
   };
@@ -40,6 +64,10 @@ class StatsOperations {
 
   /// Errors: those of ReadyTopics::find and the data plane.
   void topic(const TopicName& name, const Done<protocol::TopicStats>& done);
+  /// Returns the statistics of the topics on which the asker has any right; an administrator has them on all.
+  /// Leaves out topics that are starting or could not start. Asks each thread of the data plane once. Errors:
+  /// those of the data plane.
+  void topics(const Asker& asker, const TopicsWanted& wanted, const Done<StatsPage>& done);
   /// Returns the data plane's sums and the control layer's own counts. Errors: those of the data plane.
   void broker(const Done<protocol::BrokerStats>& done);
 

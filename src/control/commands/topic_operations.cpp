@@ -14,9 +14,6 @@ constexpr std::size_t bring_up_at_once = 256;
 /// A line of the broker's log names at most this many topics, and states the number of the others.
 constexpr std::size_t open_topics_named = 20;
 
-// The length of reply that takes as long to write as comparing a topic's name with a pattern.
-constexpr std::uint64_t pattern_work_bytes = 4;
-
 }  // namespace
 
 void TopicOperations::create(const Asker& asker, NewTopic topic, const Done<void>& done) {

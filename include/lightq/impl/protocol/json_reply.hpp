@@ -238,6 +238,12 @@ struct ReplyWriter {
     FieldWriter{to}("users", reply.users);
     return to;
   }
+  OrderedJson operator()(const StatsAllReply& reply) const {
+    OrderedJson to = reply_head("stats_all", "ok");
+    FieldWriter{to}("topics", reply.topics);
+    if (!reply.continue_after.empty()) to["continue_after"] = reply.continue_after;
+    return to;
+  }
   template <typename AnyStats>
   OrderedJson operator()(const AnyStats& reply) const {
     OrderedJson to = reply_head("stats", "ok");
@@ -297,6 +303,12 @@ struct ReplyReader {
   Reply operator()(const Stats& asked) const {
     const FieldLoader load{object, fields};
     return asked.topic ? read_stats_reply<TopicStats>(load) : read_stats_reply<BrokerStats>(load);
+  }
+  Reply operator()(const StatsAll&) const {
+    StatsAllReply reply;
+    FieldLoader{object, fields}("topics", reply.topics);
+    reply.continue_after = fields.text("continue_after", 1, limits::topic_name_bytes_max, true);
+    return reply;
   }
   template <typename Asked>
   Reply operator()(const Asked&) const {

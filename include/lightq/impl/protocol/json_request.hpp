@@ -104,6 +104,15 @@ inline Result<Request> read_stats(FieldReader& fields) {
   return Request(std::move(stats));
 }
 
+inline Result<Request> read_stats_all(FieldReader& fields) {
+  StatsAll asked;
+  asked.admin = read_admin(fields);
+  if (fields.has("after")) asked.after = fields.name("after");
+  asked.topics_max = fields.number("topics_max", 1, limits::stats_page_topics_max, asked.topics_max);
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
 inline Result<Request> read_delete_group(FieldReader& fields) {
   bool as_admin = false;
   auto user = read_either(fields, as_admin);
@@ -192,6 +201,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "join") return read_join(fields);
   if (cmd == "leave") return read_leave(fields);
   if (cmd == "stats") return read_stats(fields);
+  if (cmd == "stats_all") return read_stats_all(fields);
   if (cmd == "delete_group") return read_delete_group(fields);
   if (cmd == "pause") return read_of_group<Pause>(fields);
   if (cmd == "resume") return read_of_group<Resume>(fields);
@@ -240,6 +250,11 @@ struct RequestWriter {
   void operator()(const Stats& request) const {
     if (request.topic) to["topic"] = request.topic->text();
     write_credentials(to, request.user, request.as_admin);
+  }
+  void operator()(const StatsAll& request) const {
+    if (request.after) to["after"] = request.after->text();
+    if (request.topics_max != limits::stats_page_topics_default) to["topics_max"] = request.topics_max;
+    write_credentials(to, request.admin, true);
   }
   void operator()(const DeleteGroup& request) const {
     to["topic"] = request.topic.text();

@@ -1,4 +1,4 @@
-/// Identifies the user that asks to close an endpoint, and decides whether the user may. Layer: plain.
+/// Identifies the user that asks to close an endpoint, and decides whether the user may. Layer: topic.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,61 @@
+/// The producers of a topic that wait for space. Layer: topic.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "delivery/topic.hpp"
+#include "topic/runtime/topic_activity.hpp"
+#include "topic/topic_endpoints.hpp"
+#include "topic/topic_producers.hpp"
+
+namespace lightq::broker {
+
+/// Resumes waiting producers, plain ones and those over sessions, when there may be space. Costs nothing
+/// while none waits. Thread: the reactor's.
+class HeldProducers {
+ public:
+  /// Lifetime: all parameters outlive this.
+  HeldProducers(Topic& topic, TopicProducers& producers, TopicEndpoints& endpoints, TopicActivity& activity)
+      : topic_(topic), producers_(producers), endpoints_(endpoints), activity_(activity) {}
+
+  /// Called when a producer begins to wait.
+  void hold() {
+    any_ = true;
+    topic_.set_producers_held(true);
+    activity_.want_ticks();
+  }
+  /// Returns true if a producer may be waiting.
+  [[nodiscard]] bool any() const { return any_; }
+  /// Resumes waiting producers, as many as find space.
+  void resume() {
+    if (!any_) return;
+    const bool inlets = endpoints_.resume_inlets();
+    any_ = !producers_.resume() || !inlets;
+    topic_.set_producers_held(any_);
+    activity_.want_dispatch();  // dispatches the messages that they published
+  }
+  /// Resumes waiting producers in the next dispatch: calls no producer or consumer within this call.
+  void resume_soon() {
+    soon_ = true;
+    activity_.want_dispatch();
+  }
+  /// Called by a dispatch. Returns true if resume_soon() was called since the last dispatch.
+  [[nodiscard]] bool take_soon() { return std::exchange(soon_, false); }
+  /// Called at each tick: keeps the connections of waiting plain producers alive.
+  void tend() {
+    constexpr std::uint64_t ticks_per_second = 10;
+    if (any_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
+  }
+
+ private:
+  Topic& topic_;
+  TopicProducers& producers_;
+  TopicEndpoints& endpoints_;
+  TopicActivity& activity_;
+  bool any_ = false;
+  bool soon_ = false;
+  std::uint64_t ticks_ = 0;  // while any_
+};
+
+}  // namespace lightq::broker

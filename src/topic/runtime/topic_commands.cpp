@@ -1,0 +1,46 @@
+/// Commands of the control socket on a topic: deleting and pausing groups, purging. Layer: topic.
+#include "topic/runtime/topic_commands.hpp"
+
+namespace lightq::broker {
+
+Result<ConsumerGroup*> TopicCommands::group_of(const std::string& name) {
+  if (ConsumerGroup* const found = topic_.groups().find(name)) return found;
+  return Error{ErrorCode::group_not_found,
+               "topic " + topic_.definition().name.text() + " has no group " + name};
+}
+
+void TopicCommands::delete_group(const std::string& group, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  if ((*found)->consumers() > 0) {
+    return answered(Error{ErrorCode::group_in_use, "topic " + topic_.definition().name.text() + ", group " +
+                                                       group + ": " + std::to_string((*found)->consumers()) +
+                                                       " consumers are connected"});
+  }
+  topic_.groups().remove(**found);
+  held_.resume();
+  activity_.want_ticks();
+  cursors_.answer_when_saved(0, answered);
+}
+
+void TopicCommands::set_paused(bool paused) {
+  topic_.set_paused(paused);
+  activity_.want_dispatch();
+}
+
+void TopicCommands::set_group_paused(const std::string& group, bool paused, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  (*found)->set_paused(paused);
+  cursors_.answer_when_saved(0, answered);
+}
+
+void TopicCommands::purge_group(const std::string& group, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  const std::uint64_t messages = topic_.groups().pass_over(**found);
+  held_.resume_soon();
+  cursors_.answer_when_saved(messages, answered);
+}
+
+}  // namespace lightq::broker

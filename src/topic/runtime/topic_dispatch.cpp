@@ -1,0 +1,65 @@
+/// Dispatches a topic's messages when there is a reason to. Layer: topic.
+#include "topic/runtime/topic_dispatch.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace lightq::broker {
+
+TopicDispatch::~TopicDispatch() {
+  parts_.context.loop.cancel_soon(*this);
+  parts_.context.loop.cancel(retention_timer_);
+  parts_.context.loop.cancel(group_timer_);
+}
+
+void TopicDispatch::on_ready() {
+  parts_.activity.used_at(parts_.activity.now());
+  published();
+}
+
+/// Passes the current wall time to delivery. The other work uses the time of the last publication, read or
+/// dispatch, which is precise enough for it.
+void TopicDispatch::published() {
+  TopicActivity& activity = parts_.activity;
+  if (activity.is_stopping()) return;
+  const auto result = parts_.consumers.dispatch(
+      {.now = parts_.context.loop.call_time(), .wall = parts_.context.call_clock.now()});
+  if (result.more) activity.want_dispatch();
+  if (parts_.held.take_soon() || result.progress) parts_.held.resume();
+  if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
+  parts_.saves.after_dispatch(activity.last_used());
+  arm_group_timer();
+  activity.want_ticks();
+}
+
+/// Sets a timer for the next dispatch. It handles messages that were not acknowledged in time, were rejected
+/// with a delay, or were unavailable.
+void TopicDispatch::arm_group_timer() {
+  const SteadyTime next = parts_.topic.next_timer();
+  if (next >= group_timer_at_) return;
+  parts_.context.loop.cancel(group_timer_);
+  group_timer_at_ = next;
+  group_timer_ = parts_.context.loop.at(next, [this] {
+    group_timer_at_ = never;
+    on_ready();
+  });
+}
+
+void TopicDispatch::consumers_changed() {
+  parts_.held.resume();  // a `direct` topic accepts messages only while a consumer is connected
+  parts_.activity.want_dispatch();
+  parts_.activity.want_ticks();
+}
+
+void TopicDispatch::arm_retention() {
+  const auto retention_ms = parts_.topic.definition().settings.retention_ms;
+  if (retention_ms == 0 || parts_.topic.log().stored_bytes() == 0) return;
+  const auto wait = std::chrono::milliseconds(std::clamp<std::uint64_t>(retention_ms / 4, 1'000, 60'000));
+  parts_.context.loop.cancel(retention_timer_);
+  retention_timer_ =
+      parts_.context.loop.at(EventLoop::Clock::now() + wait, [this] { parts_.activity.want_ticks(); });
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,54 @@
+/// Dispatches a topic's messages when there is a reason to. Layer: topic.
+#pragma once
+
+#include "delivery/topic.hpp"
+#include "net/event_loop.hpp"
+#include "store/topic_store.hpp"
+#include "topic/reactor_context.hpp"
+#include "topic/runtime/held_producers.hpp"
+#include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_saves.hpp"
+#include "topic/topic_consumers.hpp"
+#include "topic/topic_endpoints.hpp"
+
+namespace lightq::broker {
+
+/// Dispatches after publications, when the event loop calls it, when plain consumers change or become
+/// writable, and at the time that delivery asks for. Afterwards it starts the work of the store that is due.
+/// Thread: the reactor's.
+class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
+ public:
+  /// Lifetime: all of them outlive this.
+  struct Parts {
+    ReactorContext& context;
+    Topic& topic;
+    TopicStore& store;
+    TopicConsumers& consumers;
+    HeldProducers& held;
+    TopicSaves& saves;
+    TopicActivity& activity;
+  };
+
+  explicit TopicDispatch(const Parts& parts) : parts_(parts) {}
+  ~TopicDispatch() override;
+
+  void on_ready() override;
+  /// Dispatches the messages that have been published.
+  void published();
+  /// Sets a timer that asks for a tick, so that old messages are removed even if nothing else happens.
+  void arm_retention();
+
+  // Implements EndpointsListener.
+  void consumers_changed() override;
+  void consumers_writable() override { on_ready(); }
+
+ private:
+  void arm_group_timer();
+
+  const Parts parts_;
+  SteadyTime group_timer_at_ = never;
+  EventLoop::TimerId group_timer_ = 0;
+  EventLoop::TimerId retention_timer_ = 0;
+};
+
+}  // namespace lightq::broker

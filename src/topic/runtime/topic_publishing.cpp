@@ -1,0 +1,46 @@
+/// Takes messages from a topic's producers: admits them and appends batches. Layer: topic.
+#include "topic/runtime/topic_publishing.hpp"
+
+#include <algorithm>
+
+namespace lightq::broker {
+
+ProducerTable::Opened TopicPublishing::open(ProducerIdentity wanted, SessionProducer& producer,
+                                            ProducerTable::Opener opener) {
+  opener.user = parts_.owners.owner_for(opener.user);
+  const auto opened = parts_.producers.open(wanted, producer, opener);
+  parts_.activity.want_dispatch();  // to save and admit a new producer
+  return opened;
+}
+
+PublishOutcome TopicPublishing::publish(BatchBuilder& batch) {
+  const Timestamp now = parts_.context.call_clock.now();
+  parts_.activity.used_at(now);
+  return appended(parts_.topic.publish(batch, now), batch.size_bytes());
+}
+
+PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences& sequences) {
+  const Timestamp now = parts_.context.call_clock.now();
+  parts_.activity.used_at(now);
+  const auto outcome = parts_.topic.publish(batch, now);
+  if (outcome == PublishOutcome::accepted) parts_.known.stored(sequences, now);
+  return appended(outcome, batch.bytes.size());
+}
+
+/// Called after each append. Counts the bytes that a start has to read to know the producers.
+PublishOutcome TopicPublishing::appended(PublishOutcome outcome, std::uint64_t bytes) {
+  if (outcome == PublishOutcome::accepted) parts_.known.appended(bytes);
+  parts_.reports.appended(outcome);
+  return outcome;
+}
+
+std::uint64_t TopicPublishing::batch_bytes_max() const {
+  const auto& settings = parts_.topic.definition().settings;
+  std::uint64_t most = UINT32_MAX;
+  if (settings.broker_type != protocol::BrokerType::file) most = std::min(most, settings.ring_bytes);
+  if (settings.broker_type != protocol::BrokerType::queue && settings.capacity_bytes > 0)
+    most = std::min(most, settings.capacity_bytes);
+  return most;
+}
+
+}  // namespace lightq::broker
