@@ -24,7 +24,7 @@ std::size_t ControlConnection::consume(std::span<std::byte> bytes) {
 
 std::size_t ControlConnection::take_frames(std::span<std::byte> bytes) {
   std::size_t at = 0;
-  while (!failed() && !paused() && !turn_share().is_used_up()) {
+  while (!life().failed() && !paused() && !input().turn_share().is_used_up()) {
     if (frame_ == Body::none) {
       const std::size_t header = begin_frame(bytes.subspan(at));
       if (header == 0) break;
@@ -35,7 +35,7 @@ std::size_t ControlConnection::take_frames(std::span<std::byte> bytes) {
     at += here;
     if (frame_left_ > 0) break;
     end_frame();
-    static_cast<void>(turn_share().use_up());
+    static_cast<void>(input().turn_share().use_up());
   }
   return at;
 }
@@ -47,15 +47,15 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
   if (outcome == zmtp::FrameOutcome::incomplete) return 0;
   const std::uint64_t bytes_max = header.command ? zmtp::command_bytes_max : limits::request_bytes_hard_max;
   const bool is_nonsense = outcome == zmtp::FrameOutcome::invalid || header.body_bytes > bytes_max;
-  if (is_nonsense) flush_output();  // answer the requests before it
+  if (is_nonsense) output().flush();  // answer the requests before it
   if (outcome == zmtp::FrameOutcome::invalid) {
-    fail("a malformed frame");
+    life().fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
     if (!header.command) requests_.limit_reached(Limit::request_bytes_hard_max);
-    fail("a frame of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
-         std::to_string(bytes_max));
+    life().fail("a frame of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
+                std::to_string(bytes_max));
   }
-  if (failed()) return 0;
+  if (life().failed()) return 0;
   frame_left_ = header.body_bytes;
   frame_more_ = header.more;
   if (header.command) {
@@ -137,7 +137,7 @@ void ControlConnection::append_to_body(ByteView bytes) {
 void ControlConnection::end_frame() {
   if (std::exchange(frame_, Body::none) == Body::command) {
     TurnWork::add(TurnWork::command_taken);
-    flush_output();  // handle_command may end the connection
+    output().flush();  // handle_command may end the connection
     handle_command(std::as_bytes(std::span(command_)));
     command_.clear();
   } else if (!frame_more_) {
@@ -164,8 +164,8 @@ void ControlConnection::end_message() {
 }
 
 void ControlConnection::answer(const Envelope& envelope, std::string_view text) {
-  if (!is_open() || failed()) return;
-  with_memory([&] {
+  if (!is_open() || life().failed()) return;
+  life().with_memory([&] {
     if (!envelope.frames.empty())
       std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
     append_frame(text, false);
@@ -175,8 +175,8 @@ void ControlConnection::answer(const Envelope& envelope, std::string_view text) 
 }
 
 void ControlConnection::send_answers() {
-  if (!is_open() || failed()) return;
-  flush_output();
+  if (!is_open() || life().failed()) return;
+  output().flush();
   look_at_output();
 }
 
@@ -193,11 +193,11 @@ void ControlConnection::on_writable() {
 }
 
 void ControlConnection::look_at_output() {
-  if (failed()) return;
+  if (life().failed()) return;
   const std::size_t before = std::exchange(unread_, output().buffered());
   if (unread_ == 0) release_idle_memory();
   if (unread_ != before) requests_.unread_changed(*this, before);
-  if (failed()) return;
+  if (life().failed()) return;
   const bool was_paused = paused();
   set_paused(unread_ > limits::answers_unread_bytes_pause);
   if (was_paused && !paused()) loop().call_soon(*this);  // for input that has arrived already
@@ -205,7 +205,7 @@ void ControlConnection::look_at_output() {
 
 void ControlConnection::give_up() {
   unread_ = 0;
-  fail("the client does not read its replies");
+  life().fail("the client does not read its replies");
 }
 
 }  // namespace lightq::broker

@@ -14,8 +14,8 @@
 
 #include "admission/limit_counts.hpp"
 #include "admission/token_bucket.hpp"
-#include "net/connection.hpp"
 #include "net/request_source.hpp"
+#include "zmtp/zmtp_connection.hpp"
 
 namespace lightq::broker {
 
@@ -24,7 +24,7 @@ namespace lightq::broker {
 /// send requests without an envelope. Memory is bounded for any client: of a message, only the envelope and
 /// the part that may be a request are kept. The connection stops reading from a client that does not read its
 /// replies. Thread: the loop's.
-class ControlConnection final : public Connection {
+class ControlConnection final : public ZmtpConnection {
  public:
   /// The maximum size of a message's envelope, with the headers of its frames.
   static constexpr std::size_t envelope_bytes_max = 4 * limits::KiB;
@@ -55,12 +55,12 @@ class ControlConnection final : public Connection {
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
                     std::uint64_t id, Requests& requests, RequestSource source = {},
                     std::size_t request_bytes_max = limits::request_bytes_max)
-      : Connection(loop, std::move(descriptor), owner, scratch),
+      : ZmtpConnection(loop, std::move(descriptor), owner, scratch),
         id_(id),
         requests_(requests),
         source_(std::move(source)),
         request_bytes_max_(request_bytes_max) {
-    wipe_input();          // may contain passwords
+    input().wipe();        // may contain passwords
     output().wipe_sent();  // replies to joins contain tickets
   }
   ~ControlConnection() override {

@@ -32,7 +32,7 @@ namespace lightq::broker {
 /// leaves 64 KiB of replies unread. If unread replies take too much memory, the client with most of them is
 /// closed. A reply to a disconnected client is dropped. Thread: everything on the loop's thread.
 class ControlServer final : public Listener::Owner,
-                            public Connection::Owner,
+                            public ZmtpConnection::Owner,
                             public ControlConnection::Requests {
  public:
   using Answer = broker::Answer;

@@ -39,7 +39,7 @@ void Endpoint::shut() {
   stop_accepting();
   context_.loop.cancel(idle_timer_);
   shut_ = true;
-  for_each_connection([](Connection& connection) { connection.close("its endpoint closed"); });
+  for_each_connection([](ZmtpConnection& connection) { connection.close("its endpoint closed"); });
 }
 
 void Endpoint::accepted(UniqueFd descriptor) {
@@ -48,7 +48,7 @@ void Endpoint::accepted(UniqueFd descriptor) {
   if (record_.connection_type == protocol::ConnectionType::socket && !lets_in_raw()) return;
   const std::string source = source_of(descriptor.get()).key;
   auto connection = host_.make_connection(*this, std::move(descriptor));
-  Connection* const key = connection.get();
+  ZmtpConnection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
   context_.handshakes.enter(*key, source);
   if (!key->start()) key->close("the event loop cannot watch the connection");
@@ -95,21 +95,22 @@ bool Endpoint::lets_in_raw() {
   return quota == nullptr || quota->take(FairShare::anonymous);
 }
 
-std::uint64_t Endpoint::sharer_of(const Connection& connection) const {
+std::uint64_t Endpoint::sharer_of(const ZmtpConnection& connection) const {
   const bool is_raw = record_.connection_type == protocol::ConnectionType::socket;
   return is_raw ? FairShare::anonymous : connection.holder().user;
 }
 
 void Endpoint::connection_opened(Connection& connection) {
-  open_.add(sharer_of(connection));
+  open_.add(sharer_of(static_cast<const ZmtpConnection&>(connection)));
   if (!was_used_) expect_back();
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
 }
 
-void Endpoint::connection_closed(Connection& connection, const std::string& why) {
-  const auto found = connections_.find(&connection);
+void Endpoint::connection_closed(Connection& ended, const std::string& why) {
+  const auto found = connections_.find(&ended);
   if (found == connections_.end()) return;
+  ZmtpConnection& connection = *found->second;
   context_.handshakes.leave(connection);
   if (!connection.was_open()) context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
@@ -152,15 +153,15 @@ void Endpoint::arm_idle_timer() {
 }
 
 void Endpoint::end_unpermitted() {
-  for_each_connection([this](Connection& connection) {
+  for_each_connection([this](ZmtpConnection& connection) {
     if (!authorizer_.permits(connection.holder())) connection.close("its user no longer has the right");
   });
 }
 
-void Endpoint::for_each_connection(const std::function<void(Connection&)>& call) {
-  std::vector<Connection*> connections;
-  for (const auto& entry : connections_) connections.push_back(entry.first);
-  for (Connection* const connection : connections) call(*connection);
+void Endpoint::for_each_connection(const std::function<void(ZmtpConnection&)>& call) {
+  std::vector<ZmtpConnection*> connections;
+  for (const auto& entry : connections_) connections.push_back(entry.second.get());
+  for (ZmtpConnection* const connection : connections) call(*connection);
 }
 
 }  // namespace lightq::broker

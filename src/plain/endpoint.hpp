@@ -11,10 +11,10 @@
 
 #include "access/connection_authorizer.hpp"
 #include "admission/quota.hpp"
-#include "net/connection.hpp"
 #include "net/listener.hpp"
 #include "topic/endpoint_record.hpp"
 #include "topic/reactor_context.hpp"
+#include "zmtp/zmtp_connection.hpp"
 
 namespace lightq::broker {
 
@@ -25,9 +25,9 @@ class EndpointHost {
  public:
   virtual ~EndpointHost() = default;
   /// Makes the connection of an accepted peer: an inlet or an outlet, by the endpoint's role.
-  virtual std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) = 0;
+  virtual std::unique_ptr<ZmtpConnection> make_connection(Endpoint& endpoint, UniqueFd descriptor) = 0;
   /// Called before a connection ends. Removes the connection from delivery.
-  virtual void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) = 0;
+  virtual void connection_ending(Endpoint& endpoint, ZmtpConnection& connection, const std::string& why) = 0;
   /// Called when no peer was connected for the idle time, or when the last connection of a leaving endpoint
   /// has ended. Called from a timer or at the end of a connection: the host destroys the endpoint later.
   virtual void endpoint_done(Endpoint& endpoint, const std::string& why) = 0;
@@ -39,7 +39,7 @@ class EndpointHost {
 
 /// Owns a listening socket and the connections that it has accepted. Counts open connections by user, and
 /// ends when it was unused for the idle time. Thread: the reactor's.
-class Endpoint final : public Connection::Owner, public Listener::Owner {
+class Endpoint final : public ZmtpConnection::Owner, public Listener::Owner {
  public:
   /// Lifetime: `context` and `host` outlive the endpoint.
   Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
@@ -79,7 +79,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   void shut();
   /// Ends the connections of users who have lost the right to be connected.
   void end_unpermitted();
-  void for_each_connection(const std::function<void(Connection&)>& call);
+  void for_each_connection(const std::function<void(ZmtpConnection&)>& call);
 
  private:
   void connection_opened(Connection& connection) override;
@@ -92,7 +92,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;
   [[nodiscard]] bool lets_in_raw();
   /// Returns the user for whom an open connection counts. A raw consumer counts as an unauthenticated client.
-  [[nodiscard]] std::uint64_t sharer_of(const Connection& connection) const;
+  [[nodiscard]] std::uint64_t sharer_of(const ZmtpConnection& connection) const;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
@@ -109,7 +109,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   Listener listener_;
   const std::string bind_uri_;
   const ConnectionAuthorizer authorizer_;
-  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::unordered_map<Connection*, std::unique_ptr<ZmtpConnection>> connections_;
   Quota<std::uint64_t> open_;  // connections with a completed handshake, by user
   bool leaving_ = false;
   bool was_used_ = false;

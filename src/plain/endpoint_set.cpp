@@ -297,7 +297,7 @@ void EndpointSet::accept_failed(Endpoint& endpoint) {
   context_.sink.error(name_of(endpoint) + ": a connection was refused, because no file descriptor is free");
 }
 
-std::unique_ptr<Connection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {
+std::unique_ptr<ZmtpConnection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {
   if (endpoint.record().role == EndpointRole::produce) {
     return std::make_unique<PlainProducerConnection>(context_.loop, std::move(descriptor), endpoint,
                                                      context_.scratch, inlet_host_);
@@ -374,7 +374,7 @@ void EndpointSet::release_subscriber(Consumer& consumer) {
   if (!lasting) topic_.remove_subscriber(*subscriber);
 }
 
-void EndpointSet::connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) {
+void EndpointSet::connection_ending(Endpoint& endpoint, ZmtpConnection& connection, const std::string& why) {
   if (connection.unauthorized()) {
     ++refused_connections_;
     ++context_.refused_connections;
@@ -396,7 +396,7 @@ bool EndpointSet::resume_inlets() {
   std::vector<PlainProducerConnection*> held;
   for (auto& [id, entry] : entries_) {
     if (entry.endpoint->record().role != EndpointRole::produce) continue;
-    entry.endpoint->for_each_connection([&](Connection& connection) {
+    entry.endpoint->for_each_connection([&](ZmtpConnection& connection) {
       auto& inlet = static_cast<PlainProducerConnection&>(connection);
       if (inlet.held()) held.push_back(&inlet);
     });
@@ -414,7 +414,7 @@ bool EndpointSet::resume_inlets() {
 void EndpointSet::tend_held(bool all) {
   for (auto& [id, entry] : entries_) {
     if (entry.endpoint->record().role != EndpointRole::produce) continue;
-    entry.endpoint->for_each_connection([all](Connection& connection) {
+    entry.endpoint->for_each_connection([all](ZmtpConnection& connection) {
       if (static_cast<PlainProducerConnection&>(connection).spent())
         return connection.close("closed by the peer");
       connection.keep_alive(all);
@@ -448,7 +448,7 @@ bool EndpointSet::all_sent() {
 
 void EndpointSet::release_idle_memory() {
   for (auto& [id, entry] : entries_) {
-    entry.endpoint->for_each_connection([](Connection& connection) { connection.release_idle_memory(); });
+    entry.endpoint->for_each_connection([](ZmtpConnection& connection) { connection.release_idle_memory(); });
   }
 }
 

@@ -60,9 +60,9 @@ class EndpointSet final : public TopicEndpoints, public EndpointHost, public Pla
     Subscriber* subscriber = nullptr;  // sub, while attached
   };
 
-  std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) override;
+  std::unique_ptr<ZmtpConnection> make_connection(Endpoint& endpoint, UniqueFd descriptor) override;
   std::unique_ptr<PlainConsumerConnection> make_outlet(Endpoint& endpoint, UniqueFd descriptor);
-  void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) override;
+  void connection_ending(Endpoint& endpoint, ZmtpConnection& connection, const std::string& why) override;
   void endpoint_done(Endpoint& endpoint, const std::string& why) override;
   void accept_failed(Endpoint& endpoint) override;
   void endpoint_full(Endpoint& endpoint) override;

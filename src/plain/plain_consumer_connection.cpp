@@ -12,12 +12,12 @@ constexpr std::size_t buffer_bytes_max = 64 * limits::KiB;
 }
 
 bool PlainConsumerConnection::offer(Offset offset, ByteView payload) {
-  if (!ready_ || retired_ || failed()) return false;
+  if (!ready_ || retired_ || life().failed()) return false;
   if (output().buffered() >= buffer_bytes_max) {
     flush();
-    if (output().buffered() >= buffer_bytes_max || failed()) return false;
+    if (output().buffered() >= buffer_bytes_max || life().failed()) return false;
   }
-  if (!with_memory([&] { encode(payload); })) return false;
+  if (!life().with_memory([&] { encode(payload); })) return false;
   if (!taken_.empty() && offset < taken_.back().offset) ascending_ = false;
   taken_.push_back({offset, output().appended_total()});
   ++handed_;
@@ -25,7 +25,7 @@ bool PlainConsumerConnection::offer(Offset offset, ByteView payload) {
 }
 
 void PlainConsumerConnection::flush() {
-  flush_output();
+  output().flush();
   forget_sent();
 }
 

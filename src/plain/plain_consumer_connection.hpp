@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "delivery/record_sink.hpp"
-#include "net/connection.hpp"
+#include "zmtp/zmtp_connection.hpp"
 
 namespace lightq::broker {
 
@@ -31,11 +31,11 @@ class PlainConsumerHost {
 ///
 /// Example: messages 7 and 8 were taken, and their last bytes are at 100 and 200 of the output. After 150
 /// bytes were sent, message 8 is unsent.
-class PlainConsumerConnection : public Connection, public RecordSink {
+class PlainConsumerConnection : public ZmtpConnection, public RecordSink {
  public:
   PlainConsumerConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
                           PlainConsumerHost& host)
-      : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
+      : ZmtpConnection(loop, std::move(descriptor), owner, scratch), host_(host) {}
 
   /// Makes the connection take no more messages. Messages that it has taken are still sent.
   void retire() { retired_ = true; }

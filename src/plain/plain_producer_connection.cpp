@@ -19,9 +19,9 @@ constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
 
 std::size_t PlainProducerConnection::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
-  while (!failed() && !paused() && take_frame(bytes, at) == Step::next) {
+  while (!life().failed() && !paused() && take_frame(bytes, at) == Step::next) {
     TurnWork::add(TurnWork::frame_taken);
-    if (turn_share().use_up()) break;
+    if (input().turn_share().use_up()) break;
   }
   publish_batch();
   host_.published();
@@ -39,13 +39,13 @@ PlainProducerConnection::Step PlainProducerConnection::take_frame(ByteView bytes
   const auto outcome = zmtp::parse_frame_header(bytes.subspan(at), header);
   if (outcome == zmtp::FrameOutcome::incomplete) return Step::wait;
   if (outcome == zmtp::FrameOutcome::invalid) {
-    fail("a malformed frame");
+    life().fail("a malformed frame");
     return Step::wait;
   }
   if (!header.command) return take_message(bytes, at, header);
   if (header.body_bytes > zmtp::command_bytes_max) {
-    fail("a command of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
-         std::to_string(zmtp::command_bytes_max));
+    life().fail("a command of " + std::to_string(header.body_bytes) + " bytes, above the maximum of " +
+                std::to_string(zmtp::command_bytes_max));
     return Step::wait;
   }
   const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
@@ -71,7 +71,7 @@ PlainProducerConnection::Step PlainProducerConnection::take_message(ByteView byt
   const ByteView come = bytes.subspan(at + header.header_bytes);
   if (come.size() < body_bytes) {
     if (body_bytes <= large_frame_from) return Step::wait;
-    if (!large_.begin(body_bytes, come)) fail_for_memory();
+    if (!input().large_frame().begin(body_bytes, come)) life().fail_for_memory();
     at = bytes.size();
     return Step::wait;
   }
@@ -99,7 +99,7 @@ bool PlainProducerConnection::add(ByteView payload) {
   const bool full = batch.size_bytes() + record_bytes(payload.size()) > host_.batch_bytes_target() ||
                     batch.record_count() >= limits::batch_records_max;
   if (!batch.empty() && full && !publish_batch()) return false;
-  return with_memory([&] { host_.batch().add(payload); });
+  return life().with_memory([&] { host_.batch().add(payload); });
 }
 
 /// Returns false if there was no space: the batch is kept until resume.
@@ -137,11 +137,11 @@ bool PlainProducerConnection::resume() {
   return true;
 }
 
-void PlainProducerConnection::large_frame_received(std::size_t bytes) {
-  const auto body = large_.take(bytes);
+void PlainProducerConnection::large_frame_received(std::span<std::byte> body, std::size_t /*bytes*/) {
   if (body.empty()) return;
   add(body);
-  if (large_.memory_bytes() > large_kept_bytes_max) large_.release_memory();
+  LargeFrame& large = input().large_frame();
+  if (large.memory_bytes() > large_kept_bytes_max) large.release_memory();
   if (host_.accepting()) {
     publish_batch();
   } else {

@@ -9,19 +9,18 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "net/connection.hpp"
-#include "net/large_frame.hpp"
 #include "topic/topic_endpoints.hpp"
+#include "zmtp/zmtp_connection.hpp"
 
 namespace lightq::broker {
 
 /// A producer's connection. Its memory is bounded for any input: while the log is full, it keeps at most one
 /// input, and further messages wait in the producer's own socket.
-class PlainProducerConnection final : public Connection {
+class PlainProducerConnection final : public ZmtpConnection {
  public:
   PlainProducerConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
                           PlainProducerHost& host)
-      : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
+      : ZmtpConnection(loop, std::move(descriptor), owner, scratch), host_(host) {}
 
   [[nodiscard]] bool held() const { return paused(); }
   /// Publishes the kept batch and reads again. Returns false if there is still no space.
@@ -41,15 +40,12 @@ class PlainProducerConnection final : public Connection {
   void on_open() override {}
   [[nodiscard]] bool lives_by_output() const override { return false; }
   std::size_t consume(std::span<std::byte> bytes) override;
-  std::span<std::byte> large_frame_space() override { return large_.space(); }
-  void large_frame_received(std::size_t bytes) override;
+  void large_frame_received(std::span<std::byte> body, std::size_t bytes) override;
   [[nodiscard]] std::size_t held_bytes() const override {
     const std::size_t bytes = pending_ == nullptr ? 0 : pending_->size_bytes();
     // A batch of small messages is no longer than the leftover of a read, which is not counted either.
     return bytes > 2 * limits::batch_bytes_target ? bytes : 0;
   }
-  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
-  void release_large_frame() override { large_.release_memory(); }
 
  private:
   /// The next step after one frame.
@@ -66,7 +62,6 @@ class PlainProducerConnection final : public Connection {
   std::unique_ptr<BatchBuilder> pending_;  // a batch that found no space
   std::uint64_t skip_bytes_ = 0;           // of a refused frame, not received yet
   bool in_refused_parts_ = false;          // between the parts of a refused message
-  LargeFrame large_;                       // the body of a message
 };
 
 }  // namespace lightq::broker

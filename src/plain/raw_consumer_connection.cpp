@@ -21,7 +21,7 @@ void RawConsumerConnection::encode(ByteView payload) {
 }
 
 std::size_t RawConsumerConnection::consume(std::span<std::byte> bytes) {
-  if (!bytes.empty()) fail("a raw consumer sent bytes, but it may only receive");
+  if (!bytes.empty()) life().fail("a raw consumer sent bytes, but it may only receive");
   return bytes.size();
 }
 

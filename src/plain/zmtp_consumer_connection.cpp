@@ -22,12 +22,12 @@ void encode_frame(OutputBuffer& output, ByteView payload) {
 
 std::size_t ZmtpConsumerConnection::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
-  while (!failed() && !turn_share().is_used_up()) {
+  while (!life().failed() && !input().turn_share().is_used_up()) {
     zmtp::FrameHeader header;
     const auto outcome = zmtp::parse_frame_header(bytes.subspan(at), header);
     if (outcome == zmtp::FrameOutcome::incomplete) break;
     if (outcome == zmtp::FrameOutcome::invalid || header.body_bytes > zmtp::command_bytes_max) {
-      fail("a malformed frame");
+      life().fail("a malformed frame");
       break;
     }
     const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
@@ -40,9 +40,9 @@ std::size_t ZmtpConsumerConnection::consume(std::span<std::byte> bytes) {
       on_message(body);
     }
     TurnWork::add(header.command ? TurnWork::command_taken : TurnWork::frame_taken);
-    static_cast<void>(turn_share().use_up());
+    static_cast<void>(input().turn_share().use_up());
   }
-  if (!failed()) after_input();
+  if (!life().failed()) after_input();
   return at;
 }
 

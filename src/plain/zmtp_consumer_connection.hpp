@@ -38,7 +38,9 @@ class PullConsumerConnection final : public ZmtpConsumerConnection {
   }
   void on_open() override { set_ready(true); }
   void encode(ByteView payload) override;
-  void on_message(ByteView) override { fail("a message from a plain consumer, which may only receive"); }
+  void on_message(ByteView) override {
+    life().fail("a message from a plain consumer, which may only receive");
+  }
 };
 
 /// A consumer with a SUB or XSUB socket. Sends two frames per message, the topic's name and the payload,

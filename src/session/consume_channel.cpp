@@ -1,4 +1,4 @@
-/// Sends a consumer's slices, and tells its topic when it is writable. Layer: session.
+/// Handles a consumer's frames, and sends its slices. Layer: session.
 #include "session/consume_channel.hpp"
 
 #include <algorithm>
@@ -8,6 +8,10 @@
 #include "session/slice_frames.hpp"
 
 namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+using session::Op;
 
 TopicConsumers::Refusal ConsumeChannel::open(const ConsumeRequest& asked, std::uint64_t user) {
   const auto refusal = topic_->open_consumer(asked, *this, user);
@@ -25,31 +29,94 @@ void ConsumeChannel::fetch_ahead_for_input(unsigned step) const {
   topic_->fetch_ahead_for_input(step - 1);
 }
 
+void ConsumeChannel::take(const FrameHeader& header, ByteView body) {
+  if (topic_ == nullptr) return;
+  switch (header.op) {
+    case Op::credit: return on_credit(header, body);
+    case Op::acknowledge: return on_acknowledge(header, body);
+    case Op::reject: return on_reject(header, body);
+    case Op::extend: return on_extend(header, body);
+    default: return on_seek(header, body);
+  }
+}
+
+void ConsumeChannel::on_credit(const FrameHeader& header, ByteView body) {
+  const auto credit = session_.decode<session::Credit>(header, body, this);
+  if (!credit || topic_->consumers().add_credit(*this, credit_of(*credit))) return;
+  tickets_.limit_reached(Limit::in_flight_messages_max);
+  session_.end(*this, Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
+}
+
+void ConsumeChannel::on_acknowledge(const FrameHeader& header, ByteView body) {
+  if (auto done = session_.decode<session::Acknowledge>(header, body, this))
+    topic_->consumers().acknowledge(*this, ack_of(std::move(*done)));
+}
+
+void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
+  auto rejected = session_.decode<session::Reject>(header, body, this);
+  if (!rejected) return;
+  if ((header.flags & session::flag_dead_letter) != 0)
+    return session_.end(*this, Code::not_supported, "this version does not support dead letters");
+  if (keeps_too_long(rejected->ms)) return;
+  topic_->consumers().reject(*this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
+}
+
+void ConsumeChannel::on_extend(const FrameHeader& header, ByteView body) {
+  auto extended = session_.decode<session::Extend>(header, body, this);
+  if (!extended || keeps_too_long(extended->ms)) return;
+  topic_->consumers().extend(*this, extension_of(std::move(*extended)), EventLoop::Clock::now());
+}
+
+/// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its
+/// group for good.
+bool ConsumeChannel::keeps_too_long(std::uint64_t ms) {
+  const std::uint64_t most = topic_->redelivery_ms_max();
+  if (ms <= most) return false;
+  session_.end(*this, Code::limit_reached,
+               std::to_string(ms) + " ms is longer than redelivery_ms_max, " + std::to_string(most));
+  return true;
+}
+
+void ConsumeChannel::on_seek(const FrameHeader& header, ByteView body) {
+  const auto seek = session_.decode<session::Seek>(header, body);
+  if (!seek) return;
+  TopicRuntime& topic = *topic_;
+  if (topic.consumers().shares_group_with_others(*this) && !tickets_.may_manage(topic, scope_))
+    return output_.answer_error(header, Code::unauthorized_access,
+                                "other consumers use this group, so a seek needs the right to manage it");
+  const auto next = topic.consumers().seek(*this, position_of(seek->to));
+  if (!next)
+    return output_.answer_error(header, Code::io_error,
+                                "the position is among messages that cannot be read now");
+  output_.send(session::Done{next->value}, header.channel, header.request);
+}
+
 void ConsumeChannel::admitted(const Opened& opened) {
   admitted_ = true;
-  link_.channel_opened(*this, {.next = opened.next.value,
-                               .committed = opened.committed.value,
-                               .next_offset = topic_->store().next_offset().value,
-                               .incarnation = topic_->incarnation(),
-                               .ack_timeout_ms = opened.ack_timeout_ms});
+  session_.begin(*this, session::ConsumeOpened{.next = opened.next.value,
+                                               .committed = opened.committed.value,
+                                               .next_offset = topic_->store().next_offset().value,
+                                               .incarnation = topic_->incarnation(),
+                                               .ack_timeout_ms = opened.ack_timeout_ms});
 }
 
 bool ConsumeChannel::writable() const {
   if (retired_) return false;
-  if (port_.has_room()) return true;
+  if (output_.has_room()) return true;
   wants_room_ = true;
-  link_.room_wanted();
+  wanted_.room = true;
   return false;
 }
 
 void ConsumeChannel::deliver(const DeliveredSlice& delivered) {
   const auto sent = deliver_slice(
-      port_, delivered.slice,
+      output_, delivered.slice,
       {.channel = number(), .request = 0, .delivery = delivered.delivery, .lost = delivered.lost});
   refused_ = delivered.slice.count - sent;
   if (refused_ == 0) return;
   retire();
-  link_.message_too_large(*this);
+  wanted_.too_large.push_back(number());
+  session_.life().work_soon();
 }
 
 void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
@@ -57,14 +124,14 @@ void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
   for (auto from = ranges.begin(); from != ranges.end();) {
     const auto count = std::min(ranges_max, static_cast<std::size_t>(ranges.end() - from));
     const auto to = from + static_cast<std::ptrdiff_t>(count);
-    port_.send(session::Late{{from, to}}, number(), 0);
+    output_.send(session::Late{{from, to}}, number(), 0);
     from = to;
   }
 }
 
 void ConsumeChannel::flush() {
-  port_.flush();
-  if (wants_room_ && port_.has_room()) port_.work_soon();
+  session_.life().flush_at_turn_end();
+  if (wants_room_ && output_.has_room()) session_.life().work_soon();
 }
 
 void ConsumeChannel::go_on() {
@@ -73,7 +140,7 @@ void ConsumeChannel::go_on() {
 
 void ConsumeChannel::end(ClientError error, const std::string& why) {
   topic_ = nullptr;
-  port_.end_channel(*this, code_of(error), why);
+  session_.end(*this, code_of(error), why);
 }
 
 }  // namespace lightq::broker

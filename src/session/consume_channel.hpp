@@ -11,41 +11,39 @@
 #include "access/group_scope.hpp"
 #include "delivery/session_consumer.hpp"
 #include "session/channel.hpp"
-#include "session/session_port.hpp"
+#include "session/session_channels.hpp"
+#include "session/session_output.hpp"
+#include "session/session_tickets.hpp"
 #include "topic/topic_runtime.hpp"
 
 namespace lightq::broker {
 
 /// Connects a topic's consumer with the session's client. docs/session.md, "Consuming".
-/// Stores no messages: the topic keeps track of those that are not acknowledged. Thread: the reactor's.
+/// Stores no messages: the topic keeps track of those that are not acknowledged. ChannelBook owns it; the
+/// session and its topic call it. Thread: the reactor's.
 class ConsumeChannel final : public Channel, public SessionConsumer {
  public:
-  /// The calls that a channel makes on its owner, ConsumeSide.
-  class Link {
-   public:
-    virtual ~Link() = default;
-    /// Reports that the consumer may begin.
-    virtual void channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) = 0;
-    /// Reports that the channel had no space to send. The owner calls `go_on` when there is space.
-    virtual void room_wanted() = 0;
-    /// Reports that a message is longer than the client accepts. The owner ends the channel, but not within
-    /// this call.
-    virtual void message_too_large(ConsumeChannel& channel) = 0;
+  /// The wishes of all channels of a session. ConsumeSide owns and fulfils them.
+  struct Wanted {
+    bool room = false;  ///< a channel had no space to send; `go_on` is called when there is
+    std::vector<std::uint32_t> too_large;  ///< channels to end: a message is longer than the client accepts
   };
 
-  /// Lifetime: topic, port and link outlive the channel.
-  ConsumeChannel(TopicRuntime& topic, EndpointRole role, GroupScope scope, SessionPort& port, Link& link,
-                 std::uint32_t number)
+  /// Lifetime: all outlive the channel.
+  ConsumeChannel(TopicRuntime& topic, EndpointRole role, GroupScope scope, SessionChannels& session,
+                 const SessionTickets& tickets, Wanted& wanted, std::uint32_t number)
       : Channel(Kind::consumes, number),
         topic_(&topic),
         role_(role),
         scope_(std::move(scope)),
-        port_(port),
-        link_(link) {}
+        session_(session),
+        output_(session.output()),
+        tickets_(tickets),
+        wanted_(wanted) {}
   ~ConsumeChannel() override { ConsumeChannel::leave(); }
 
-  /// Opens the consumer. Called once, before anything else. Without a refusal, the link later receives the
-  /// channel's opening or its end.
+  /// Opens the consumer. Called once, before anything else. Without a refusal, the channel answers the
+  /// client's request later: it begins or ends.
   TopicConsumers::Refusal open(const ConsumeRequest& asked, std::uint64_t user);
   /// Returns the topic, or null after the channel has left it or the topic has ended the channel.
   [[nodiscard]] TopicRuntime* topic() const { return topic_; }
@@ -53,6 +51,10 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   [[nodiscard]] EndpointRole role() const { return role_; }
   [[nodiscard]] const GroupScope& scope() const { return scope_; }
   [[nodiscard]] bool is_admitted() const { return admitted_; }
+  /// Handles a frame of the client: credit, acknowledge, reject, extend or seek.
+  void take(const session::FrameHeader& header, ByteView body);
+  /// Returns true if the client has messages in flight that are not overdue.
+  [[nodiscard]] bool has_in_flight() { return topic_ != nullptr && topic_->consumers().has_in_flight(*this); }
   /// Stops taking messages.
   void retire() { retired_ = true; }
   /// Continues after the session has space again.
@@ -65,20 +67,29 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
 
   void admitted(const Opened& opened) override;
   [[nodiscard]] bool writable() const override;
-  [[nodiscard]] CodecSet codecs() const override { return port_.client_codecs(); }
+  [[nodiscard]] CodecSet codecs() const override { return output_.client_codecs(); }
   void deliver(const DeliveredSlice& delivered) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;
-  [[nodiscard]] bool hears_late() const override { return port_.client_hears_late(); }
+  [[nodiscard]] bool hears_late() const override { return output_.client_hears_late(); }
   void late(const std::vector<OffsetRange>& ranges) override;
   void end(ClientError error, const std::string& why) override;
 
  private:
+  void on_credit(const session::FrameHeader& header, ByteView body);
+  void on_acknowledge(const session::FrameHeader& header, ByteView body);
+  void on_reject(const session::FrameHeader& header, ByteView body);
+  void on_extend(const session::FrameHeader& header, ByteView body);
+  void on_seek(const session::FrameHeader& header, ByteView body);
+  bool keeps_too_long(std::uint64_t ms);
+
   TopicRuntime* topic_;
   const EndpointRole role_;
   const GroupScope scope_;
-  SessionPort& port_;
-  Link& link_;
+  SessionChannels& session_;
+  SessionOutput& output_;
+  const SessionTickets& tickets_;
+  Wanted& wanted_;
   bool admitted_ = false;
   bool retired_ = false;
   std::uint32_t refused_ = 0;        // records at the end of the last slice

@@ -13,7 +13,6 @@ namespace lightq::broker {
 
 using session::Code;
 using session::FrameHeader;
-using session::Op;
 
 namespace {
 
@@ -53,116 +52,57 @@ GroupScope scope_of(const session::ConsumeOpen& asked) {
 }  // namespace
 
 void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
-  auto asked = port_.decode<session::ConsumeOpen>(header, body);
+  auto asked = session_.decode<session::ConsumeOpen>(header, body);
   if (!asked) return;
   if (!asked->group.empty() && !TopicName::parse(asked->group))
-    return port_.refuse_frame(header, nullptr, "consume_open: the group's name");
-  if (port_.leaving()) return;
-  if (channels_.is_full())
-    return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
+    return session_.refuse_frame(header, nullptr, "consume_open: the group's name");
+  if (session_.life().is_leaving()) return;
+  SessionOutput& output = session_.output();
+  ChannelBook& channels = session_.book();
+  if (channels.is_full()) {
+    tickets_.limit_reached(Limit::session_channels_max);
+    return output.answer_error(header, Code::limit_reached, "too many channels are open");
+  }
   const auto role = asked->mode == session::Mode::group ? EndpointRole::pull : EndpointRole::sub;
   std::uint64_t user = 0;
   const auto scope = scope_of(*asked);
-  TopicRuntime* const topic = port_.permitted(asked->topic, role, scope, &user);
+  TopicRuntime* const topic = tickets_.permitted(asked->topic, role, scope, &user);
   if (topic == nullptr)
-    return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+    return output.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   // The timeout is capped, not refused, because earlier clients ask for a day.
   asked->ack_timeout_ms =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
-  ConsumeChannel::Link& link = *this;
-  auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, port_, link, channels_.take_number());
+  auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, session_, tickets_, wanted_,
+                                                  channels.take_number());
   const auto refusal = channel->open(request_of(*asked), user);
-  if (refusal.code == ClientError::limit_reached) port_.limit_reached(limit_of(refusal.crowd));
+  if (refusal.code == ClientError::limit_reached) tickets_.limit_reached(limit_of(refusal.crowd));
   if (refusal.code != ClientError::none)
-    return port_.answer_error(header, code_of(refusal.code), why_refused(refusal));
-  channels_.add(std::move(channel), header.request);
+    return output.answer_error(header, code_of(refusal.code), why_refused(refusal));
+  channels.add(std::move(channel), header.request);
 }
 
 void ConsumeSide::on_read(const FrameHeader& header, ByteView body) {
-  const auto asked = port_.decode<session::Read>(header, body);
-  if (!asked) return;
-  if (port_.leaving()) return;
+  const auto asked = session_.decode<session::Read>(header, body);
+  if (!asked || session_.life().is_leaving()) return;
+  SessionOutput& output = session_.output();
   const auto no_group = GroupScope::of({});
-  TopicRuntime* topic = port_.permitted(asked->topic, EndpointRole::pull, no_group);
-  if (topic == nullptr) topic = port_.permitted(asked->topic, EndpointRole::sub, no_group);
+  TopicRuntime* topic = tickets_.permitted(asked->topic, EndpointRole::pull, no_group);
+  if (topic == nullptr) topic = tickets_.permitted(asked->topic, EndpointRole::sub, no_group);
   if (topic == nullptr)
-    return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
-  if (reads_.is_full())
-    return port_.answer_limit(header, Limit::session_reads_max, "too many reads wait for an answer");
-  reads_.add(*topic, *asked, header.request);
-}
-
-void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
-  Channel* const addressee = port_.addressee(header, Channel::Kind::consumes);
-  if (addressee == nullptr) return;
-  auto& channel = *static_cast<ConsumeChannel*>(addressee);
-  if (channel.topic() == nullptr) return;
-  switch (header.op) {
-    case Op::credit: return on_credit(channel, header, body);
-    case Op::acknowledge: return on_acknowledge(channel, header, body);
-    case Op::reject: return on_reject(channel, header, body);
-    case Op::extend: return on_extend(channel, header, body);
-    default: return on_seek(channel, header, body);
+    return output.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+  if (reads_.is_full()) {
+    tickets_.limit_reached(Limit::session_reads_max);
+    return output.answer_error(header, Code::limit_reached, "too many reads wait for an answer");
   }
-}
-
-void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto credit = port_.decode<session::Credit>(header, body, &channel);
-  if (!credit || channel.topic()->consumers().add_credit(channel, credit_of(*credit))) return;
-  port_.limit_reached(Limit::in_flight_messages_max);
-  port_.end_channel(channel, Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
-}
-
-void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  if (auto done = port_.decode<session::Acknowledge>(header, body, &channel))
-    channel.topic()->consumers().acknowledge(channel, ack_of(std::move(*done)));
-}
-
-void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  auto rejected = port_.decode<session::Reject>(header, body, &channel);
-  if (!rejected) return;
-  if ((header.flags & session::flag_dead_letter) != 0)
-    return port_.end_channel(channel, Code::not_supported, "this version does not support dead letters");
-  if (keeps_too_long(channel, rejected->ms)) return;
-  channel.topic()->consumers().reject(channel, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
-}
-
-void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  auto extended = port_.decode<session::Extend>(header, body, &channel);
-  if (!extended || keeps_too_long(channel, extended->ms)) return;
-  channel.topic()->consumers().extend(channel, extension_of(std::move(*extended)), EventLoop::Clock::now());
-}
-
-/// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its
-/// group for good.
-bool ConsumeSide::keeps_too_long(ConsumeChannel& channel, std::uint64_t ms) {
-  const std::uint64_t most = channel.topic()->redelivery_ms_max();
-  if (ms <= most) return false;
-  port_.end_channel(channel, Code::limit_reached,
-                    std::to_string(ms) + " ms is longer than redelivery_ms_max, " + std::to_string(most));
-  return true;
-}
-
-void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto seek = port_.decode<session::Seek>(header, body);
-  if (!seek) return;
-  TopicRuntime& topic = *channel.topic();
-  if (topic.consumers().shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
-    return port_.answer_error(header, Code::unauthorized_access,
-                              "other consumers use this group, so a seek needs the right to manage it");
-  const auto next = topic.consumers().seek(channel, position_of(seek->to));
-  if (!next)
-    return port_.answer_error(header, Code::io_error,
-                              "the position is among messages that cannot be read now");
-  port_.send(session::Done{next->value}, header.channel, header.request);
+  reads_.add(*topic, *asked, header.request);
 }
 
 void ConsumeSide::go_on() {
   end_too_large();
   reads_.go_on();
-  if (!room_wanted_ || !port_.has_room()) return;
-  room_wanted_ = false;
-  channels_.for_each([](Channel& channel) {
+  if (!wanted_.room || !session_.output().has_room()) return;
+  wanted_.room = false;
+  session_.book().for_each([](Channel& channel) {
     if (channel.kind() == Channel::Kind::consumes) static_cast<ConsumeChannel&>(channel).go_on();
   });
 }
@@ -173,16 +113,15 @@ void ConsumeSide::retire(std::uint32_t number) {
 
 bool ConsumeSide::has_in_flight() const {
   bool any = false;
-  channels_.for_each([&](Channel& channel) {
+  session_.book().for_each([&](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
-    auto& consumer = static_cast<ConsumeChannel&>(channel);
-    any |= consumer.topic() != nullptr && consumer.topic()->consumers().has_in_flight(consumer);
+    any |= static_cast<ConsumeChannel&>(channel).has_in_flight();
   });
   return any;
 }
 
 void ConsumeSide::leave() {
-  channels_.for_each([](Channel& channel) {
+  session_.book().for_each([](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
     auto& consumer = static_cast<ConsumeChannel&>(channel);
     consumer.retire();
@@ -193,39 +132,36 @@ void ConsumeSide::leave() {
 
 void ConsumeSide::end_unpermitted() {
   std::vector<ConsumeChannel*> doomed;
-  channels_.for_each([&](Channel& each) {
+  session_.book().for_each([&](Channel& each) {
     if (each.kind() != Channel::Kind::consumes) return;
     auto& channel = static_cast<ConsumeChannel&>(each);
     const TopicRuntime* const topic = channel.topic();
     if (topic == nullptr) return;
-    if (port_.permitted(topic->definition().name.text(), channel.role(), channel.scope()) == topic) return;
+    if (tickets_.permitted(topic->definition().name.text(), channel.role(), channel.scope()) == topic) return;
     doomed.push_back(&channel);
   });
   for (ConsumeChannel* const channel : doomed)
-    port_.end_channel(*channel, Code::unauthorized_access, "the right to consume was revoked");
+    session_.end(*channel, Code::unauthorized_access, "the right to consume was revoked");
   reads_.end_unpermitted();
 }
 
-void ConsumeSide::channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) {
-  if (port_.ending()) return;
-  port_.send(answer, channel.number(), channels_.take_opening(channel.number()));
-  port_.work_soon();
+bool ConsumeSide::has_turn() {
+  return turns_ == nullptr || turns_->ask(waiter_, tickets_.first_user());
 }
 
-void ConsumeSide::message_too_large(ConsumeChannel& channel) {
-  too_large_.push_back(channel.number());
-  port_.work_soon();
+void ConsumeSide::spend(std::uint64_t bytes) {
+  if (turns_ != nullptr) turns_->spend(bytes);
 }
 
 void ConsumeSide::end_too_large() {
-  for (const std::uint32_t number : std::exchange(too_large_, {})) {
+  for (const std::uint32_t number : std::exchange(wanted_.too_large, {})) {
     if (ConsumeChannel* const channel = find(number))
-      port_.end_channel(*channel, Code::too_large, "a message is longer than the client accepts");
+      session_.end(*channel, Code::too_large, "a message is longer than the client accepts");
   }
 }
 
 ConsumeChannel* ConsumeSide::find(std::uint32_t number) const {
-  Channel* const channel = channels_.find(number);
+  Channel* const channel = session_.book().find(number);
   if (channel == nullptr || channel->kind() != Channel::Kind::consumes) return nullptr;
   return static_cast<ConsumeChannel*>(channel);
 }

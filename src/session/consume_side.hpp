@@ -2,31 +2,39 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
-#include "session/channel_book.hpp"
+#include "access/group_scope.hpp"
+#include "net/turn_queue.hpp"
 #include "session/consume_channel.hpp"
 #include "session/read_queue.hpp"
-#include "session/session_port.hpp"
+#include "session/session_channels.hpp"
+#include "session/session_tickets.hpp"
 
 namespace lightq::broker {
 
-/// Handles the frames of consumers and reads. docs/session.md, "Consuming".
+/// Opens the channels of consumers, and handles reads. docs/session.md, "Consuming".
 /// SessionConnection owns it and calls it. The channels are in ChannelBook, the reads here. Thread: the
 /// reactor's.
-class ConsumeSide final : private ConsumeChannel::Link {
+class ConsumeSide final : private ReadQueue::Host {
  public:
-  /// Lifetime: both outlive it.
-  ConsumeSide(SessionPort& port, ChannelBook& channels, const ReadLimits& read_limits)
-      : port_(port), channels_(channels), reads_(port, read_limits) {}
+  /// `turns`: the queue in which `waiter`, the session, waits for its turn to do expensive work; null: it
+  /// never waits. Lifetime: all outlive it.
+  ConsumeSide(SessionChannels& session, SessionTickets& tickets, const ReadLimits& read_limits,
+              TurnQueue* turns, TurnQueue::Waiter& waiter)
+      : session_(session),
+        tickets_(tickets),
+        turns_(turns),
+        waiter_(waiter),
+        reads_(session.output(), *this, read_limits) {}
+  ConsumeSide(const ConsumeSide&) = delete;
+  ConsumeSide& operator=(const ConsumeSide&) = delete;
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_read(const session::FrameHeader& header, ByteView body);
-  /// Handles credit, acknowledge, reject, extend and seek.
-  void on_channel_frame(const session::FrameHeader& header, ByteView body);
 
   /// Returns true if a channel or a read waits for space to send.
-  [[nodiscard]] bool wants_room() const { return room_wanted_ || reads_.wants_room(); }
+  [[nodiscard]] bool wants_room() const { return wanted_.room || reads_.wants_room(); }
   /// Continues the channels and reads that waited for space.
   void go_on();
   /// Stops delivery on a channel that is being closed.
@@ -42,23 +50,25 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void drop_reads() { reads_.drop_all(); }
 
  private:
-  void channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) override;
-  void room_wanted() override { room_wanted_ = true; }
-  void message_too_large(ConsumeChannel& channel) override;
-  void on_credit(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
-  void on_acknowledge(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
-  void on_reject(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
-  void on_extend(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
-  bool keeps_too_long(ConsumeChannel& channel, std::uint64_t ms);
-  void on_seek(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
+  // ReadQueue::Host
+  [[nodiscard]] TopicRuntime* permitted(const std::string& topic, EndpointRole role,
+                                        const GroupScope& scope) const override {
+    return tickets_.permitted(topic, role, scope);
+  }
+  [[nodiscard]] TopicRuntime* find_topic(TopicId topic) const override { return tickets_.find_topic(topic); }
+  bool has_turn() override;
+  void spend(std::uint64_t bytes) override;
+  void work_soon() override { session_.life().work_soon(); }
+
   void end_too_large();
   [[nodiscard]] ConsumeChannel* find(std::uint32_t number) const;
 
-  SessionPort& port_;
-  ChannelBook& channels_;
+  SessionChannels& session_;
+  SessionTickets& tickets_;
+  TurnQueue* const turns_;
+  TurnQueue::Waiter& waiter_;
   ReadQueue reads_;
-  bool room_wanted_ = false;              // one of the channels waits for space
-  std::vector<std::uint32_t> too_large_;  // channels that must end
+  ConsumeChannel::Wanted wanted_;
 };
 
 }  // namespace lightq::broker

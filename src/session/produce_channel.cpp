@@ -8,6 +8,7 @@
 #include <lightq/base/random.hpp>
 
 #include "admission/memory_reserve.hpp"
+#include "admission/turn_work.hpp"
 #include "delivery/unpacked.hpp"
 #include "session/frame_translation.hpp"
 
@@ -28,8 +29,9 @@ ConfirmLevel default_level(const TopicRuntime& topic) {
 
 }  // namespace
 
-ProduceChannel::ProduceChannel(TopicRuntime& topic, Link& link, std::uint32_t number)
-    : Channel(Kind::produces, number), topic_(&topic), link_(link) {}
+ProduceChannel::ProduceChannel(TopicRuntime& topic, SessionChannels& session, ChannelNumbers& due,
+                               std::uint32_t number)
+    : Channel(Kind::produces, number), topic_(&topic), session_(session), due_(due) {}
 
 ProduceChannel::~ProduceChannel() {
   ProduceChannel::leave();
@@ -61,14 +63,15 @@ Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& clien
 
 void ProduceChannel::admitted() {
   next_offset_ = topic_->store().next_offset();
-  link_.channel_opened(*this, {.producer = frame_of(identity_),
-                               .level = level_,
-                               .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
-                               .message_bytes_max = topic_->publishing().message_bytes_max(),
-                               .expected = received_,
-                               .next_offset = next_offset_.value,
-                               .incarnation = topic_->incarnation(),
-                               .secret = secret_});
+  session_.begin(*this,
+                 session::ProduceOpened{.producer = frame_of(identity_),
+                                        .level = level_,
+                                        .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
+                                        .message_bytes_max = topic_->publishing().message_bytes_max(),
+                                        .expected = received_,
+                                        .next_offset = next_offset_.value,
+                                        .incarnation = topic_->incarnation(),
+                                        .secret = secret_});
   note_unflushed();
   durable_moved();
 }
@@ -109,7 +112,7 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
 /// Ends the channel, because the client violates the protocol.
 void ProduceChannel::break_off(const std::string& why) {
   leave();
-  link_.channel_ended(*this, Code::invalid_frame, why);
+  session_.end(*this, Code::invalid_frame, why);
 }
 
 /// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
@@ -130,7 +133,7 @@ bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& seque
 void ProduceChannel::take(const Arrived& arrived) {
   switch (topic_->producers().admit(arrived.sequences)) {
     case Admission::store: break;
-    case Admission::repeat: return note_progress(true);
+    case Admission::repeat: note_progress(true); return;
     case Admission::out_of_sequence:
       return refuse(
           arrived.sequences, Code::out_of_sequence,
@@ -141,7 +144,7 @@ void ProduceChannel::take(const Arrived& arrived) {
       return refuse(arrived.sequences, Code::fenced, "another producer has opened this producer id");
     case Admission::unknown:
       leave();
-      return link_.channel_ended(*this, Code::unknown_producer, "the broker has forgotten the producer");
+      return session_.end(*this, Code::unknown_producer, "the broker has forgotten the producer");
   }
   refusing_ = false;
   if (!topic_->publishing().accepting() || !store(arrived)) hold(arrived);
@@ -172,7 +175,7 @@ void ProduceChannel::hold(const Arrived& arrived) {
   held_.assign(arrived.batch.bytes.begin(), arrived.batch.bytes.end());
   held_batch_ = arrived;
   held_batch_.batch.bytes = held_;
-  link_.channel_held(*this);
+  session_.note_held();
   topic_->publishing().hold(*this);
 }
 
@@ -180,7 +183,7 @@ bool ProduceChannel::resume() {
   if (!held()) return true;
   if (!topic_->publishing().accepting() || !store(held_batch_)) return false;
   held_ = std::vector<std::byte>();
-  link_.channel_resumed(*this);
+  session_.note_resumed();
   return true;
 }
 
@@ -198,15 +201,17 @@ bool ProduceChannel::durable_moved() {
     flushed_ = unflushed_.front().sequence;
     unflushed_.pop_front();
   }
-  note_progress(false);
+  if (note_progress(false)) session_.life().work_soon();
   return !unflushed_.empty();
 }
 
-/// Reports a confirm if there is progress. `again`: also without progress, to repeat an earlier confirm.
-void ProduceChannel::note_progress(bool again) {
+/// Notes that a confirm is due if there is progress. `again`: also without progress, to repeat an earlier
+/// confirm. Returns true if none was due before.
+bool ProduceChannel::note_progress(bool again) {
   const std::uint64_t reached = level_ == ConfirmLevel::flushed ? flushed_ : received_;
-  if (!again && reached <= told_) return;
-  if (!std::exchange(confirm_due_, true)) link_.confirm_due(*this);
+  if ((!again && reached <= told_) || std::exchange(confirm_due_, true)) return false;
+  due_.add(number());
+  return true;
 }
 
 session::Confirm ProduceChannel::take_confirm() {
@@ -221,7 +226,9 @@ bool ProduceChannel::settled() const {
 
 void ProduceChannel::refuse(const Sequences& sequences, Code code, const std::string& why) {
   refusing_ = true;
-  link_.refuse(*this, {sequences.begin, sequences.begin + sequences.count, received_, code, why});
+  TurnWork::add(TurnWork::refusal_made);
+  session_.output().send(
+      session::Refuse{sequences.begin, sequences.begin + sequences.count, received_, code, why}, number(), 0);
 }
 
 void ProduceChannel::refuse_too_large(ByteView batch_header) {
@@ -247,9 +254,9 @@ void ProduceChannel::end(ClientError error, const std::string& why) {
   topic_ = nullptr;
   if (held()) {
     held_ = std::vector<std::byte>();
-    link_.channel_resumed(*this);
+    session_.note_resumed();
   }
-  link_.channel_ended(*this, code_of(error), why);
+  session_.end(*this, code_of(error), why);
 }
 
 }  // namespace lightq::broker

@@ -12,32 +12,21 @@
 #include <lightq/protocol/session_producing.hpp>
 
 #include "session/channel.hpp"
+#include "session/channel_numbers.hpp"
+#include "session/session_channels.hpp"
 #include "topic/topic_runtime.hpp"
 
 namespace lightq::broker {
 
-/// Checks a producer's batches, stores them in its topic, and confirms them. docs/session.md, "Producing".
-/// Keeps at most one batch, while the topic has no space. Thread: the reactor's.
+/// Checks a producer's batches, stores them in its topic, and notes the confirms that are due.
+/// docs/session.md, "Producing". Refusals go to the session's output directly. ChannelBook owns it;
+/// ProduceSide and its topic call it. Keeps at most one batch, while the topic has no space. Thread: the
+/// reactor's.
 class ProduceChannel final : public Channel, public SessionProducer {
  public:
-  /// The calls that a channel makes on its owner, ProduceSide.
-  class Link {
-   public:
-    virtual ~Link() = default;
-    /// Reports that the producer may begin.
-    virtual void channel_opened(ProduceChannel& channel, const session::ProduceOpened& answer) = 0;
-    /// Reports that a confirm is due. The owner calls `take_confirm` when the output has space.
-    virtual void confirm_due(ProduceChannel& channel) = 0;
-    virtual void refuse(ProduceChannel& channel, const session::Refuse& refused) = 0;
-    /// Reports that the channel waits for space. The session must not be read until channel_resumed.
-    virtual void channel_held(ProduceChannel& channel) = 0;
-    virtual void channel_resumed(ProduceChannel& channel) = 0;
-    /// Reports that the channel has ended: its topic ended it, or the client violated the protocol. The owner
-    /// destroys it later, not within this call.
-    virtual void channel_ended(ProduceChannel& channel, session::Code code, const std::string& why) = 0;
-  };
-
-  ProduceChannel(TopicRuntime& topic, Link& link, std::uint32_t number);
+  /// `due`: the channel adds its number when a confirm is due. The caller then calls `take_confirm` when the
+  /// output has space. Lifetime: all outlive the channel.
+  ProduceChannel(TopicRuntime& topic, SessionChannels& session, ChannelNumbers& due, std::uint32_t number);
   ~ProduceChannel() override;
 
   /// Returns the topic, or null once it has ended the channel.
@@ -51,8 +40,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
     bool keeps_secrets = false;         ///< the client's hello announces it
     std::uint64_t batch_bytes_max = 0;  ///< the longest batch that the session accepts
   };
-  /// Opens the producer. Called once, before anything else. Without a refusal, the link later receives the
-  /// channel's opening or its end.
+  /// Opens the producer. Called once, before anything else. Without a refusal, the channel answers the
+  /// client's request later: it begins or ends.
   session::Code open(const session::ProduceOpen& asked, const Client& client);
 
   /// Returns memory for the body of the next produce frame, if that is received immediately; see
@@ -96,7 +85,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void note_unflushed();
   void refuse(const Sequences& sequences, session::Code code, const std::string& why);
   void refuse_too_long(const Sequences& sequences);
-  void note_progress(bool again);
+  bool note_progress(bool again);
 
   /// A pair of positions: when the log is durable up to `offset`, the messages before `sequence` are durable.
   struct Unflushed {
@@ -105,7 +94,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
   };
 
   TopicRuntime* topic_;
-  Link& link_;
+  SessionChannels& session_;
+  ChannelNumbers& due_;
   ProducerIdentity identity_;
   std::optional<ProducerSecret> secret_;  // sent to the client
   std::uint64_t batch_bytes_max_ = 0;

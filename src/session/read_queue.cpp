@@ -38,26 +38,27 @@ BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, st
 class ReadQueue::ReadTurn {
  public:
   /// `bytes`: the bytes that the session has sent in the turn; the turn adds to them.
-  ReadTurn(SessionPort& port, Job& job, std::uint64_t& bytes) : port_(port), job_(job), bytes_(bytes) {}
+  ReadTurn(FrameOutput& output, Host& host, Job& job, std::uint64_t& bytes)
+      : output_(output), host_(host), job_(job), bytes_(bytes) {}
   ReadTurn(const ReadTurn&) = delete;
   ReadTurn& operator=(const ReadTurn&) = delete;
   ~ReadTurn() { pay(); }
 
   [[nodiscard]] bool has_budget() {
     pay();
-    return !can_take() || (bytes_ < turn_bytes && port_.has_turn());
+    return !can_take() || (bytes_ < turn_bytes && host_.has_turn());
   }
-  [[nodiscard]] bool can_take() const { return !next_ && !too_large_ && port_.has_room(); }
+  [[nodiscard]] bool can_take() const { return !next_ && !too_large_ && output_.has_room(); }
   [[nodiscard]] SliceLimits limits() const {
     if (job_.bytes_left > 0 || job_.begun)
-      return {.end = job_.end, .message_bytes = job_.bytes_left, .codecs = port_.client_codecs()};
+      return {.end = job_.end, .message_bytes = job_.bytes_left, .codecs = output_.client_codecs()};
     // The first message of a read is sent even if it exceeds the byte limit. It is unpacked: a whole batch
     // could not be cut to one message.
     return {.end = job_.end, .message_bytes = 1};
   }
   void take(SliceSource& source, const DeliveredSlice& delivered) {
     const BatchSlice wanted = front_of(delivered.slice, job_.bytes_left, job_.begun ? 0 : 1);
-    const auto sent = deliver_slice(port_, wanted,
+    const auto sent = deliver_slice(output_, wanted,
                                     {.channel = 0,
                                      .request = job_.request,
                                      .delivery = 0,
@@ -83,10 +84,11 @@ class ReadQueue::ReadTurn {
   /// Charges the work since the last call to the session.
   void pay() {
     const std::uint64_t work = TurnWork::bytes();
-    port_.spend(work - std::exchange(work_from_, work));
+    host_.spend(work - std::exchange(work_from_, work));
   }
 
-  SessionPort& port_;
+  FrameOutput& output_;
+  Host& host_;
   Job& job_;
   std::uint64_t& bytes_;
   std::uint64_t work_from_ = TurnWork::bytes();
@@ -101,9 +103,9 @@ void ReadQueue::add(const TopicRuntime& topic, const session::Read& asked, std::
 
 void ReadQueue::go_on() {
   std::uint64_t bytes = 0;
-  while (wants_room() && port_.has_room()) {
-    if (bytes >= turn_bytes) return port_.work_soon();
-    if (!port_.has_turn()) return;
+  while (wants_room() && output_.has_room()) {
+    if (bytes >= turn_bytes) return host_.work_soon();
+    if (!host_.has_turn()) return;
     if (step(jobs_.front(), bytes)) jobs_.pop_front();
   }
 }
@@ -111,23 +113,23 @@ void ReadQueue::go_on() {
 void ReadQueue::end_unpermitted() {
   if (waits_for_) {  // the first read may end; if not, it asks again
     stop_waiting();
-    port_.work_soon();
+    host_.work_soon();
   }
   std::erase_if(jobs_, [this](const Job& job) {
-    TopicRuntime* const topic = port_.find_topic(job.topic);
+    TopicRuntime* const topic = host_.find_topic(job.topic);
     if (topic == nullptr) return false;
     const std::string& name = topic->definition().name.text();
-    if (port_.permitted(name, EndpointRole::pull, GroupScope::of({})) == topic) return false;
-    if (port_.permitted(name, EndpointRole::sub, GroupScope::of({})) == topic) return false;
+    if (host_.permitted(name, EndpointRole::pull, GroupScope::of({})) == topic) return false;
+    if (host_.permitted(name, EndpointRole::sub, GroupScope::of({})) == topic) return false;
     return fail(job, session::Code::unauthorized_access, "the right to consume was revoked");
   });
 }
 
 /// Continues a read. Returns true if it is fully answered.
 bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
-  TopicRuntime* const topic = port_.find_topic(job.topic);
+  TopicRuntime* const topic = host_.find_topic(job.topic);
   if (topic == nullptr) return fail(job, session::Code::topic_deleted, "the topic is deleted");
-  ReadTurn turn(port_, job, bytes);
+  ReadTurn turn(output_, host_, job, bytes);
   const TurnEnd end = topic->reads().read(job.reader, turn);
   if (turn.is_too_large())
     return fail(job, session::Code::too_large, "a message is longer than the client accepts");
@@ -149,22 +151,22 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
 
 void ReadQueue::readable() {
   waits_for_.reset();
-  port_.work_soon();
+  host_.work_soon();
 }
 
 void ReadQueue::stop_waiting() {
   if (!waits_for_) return;
-  if (TopicRuntime* const topic = port_.find_topic(*waits_for_)) topic->reads().forget(*this);
+  if (TopicRuntime* const topic = host_.find_topic(*waits_for_)) topic->reads().forget(*this);
   waits_for_.reset();
 }
 
 bool ReadQueue::answer(const Job& job, Offset next) {
-  port_.send(session::Done{next.value}, 0, job.request);
+  output_.send(session::Done{next.value}, 0, job.request);
   return true;
 }
 
 bool ReadQueue::fail(const Job& job, session::Code code, const char* why) {
-  port_.send(session::ErrorAnswer{code, why}, 0, job.request);
+  output_.send(session::ErrorAnswer{code, why}, 0, job.request);
   return true;
 }
 

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
+#include "access/group_scope.hpp"
 #include "delivery/record_reader.hpp"
-#include "session/session_port.hpp"
+#include "session/frame_output.hpp"
+#include "topic/topic_runtime.hpp"
 
 namespace lightq::broker {
 
@@ -26,9 +29,26 @@ struct ReadLimits {
 /// ConsumeSide owns it. Thread: the reactor's.
 class ReadQueue final : private ReadWaiter {
  public:
-  /// Lifetime: `port` outlives it.
-  explicit ReadQueue(SessionPort& port, const ReadLimits& read_limits = {})
-      : port_(port), limits_(read_limits) {}
+  /// The calls that the reads make on their session. ConsumeSide implements it, and so does a test.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    /// Returns the topic if a ticket of the session permits the role on the groups in `scope`, else null.
+    [[nodiscard]] virtual TopicRuntime* permitted(const std::string& topic, EndpointRole role,
+                                                  const GroupScope& scope) const = 0;
+    /// Returns the topic, or null if it no longer exists.
+    [[nodiscard]] virtual TopicRuntime* find_topic(TopicId topic) const = 0;
+    /// Returns true if expensive work may be done now (TurnQueue). Otherwise `go_on` is called when it may.
+    virtual bool has_turn() = 0;
+    /// Counts the cost of such work.
+    virtual void spend(std::uint64_t bytes) = 0;
+    /// Schedules a call of `go_on` soon.
+    virtual void work_soon() = 0;
+  };
+
+  /// Sends to `output`. Lifetime: `output` and `host` outlive it.
+  ReadQueue(FrameOutput& output, Host& host, const ReadLimits& read_limits = {})
+      : output_(output), host_(host), limits_(read_limits) {}
   ReadQueue(const ReadQueue&) = delete;
   ReadQueue& operator=(const ReadQueue&) = delete;
   ~ReadQueue() override { stop_waiting(); }
@@ -66,7 +86,8 @@ class ReadQueue final : private ReadWaiter {
   bool answer(const Job& job, Offset next);
   bool fail(const Job& job, session::Code code, const char* why);
 
-  SessionPort& port_;
+  FrameOutput& output_;
+  Host& host_;
   const ReadLimits limits_;
   std::deque<Job> jobs_;
   std::optional<TopicId> waits_for_;  // the topic whose messages for the first read are pending

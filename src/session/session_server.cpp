@@ -129,7 +129,7 @@ std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken
 
 void SessionServer::give_back(const SessionConnection& session) {
   --admitted_;
-  for (const std::uint64_t user : session.users()) {
+  for (const std::uint64_t user : session.tickets().users()) {
     admitted_of_.give_back(user);
     if (auto* const quota = context_.settings.user_connections; quota != nullptr) quota->give_back(user);
   }
@@ -146,12 +146,12 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   const SessionConnection& session = *found->second;
   context_.handshakes.leave(connection);
   const std::string which = "session " + std::to_string(session.id());
-  if (session.greeted()) {
+  if (session.tickets().is_admitted()) {
     give_back(session);
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
     context_.accepts.unauthenticated_closed(EventLoop::Clock::now());
-    if (session.refused()) ++context_.refused_connections;
+    if (session.tickets().is_refused()) ++context_.refused_connections;
     context_.sink.info(which + " was refused: " + why);
   }
   context_.loop.destroy_later(std::move(found->second));
@@ -193,13 +193,13 @@ bool SessionServer::may_manage(const Permit& permit, const TopicRuntime& topic,
 
 void SessionServer::look_at_rights_of(std::uint64_t user) {
   for (const auto& [key, session] : sessions_) {
-    if (session->users().contains(user)) session->look_at_rights();
+    if (session->tickets().users().contains(user)) session->look_at_rights();
   }
 }
 
 void SessionServer::look_at_rights_on(TopicId topic) {
   for (const auto& [key, session] : sessions_) {
-    if (session->has_ticket_for(topic)) session->look_at_rights();
+    if (session->tickets().has_ticket_for(topic)) session->look_at_rights();
   }
 }
 

@@ -23,7 +23,7 @@ namespace lightq::broker {
 /// Owns a reactor's sessions and one listener for each transport and carrier. A listener is opened at its
 /// first join, or earlier by open_doors(), and stays as long as the broker runs.
 /// Thread: the reactor's. The constructor and destructor run while that thread does not.
-class SessionServer final : public Connection::Owner, private SessionConnection::Host {
+class SessionServer final : public ZmtpConnection::Owner, private SessionConnection::Host {
  public:
   /// The address and credentials with which a client connects.
   struct Joined {

@@ -31,7 +31,7 @@ BatchSlice front_of(const BatchSlice& slice, std::size_t records_bytes_max) {
 }
 
 /// Sends one frame. docs/session.md, "deliver".
-void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
+void deliver_frame(FrameOutput& output, const BatchSlice& slice, const SliceAddress& address) {
   std::array<std::byte, frame_header_bytes + deliver_head_bytes + batch_layout::header_bytes> start;
   std::byte* const head = start.data() + frame_header_bytes;
   store_little_endian(head, address.delivery);
@@ -49,20 +49,20 @@ void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddres
   const session::FrameHeader header{session::Op::deliver, whole ? std::uint8_t{0} : session::flag_part,
                                     address.channel, address.request, static_cast<std::uint32_t>(body_bytes)};
   session::encode_frame_header(start.data(), header, {head, deliver_head_bytes});
-  port.deliver(start, rest);
+  output.deliver(start, rest);
 }
 
 }  // namespace
 
-std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
-  const std::size_t batch_bytes_max = port.client_takes_bytes() - deliver_head_bytes;
+std::uint32_t deliver_slice(FrameOutput& output, const BatchSlice& slice, const SliceAddress& address) {
+  const std::size_t batch_bytes_max = output.client_takes_bytes() - deliver_head_bytes;
   if (slice.batch.is_compressed() && slice.batch.total_bytes() <= batch_bytes_max) {
-    deliver_frame(port, slice, address);
+    deliver_frame(output, slice, address);
     return slice.count;
   }
   const auto plain = unpacked(slice);
   if (!plain) {
-    port.out_of_memory_for_output();
+    output.out_of_memory_for_output();
     return slice.count;
   }
   if (!*plain) return 0;
@@ -71,7 +71,7 @@ std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const Sl
   while (left.count > 0) {
     const BatchSlice front = front_of(left, batch_bytes_max - batch_layout::header_bytes);
     if (front.count == 0) break;
-    deliver_frame(port, front, to);
+    deliver_frame(output, front, to);
     to.lost = 0;
     left.first += front.count;
     left.count -= front.count;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "delivery/session_consumer.hpp"
-#include "session/session_port.hpp"
+#include "session/session_output.hpp"
 
 namespace lightq::broker {
 
@@ -20,6 +20,6 @@ struct SliceAddress {
 /// Returns the number of records delivered. It is smaller than the slice's count if the next record is too
 /// long for any frame.
 /// If there is no memory to decompress the slice, the session ends, as it does without memory for its output.
-std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address);
+std::uint32_t deliver_slice(FrameOutput& output, const BatchSlice& slice, const SliceAddress& address);
 
 }  // namespace lightq::broker

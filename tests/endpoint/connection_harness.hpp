@@ -68,7 +68,7 @@ class FakePlainConsumerHost final : public broker::PlainConsumerHost {
 };
 
 /// Records the events of its connection.
-class FakeOwner final : public broker::Connection::Owner {
+class FakeOwner final : public broker::ZmtpConnection::Owner {
  public:
   void connection_opened(broker::Connection&) override { opened = true; }
   void connection_closed(broker::Connection&, const std::string& why) override {

@@ -40,16 +40,15 @@ class Collector final : public Connection {
   }
   void say(const std::string& text) {
     output().append(as_byte_view(text));
-    flush_output();
+    output().flush();
   }
   void say_from_elsewhere(const std::string& head, const std::string& behind) {
     output().append(as_byte_view(head));
-    flush_output_with(as_byte_view(behind));
+    output().flush_with(as_byte_view(behind));
   }
   [[nodiscard]] const OutputBuffer& buffer() const { return output(); }
 
  protected:
-  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
   [[nodiscard]] std::unique_ptr<WireCipher> make_cipher() const override {
     return std::make_unique<ToyCipher>(unit_bytes_max, knocks_, any_bytes_);
   }
@@ -63,7 +62,7 @@ class Collector final : public Connection {
       const std::size_t whole = length_bytes + body;
       if (left.size() < whole) {
         if (whole < large_from) break;
-        EXPECT_TRUE(large_.begin(whole, left));
+        EXPECT_TRUE(input().large_frame().begin(whole, left));
         return bytes.size();
       }
       take(left.first(whole));
@@ -71,9 +70,8 @@ class Collector final : public Connection {
     }
     return at;
   }
-  std::span<std::byte> large_frame_space() override { return large_.space(); }
-  void large_frame_received(std::size_t bytes) override {
-    if (const auto whole = large_.take(bytes); !whole.empty()) take(whole);
+  void large_frame_received(std::span<std::byte> whole, std::size_t /*bytes*/) override {
+    if (!whole.empty()) take(whole);
   }
 
  private:
@@ -83,7 +81,6 @@ class Collector final : public Connection {
   }
   const bool knocks_;
   const bool any_bytes_;
-  LargeFrame large_;
 };
 
 class SealedConnectionTest : public testing::Test {

@@ -32,17 +32,16 @@ class Costly final : public Connection {
   std::map<std::uint64_t, std::size_t> taken_in_turn;
 
  protected:
-  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
   void on_open() override {}
   std::size_t consume(std::span<std::byte> bytes) override {
     std::size_t at = 0;
-    while (at < bytes.size() && !turn_share().is_used_up()) take(bytes[at++]);
+    while (at < bytes.size() && !input().turn_share().is_used_up()) take(bytes[at++]);
     return at;
   }
   std::size_t take_from(SharedWire& wire, std::size_t) override {
     std::byte next{};
     std::size_t bytes = 0;
-    while (takes_from_memory && !turn_share().is_used_up() && wire.copy({&next, 1}) == 1) {
+    while (takes_from_memory && !input().turn_share().is_used_up() && wire.copy({&next, 1}) == 1) {
       take(next);
       wire.release(1, false);
       ++bytes;
@@ -55,7 +54,7 @@ class Costly final : public Connection {
     taken.push_back(static_cast<char>(request));
     ++taken_in_turn[loop().turn()];
     TurnWork::add(cost_);
-    static_cast<void>(turn_share().use_up());
+    static_cast<void>(input().turn_share().use_up());
   }
   const std::uint64_t cost_;
 };

@@ -57,7 +57,7 @@ const TicketKey& unknown_key() {
   return made;
 }
 
-class Host final : public SessionConnection::Host, public Connection::Owner {
+class Host final : public SessionConnection::Host, public ZmtpConnection::Owner {
  public:
   explicit Host(bool curve) {
     if (curve) authorizer_.encrypt(curve_key(), nullptr);

@@ -21,7 +21,7 @@ namespace {
 
 class Host final : public PlainProducerHost,
                    public PlainConsumerHost,
-                   public Connection::Owner,
+                   public ZmtpConnection::Owner,
                    public ControlConnection::Requests {
  public:
   [[nodiscard]] bool accepting() const override { return true; }

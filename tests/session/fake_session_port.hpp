@@ -12,11 +12,12 @@
 
 #include <lightq/protocol/session_consuming.hpp>
 
-#include "session/session_port.hpp"
+#include "session/frame_output.hpp"
+#include "session/read_queue.hpp"
 
 namespace lightq::test {
 
-class FakeSessionPort final : public broker::SessionPort {
+class FakeSessionPort final : public broker::FrameOutput, public broker::ReadQueue::Host {
  public:
   /// A frame that was sent. Its checksum has been verified.
   struct Frame {
@@ -45,37 +46,27 @@ class FakeSessionPort final : public broker::SessionPort {
     [[nodiscard]] bool is_part() const { return (header.flags & session::flag_part) != 0; }
   };
 
-  broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
-  void limit_reached(broker::Limit limit) override { limits.push_back(limit); }
-  broker::TopicRuntime* permitted(const std::string&, broker::EndpointRole role, const broker::GroupScope&,
-                                  std::uint64_t*) override {
+  [[nodiscard]] broker::TopicRuntime* permitted(const std::string&, broker::EndpointRole role,
+                                                const broker::GroupScope&) const override {
     return role == no_longer_permitted || all_forbidden ? nullptr : topic;
   }
-  broker::TopicRuntime* find_topic(TopicId) override { return topic; }
-  [[nodiscard]] std::uint32_t body_bytes_max() const override { return 1 << 20; }
+  [[nodiscard]] broker::TopicRuntime* find_topic(TopicId) const override { return topic; }
   void append(ByteView bytes) override { keep(bytes, {}); }
   void deliver(ByteView head, ByteView rest) override {
     ++delivered;
     keep(head, rest);
   }
   void out_of_memory_for_output() override { starved = true; }
-  void flush() override {}
   [[nodiscard]] bool has_room() const override { return delivered < room; }
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
   [[nodiscard]] CodecSet client_codecs() const override { return codecs; }
   bool has_turn() override { return spent < work_max; }
   void spend(std::uint64_t bytes) override { spent += bytes; }
   void work_soon() override { ++works_soon; }
-  void pause_reading() override {}
-  void end_channel(broker::Channel&, session::Code, const std::string&) override {}
-  void end_session(session::Code code, const std::string&) override { ended = code; }
-  [[nodiscard]] bool ending() const override { return false; }
-  [[nodiscard]] bool leaving() const override { return false; }
 
   broker::TopicRuntime* topic = nullptr;
   std::optional<broker::EndpointRole> no_longer_permitted;
   bool all_forbidden = false;
-  std::vector<broker::Limit> limits;  // the limits that were reached
   std::uint32_t takes_bytes = 64 * 1024;
   CodecSet codecs;                                             // that the client can read
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames until the session is full
@@ -84,7 +75,6 @@ class FakeSessionPort final : public broker::SessionPort {
   std::uint64_t work_max = std::numeric_limits<std::uint64_t>::max();  ///< in a turn
   std::uint64_t spent = 0;
   int works_soon = 0;
-  session::Code ended = session::Code::ok;
   std::vector<Frame> frames;
 
  private:

@@ -94,7 +94,7 @@ class ReadQueueTest : public TopicRuntimeTest {
   }
 
   FakeSessionPort port;
-  ReadQueue reads{port};
+  ReadQueue reads{port, port};
 
  private:
   FakeProducer producer_{false};
@@ -403,7 +403,7 @@ TEST_F(ReadQueueOfALateStore, AnswersAPendingReadWhenTheTopicIsDeleted) {
 TEST_F(ReadQueueOfALateStore, IsNotCalledAfterItsSessionHasEnded) {
   store({"a"});
   {
-    ReadQueue ended(port);
+    ReadQueue ended(port, port);
     ended.add(*topic, {{{0}, {1}}, all, "orders"}, 7);
     ended.go_on();
     port.works_soon = 0;
