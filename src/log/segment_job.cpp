@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "log/segment_index_file.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_jobs.hpp"
 
 namespace lightq::log {
 
@@ -170,9 +170,9 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   return done;
 }
 
-SegmentJob::SegmentJob(SegmentLog& log, std::shared_ptr<SegmentJobState> state, SegmentWork work,
+SegmentJob::SegmentJob(SegmentJobs& jobs, std::shared_ptr<SegmentJobState> state, SegmentWork work,
                        Storage& storage, SegmentPool& pool)
-    : log_(log), state_(std::move(state)), work_(std::move(work)), storage_(storage), pool_(pool) {
+    : jobs_(jobs), state_(std::move(state)), work_(std::move(work)), storage_(storage), pool_(pool) {
   state_->is_out = true;
 }
 
@@ -187,7 +187,7 @@ void SegmentJob::run() {
 }
 
 void SegmentJob::finish() {
-  if (done_) log_.finish_job(work_, std::move(*done_));
+  if (done_) jobs_.finish(work_, std::move(*done_));
   // Allows the next job to be taken even if this object still exists for a while.
   std::exchange(state_, nullptr)->is_out = false;
 }

@@ -17,7 +17,7 @@
 
 namespace lightq::log {
 
-class SegmentLog;
+class SegmentJobs;
 
 /// The file of a dropped segment, to be recycled or removed.
 struct RetiredSegment {
@@ -35,7 +35,7 @@ struct RetiredSegment {
 
 /// A file to sync. A full segment gets its seal after the sync.
 struct SyncTarget {
-  std::uint64_t number = 0;    ///< the segment's number, see SegmentLog
+  std::uint64_t number = 0;    ///< the segment's number, see SegmentList
   std::uint64_t position = 0;  ///< the end of the data when the job was taken
   std::shared_ptr<File> file;
   bool is_full = false;
@@ -47,7 +47,7 @@ struct SyncTarget {
 
 /// A full segment's file that should give up its descriptor, see File::release_descriptor.
 struct ReleaseTarget {
-  std::uint64_t number = 0;  ///< the segment's number, see SegmentLog
+  std::uint64_t number = 0;  ///< the segment's number, see SegmentList
   std::shared_ptr<File> file;
   std::string path;
 };
@@ -59,7 +59,7 @@ struct SegmentWork {
   bool sync = false;
   std::vector<SyncTarget> targets;
   std::vector<std::string> sync_directories;
-  std::uint64_t rolls = 0;  ///< the directory changes that the sync covers, see SegmentLog::rolls
+  std::uint64_t rolls = 0;  ///< the directory changes that the sync covers, see LogDirectory::rolls
   Offset durable;           ///< the log's durable_offset once all targets are synced
   std::uint64_t prepare_bytes = 0;
   std::string prepare_path;
@@ -106,14 +106,14 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
 /// One job of a SegmentLog: `run` on a disk thread, then `finish` on the log's thread.
 class SegmentJob final : public DiskJob {
  public:
-  SegmentJob(SegmentLog& log, std::shared_ptr<SegmentJobState> state, SegmentWork work, Storage& storage,
+  SegmentJob(SegmentJobs& jobs, std::shared_ptr<SegmentJobState> state, SegmentWork work, Storage& storage,
              SegmentPool& pool);
   ~SegmentJob() override;
   void run() override;
   void finish() override;
 
  private:
-  SegmentLog& log_;
+  SegmentJobs& jobs_;
   std::shared_ptr<SegmentJobState> state_;
   SegmentWork work_;
   Storage& storage_;

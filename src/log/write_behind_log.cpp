@@ -150,7 +150,7 @@ bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
   if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended)
     return false;
   while (!fits_capacity(bytes)) {
-    if (!segments_->drop_first(limit, bytes)) return false;
+    if (!segments_->retention().drop_first(limit, bytes)) return false;
   }
   ring_.trim(segments_->first_offset());
   return true;
@@ -170,7 +170,7 @@ void WriteBehindLog::maintain(Timestamp now) {
 
 // While a job is out, more batches may arrive, which are then written and synced together.
 std::unique_ptr<DiskJob> WriteBehindLog::take_disk_job(Timestamp now) {
-  if (!segments_->job_is_out() && durable_offset() < flush_requested_) write_for_request();
+  if (!segments_->jobs().is_out() && durable_offset() < flush_requested_) write_for_request();
   return segments_->take_disk_job(now);
 }
 

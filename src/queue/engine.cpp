@@ -1,83 +1,17 @@
-/// An open queue: opening, closing, and calls from readers. Layer: queue.
+/// An open queue: opening, closing, the fast path of a message, and calls that concern several parts. Layer:
+/// queue.
 #include "queue/engine.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
-#include "queue/clock.hpp"
+#include "queue/reader_state.hpp"
 
 namespace lightq::queue {
 
-namespace {
-
-const std::atomic<std::uint32_t> no_beat{CoarseClock::still};
-
-constexpr std::uint64_t flush_bytes_default = 16 * limits::MiB;  // limits how much a single sync has to write
-
-constexpr std::size_t packed_bytes_max = 4095;
-constexpr std::int64_t retire_gather_us = 1000;
-
-Result<void> check(const QueueOptions& options) {
-  const auto invalid = [](std::string what) {
-    return Error{ErrorCode::invalid_argument, std::move(what), 0};
-  };
-  if (options.segment_bytes < limits::queue_segment_bytes_min ||
-      options.segment_bytes > limits::queue_segment_bytes_max) {
-    return invalid("segment_bytes is " + std::to_string(options.segment_bytes) + ", outside of " +
-                   std::to_string(limits::queue_segment_bytes_min) + " to " +
-                   std::to_string(limits::queue_segment_bytes_max));
-  }
-  if (options.message_bytes_max == 0 || options.message_bytes_max > limits::message_bytes_max_max) {
-    return invalid("message_bytes_max is " + std::to_string(options.message_bytes_max) +
-                   ", outside of 1 to " + std::to_string(limits::message_bytes_max_max));
-  }
-  if (options.flush.interval.count() < 0 || options.retention_time.count() < 0 ||
-      options.block_timeout.count() < 0) {
-    return invalid("flush.interval, retention_time and block_timeout must not be negative");
-  }
-  if (options.flush.interval.count() != 0 && !options.background) {
-    return invalid("flush.interval needs background = true, because it is a timer");
-  }
-  return {};
-}
-
-// Returns true if writers append in groups. Not if an append may wait for space, because then one writer
-// would wait on behalf of the whole group.
-bool waits_together(const QueueOptions& options) {
-  const bool is_bounded = options.capacity_bytes != 0 || options.capacity_messages != 0;
-  return options.flush.each_append && options.many_writers &&
-         !(is_bounded && options.overflow == Overflow::block);
-}
-
-log::SegmentLogOptions log_options(const std::string& directory, const QueueOptions& options, bool mapped,
-                                   log::SegmentViews& views) {
-  log::SegmentLogOptions log;
-  log.directory = directory;
-  log.segment_bytes = options.segment_bytes + log::segment_header_bytes;
-  log.segment_messages_max = options.segment_messages_max;
-  log.capacity_bytes = options.capacity_bytes;
-  log.capacity_messages = options.capacity_messages;
-  log.retention_bytes = options.retention_bytes;
-  log.retention_ms = options.retention_time.count();
-  log.retention_messages = options.retention_messages;
-  log.flush_interval_ms = options.flush.interval.count();
-  log.flush_bytes = mapped ? 0 : flush_bytes_default;
-  if (options.flush.bytes != 0) log.flush_bytes = std::min(flush_bytes_default, options.flush.bytes);
-  log.disk_free_floor_bytes = options.disk_free_floor_bytes;
-  log.mapped_writes = mapped;
-  log.prefault = mapped && options.background;
-  log.retire_gather_us = options.background ? retire_gather_us : 0;
-  log.views = &views;
-  return log;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const QueueOptions& options,
                                              log::Storage& storage) {
-  if (auto valid = check(options); !valid) return valid.error();
+  if (auto valid = QueueLog::check(options); !valid) return valid.error();
   auto lock = log::DirectoryLock::acquire(directory);
   if (!lock) return lock.error();
   return open(directory, options, storage, std::move(*lock));
@@ -85,73 +19,49 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const QueueOptions& options,
                                              log::Storage& storage, log::DirectoryLock lock) {
-  if (auto valid = check(options); !valid) return valid.error();
+  if (auto valid = QueueLog::check(options); !valid) return valid.error();
   std::unique_ptr<Engine> engine(new Engine(directory, options, storage, std::move(lock)));
-  if (auto opened = engine->open_log(); !opened) return opened.error();
-  if (auto opened = engine->open_cursors(); !opened) return opened.error();
-  if (options.background) {
-    engine->background_.start([raw = engine.get()] { raw->mutex_.request(); });
-    engine->background_.wake();  // for work that is due after opening
-    if (engine->pulse_ != nullptr)
-      engine->beat_call_ = engine->pulse_->call_each_beat([raw = engine.get()] { raw->wake_if_put_off(); });
-  }
+  if (auto opened = engine->open_parts(); !opened) return opened.error();
+  if (options.background) engine->start_background();
   return engine;
 }
 
-Engine::Engine(std::string directory, const QueueOptions& options, log::Storage& storage,
+Engine::Engine(const std::string& directory, const QueueOptions& options, log::Storage& storage,
                log::DirectoryLock lock)
     : HasHeldStorage(storage, std::move(lock)),
       SegmentSource(held_, options.mapped_bytes_max),
-      directory_(std::move(directory)),
-      options_(options),
-      mapped_(options.flush.is_none()),
-      quick_(mapped_ && !options.many_writers),
-      groups_(waits_together(options)),
-      packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
-      boot_{storage.boot_id()},
-      pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, held_),
-      pulse_(quick_ && options.background ? CoarseClock::shared() : nullptr),
-      beat_(pulse_ != nullptr ? &pulse_->beat() : &no_beat) {}
+      log_(directory, options, held_),
+      quick_(log_.is_mapped() && !options.many_writers),
+      groups_(GroupCommit::suits(options)),
+      packer_(log_),
+      feed_(published_end()),
+      jobs_(log_, room_),
+      space_(log_, packer_, registry_, room_, jobs_),
+      appender_(log_, mutex_, packer_, feed_, jobs_, space_),
+      group_commit_(log_, mutex_, jobs_, appender_),
+      cursors_(log_, mutex_, registry_, room_, jobs_, space_) {}
 
-Result<void> Engine::open_log() {
-  if (auto known = log::CursorTable::check_known(storage(), directory_); !known) return known;
-  auto opened = log::SegmentLog::open(log_options(directory_, options_, mapped_, views()), storage(), pool_,
-                                      coarse_now());
-  if (!opened) return opened.error();
-  log_ = std::move(*opened);
-  const log::RecoveryReport& report = log_->recovery();
-  recovery_.clean = report.closed || log_->segments().empty();
-  recovery_.scanned_bytes = report.scanned_bytes;
-  recovery_.bytes_cut = report.bytes_cut;
-  recovery_.cut_file = report.cut_file;
-  for (const log::DamagedRange& range : report.damaged) {
-    recovery_.damaged.push_back(
-        {range.file, range.begin_position, range.end_position, range.first, range.next});
-  }
-  note_log();
+Result<void> Engine::open_parts() {
+  if (auto opened = log_.open(views()); !opened) return opened;
+  recovery_ = log_.findings();
+  jobs_.note_log();
   publish(log_->next_offset());
-  return {};
+  return cursors_.open(recovery_);
 }
 
-Result<void> Engine::open_cursors() {
-  if (log_->segments().empty()) return {};
-  auto opened = log::CursorTable::open(storage(), directory_, log_->incarnation());
-  if (!opened && log::is_missing(opened.error())) return {};
-  if (!opened) return opened.error();
-  cursors_ = std::move(*opened);
-  recovery_.clamped_cursors = cursors_->clamp(log_->next_offset());
-  // Sync before new messages are appended. Otherwise a power cut could restore the earlier, higher position,
-  // and skip them.
-  if (!recovery_.clamped_cursors.empty()) {
-    if (auto flushed = cursors_->flush(); !flushed) return flushed;
-  }
-  cursor_is_damaged_ = !cursors_->damaged().empty();
-  for (const log::ListedCursor& listed : cursors_->list()) {
-    const auto cursor = cursors_->find(listed.name);
-    if (cursor && *cursor != nullptr) all_cursors_.push_back(*cursor);
-  }
-  drop_committed();
-  return {};
+void Engine::start_background() {
+  jobs_.start([this] { mutex_.request(); });
+  if (CoarseClock* const pulse = packer_.pulse(); pulse != nullptr)
+    beat_call_ = pulse->call_each_beat([this] { jobs_.wake_if_put_off(); });
+}
+
+// HandOffMutex calls this function after a request, with the lock held: on the background thread if the lock
+// is free, otherwise on the thread that releases the lock.
+void Engine::serve_background() {
+  if (!jobs_.take_over()) return;
+  if (options().retention_time.count() != 0) space_.apply_retention();
+  jobs_.post();
+  jobs_.renew_timer();
 }
 
 Engine::~Engine() {
@@ -159,43 +69,158 @@ Engine::~Engine() {
 }
 
 Result<void> Engine::close() {
-  Lock lock(mutex_);
-  stopping_ = true;
+  QueueLock lock(mutex_);
+  jobs_.begin_stop();
   lock.unlock();
-  if (pulse_ != nullptr) pulse_->stop_calling(beat_call_);
-  background_.stop();
+  if (packer_.pulse() != nullptr) packer_.pulse()->stop_calling(beat_call_);
+  jobs_.stop();
   lock.lock();
-  if (auto job = background_.take_done()) finish_job(std::move(job));
-  if (closed_ || log_ == nullptr) return {};
-  closed_ = true;
-  close_batch();
-  Result<void> done = sync_up_to(lock, log_->next_offset());
-  if (log::CursorTable* const cursors = cursors_.get(); cursors != nullptr) {
-    lock.unlock();  // as in flush(): creating a cursor takes this lock
-    if (auto flushed = cursors->flush(); done) done = flushed;
-    lock.lock();
-  }
+  jobs_.take_over();
+  if (appender_.is_closed() || !log_.is_open()) return {};
+  appender_.close();
+  packer_.close();
+  Result<void> done = jobs_.sync_up_to(lock, log_->next_offset());
+  lock.unlock();  // as in flush(): creating a cursor takes this lock
+  if (auto flushed = cursors_.flush(); done) done = flushed;
+  lock.lock();
   if (done) done = log_->close();
-  note_log();
-  const auto durable = durability_.take(durable_offset());
-  const auto others = durability_.take_all();
+  jobs_.note_log();
+  const auto durable = jobs_.take_due();
+  const auto others = jobs_.take_all();
   lock.unlock();
   for (const auto& callback : durable) callback({});
-  for (const auto& callback : others) callback(closed_error());
+  for (const auto& callback : others) callback(QueueAppender::closed_error());
   return done;
 }
 
+// The fast path comes first and stands alone here: adding a message to the open batch costs a few
+// nanoseconds.
+Result<Offset> Engine::enqueue(ByteView payload) {
+  if (!quick_ || !packer_.takes_at_once(payload.size())) [[unlikely]]
+    return enqueue_otherwise(payload);
+  return shown(packer_.add(payload));
+}
+
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
+  if (!quick_ || !packer_.takes_at_once(payload.size())) [[unlikely]]
+    return enqueue_otherwise(payload);
+  return shown(packer_.add_wide(payload));
+}
+#endif
+
+Result<Offset> Engine::woken(Offset offset) {
+  feed_.readers().wake();
+  return offset;
+}
+
+Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
+  jobs_.wake_if_put_off();
+  if (quick_ && packer_.takes(payload.size())) return shown(packer_.add(payload));
+  if (payload.size() > options().message_bytes_max) {
+    return Error{ErrorCode::too_large,
+                 "a message of " + std::to_string(payload.size()) + " bytes, above message_bytes_max of " +
+                     std::to_string(options().message_bytes_max),
+                 0};
+  }
+  if (groups_) return group_commit_.enqueue(payload);
+  return log_.is_mapped() ? appender_.enqueue_packed(payload) : appender_.enqueue_written(payload);
+}
+
+Result<void> Engine::flush() {
+  QueueLock lock(mutex_);
+  packer_.close();
+  if (auto synced = jobs_.sync_up_to(lock, log_->next_offset()); !synced) return synced;
+  if (log_->sync().poisoned()) return log_->sync().sync_error();
+  lock.unlock();
+  return cursors_.flush();
+}
+
+Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeout) {
+  QueueLock lock(mutex_);
+  if (!jobs_.is_settled(offset) && options().flush.interval.count() == 0) {
+    packer_.close();
+    if (auto synced = jobs_.sync_up_to(lock, std::min(offset, log_->next_offset())); !synced)
+      return synced.error();
+  }
+  jobs_.wait_durable(lock, offset, std::chrono::steady_clock::now() + bounded(timeout));
+  if (offset <= log_->durable_offset()) return true;
+  if (log_->sync().poisoned()) return log_->sync().sync_error();
+  return false;
+}
+
+void Engine::on_durable(Offset offset, DurabilityWaits::Callback done) {
+  QueueLock lock(mutex_);
+  const bool failed = log_->sync().poisoned();
+  const bool durable = offset <= durable_offset();
+  if (!durable && !failed && !appender_.is_closed()) {
+    jobs_.add_callback(offset, std::move(done));
+    return;
+  }
+  const Result<void> why = failed ? log_->sync().sync_error() : QueueAppender::closed_error();
+  lock.unlock();
+  done(durable ? Result<void>{} : why);
+}
+
+Result<void> Engine::trim(Offset before) {
+  QueueLock lock(mutex_);
+  log_->drop_before(before);
+  jobs_.note_log();
+  jobs_.do_or_post(lock);
+  return {};
+}
+
+void Engine::maintain() {
+  QueueLock lock(mutex_);
+  space_.drop_committed();
+  space_.apply_retention();
+  jobs_.do_or_post(lock);
+}
+
+Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start& start) {
+  return cursors_.take(name, [&] { return resolve(start); });
+}
+
+// The lock keeps commits of other cursors from dropping the messages to which this one returns.
+Offset Engine::go_back(log::TableCursor& cursor, Offset offset) {
+  const QueueLock lock(mutex_);
+  const Offset kept = clamped(offset);
+  cursor.commit(kept);
+  return kept;
+}
+
 std::shared_ptr<log::SegmentNode> Engine::node_of(Offset offset) {
-  const Lock lock(mutex_);
+  const QueueLock lock(mutex_);
   return log_->node_of(offset);
 }
 
 bool Engine::wait(Offset offset, std::chrono::milliseconds timeout) {
-  return readers_.wait(timeout, [&] { return offset < next_offset(); });
+  return feed_.readers().wait(timeout, [&] { return offset < next_offset(); });
+}
+
+Result<Offset> Engine::offset_at_time(Timestamp time) {
+  std::shared_ptr<log::SegmentNode> node;
+  {
+    const QueueLock lock(mutex_);
+    const auto& segments = log_->segments();
+    // The clock may have been set back, so a later segment may be older.
+    const auto found = std::ranges::find_if(segments, [&](const auto& segment) {
+      return !segment->empty() && time <= segment->times().newest();
+    });
+    // The time is after all complete batches, so only the batch that is being packed can match, if there is
+    // one.
+    if (found != segments.end()) {
+      node = (*found)->node();
+    } else if (!segments.empty()) {
+      node = segments.back()->node();
+    }
+  }
+  if (node == nullptr) return next_offset();
+  return first_batch_at(*this, node, time);
 }
 
 QueueStats Engine::stats() const {
-  const Lock lock(mutex_);
+  const QueueLock lock(mutex_);
   QueueStats stats;
   stats.first_offset = first_offset();
   stats.next_offset = next_offset();
@@ -203,9 +228,9 @@ QueueStats Engine::stats() const {
   stats.stored_bytes = log_->stored_bytes();
   stats.segments = log_->segments().size();
   stats.mapped_bytes = views().mapped_bytes();
-  stats.dropped_messages = dropped_messages_;
-  if (cursors_ == nullptr) return stats;
-  for (const log::ListedCursor& cursor : cursors_->list()) {
+  stats.dropped_messages = space_.dropped_messages();
+  if (registry_.table() == nullptr) return stats;
+  for (const log::ListedCursor& cursor : registry_.table()->list()) {
     stats.cursors.push_back({cursor.name, cursor.committed, cursor.delivered});
   }
   return stats;

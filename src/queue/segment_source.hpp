@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include <lightq/queue_options.hpp>
 
 #include "log/segment_node.hpp"
+#include "queue/published_end.hpp"
 
 namespace lightq::queue {
 
@@ -35,7 +35,7 @@ class SegmentSource {
   virtual bool wait(Offset offset, std::chrono::milliseconds timeout) = 0;
 
   /// Returns one past the newest message: everything before it can be read.
-  [[nodiscard]] Offset next_offset() const { return {next_.load(std::memory_order_acquire)}; }
+  [[nodiscard]] Offset next_offset() const { return end_.value(); }
   /// Returns the nearest offset to `offset` that is kept, or next_offset.
   [[nodiscard]] Offset clamped(Offset offset) const {
     const Offset first = first_offset();  // read first, because it may grow past an earlier next offset
@@ -48,7 +48,8 @@ class SegmentSource {
   [[nodiscard]] log::Storage& storage() { return storage_; }
 
  protected:
-  void publish(Offset next) { next_.store(next.value, std::memory_order_release); }
+  void publish(Offset next) { end_.publish(next); }
+  [[nodiscard]] PublishedEnd& published_end() { return end_; }
 
  private:
   /// Returns the first message of the first batch appended at `time` or later.
@@ -58,7 +59,7 @@ class SegmentSource {
   log::Storage& storage_;
   const HomeProcess home_;
   log::SegmentViews views_;
-  std::atomic<std::uint64_t> next_{0};
+  PublishedEnd end_;
 };
 
 inline Result<Offset> SegmentSource::resolve(const Start& start) {

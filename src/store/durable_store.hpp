@@ -63,9 +63,10 @@ class DurableStore : public LogStore<LogType> {
   void save_producers(log::SlotBytes producers) final;
   Result<void> save_consumers_now(const Cursors& cursors) final;
   Result<void> save_producers_now(log::SlotBytes producers) final;
-  void keep_dropped_from(Offset from) final { segments_.keep_dropped_from(from); }
+  void keep_dropped_from(Offset from) final { segments_.dropped().keep_from(from); }
   [[nodiscard]] DroppedMessages dropped() const final {
-    return {segments_.dropped_end(), segments_.dropped_bytes(), segments_.dropped_bytes_max()};
+    const log::DroppedSegments& dropped = segments_.dropped();
+    return {dropped.end(), dropped.bytes(), dropped.bytes_max()};
   }
   bool maintain(Timestamp now) override {
     this->log().maintain(now);
@@ -77,7 +78,7 @@ class DurableStore : public LogStore<LogType> {
   void request_flush(Offset end) final { flush_wanted_ = std::max(flush_wanted_, end); }
   [[nodiscard]] const Error* write_fault() const override { return nullptr; }
   [[nodiscard]] const Error* sync_fault() const final {
-    return segments_.poisoned() ? &segments_.sync_error() : nullptr;
+    return segments_.sync().poisoned() ? &segments_.sync().sync_error() : nullptr;
   }
   [[nodiscard]] bool is_idle() const final { return jobs_.is_idle(); }
   void when_idle(std::function<void()> call) final { jobs_.when_idle(std::move(call)); }

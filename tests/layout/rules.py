@@ -61,7 +61,7 @@ UPWARD_STILL: set[tuple[str, str]] = set()
 
 # How many source files a folder may have; the folders that still have more, and may only shrink.
 FOLDER_FILES_MAX = 40
-FOLDER_FILES_STILL = {"src/log": 77, "src/client": 68, "include/lightq": 61}
+FOLDER_FILES_STILL = {"src/log": 73, "src/client": 68, "include/lightq": 61}
 
 # --- Third-party headers: the only files that may include each, and how many files these may be. ---------------------
 HOMES = [
@@ -287,10 +287,7 @@ CLASS_SIZES_STILL = {
     ("src/delivery/consumer_group.hpp", "ConsumerGroup"): (52, 20),
     ("src/delivery/consumer_groups.hpp", "ConsumerGroups"): (45, 13),
     ("src/delivery/topic.hpp", "Topic"): (45, 24),
-    ("src/log/segment_file.hpp", "SegmentFile"): (58, 27),
-    ("src/log/segment_log.hpp", "SegmentLog"): (120, 44),
     ("src/plain/endpoint_set.hpp", "EndpointSet"): (46, 9),
-    ("src/queue/engine.hpp", "Engine"): (88, 42),
 }
 
 _CLASS_HEAD = re.compile(r"^(?:class|struct|union)\b(?:\s*\[\[.*?\]\])?(?:\s*alignas\s*\(.*?\))?\s*([\w:]*)[^();=]*$", re.S)

@@ -78,7 +78,7 @@ TEST_F(RequestFlushTest, ADirectoryThatCannotBeOpenedForNowIsNoFailedSync) {
     const Offset before = log->durable_offset();
     EXPECT_TRUE(work());
     EXPECT_FALSE(work()) << "it is not tried again and again";
-    EXPECT_FALSE(log->begun().ok());
+    EXPECT_FALSE(log->sync().begun().ok());
     EXPECT_FALSE(log->flush().ok());
     EXPECT_TRUE(log->may_flush_again());
     EXPECT_EQ(log->durable_offset(), before);
@@ -99,7 +99,7 @@ TEST_F(RequestFlushTest, ADirectoryThatCannotBeSyncedIsAFailedSync) {
   fail_with(FaultyStorage::Call::sync_directory, EIO);
   EXPECT_TRUE(work());
   storage.on_call = nullptr;
-  EXPECT_TRUE(log->poisoned());
+  EXPECT_TRUE(log->sync().poisoned());
   EXPECT_FALSE(log->may_flush_again());
 }
 
@@ -216,7 +216,7 @@ TEST_F(RequestFlushTest, TriesANameThatCouldNotBeGivenOnceASecond) {
   for (int i = 0; i < 300; ++i, now.us += 10'000) work();
   EXPECT_GE(tries, 3);
   EXPECT_LE(tries, 4);
-  EXPECT_FALSE(log->begun().ok());
+  EXPECT_FALSE(log->sync().begun().ok());
   EXPECT_TRUE(log->wants_disk_work());
   storage.on_call = nullptr;
   now.us += 1'000'000;

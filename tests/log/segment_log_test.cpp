@@ -207,7 +207,7 @@ TEST_F(SegmentLogTest, NeverCallsAnythingDurableAfterAFailedSync) {
   fail_with(FaultyStorage::Call::sync, EIO);
   EXPECT_TRUE(work());
   storage.on_call = nullptr;
-  EXPECT_TRUE(log->poisoned());
+  EXPECT_TRUE(log->sync().poisoned());
   EXPECT_EQ(log->last_error().system_error, EIO);
   EXPECT_EQ(append({"b"}), AppendOutcome::appended);
   now.us += 1'000'000;
@@ -348,19 +348,19 @@ TEST_F(SegmentLogTest, KeepsTheFilesOfDroppedSegmentsThatAStartMayNeed) {
   options.segment_bytes = limits::MiB;
   open();
   for (int i = 0; i < 12; ++i) append({big('x')});
-  log->keep_dropped_from({7});
+  log->dropped().keep_from({7});
   log->drop_before({10});
   EXPECT_EQ(log->first_offset(), Offset{10});
   work();
   EXPECT_FALSE(storage.exists(segment_path(0)));
   EXPECT_TRUE(storage.exists(segment_path(5)));
-  EXPECT_EQ(log->dropped_end(), Offset{10});
-  EXPECT_GE(log->dropped_bytes(), 1'000'000U);
+  EXPECT_EQ(log->dropped().end(), Offset{10});
+  EXPECT_GE(log->dropped().bytes(), 1'000'000U);
   EXPECT_FALSE(log->wants_disk_work());
   storage.disk_bytes = 2 * limits::MiB + limits::MiB / 2;
   for (int i = 0; i < 10; ++i) ASSERT_EQ(append({big('x')}), AppendOutcome::appended) << i;
   EXPECT_FALSE(storage.exists(segment_path(5))) << "it has made room";
-  EXPECT_EQ(log->dropped_bytes(), 0U);
+  EXPECT_EQ(log->dropped().bytes(), 0U);
 }
 
 TEST_F(SegmentLogTest, DropsItsOnlySegmentIfOnlyThatFreesSpace) {
@@ -477,7 +477,7 @@ TEST_F(SegmentLogTest, ConfirmsNothingMoreOnceASyncThatRemembersTheNextOffsetHas
   };
   EXPECT_FALSE(log->settle().ok());
   storage.on_call = nullptr;
-  EXPECT_TRUE(log->poisoned());
+  EXPECT_TRUE(log->sync().poisoned());
   EXPECT_FALSE(log->settle().ok());
   EXPECT_FALSE(log->flush().ok());
   EXPECT_EQ(log->durable_offset(), Offset{0});

@@ -126,7 +126,7 @@ TEST_F(UnnamedSegmentTest, ContinuesAndRetriesWhenTheRenameFails) {
   now.us += 2'000'000;
   EXPECT_TRUE(work());
   EXPECT_TRUE(is_named());
-  EXPECT_FALSE(log->poisoned());
+  EXPECT_FALSE(log->sync().poisoned());
   ASSERT_TRUE(log->flush().ok());
   EXPECT_EQ(read_back(directory), written);
 }
@@ -139,7 +139,7 @@ TEST_F(UnnamedSegmentTest, AFailedRenameIsNoFailedSync) {
   EXPECT_FALSE(log->flush().ok());
   log->drop_before(first);
   EXPECT_TRUE(work());
-  EXPECT_FALSE(log->poisoned());
+  EXPECT_FALSE(log->sync().poisoned());
   EXPECT_EQ(log->durable_offset(), Offset{});
   storage.on_call = nullptr;
   now.us += 2'000'000;

@@ -34,20 +34,20 @@ TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
   open();
   add_segments(30);
   EXPECT_TRUE(storage.released.empty()) << "the writer has better things to do";
-  EXPECT_TRUE(log->disk_job_is_due(now));
+  EXPECT_TRUE(log->jobs().is_due(now));
   work_all();
   EXPECT_EQ(log->segments().size() - 16, storage.released.size());
   EXPECT_TRUE(storage.released.contains(segment_path(0)));
-  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_FALSE(log->jobs().is_due(now));
 }
 
 // Each job has a fixed cost, so a log collects some descriptors before it asks for a job.
 TEST_F(UnsyncedLogTest, AFewDescriptorsStartNoJobYet) {
   open();
   add_segments(22);
-  EXPECT_FALSE(log->disk_job_is_due(now)) << log->segments().size();
+  EXPECT_FALSE(log->jobs().is_due(now)) << log->segments().size();
   add_segments(1);
-  EXPECT_TRUE(log->disk_job_is_due(now)) << log->segments().size();
+  EXPECT_TRUE(log->jobs().is_due(now)) << log->segments().size();
 }
 
 TEST_F(UnsyncedLogTest, DroppedSegmentsWaitForOthersThatGoWithThem) {
@@ -57,21 +57,21 @@ TEST_F(UnsyncedLogTest, DroppedSegmentsWaitForOthersThatGoWithThem) {
   work_all();
   const auto drop = [&](std::uint64_t before) { log->drop_before({before}); };
   drop(1);
-  EXPECT_TRUE(log->disk_job_is_due(now)) << "no job was before it";
+  EXPECT_TRUE(log->jobs().is_due(now)) << "no job was before it";
   work_all();
   drop(2);
-  EXPECT_FALSE(log->disk_job_is_due(now));
-  EXPECT_TRUE(log->gathers_retired());
+  EXPECT_FALSE(log->jobs().is_due(now));
+  EXPECT_TRUE(log->jobs().gathers_retired());
   EXPECT_TRUE(storage.exists(segment_path(1)));
   now.us += 1000;
-  EXPECT_TRUE(log->disk_job_is_due(now)) << "it has waited long enough";
+  EXPECT_TRUE(log->jobs().is_due(now)) << "it has waited long enough";
   work_all();
-  EXPECT_FALSE(log->gathers_retired());
+  EXPECT_FALSE(log->jobs().gathers_retired());
   EXPECT_FALSE(storage.exists(segment_path(1)));
   drop(2 + 15);
-  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_FALSE(log->jobs().is_due(now));
   drop(2 + 16);
-  EXPECT_TRUE(log->disk_job_is_due(now)) << "they are many";
+  EXPECT_TRUE(log->jobs().is_due(now)) << "they are many";
   work_all();
   EXPECT_FALSE(storage.exists(segment_path(2 + 15)));
 }
@@ -85,9 +85,9 @@ TEST_F(UnsyncedLogTest, TheyWaitForNoMoreThanThePoolKeeps) {
   log->drop_before({1});
   work_all();
   log->drop_before({1 + 3});
-  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_FALSE(log->jobs().is_due(now));
   log->drop_before({1 + 4});
-  EXPECT_TRUE(log->disk_job_is_due(now));
+  EXPECT_TRUE(log->jobs().is_due(now));
 }
 
 TEST_F(UnsyncedLogTest, WithoutAPoolTheyWaitUntilTheyAreMany) {
@@ -99,9 +99,9 @@ TEST_F(UnsyncedLogTest, WithoutAPoolTheyWaitUntilTheyAreMany) {
   log->drop_before({1});
   work_all();
   log->drop_before({1 + 15});
-  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_FALSE(log->jobs().is_due(now));
   log->drop_before({1 + 16});
-  EXPECT_TRUE(log->disk_job_is_due(now));
+  EXPECT_TRUE(log->jobs().is_due(now));
 }
 
 TEST_F(UnsyncedLogTest, DroppedFilesAreRemovedWithOtherWork) {
@@ -149,11 +149,11 @@ TEST_F(UnsyncedLogTest, AFileThatHasToKeepItsDescriptorIsAskedAgainWithTheNextSe
   storage.may_release_descriptors = [&](const std::string& path) { return path != segment_path(3); };
   work_all();
   EXPECT_EQ(3U, storage.released.size());
-  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_FALSE(log->jobs().is_due(now));
   storage.may_release_descriptors = nullptr;
   EXPECT_FALSE(work());
   add_segments(1);
-  EXPECT_TRUE(log->disk_job_is_due(now));
+  EXPECT_TRUE(log->jobs().is_due(now));
   work_all();
   EXPECT_EQ(log->segments().size() - 16, storage.released.size());
 }

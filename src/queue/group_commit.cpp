@@ -1,10 +1,10 @@
-/// An open queue: group commit, for many writers that each wait for the disk. Layer: queue.
-#include <algorithm>
-#include <chrono>
-#include <thread>
+/// Appends the messages of several writers together. Layer: queue.
+#include "queue/group_commit.hpp"
 
-#include "queue/append_group.hpp"
-#include "queue/engine.hpp"
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace lightq::queue {
 
@@ -14,14 +14,20 @@ constexpr int tries_to_lock = 64;
 
 }  // namespace
 
-// While one sync runs, arriving messages join the next group.
-Result<Offset> Engine::enqueue_in_group(ByteView payload) {
-  Lock lock(mutex_, std::defer_lock);
+bool GroupCommit::suits(const QueueOptions& options) {
+  const bool is_bounded = options.capacity_bytes != 0 || options.capacity_messages != 0;
+  return options.flush.each_append && options.many_writers &&
+         !(is_bounded && options.overflow == Overflow::block);
+}
+
+Result<Offset> GroupCommit::enqueue(ByteView payload) {
+  QueueLock lock(mutex_, std::defer_lock);
   lock_soon(lock);
-  if (closed_) return closed_error();
-  const std::size_t bytes_max = std::min<std::uint64_t>(limits::batch_bytes_target, options_.segment_bytes);
+  if (appender_.is_closed()) return QueueAppender::closed_error();
+  const QueueOptions& options = log_.options();
+  const std::size_t bytes_max = std::min<std::uint64_t>(limits::batch_bytes_target, options.segment_bytes);
   const std::uint64_t records_max =
-      options_.segment_messages_max == 0 ? ~std::uint64_t{0} : options_.segment_messages_max;
+      options.segment_messages_max == 0 ? ~std::uint64_t{0} : options.segment_messages_max;
   const bool leads = group_ == nullptr || !group_->takes(payload.size(), bytes_max, records_max);
   if (leads) group_ = std::make_shared<AppendGroup>();
   const std::shared_ptr<AppendGroup> group = group_;
@@ -36,22 +42,22 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
 }
 
 // Retries before it sleeps: the lock is held only briefly, and sleeping and being woken takes longer.
-void Engine::lock_soon(Lock& lock) {
+void GroupCommit::lock_soon(QueueLock& lock) {
   for (int tries = 0; tries < tries_to_lock && !lock.try_lock(); ++tries) std::this_thread::yield();
   if (!lock.owns_lock()) lock.lock();
 }
 
-void Engine::lead(Lock& lock, AppendGroup& group) {
-  while (job_is_out_) wait_for_job(lock);
+void GroupCommit::lead(QueueLock& lock, AppendGroup& group) {
+  while (jobs_.is_out()) jobs_.wait_for_job(lock);
   gather(lock, group);
   if (group_.get() == &group) group_ = nullptr;
   const std::uint32_t count = group.builder.record_count();
   last_group_ = count;
   const auto began = std::chrono::steady_clock::now();
-  Result<Offset> base = append_unsynced(lock, group.builder.finish(), count);
+  Result<Offset> base = appender_.append_unsynced(lock, group.builder.finish(), count);
   if (!base && count > 1) return append_each(lock, group);
   if (base) {
-    if (auto synced = sync_up_to(lock, *base + count); !synced) base = synced.error();
+    if (auto synced = jobs_.sync_up_to(lock, *base + count); !synced) base = synced.error();
   }
   if (base) last_group_took_ = std::chrono::steady_clock::now() - began;
   lock.unlock();
@@ -61,7 +67,7 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
 // Waits for writers that the last sync has released and that are about to append again. One sync for all of
 // them takes less time than one for the first and another for the rest. Stops as soon as no further message
 // joins.
-void Engine::gather(Lock& lock, const AppendGroup& group) const {
+void GroupCommit::gather(QueueLock& lock, const AppendGroup& group) const {
   std::uint32_t before = 0;
   while (before < group.builder.record_count() && group.builder.record_count() < last_group_) {
     before = group.builder.record_count();
@@ -72,7 +78,7 @@ void Engine::gather(Lock& lock, const AppendGroup& group) const {
 }
 
 // Appends the messages one by one, since they could not be appended together.
-void Engine::append_each(Lock& lock, AppendGroup& group) {
+void GroupCommit::append_each(QueueLock& lock, AppendGroup& group) {
   std::vector<Result<Offset>> each;
   BatchBuilder builder;
   Offset end;
@@ -80,10 +86,10 @@ void Engine::append_each(Lock& lock, AppendGroup& group) {
        record.next()) {
     builder.clear();
     builder.add(record.payload());
-    each.push_back(append_unsynced(lock, builder.finish(), 1));
+    each.push_back(appender_.append_unsynced(lock, builder.finish(), 1));
     if (each.back()) end = *each.back() + 1;
   }
-  const auto synced = sync_up_to(lock, end);
+  const auto synced = jobs_.sync_up_to(lock, end);
   lock.unlock();
   for (auto& result : each) {
     if (result && !synced) result = synced.error();
