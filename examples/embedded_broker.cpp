@@ -42,7 +42,7 @@ int main() {
   config.data_dir = data.path / "data";
   config.control_uri = "tcp://127.0.0.1:0";
   config.min_free_bytes = 0;
-  config.admin_password = lightq::broker::Secret("only for this process");
+  config.admin_password = "only for this process";
   auto broker = lightq::broker::Broker::start(std::move(config), errors).value_or_throw();
 
   lightq::ClientOptions options;

@@ -40,7 +40,7 @@ class OwnBroker {
     config.data_dir = data_.path / "data";
     config.control_uri = "tcp://127.0.0.1:0";
     config.min_free_bytes = 0;
-    config.admin_password = lightq::broker::Secret("only for this process");
+    config.admin_password = "only for this process";
     broker_ = lightq::broker::Broker::start(std::move(config), errors_).value_or_throw();
   }
   [[nodiscard]] lightq::Client client() const {

@@ -39,7 +39,7 @@ double verify(broker::EventLoop& loop, broker::Authenticator& authenticator,
 
 int work(SharedArray<double>& times) {
   broker::EventLoop loop;
-  broker::Authenticator authenticator(loop, "admin", broker::Secret("another password"));
+  broker::Authenticator authenticator(loop, "admin", Secret("another password"));
   const auto hashed = broker::hash_password(password);
   if (!hashed) return 1;
   const broker::CredentialRecord credential{1, user, *hashed};

@@ -4,28 +4,17 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/separate.hpp>
-#include <lightq/base/wipe.hpp>
 
 namespace lightq::inline v1 {
 
-/// A CURVE key pair as text, Z85. Move-only. Wipes the secret key when destroyed. One thread.
+/// A CURVE key pair as text, Z85. One thread.
 struct CurveKeyTexts {
-  CurveKeyTexts() = default;
-  CurveKeyTexts(CurveKeyTexts&& other) noexcept
-      : public_key(std::move(other.public_key)), secret_key(other.secret_key) {
-    wipe_text(other.secret_key);
-  }
-  CurveKeyTexts(const CurveKeyTexts&) = delete;
-  CurveKeyTexts& operator=(const CurveKeyTexts&) = delete;
-  CurveKeyTexts& operator=(CurveKeyTexts&&) = delete;
-  ~CurveKeyTexts() { wipe_text(secret_key); }
-
   std::string public_key;
-  std::string secret_key;
+  Secret secret_key;
 };
 
 /// Makes a new key pair. Errors: not_supported (this libzmq cannot encrypt).

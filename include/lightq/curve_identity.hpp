@@ -5,6 +5,7 @@
 #include <string>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/separate.hpp>
 
 namespace zmq {
@@ -16,12 +17,11 @@ namespace lightq::inline v1 {
 struct CurveKeyTexts;
 
 /// The broker's public key and a client's key pair, all Z85, for ZMQ_CURVE_SERVERKEY, ZMQ_CURVE_PUBLICKEY and
-/// ZMQ_CURVE_SECRETKEY. Immutable. Wipes the secret key when destroyed. Thread: any.
+/// ZMQ_CURVE_SECRETKEY. Immutable. Thread: any.
 class CurveIdentity {
  public:
   CurveIdentity(const CurveIdentity&) = delete;
   CurveIdentity& operator=(const CurveIdentity&) = delete;
-  ~CurveIdentity();
 
   /// Makes a new key pair, for the broker with this public key. Errors: invalid_argument (not a key),
   /// not_supported (this libzmq cannot encrypt).
@@ -32,7 +32,7 @@ class CurveIdentity {
 
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
   [[nodiscard]] const std::string& public_key() const { return public_key_; }
-  [[nodiscard]] const std::string& secret_key() const { return secret_key_; }
+  [[nodiscard]] const Secret& secret_key() const { return secret_key_; }
   /// Returns the file of the key pair; empty if the pair is new.
   [[nodiscard]] const std::string& file() const { return file_; }
 
@@ -50,7 +50,7 @@ class CurveIdentity {
 
   const std::string server_key_;
   const std::string public_key_;
-  std::string secret_key_;
+  const Secret secret_key_;
   const std::string file_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 
 namespace zmq {
 class context_t;
@@ -18,7 +19,7 @@ class CurveIdentity;
 /// The result of a join. A value type.
 struct SessionAddress {
   std::string uri;        ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
-  std::string ticket;     ///< `ID.SECRET`; empty if the topic requires none
+  Secret ticket;          ///< `ID.SECRET`; empty if the topic requires none
   bool over_zmq = false;  ///< frames come in ZeroMQ messages
   /// The CURVE keys that encrypt the session over a libzmq socket of `context`. Null: the session is not
   /// encrypted by CURVE.

@@ -6,8 +6,7 @@
 #include <string>
 
 #include <lightq/base/result.hpp>
-
-#include "access/secret.hpp"
+#include <lightq/base/secret.hpp>
 
 namespace lightq::broker {
 

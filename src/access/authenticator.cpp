@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
-#include <lightq/base/wipe_registers.hpp>
 
 namespace lightq::broker {
 
@@ -50,8 +49,6 @@ Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, 
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
-  wipe_registers();
-  wipe_stack();
   worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -72,7 +69,7 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;
   const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
   const auto& source = asking.source;
-  const Digest proof = hash_.digest(id, given.user_id, given.password);
+  const Digest proof = hash_.digest(id, given.user_id, given.password.expose());
   if (recall(proof) != 0) {
     throttle_.right(source, given.user_id);
     return done(AuthOutcome::right);
@@ -81,11 +78,11 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   Login login{.source = source,
               .name = given.user_id,
               .doubtful = throttle_.has_failed(source, given.user_id, now),
-              .alike = hash_.digest(alike_id, subject_of(asking, given.user_id), given.password),
+              .alike = hash_.digest(alike_id, subject_of(asking, given.user_id), given.password.expose()),
               .proof = proof,
               .id = credential == nullptr ? 0 : id,
               .user_id = given.user_id,
-              .password = Secret(given.password)};
+              .password = given.password};
   // For an unknown user the password is verified against the admin's hash, and the outcome is ignored: equal
   // work.
   login.argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
@@ -98,7 +95,7 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
 }
 
 std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
-  return recall(hash_.digest(any_id, given.user_id, given.password));
+  return recall(hash_.digest(any_id, given.user_id, given.password.expose()));
 }
 
 void Authenticator::hash(Secret password, HashDone done, const std::string& source, std::string asker) {
@@ -116,7 +113,7 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
   const bool alone = timing == EnrolTiming::constant_time;
   if (const auto known = remembered(given); known != 0 && !alone) return done(Enrolment{known, {}});
   const Digest alike = alone ? hash_.digest(alone_id, std::to_string(++hashes_), {})
-                             : hash_.digest(any_id, given.user_id, given.password);
+                             : hash_.digest(any_id, given.user_id, given.password.expose());
   Enrolling& enrolling = enrolling_[alike];
   enrolling.emplace_back(given, std::move(done));
   if (enrolling.size() > 1) return;
@@ -124,13 +121,13 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
         .name = std::move(asker),
         .alike = alike,
         .user_id = {},
-        .password = Secret(given.password)},
+        .password = given.password},
        keeping_of_source_, Limit::passwords_waiting_per_source_max);
 }
 
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
-  keep(hash_.digest(id, given.user_id, given.password), id);
-  if (id != admin_id) keep(hash_.digest(any_id, given.user_id, given.password), id);
+  keep(hash_.digest(id, given.user_id, given.password.expose()), id);
+  if (id != admin_id) keep(hash_.digest(any_id, given.user_id, given.password.expose()), id);
 }
 
 void Authenticator::forget(std::uint64_t id) {
@@ -206,7 +203,7 @@ void Authenticator::begin(Login login) {
   ++computations_;
   {
     const std::lock_guard lock(mutex_);
-    next_.emplace(login.argon2, Secret(login.password.expose()));
+    next_.emplace(login.argon2, login.password);
   }
   changed_.notify_one();
   at_worker_ = std::move(login);
@@ -225,8 +222,6 @@ void Authenticator::work(const std::stop_token& stop) {
       const bool right = verify_password(computation.argon2, computation.password.expose());
       loop_.post_answer([this, right] { verified(right); });
     }
-    wipe_registers();
-    wipe_stack();  // hashing leaves secrets there
   }
 }
 
@@ -241,7 +236,7 @@ void Authenticator::verified(bool right) {
 }
 
 void Authenticator::found_right(Login login) {
-  remember(login.id, {login.user_id, login.password.expose()});
+  remember(login.id, {login.user_id, login.password});
   auto same =
       waiting_.extract_if([&](const Login& each) { return each.verify && each.proof == login.proof; });
   compute_next();

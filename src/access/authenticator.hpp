@@ -18,12 +18,12 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/protocol/control.hpp>
 
 #include "access/delayed_replies.hpp"
 #include "access/login_throttle.hpp"
 #include "access/password_hash.hpp"
-#include "access/secret.hpp"
 #include "admission/fair_queue.hpp"
 #include "admission/limit_counts.hpp"
 #include "net/event_loop.hpp"
@@ -61,7 +61,7 @@ struct Asking {
 /// Verifies and hashes passwords. Thread: every call is made on the loop's thread. `done` is called there
 /// exactly once: immediately if the outcome is remembered or the queue is full, otherwise later. It is never
 /// called if the loop ends first. Lifetime: the object must outlive the loop's run. A wrong password, an
-/// unknown user and an unknown topic take the same work. Passwords are wiped after use.
+/// unknown user and an unknown topic take the same work.
 ///
 /// The queue of computations is bounded in total and per source; the bound is lower for a source that
 /// LoginThrottle slows down. Sources and user names take turns and share the queue (FairQueue). Passwords to

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/wipe.hpp>
 #include <lightq/base/z85.hpp>
 
 #include "access/private_file.hpp"

@@ -4,7 +4,10 @@
 
 #include <sodium.h>
 
+#include <span>
 #include <vector>
+
+#include <lightq/base/wipe.hpp>
 
 namespace lightq::broker {
 
@@ -43,7 +46,7 @@ std::string random_text(std::size_t bytes) {
   constexpr int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
   std::string text(sodium_base64_encoded_len(bytes, variant), '\0');
   sodium_bin2base64(text.data(), text.size(), raw.data(), raw.size(), variant);
-  sodium_memzero(raw.data(), raw.size());
+  wipe_bytes(std::as_writable_bytes(std::span(raw)));
   text.pop_back();  // the terminating NUL
   return text;
 }
@@ -54,7 +57,7 @@ KeyedHash::KeyedHash() {
 }
 
 KeyedHash::~KeyedHash() {
-  sodium_memzero(key_.data(), key_.size());
+  wipe_bytes(std::as_writable_bytes(std::span(key_)));
 }
 
 KeyedHash::Digest KeyedHash::digest(std::uint64_t id, std::string_view user_id,

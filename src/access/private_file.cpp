@@ -13,6 +13,7 @@
 
 #include <lightq/base/disk_full.hpp>
 #include <lightq/base/private_file.hpp>
+#include <lightq/base/wipe.hpp>
 
 namespace lightq::broker {
 
@@ -87,7 +88,7 @@ Result<bool> read_key_file(const KeyFile& file, std::span<std::byte> to) {
     fault = fault_of(file, facts, got, to.size());
   }
   if (!fault) return true;
-  explicit_bzero(to.data(), to.size());
+  wipe_bytes(to);
   return *fault;
 }
 

@@ -7,7 +7,6 @@
 
 #include <lightq/base/random.hpp>
 #include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
 
 namespace lightq::broker {
 
@@ -17,7 +16,7 @@ TicketKey::TicketKey(std::span<const std::byte, bytes> key, std::chrono::millise
 }
 
 TicketKey::~TicketKey() {
-  sodium_memzero(key_.data(), key_.size());
+  wipe_bytes(key_);
 }
 
 TicketKey::Bytes TicketKey::random_bytes() {
@@ -33,7 +32,7 @@ std::string TicketKey::secret_of(std::string_view id) const {
                      reinterpret_cast<const unsigned char*>(id.data()), id.size(),
                      reinterpret_cast<const unsigned char*>(key_.data()), key_.size());
   std::string text = to_hex(digest);
-  sodium_memzero(digest.data(), digest.size());
+  wipe_bytes(digest);
   return text;
 }
 
@@ -49,21 +48,16 @@ protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds 
   claims.expires_ms = static_cast<std::uint64_t>(now.us / 1000 + lifetime.count());
   claims.nonce = random_number<std::uint64_t>();
   std::string id = encode_ticket_id(claims);
-  std::string secret = secret_of(id);
-  wipe_registers();
-  wipe_stack();
+  Secret secret = secret_of(id);
   return {std::move(id), std::move(secret), claims.expires_ms};
 }
 
 TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
   const auto claims = decode_ticket_id(id);
   if (!claims) return {{}, {}, "a malformed ticket"};
-  std::string right = secret_of(id);
+  const Secret right = secret_of(id);
   const bool is_right =
-      secret.size() == right.size() && sodium_memcmp(secret.data(), right.data(), right.size()) == 0;
-  wipe_text(right);
-  wipe_registers();
-  wipe_stack();
+      secret.size() == right.size() && sodium_memcmp(secret.data(), right.expose().data(), right.size()) == 0;
   if (!is_right) return {{}, {}, "a ticket that this broker did not issue"};
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
     return {{}, {}, "an expired ticket"};

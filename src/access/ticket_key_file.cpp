@@ -1,7 +1,7 @@
 /// Opens or creates the file of the broker's ticket key. Layer: access.
 #include "access/ticket_key_file.hpp"
 
-#include <cstring>
+#include <lightq/base/wipe.hpp>
 
 #include "access/private_file.hpp"
 
@@ -19,7 +19,7 @@ Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& 
     written = write_key_file(file, bytes);
   }
   auto key = std::make_unique<TicketKey>(bytes, lifetime_max);
-  explicit_bzero(bytes.data(), bytes.size());
+  wipe_bytes(bytes);
   if (!written) return written.error();
   return key;
 }

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include <lightq/base/private_file.hpp>
+#include <lightq/base/secret.hpp>
 
 #include "access/private_file.hpp"
-#include "access/secret.hpp"
 #include "base/setting_error.hpp"
 
 namespace lightq::broker {
@@ -23,20 +23,13 @@ constexpr mode_t own_mode = 0600;
 constexpr std::string_view key_holds = "the broker's private key";
 constexpr std::string_view certificate_holds = "the broker's certificate";
 
-/// Turns the text of a file into a Secret, and wipes the text.
-Result<Secret> taken(Result<std::string> text) {
-  if (!text) return text.error();
-  Secret taken(*text);
-  wipe_text(*text);
-  return taken;
-}
-
 Result<Secret> read_key(const std::filesystem::path& file, LinkRule links, const PipeWait& wait) {
-  return taken(read_private_file(file.string(), key_holds, limits::tls_file_bytes_max, links, wait));
+  return read_private_file(file.string(), key_holds, limits::tls_file_bytes_max, links, wait);
 }
 
-Result<Secret> read_certificate(const std::filesystem::path& file, LinkRule links, const PipeWait& wait) {
-  return taken(read_public_file(file.string(), certificate_holds, limits::tls_file_bytes_max, links, wait));
+Result<std::string> read_certificate(const std::filesystem::path& file, LinkRule links,
+                                     const PipeWait& wait) {
+  return read_public_file(file.string(), certificate_holds, limits::tls_file_bytes_max, links, wait);
 }
 
 /// Returns true if the file does not exist. A symbolic link without a target does exist.
@@ -46,11 +39,9 @@ bool is_missing(const std::filesystem::path& file) {
 }
 
 Result<void> make_key(const std::filesystem::path& file) {
-  auto made = make_tls_key();
+  const auto made = make_tls_key();
   if (!made) return made.error();
-  auto written = write_file_atomically(file, *made, own_mode);
-  wipe_text(*made);
-  return written;
+  return write_file_atomically(file, made->expose(), own_mode);
 }
 
 }  // namespace
@@ -65,7 +56,7 @@ Result<std::unique_ptr<TlsContext>> open_tls_context(const TlsFiles& files, Time
   const auto key = read_key(files.key, LinkRule::followed, wait);
   if (!key) return error_of_setting(of_key, key.error());
   return TlsContext::make(
-      {certificate->expose(), key->expose(), std::string(of_certificate) + ": " + files.certificate.string(),
+      {*certificate, key->expose(), std::string(of_certificate) + ": " + files.certificate.string(),
        std::string(of_key) + ": " + files.key.string()},
       now);
 }
@@ -86,8 +77,7 @@ Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, 
   }
   const auto certificate = read_certificate(files.certificate, LinkRule::refused, {});
   if (!certificate) return certificate.error();
-  return TlsContext::make(
-      {certificate->expose(), key->expose(), files.certificate.string(), files.key.string()}, now);
+  return TlsContext::make({*certificate, key->expose(), files.certificate.string(), files.key.string()}, now);
 }
 
 }  // namespace lightq::broker

@@ -9,8 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
 #include <lightq/version.hpp>
 
 #include "access/admin_account.hpp"
@@ -172,8 +170,6 @@ void Broker::stop() {
 
 Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
-  wipe_registers();  // threads that start later inherit them
-  wipe_stack();
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("created the administrator's account: " + directory_->admin_file().string());
   if (auto prepared = prepare_restored_data(directory_->path(), sink_); !prepared) return prepared;

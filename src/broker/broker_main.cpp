@@ -14,8 +14,6 @@
 #include <lightq/base/core_dumps.hpp>
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_text.hpp>
-#include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
 #include <lightq/base/z85.hpp>
 
 #include "admission/memory_reserve.hpp"
@@ -58,14 +56,12 @@ Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
   auto password = take_secret_variable(variable);
   const auto environment = [&password](const std::string& name) {
     if (name != variable) return process_environment(name);
-    std::optional<std::string> taken = password;
-    if (password) wipe_text(*password);
+    std::optional<std::string> taken;
+    if (password) taken = password->expose();
     password.reset();
     return taken;
   };
-  auto config = load_config(config_file, environment, flag_overrides);
-  if (password) wipe_text(*password);
-  return config;
+  return load_config(config_file, environment, flag_overrides);
 }
 
 /// Blocks SIGTERM, SIGINT and SIGHUP, so that sigwait can receive them. Threads started later block them,
@@ -93,8 +89,6 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
   auto config = load(flag_overrides, config_file);
-  wipe_registers();
-  wipe_stack();  // the password passed through it
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);

@@ -14,8 +14,8 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 
-#include "access/secret.hpp"
 #include "base/log_sink.hpp"
 
 namespace lightq::broker {

@@ -106,22 +106,20 @@ Result<void> apply_overrides(Config& config, const std::map<std::string, std::st
 /// deliberate.
 Result<void> read_admin_password(Config& config, const Environment& environment, const PipeWait& wait) {
   constexpr std::string_view setting = "admin_password_file";
-  auto from_environment = environment(password_variable).value_or("");
+  Secret from_environment = environment(password_variable).value_or("");
   if (config.admin_password_file.empty()) {
-    config.admin_password = Secret(from_environment);
+    config.admin_password = std::move(from_environment);
   } else {
     auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
                                   limits::password_bytes_max, wait);
     if (!line) return error_of_setting(setting, line.error());
-    config.admin_password = Secret(*line);
-    wipe_text(*line);
+    config.admin_password = std::move(*line);
     if (config.admin_password.empty()) {
       return error_of_setting(setting, {ErrorCode::invalid_argument,
                                         config.admin_password_file.string() + ": contains no password"});
     }
   }
-  wipe_text(from_environment);
-  if (config.admin_password.expose().size() > limits::password_bytes_max) {
+  if (config.admin_password.size() > limits::password_bytes_max) {
     return Error{ErrorCode::invalid_argument, "the administrator's password has more than " +
                                                   std::to_string(limits::password_bytes_max) + " bytes"};
   }
@@ -139,7 +137,10 @@ std::string environment_name(const Setting& setting) {
 }
 
 std::optional<std::string> process_environment(const std::string& name) {
-  if (name == password_variable) return take_secret_variable(name);
+  if (name == password_variable) {
+    if (const auto taken = take_secret_variable(name)) return taken->expose();
+    return std::nullopt;
+  }
   const char* const value = getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return value;

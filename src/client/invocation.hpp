@@ -19,7 +19,7 @@
 namespace lightq::cli {
 
 /// Exit codes, documented in `lightq --help`.
-enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2 };
+enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2, exit_lost = 3 };
 
 /// Options of every command that talks to a broker.
 struct Common {

@@ -112,8 +112,9 @@ inline void add_log_repair(CLI::App* log, Parsed& parsed) {
                    repair->directory,
                    "Lost messages leave a gap that the new log records, so that no offset is ever used "
                    "twice.\n\nExamples:\n  lightq log repair data/topics/1 --output saved\n  lightq log "
-                   "repair data/topics/1 --force\n\nExit codes: 0 the log is sound now, even if messages "
-                   "were lost, 1 failed, 2 wrong usage.");
+                   "repair data/topics/1 --force\n\nExit codes: 0 the log is sound and nothing was "
+                   "lost, 1 failed, 2 wrong usage, 3 the\nlog is sound now, but messages or the state of "
+                   "cursors or producers were lost.");
   text_option(verb, "--output", repair->output, "directory of the new log; the damaged log is only read",
               "DIR");
   flag(verb, "--force", repair->force,

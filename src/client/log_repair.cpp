@@ -78,10 +78,17 @@ std::string words_of(const std::string& place, const log::RepairReport& report) 
   return text;
 }
 
+/// Returns true if the new log lacks something that the old one had.
+bool has_losses(const log::RepairReport& report) {
+  return !report.lost.empty() || !report.cursors_lost.empty() || !report.lost_cursors.empty() ||
+         !report.producers_lost.empty();
+}
+
 int print(const Common& common, const std::string& place, const log::RepairReport& report) {
   Output out;
   out.write(common.json ? report_json(place, report) : words_of(place, report));
-  return out.end() ? exit_ok : exit_failure;
+  if (!out.end()) return exit_failure;
+  return has_losses(report) ? exit_lost : exit_ok;
 }
 
 int repair_in_place(const Common& common, const LogRepair& repair, const std::string& directory) {

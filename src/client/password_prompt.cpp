@@ -126,7 +126,7 @@ ssize_t read_byte(char& byte) {
 /// line. `ready` waits for the next byte, and returns false to stop. Returns nothing if the input ended or a
 /// signal arrived first.
 template <typename Ready>
-std::optional<std::string> read_line(const Ready& ready) {
+std::optional<Secret> read_line(const Ready& ready) {
   std::string line;
   line.reserve(limits::password_bytes_max + 2);
   while (line.size() <= limits::password_bytes_max + 1) {
@@ -140,11 +140,11 @@ std::optional<std::string> read_line(const Ready& ready) {
     line += byte;
   }
   if (line.ends_with('\r')) line.pop_back();
-  return line;
+  return Secret(std::move(line));
 }
 
 /// Reads a line typed behind the prompt. Shows the prompt again if the command was stopped and continued.
-std::optional<std::string> ask(const std::string& prompt, HiddenInput& input) {
+std::optional<Secret> ask(const std::string& prompt, HiddenInput& input) {
   tell(prompt);
   auto line = read_line([&] {
     auto came = HeldSignals::await_input();
@@ -173,9 +173,9 @@ std::string flag_of(const std::string& variable) {
   return flag;
 }
 
-Result<std::string> ask_twice() {
-  std::optional<std::string> first;
-  std::optional<std::string> second;
+Result<Secret> ask_twice() {
+  std::optional<Secret> first;
+  std::optional<Secret> second;
   {
     const HeldSignals signals;  // destroyed after the terminal is restored
     HiddenInput input;
@@ -183,20 +183,17 @@ Result<std::string> ask_twice() {
       return no_password("the terminal cannot hide typed characters; use --new-password-file");
     first = ask("new password: ", input);
     if (first) second = ask("repeat it: ", input);
-    if (first && !second) wipe_text(*first);  // before a recorded signal ends the process
+    if (!second) first.reset();  // before a recorded signal ends the process
   }
   if (!second) return no_password("no password was given");
-  const bool same = *first == *second;
-  wipe_text(*second);
-  if (same) return std::move(*first);
-  wipe_text(*first);
+  if (*first == *second) return std::move(*first);
   return no_password("the two passwords differ");
 }
 
 }  // namespace
 
-Result<std::string> read_password(const std::string& path, const std::string& variable) {
-  Result<std::string> line = read_private_line(path, "a password", limits::password_bytes_max);
+Result<Secret> read_password(const std::string& path, const std::string& variable) {
+  Result<Secret> line = read_private_line(path, "a password", limits::password_bytes_max);
   const bool unread = !line && line.error().code == ErrorCode::io_error;
   if (unread && may_be_secret(path))
     return no_password(flag_of(variable) + " and " + variable +
@@ -206,13 +203,13 @@ Result<std::string> read_password(const std::string& path, const std::string& va
   return line;
 }
 
-Result<std::string> new_password(const std::string& file, std::string given) {
+Result<Secret> new_password(const std::string& file, Secret given) {
   if (!file.empty()) return read_password(file, "LIGHTQ_NEW_PASSWORD");
   if (!given.empty()) return given;
-  Result<std::string> typed = isatty(STDIN_FILENO) != 0 ? ask_twice() : Result<std::string>(std::string());
+  Result<Secret> typed = isatty(STDIN_FILENO) != 0 ? ask_twice() : Result<Secret>(Secret());
   if (!typed) return typed;
   if (isatty(STDIN_FILENO) == 0) {
-    std::optional<std::string> line = read_line([] { return true; });
+    std::optional<Secret> line = read_line([] { return true; });
     if (!line) return no_password("standard input contains no password; give one, or --new-password-file");
     typed = std::move(*line);
   }

@@ -13,58 +13,43 @@ namespace {
 /// Returns a user's name and password. The password comes from `file`, or from `given`, the value of
 /// `variable`. Returns empty credentials if no name is given.
 Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable,
-                                std::string& given) {
+                                Secret given) {
   if (name.empty() && !file.empty()) {
     return Error{ErrorCode::invalid_argument,
                  "--password-file needs the user of the password: give --user NAME"};
   }
   if (name.empty()) return Credentials{};
   if (!file.empty()) {
-    Result<std::string> password = read_password(file, variable);
+    Result<Secret> password = read_password(file, variable);
     if (!password) return password.error();
-    Credentials found{name, *password};
-    wipe_text(*password);  // moving a short string would leave its bytes behind
-    return found;
+    return Credentials{name, std::move(*password)};
   }
-  if (!given.empty()) return Credentials{name, given};
+  if (!given.empty()) return Credentials{name, std::move(given)};
   return Error{
       ErrorCode::invalid_argument,
       "user '" + shown_user(name) + "' needs a password: give a file that contains it, or set " + variable};
 }
 
-/// The passwords of the environment, while the command chooses between them and others. The destructor wipes
-/// them.
-struct GivenPasswords {
-  explicit GivenPasswords(SecretEnvironment& from)
-      : user(from.take("LIGHTQ_PASSWORD")), admin(from.take("LIGHTQ_ADMIN_PASSWORD")) {}
-  GivenPasswords(const GivenPasswords&) = delete;
-  GivenPasswords& operator=(const GivenPasswords&) = delete;
-  ~GivenPasswords() {
-    wipe_text(user);
-    wipe_text(admin);
-  }
-  std::string user;
-  std::string admin;
-};
-
 }  // namespace
 
 Result<Client> open_client(const Common& common) {
-  GivenPasswords given(*common.secrets);
+  Secret user_password = common.secrets->take("LIGHTQ_PASSWORD");
+  Secret admin_password = common.secrets->take("LIGHTQ_ADMIN_PASSWORD");
   ClientOptions options;
   options.data_dir = common.data_dir;
   options.server_key = common.server_key;
   options.client_key_file = common.client_key_file;
   options.insecure = common.insecure;
   options.request_timeout = common.request_timeout;
-  Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD", given.user);
+  Result<Credentials> user =
+      credentials(common.user, common.password_file, "LIGHTQ_PASSWORD", std::move(user_password));
   if (!user) return user.error();
   options.user = std::move(*user);
   const std::string name = common.admin_user.empty() ? std::string(default_admin_user_id) : common.admin_user;
-  const bool password_given = !common.admin_password_file.empty() || !given.admin.empty();
+  const bool password_given = !common.admin_password_file.empty() || !admin_password.empty();
   if (password_given) {
     Result<Credentials> admin =
-        credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD", given.admin);
+        credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD", std::move(admin_password));
     if (!admin) return admin.error();
     options.admin = std::move(*admin);
   } else {

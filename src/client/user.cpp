@@ -79,13 +79,13 @@ int change_rights(const Common& common, const UserCommand& user, const std::stri
 int run_user_add(const Common& common, const UserCommand& user) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  Result<std::string> password =
+  const Result<Secret> password =
       user.uid && user.new_password_file.empty()
-          ? Result<std::string>(std::string())
+          ? Result<Secret>(Secret())
           : new_password(user.new_password_file, common.secrets->take("LIGHTQ_NEW_PASSWORD"));
   if (!password) return fail(password.error());
-  const Result<void> made = client->create_user(user.name, *password, rights_of(user), user.admin, user.uid);
-  wipe_text(*password);
+  const Result<void> made =
+      client->create_user(user.name, password->expose(), rights_of(user), user.admin, user.uid);
   return done(common, made, "create_user", user.name,
               user.admin ? "is created, as an administrator" : "is created");
 }
@@ -99,12 +99,11 @@ int run_user_remove(const Common& common, const UserCommand& user) {
 int run_user_password(const Common& common, const UserCommand& user) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  Result<std::string> password =
+  const Result<Secret> password =
       new_password(user.new_password_file, common.secrets->take("LIGHTQ_NEW_PASSWORD"));
   if (!password) return fail(password.error());
-  const Result<void> set = user.topic.empty() ? client->set_password(user.name, *password)
-                                              : client->set_topic_password(user.topic, *password);
-  wipe_text(*password);
+  const Result<void> set = user.topic.empty() ? client->set_password(user.name, password->expose())
+                                              : client->set_topic_password(user.topic, password->expose());
   return done(common, set, "set_password", user.name, "has a new password");
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
-#include <lightq/base/wipe_registers.hpp>
 
 #include "admission/turn_work.hpp"
 
@@ -86,8 +85,6 @@ bool ControlConnection::begin_in_envelope(std::uint64_t body_bytes) {
   const std::size_t left = envelope_bytes_max - envelope_.size();
   envelope_too_long_ |= body_bytes + zmtp::frame_header_bytes_max > left;
   if (envelope_too_long_) return false;
-  envelope_.reserve(envelope_bytes_max +
-                    zmtp::frame_header_bytes_max);  // a reallocation would leave copies behind
   std::byte header[zmtp::frame_header_bytes_max];
   const std::size_t header_bytes = zmtp::encode_frame_header(header, body_bytes, true);
   envelope_.append(reinterpret_cast<const char*>(header), header_bytes);
@@ -101,10 +98,10 @@ void ControlConnection::keep_in_envelope(std::string_view body) {
 /// Ends the envelope at its empty frame. The frames before it are not a request.
 void ControlConnection::end_envelope() {
   if (parts_ == 1) keep_in_envelope(body_);
-  wipe_text(body_);
+  body_.clear();
   parts_ = 0;
   delimiter_ = true;
-  if (envelope_too_long_) wipe_text(envelope_);
+  if (envelope_too_long_) envelope_.clear();
   std::byte header[zmtp::frame_header_bytes_max];
   const std::size_t header_bytes = zmtp::encode_frame_header(header, 0, true);
   envelope_.append(reinterpret_cast<const char*>(header), header_bytes);
@@ -119,18 +116,9 @@ void ControlConnection::take_body(ByteView bytes) {
   to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-/// Appends to the request. Cuts a request that is too long to one byte more than the limit. Wipes buffers
-/// that it replaces.
+/// Appends to the request. Cuts a request that is too long to one byte more than the limit.
 void ControlConnection::append_to_body(ByteView bytes) {
   bytes = bytes.first(std::min(bytes.size(), request_bytes_max_ + 1 - body_.size()));
-  const std::size_t whole = body_.size() + bytes.size();
-  if (whole > body_.capacity()) {
-    std::string larger;
-    larger.reserve(std::max(whole, 2 * body_.size()));
-    larger = body_;
-    wipe_text(body_);
-    body_ = std::move(larger);
-  }
   body_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -152,12 +140,8 @@ void ControlConnection::end_message() {
   Envelope envelope{id_, {}, delimiter_ && envelope_too_long_};
   if (delimiter_) envelope.frames = envelope_;
   requests_.requested(envelope, {parts_, body_bytes_, body_});
-  for (std::string* const part : {&body_, &envelope_}) {
-    wipe_text(*part);
-    std::string().swap(*part);  // frees the memory of a long one
-  }
-  wipe_registers();
-  wipe_stack();
+  for (std::string* const part : {&body_, &envelope_})
+    std::string().swap(*part);  // frees a long one's memory
   parts_ = 0;
   body_bytes_ = 0;
   delimiter_ = envelope_too_long_ = false;

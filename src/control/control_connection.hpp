@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <lightq/base/limits.hpp>
-#include <lightq/base/wipe.hpp>
 
 #include "admission/limit_counts.hpp"
 #include "admission/token_bucket.hpp"
@@ -59,14 +58,7 @@ class ControlConnection final : public ZmtpConnection {
         id_(id),
         requests_(requests),
         source_(std::move(source)),
-        request_bytes_max_(request_bytes_max) {
-    input().wipe();        // may contain passwords
-    output().wipe_sent();  // replies to joins contain tickets
-  }
-  ~ControlConnection() override {
-    wipe_text(body_);
-    wipe_text(envelope_);
-  }
+        request_bytes_max_(request_bytes_max) {}
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const RequestSource& source() const { return source_; }

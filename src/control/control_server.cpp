@@ -11,8 +11,6 @@
 #include <variant>
 
 #include <lightq/base/limits.hpp>
-#include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
@@ -367,15 +365,10 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return 0;
   auto made = within_memory([&] { return protocol::to_json(reply); });
-  std::string text = made ? std::move(*made) : protocol::to_json(protocol::Reply(no_memory_for({})));
-  const std::size_t bytes = text.size();
-  TurnWork::add(bytes * TurnWork::answer_byte_written);
+  const std::string text = made ? std::move(*made) : protocol::to_json(protocol::Reply(no_memory_for({})));
+  TurnWork::add(text.size() * TurnWork::answer_byte_written);
   client->second->answer(to, text);
-  if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;
-  wipe_text(text);  // it contains a ticket
-  wipe_registers();
-  wipe_stack();
-  return bytes;
+  return text.size();
 }
 
 /// Moves a connection over which a request was permitted from `handshakes_` to `known_`. Beyond the limit,

@@ -39,10 +39,6 @@ bool equal_secrets(ByteView left, ByteView right) {
   return left.size() == right.size() && sodium_memcmp(left.data(), right.data(), left.size()) == 0;
 }
 
-void wipe_bytes(std::span<std::byte> bytes) {
-  sodium_memzero(bytes.data(), bytes.size());
-}
-
 CurveKeyPair::CurveKeyPair() {
   initialise();
   crypto_box_keypair(bytes_of(public_.data()), bytes_of(secret_.data()));

@@ -8,6 +8,7 @@
 #include <span>
 
 #include <lightq/base/types.hpp>
+#include <lightq/base/wipe.hpp>
 #include <lightq/base/z85.hpp>
 
 namespace lightq::broker {
@@ -22,7 +23,6 @@ using CurveNonce = std::array<std::byte, curve_nonce_bytes>;
 void fill_random(std::span<std::byte> to);
 /// Returns true if the two are equal. The time that it takes does not depend on where they differ.
 bool equal_secrets(ByteView left, ByteView right);
-void wipe_bytes(std::span<std::byte> bytes);
 
 /// A public key and its secret key. The secret key is wiped on destruction. Immutable. Thread: any.
 class CurveKeyPair {

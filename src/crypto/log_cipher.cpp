@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <lightq/base/wipe.hpp>
+
 namespace lightq::rest {
 
 namespace {
@@ -63,7 +65,7 @@ void put_checksums(std::byte* batch) {
 }  // namespace
 
 Key::~Key() {
-  sodium_memzero(bytes_.data(), bytes_.size());
+  wipe_bytes(bytes_);
 }
 
 LogCipher::LogCipher(std::span<const Key> masters, std::uint64_t incarnation) : keys_(masters.size()) {

@@ -15,6 +15,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/secret.hpp>
 
 namespace lightq::rest {
 
@@ -174,12 +178,10 @@ Result<std::unique_ptr<StorageKeys>> run_storage_key_command(const std::string& 
   std::string text(limits::storage_key_text_bytes_max + 1, '\0');
   std::size_t bytes = 0;
   const auto failed = run(command, text, bytes, {Clock::now() + time_max, stop_descriptor});
-  Result<std::unique_ptr<StorageKeys>> keys =
-      failed ? Result<std::unique_ptr<StorageKeys>>(*failed)
-             : StorageKeys::parse(std::string_view(text).substr(0, bytes),
-                                  "the output of the storage key command");
-  explicit_bzero(text.data(), text.size());
-  return keys;
+  const Secret output = std::move(text);
+  if (failed) return *failed;
+  return StorageKeys::parse(std::string_view(output.expose()).substr(0, bytes),
+                            "the output of the storage key command");
 }
 
 }  // namespace lightq::rest

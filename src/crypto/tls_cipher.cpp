@@ -40,14 +40,6 @@ TlsCipher::~TlsCipher() {
   SSL_free(ssl_);
 }
 
-void TlsCipher::wipe_plain(bool wipes) {
-  if (wipes) {
-    SSL_set_options(ssl_, SSL_OP_CLEANSE_PLAINTEXT);
-  } else {
-    SSL_clear_options(ssl_, SSL_OP_CLEANSE_PLAINTEXT);
-  }
-}
-
 int TlsCipher::take(BIO* bio, char* to, int bytes) {
   auto& self = *static_cast<TlsCipher*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);

@@ -25,7 +25,6 @@ class TlsCipher final : public WireCipher {
 
   std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
                    std::vector<std::byte>& answer) override;
-  void wipe_plain(bool wipes) override;
   [[nodiscard]] bool ready() const override { return ready_; }
   std::size_t seal(ByteView plain, std::vector<std::byte>& wire) override;
   [[nodiscard]] bool seals_any_bytes() const override { return true; }

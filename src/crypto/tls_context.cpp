@@ -248,7 +248,7 @@ TlsContext::~TlsContext() {
   BIO_meth_free(method_);
 }
 
-Result<std::string> make_tls_key() {
+Result<Secret> make_tls_key() {
   ERR_clear_error();
   const Key key(EVP_EC_gen("P-256"));
   const Bio bio(BIO_new(BIO_s_secmem()));
@@ -256,7 +256,7 @@ Result<std::string> make_tls_key() {
       PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return failed("cannot create a TLS key", "no memory");
   }
-  return written(bio.get());
+  return Secret(written(bio.get()));
 }
 
 Result<std::string> make_tls_certificate(std::string_view key_text, std::string_view key_name) {

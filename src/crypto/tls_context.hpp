@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/types.hpp>
 
 struct bio_method_st;
@@ -51,8 +52,8 @@ class TlsContext {
   std::string fingerprint_;
 };
 
-/// Makes a private key (ECDSA, P-256) and returns it as a PEM text, which the caller wipes. Error: internal.
-Result<std::string> make_tls_key();
+/// Makes a private key (ECDSA, P-256) and returns it as a PEM text. Error: internal.
+Result<Secret> make_tls_key();
 /// Makes a certificate for `key`, self-signed and without a date of expiry, and returns it as a PEM text.
 /// Errors: corrupt (`key` is no key), invalid_argument (`key` has a passphrase), internal.
 Result<std::string> make_tls_certificate(std::string_view key, std::string_view key_name = "the key");

@@ -1,5 +1,5 @@
 /// The interfaces of a log: a topic's ordered batches, in memory or in files. Layer: log. Implementations of
-/// Log: RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
+/// Log: RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of a durable log).
 #pragma once
 
 #include <cstdint>
@@ -161,6 +161,14 @@ class Log : public BatchLog {
 
   /// Returns work for a disk thread that is due now, or null. A log has at most one unfinished job at a time.
   virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
+
+  /// Returns true if a job was taken, and is neither finished nor destroyed yet.
+  [[nodiscard]] virtual bool job_is_out() const { return false; }
+
+  /// Drops the oldest part of the log, for example its oldest segment, even if the capacity is not reached,
+  /// unless it contains something at or past `limit`. If it is the only part, makes another one first, with
+  /// space for `bytes`. Returns false if nothing could be dropped.
+  virtual bool drop_first(Offset limit, std::size_t bytes) = 0;
 
   /// Requests that everything appended becomes durable as soon as possible, independent of the log's
   /// interval. The next take_disk_job, or the first after the unfinished job, returns a job that covers all

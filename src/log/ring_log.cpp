@@ -169,9 +169,14 @@ void RingLog::trim(Offset before) {
 
 bool RingLog::make_room(std::size_t bytes, Offset limit) {
   while (!accepts(bytes)) {
-    if (empty() || limit < batch_at(space_.begin()).end_offset()) return false;
-    drop_oldest();
+    if (!drop_first(limit, bytes)) return false;
   }
+  return true;
+}
+
+bool RingLog::drop_first(Offset limit, std::size_t /*bytes*/) {
+  if (empty() || limit < batch_at(space_.begin()).end_offset()) return false;
+  drop_oldest();
   return true;
 }
 

@@ -43,6 +43,8 @@ class RingLog final : public Log {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   void trim(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
+  /// Drops the oldest batch.
+  bool drop_first(Offset limit, std::size_t bytes) override;
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
   [[nodiscard]] bool wants_disk_work() const override { return false; }

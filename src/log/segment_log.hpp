@@ -74,13 +74,11 @@ class SegmentLog final : public Log {
   /// Drops the oldest segment as long as the one after it begins at `before` or earlier. So a dropped segment
   /// contains nothing at or past `before`, and the last segment stays.
   void drop_before(Offset before) override { retention_.drop_before(before); }
-  bool make_room(std::size_t bytes, Offset limit) override { return make_room(bytes, 1, limit); }
-  /// See BatchLog::make_room; makes space for a batch of `messages` messages.
-  bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
-    return retention_.make_room(bytes, messages, limit);
-  }
+  bool make_room(std::size_t bytes, Offset limit) override { return retention_.make_room(bytes, 1, limit); }
+  bool drop_first(Offset limit, std::size_t bytes) override { return retention_.drop_first(limit, bytes); }
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override { return jobs_.take(now); }
+  [[nodiscard]] bool job_is_out() const override { return jobs_.is_out(); }
   void request_flush() override { sync_.request_flush(); }
   [[nodiscard]] bool wants_disk_work() const override { return jobs_.is_wanted(); }
   Result<void> flush() override { return sync_.flush(); }
@@ -96,9 +94,6 @@ class SegmentLog final : public Log {
   void append_in_place(std::span<std::byte> batch) { appender_.append_in_place(batch); }
   /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.
   Result<void> settle();
-  /// Removes all files of the pool, which wait to be recycled by the logs that dropped them. Called when a
-  /// file stored beside this log found the disk full.
-  void free_disk() { pool_.free_disk(); }
   /// Removes all files and the directory, for a topic that is deleted. Gives no file to the pool. Waits for a
   /// running job. Requires: only destruction follows.
   Result<void> destroy();

@@ -1,4 +1,4 @@
-/// A log that is read from memory and written behind to segment files. Layer: log.
+/// A log that is read from memory and written behind to a durable log. Layer: log.
 #include "log/write_behind_log.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t chunk_bytes = limits::MiB;
-// The highest bit of a hint, which neither log uses, marks the hints of the segments.
-constexpr std::uint64_t segment_hint = std::uint64_t{1} << 63;
+// The highest bit of a hint, which neither log uses, marks the hints of the tail.
+constexpr std::uint64_t tail_hint = std::uint64_t{1} << 63;
 
 RingLogOptions starting_at(RingLogOptions options, Offset next) {
   options.first_offset = next;
@@ -25,13 +25,13 @@ RingLogOptions starting_at(RingLogOptions options, Offset next) {
 
 }  // namespace
 
-WriteBehindLog::WriteBehindLog(const WriteBehindOptions& options, std::unique_ptr<SegmentLog> segments)
+WriteBehindLog::WriteBehindLog(const WriteBehindOptions& options, std::unique_ptr<Log> tail)
     : options_(options),
-      segments_(std::move(segments)),
-      ring_(starting_at(options.ring, segments_->next_offset())),
-      write_place_{segments_->next_offset()},
-      write_until_(segments_->next_offset()),
-      last_error_(&segments_->last_error()) {}
+      tail_(std::move(tail)),
+      ring_(starting_at(options.ring, tail_->next_offset())),
+      write_place_{tail_->next_offset()},
+      write_until_(tail_->next_offset()),
+      last_error_(&tail_->last_error()) {}
 
 bool WriteBehindLog::fits_capacity(std::size_t bytes) const {
   return options_.capacity_bytes == 0 || stored_bytes() == 0 ||
@@ -67,21 +67,21 @@ AppendOutcome WriteBehindLog::free_ring(std::size_t bytes) {
 AppendResult WriteBehindLog::append_directly(std::span<std::byte> batch, Timestamp now) {
   const AppendOutcome written = write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max());
   if (written != AppendOutcome::appended) return {written, {}};
-  const AppendResult result = segments_->append(batch, now);
-  last_error_ = &segments_->last_error();
+  const AppendResult result = tail_->append(batch, now);
+  last_error_ = &tail_->last_error();
   if (result.outcome != AppendOutcome::appended) return result;
   ring_.trim(ring_.next_offset());
-  ring_.restart_at(segments_->next_offset());
-  write_place_ = {segments_->next_offset()};
+  ring_.restart_at(tail_->next_offset());
+  write_place_ = {tail_->next_offset()};
   return result;
 }
 
-// Keeps the batch's append time. The segment stamps its own epoch over the ring's header.
+// Keeps the batch's append time. The tail stamps its own epoch over the ring's header.
 AppendOutcome WriteBehindLog::write_next() {
   const ReadResult next = ring_.read(write_place_);
   assert(next.outcome == ReadOutcome::batch && write_place_.offset == written_offset());
-  const AppendResult result = segments_->append(RingLog::writable(next.batch), next.batch.append_time());
-  last_error_ = &segments_->last_error();
+  const AppendResult result = tail_->append(RingLog::writable(next.batch), next.batch.append_time());
+  last_error_ = &tail_->last_error();
   if (result.outcome != AppendOutcome::appended) return result.outcome;
   requested_write_failed_ = false;
   write_place_.offset = next.batch.end_offset();
@@ -103,31 +103,31 @@ AppendOutcome WriteBehindLog::write_up_to(Offset end, std::uint64_t bytes_max) {
 
 ReadResult WriteBehindLog::find(ReadPosition& place, ReadResult (Log::*way)(ReadPosition&)) {
   if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
-  const bool segment_place = (place.hint & segment_hint) != 0;
+  const bool tail_place = (place.hint & tail_hint) != 0;
   if (ring_.first_offset() <= place.offset) {
-    ReadPosition in_ring{place.offset, segment_place ? ReadPosition::no_hint : place.hint};
+    ReadPosition in_ring{place.offset, tail_place ? ReadPosition::no_hint : place.hint};
     const ReadResult result = ring_.read(in_ring);
     if (result.outcome == ReadOutcome::batch) place.hint = in_ring.hint;
     return result;
   }
-  const bool hinted = segment_place && place.hint != ReadPosition::no_hint;
-  ReadPosition in_segments{place.offset, hinted ? place.hint & ~segment_hint : ReadPosition::no_hint};
-  const ReadResult result = (*segments_.*way)(in_segments);
-  last_error_ = &segments_->last_error();
-  if (result.outcome == ReadOutcome::batch) place.hint = in_segments.hint | segment_hint;
+  const bool hinted = tail_place && place.hint != ReadPosition::no_hint;
+  ReadPosition in_tail{place.offset, hinted ? place.hint & ~tail_hint : ReadPosition::no_hint};
+  const ReadResult result = (*tail_.*way)(in_tail);
+  last_error_ = &tail_->last_error();
+  if (result.outcome == ReadOutcome::batch) place.hint = in_tail.hint | tail_hint;
   return result;
 }
 
 FoundByTime WriteBehindLog::first_since(Timestamp time) {
-  const FoundByTime written = segments_->first_since(time);
-  last_error_ = &segments_->last_error();
+  const FoundByTime written = tail_->first_since(time);
+  last_error_ = &tail_->last_error();
   if (written.offset < written_offset() || written.unavailable) return written;
   const FoundByTime in_memory = ring_.first_since(time);
   return {in_memory.offset, written.batches_passed + in_memory.batches_passed, false,
           written.segments_passed};
 }
 
-// On a full disk, dropping old segments first makes space for the rest.
+// On a full disk, dropping old messages first makes space for the rest.
 Result<void> WriteBehindLog::end_segment() {
   auto written = write_all_behind();
   if (!written && written.error().code == ErrorCode::no_space) {
@@ -135,30 +135,33 @@ Result<void> WriteBehindLog::end_segment() {
     written = write_all_behind();
   }
   if (!written) return written;
-  last_error_ = &segments_->last_error();
-  return segments_->end_segment();
+  last_error_ = &tail_->last_error();
+  return tail_->end_segment();
 }
 
 void WriteBehindLog::drop_before(Offset before) {
-  segments_->drop_before(before);
-  ring_.trim(std::min(segments_->first_offset(), written_offset()));
+  tail_->drop_before(before);
+  ring_.trim(std::min(tail_->first_offset(), written_offset()));
 }
 
 bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
-  if (fits_capacity(bytes)) return true;
-  // Only whole segments are dropped, so batches that are only in memory have to be written first.
-  if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended)
-    return false;
   while (!fits_capacity(bytes)) {
-    if (!segments_->retention().drop_first(limit, bytes)) return false;
+    if (!drop_first(limit, bytes)) return false;
   }
-  ring_.trim(segments_->first_offset());
   return true;
 }
 
+// The tail may drop only whole segments, so batches that are only in memory have to be written first.
+bool WriteBehindLog::drop_first(Offset limit, std::size_t bytes) {
+  if (!write_all_behind()) return false;
+  const bool dropped = tail_->drop_first(limit, bytes);
+  ring_.trim(tail_->first_offset());
+  return dropped;
+}
+
 void WriteBehindLog::maintain(Timestamp now) {
-  segments_->maintain(now);
-  ring_.trim(std::min(segments_->first_offset(), written_offset()));
+  tail_->maintain(now);
+  ring_.trim(std::min(tail_->first_offset(), written_offset()));
   const bool due = unwritten_bytes_ >= options_.unwritten_bytes ||
                    (unwritten_bytes_ != 0 && has_passed(unwritten_since_, in_us(options_.unwritten_ms), now));
   if (due) write_until_ = next_offset();
@@ -170,25 +173,25 @@ void WriteBehindLog::maintain(Timestamp now) {
 
 // While a job is out, more batches may arrive, which are then written and synced together.
 std::unique_ptr<DiskJob> WriteBehindLog::take_disk_job(Timestamp now) {
-  if (!segments_->jobs().is_out() && durable_offset() < flush_requested_) write_for_request();
-  return segments_->take_disk_job(now);
+  if (!tail_->job_is_out() && durable_offset() < flush_requested_) write_for_request();
+  return tail_->take_disk_job(now);
 }
 
 // Requests the sync even if not all could be written, so that the written part becomes durable.
 void WriteBehindLog::write_for_request() {
   if (!requested_write_failed_ && written_offset() < flush_requested_)
     requested_write_failed_ = !write_all_behind().ok();
-  segments_->request_flush();
+  tail_->request_flush();
 }
 
 Result<void> WriteBehindLog::flush() {
   if (auto written = write_all_behind(); !written) return written;
-  return segments_->flush();
+  return tail_->flush();
 }
 
 Result<void> WriteBehindLog::close() {
   if (auto written = write_all_behind(); !written) return written;
-  return segments_->close();
+  return tail_->close();
 }
 
 Result<void> WriteBehindLog::write_all_behind() {

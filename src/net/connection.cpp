@@ -97,7 +97,6 @@ std::size_t Connection::take_handshake(ByteView bytes) {
 
 void Connection::opened() {
   life_.open();
-  input_.open();
   loop_.cancel(handshake_deadline_);
   owner_.connection_opened(*this);
   on_open();
@@ -209,7 +208,6 @@ void Connection::read() {
   const auto space = large.empty() ? input_.space_behind_leftover() : large;
   assert(!space.empty());  // with no space, receiving nothing would look like the end of the stream
   const auto got = transport_.receive(space);
-  if (got <= 0 && large.empty()) input_.wipe_copy_of_leftover();
   if (got == 0) return life_.fail("closed by the peer");
   if (got < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) life_.fail(std::strerror(errno));
@@ -244,7 +242,7 @@ void Connection::read_shared() {
     if (!between_frames || take_from(shared, input_.scratch().size()) == 0) {
       const std::size_t bytes = shared.copy(large.empty() ? input_.space_behind_leftover() : large);
       received(large, bytes);
-      shared.release(bytes, input_.take_wipe_shared());
+      shared.release(bytes);
     }
   }
   if (life_.failed() || paused() || input_.leftover_unseen()) return;
@@ -254,10 +252,7 @@ void Connection::read_shared() {
 /// Processes `bytes` bytes that were received into `large`, or, if that is empty, after the leftover.
 void Connection::received(std::span<std::byte> large, std::size_t bytes) {
   if (!large.empty()) return large_frame_received(input_.large_frame().take(bytes), bytes);
-  const bool is_secret = input_.is_secret();
-  const std::span<std::byte> whole = input_.join(bytes);
-  consume_input(whole);
-  if (is_secret || input_.is_secret()) explicit_bzero(whole.data(), whole.size());
+  consume_input(input_.join(bytes));
 }
 
 /// Decrypts and processes `wire`.
@@ -315,7 +310,6 @@ void Connection::consume_leftover() {
   if (!input_.leftover_unseen() || paused() || life_.failed() || !life_.is_open()) return;
   std::vector<std::byte> bytes = input_.take_leftover();
   pass_on(bytes);
-  input_.empty(bytes);
 }
 
 /// Raises the low-water mark to the bytes that are missing. A peer that sends its handshake byte by byte then

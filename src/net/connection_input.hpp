@@ -1,8 +1,6 @@
 /// The input of a connection: bytes that were received and not consumed. Layer: net.
 #pragma once
 
-#include <string.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +23,7 @@ namespace lightq::broker {
 /// encrypted. Input arrives in the *scratch* buffer, which all connections of a thread share. The part of
 /// it that is not consumed is copied to the *leftover* and comes first next time. A large frame is received
 /// into memory of its own. The connection fills it and passes its bytes on; the layer above begins large
-/// frames and decides about wiping. Thread: the connection's.
+/// frames. Thread: the connection's.
 ///
 /// Example: 100 bytes arrive and the first frame takes 60. 40 bytes are the leftover; they are copied to the
 /// front of the scratch buffer before the next input is received behind them.
@@ -35,7 +33,7 @@ class ConnectionInput {
   explicit ConnectionInput(std::vector<std::byte>& scratch) : scratch_(scratch) {}
   ConnectionInput(const ConnectionInput&) = delete;
   ConnectionInput& operator=(const ConnectionInput&) = delete;
-  ~ConnectionInput() { empty(leftover_); }
+  ~ConnectionInput() = default;
 
   // For the layer above.
 
@@ -45,25 +43,12 @@ class ConnectionInput {
   /// Returns the share of a turn (TurnShare) that the present input may use.
   [[nodiscard]] TurnShare& turn_share() { return turn_share_; }
   [[nodiscard]] const TurnShare& turn_share() const { return turn_share_; }
-  /// From now on no input stays in memory, except the bytes that were consumed: the scratch buffer is wiped
-  /// after each input. Input of a connection that is not open yet is always wiped.
-  void wipe(bool wipes = true) {
-    wipes_ = wipes;
-    if (cipher_ != nullptr) cipher_->wipe_plain(wipes);
-  }
-  /// Requests that the present input is wiped from shared memory when it is released.
-  void wipe_shared() { wipes_shared_ = true; }
   /// Permits encrypted frames of up to `bytes` from now on.
   void allow_frames_of(std::uint64_t bytes) {
     if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
   }
 
   // For the connection.
-
-  /// Called when the connection opens. From now on input is wiped only on request.
-  void open() { is_open_ = true; }
-  [[nodiscard]] bool is_secret() const { return wipes_ || !is_open_; }
-  [[nodiscard]] bool take_wipe_shared() { return std::exchange(wipes_shared_, false); }
 
   /// Returns the space of the large frame under way, or an empty span. Throws std::bad_alloc.
   std::span<std::byte> space_in_large_frame() { return large_frame_.space(); }
@@ -76,15 +61,10 @@ class ConnectionInput {
   /// leftover afterwards.
   std::span<std::byte> join(std::size_t bytes) {
     const std::size_t whole = leftover_.size() + bytes;
-    empty(leftover_);
+    leftover_.clear();
     return scratch().first(whole);
   }
   [[nodiscard]] std::span<std::byte> scratch() { return scratch_; }
-  /// Wipes the copy of the leftover in the scratch buffer, if it is secret and nothing was received behind
-  /// it.
-  void wipe_copy_of_leftover() {
-    if (is_secret()) explicit_bzero(scratch_.data(), leftover_.size());
-  }
 
   /// Called before bytes are consumed.
   void begin() {
@@ -109,7 +89,7 @@ class ConnectionInput {
   [[nodiscard]] const std::vector<std::byte>& leftover() const { return leftover_; }
   /// Returns true if the leftover must be consumed before more is read.
   [[nodiscard]] bool leftover_unseen() const { return leftover_unseen_; }
-  /// Returns the leftover, to be consumed. The caller passes it to `empty` afterwards.
+  /// Returns the leftover, to be consumed. There is no leftover afterwards.
   std::vector<std::byte> take_leftover() {
     leftover_unseen_ = false;
     return std::exchange(leftover_, {});
@@ -117,11 +97,6 @@ class ConnectionInput {
   /// Frees the memory of the leftover if there is none and it has more than `bytes_max`.
   void release_leftover(std::size_t bytes_max = 0) {
     if (leftover_.empty() && leftover_.capacity() > bytes_max) leftover_ = std::vector<std::byte>();
-  }
-  /// Clears `input` and keeps its memory. Wipes the bytes first if they must be wiped.
-  void empty(std::vector<std::byte>& input) const {
-    if (is_secret() && !input.empty()) explicit_bzero(input.data(), input.size());
-    input.clear();
   }
   /// Returns the bytes of memory that count: a leftover of up to one read does not, because the number of
   /// connections bounds those bytes.
@@ -133,7 +108,6 @@ class ConnectionInput {
   /// Decrypts the input from now on. Returns the cipher. Lifetime: it exists as long as this object.
   WireCipher& decrypt_with(std::unique_ptr<WireCipher> cipher) {
     cipher_ = std::move(cipher);
-    cipher_->wipe_plain(wipes_);
     return *cipher_;
   }
   /// Returns the cipher, or null if the connection is not encrypted.
@@ -149,10 +123,9 @@ class ConnectionInput {
       wire = sealed_leftover_;
     }
     std::vector<std::byte> plain = std::move(decrypted_bytes());
-    // Reserves enough: growing would leave an unwiped copy in the old memory.
-    reserve(plain, leftover_.size() + (wipes_ ? decrypted_kept_max : wire.size()) + scratch_.size());
+    reserve(plain, leftover_.size() + wire.size() + scratch_.size());
     plain.assign(leftover_.begin(), leftover_.end());
-    empty(leftover_);
+    leftover_.clear();
     const std::size_t used = cipher_->open(wire, plain, answer);
     if (behind_others) {
       sealed_leftover_.erase(sealed_leftover_.begin(),
@@ -163,8 +136,8 @@ class ConnectionInput {
     }
     return plain;
   }
-  void give_back(std::vector<std::byte> plain) const {
-    empty(plain);
+  static void give_back(std::vector<std::byte> plain) {
+    plain.clear();
     if (plain.capacity() > decrypted_kept_max) plain = std::vector<std::byte>();
     decrypted_bytes() = std::move(plain);
   }
@@ -191,9 +164,6 @@ class ConnectionInput {
   std::vector<std::byte> leftover_;
   LargeFrame large_frame_;
   TurnShare turn_share_;
-  bool is_open_ = false;
-  bool wipes_ = false;
-  bool wipes_shared_ = false;
   bool was_paused_ = false;  // since `begin`
   bool leftover_unseen_ = false;
   std::unique_ptr<WireCipher> cipher_;      // null: not encrypted

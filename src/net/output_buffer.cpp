@@ -1,7 +1,6 @@
 /// Buffers output and sends it in clear, encrypted or through shared memory. Layer: net.
 #include "net/output_buffer.hpp"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -20,22 +19,17 @@ constexpr std::size_t compact_from = 32 * limits::KiB;
 constexpr std::size_t kept_bytes_max = 512 * limits::KiB;
 }  // namespace
 
-OutputBuffer::~OutputBuffer() {
-  wipe_from(0);
-}
-
 std::byte* OutputBuffer::extend(std::size_t bytes) {
   if (head_ >= compact_from && head_ >= buffered()) {
     const std::size_t left = bytes_.size() - head_;
     std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(head_), bytes_.end(), bytes_.begin());
-    wipe_from(left);
     bytes_.resize(left);
     head_ = 0;
   }
   const std::size_t at = bytes_.size();
   if (bytes_.capacity() - at < bytes) {
     const FallibleAllocations fallible;
-    wipes_ ? make_room(bytes) : bytes_.reserve(std::max(at + bytes, 2 * bytes_.capacity()));
+    bytes_.reserve(std::max(at + bytes, 2 * bytes_.capacity()));
   }
   bytes_.resize(at + bytes);
   return bytes_.data() + at;
@@ -121,23 +115,8 @@ FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {
   }
 }
 
-/// Reserves space for `bytes` more and wipes the old memory. The vector's own growth would free it unwiped.
-void OutputBuffer::make_room(std::size_t bytes) {
-  if (bytes_.capacity() - bytes_.size() >= bytes) return;
-  std::vector<std::byte> larger;
-  larger.reserve(std::max(bytes_.size() + bytes, 2 * bytes_.capacity()));
-  larger.assign(bytes_.begin(), bytes_.end());
-  wipe_from(0);
-  bytes_ = std::move(larger);
-}
-
-void OutputBuffer::wipe_from(std::size_t at) {
-  if (wipes_ && at < bytes_.size()) explicit_bzero(bytes_.data() + at, bytes_.size() - at);
-}
-
 /// Clears the buffer after all its bytes were sent or encrypted.
 void OutputBuffer::emptied() {
-  wipe_from(0);
   bytes_.clear();
   head_ = 0;
   if (bytes_.capacity() > kept_bytes_max) bytes_ = std::vector<std::byte>();  // `= {}` would keep the memory
@@ -151,7 +130,6 @@ void OutputBuffer::seal_with(WireCipher& cipher) {
 
 void OutputBuffer::release_memory() {
   if (buffered() > 0) return;
-  wipe_from(0);
   bytes_ = std::vector<std::byte>();
   if (sealed_ != nullptr) sealed_->release_memory();
 }

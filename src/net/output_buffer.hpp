@@ -28,7 +28,6 @@ class OutputBuffer {
   OutputBuffer() = default;
   OutputBuffer(const OutputBuffer&) = delete;
   OutputBuffer& operator=(const OutputBuffer&) = delete;
-  ~OutputBuffer();
   /// Appends space for `bytes` bytes and returns it. The caller fills it before any other call. Throws
   /// std::bad_alloc if there is no memory for it.
   std::byte* extend(std::size_t bytes);
@@ -36,15 +35,8 @@ class OutputBuffer {
   void append(ByteView bytes);
   /// Removes the last `bytes` bytes. Requires: they are not sent.
   void shrink(std::size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
-  /// Returns the buffer for encoders that append to a vector. Requires, after wipe_sent: an encoder appends
-  /// at most command_room bytes.
-  std::vector<std::byte>& tail() {
-    if (wipes_) make_room(command_room);
-    return bytes_;
-  }
-  /// Wipes from now on the memory of plain bytes that were sent or encrypted.
-  void wipe_sent() { wipes_ = true; }
-  static constexpr std::size_t command_room = 4 * limits::KiB;
+  /// Returns the buffer for encoders that append to a vector.
+  std::vector<std::byte>& tail() { return bytes_; }
 
   /// Returns the number of plain bytes that were appended and not sent.
   [[nodiscard]] std::size_t buffered() const {
@@ -80,14 +72,11 @@ class OutputBuffer {
   FlushOutcome flush_sealed(int descriptor, ByteView behind);
   FlushOutcome flush_shared(ByteView behind);
   ByteView passed_on(std::size_t bytes, ByteView behind);
-  void make_room(std::size_t bytes);
   void emptied();
-  void wipe_from(std::size_t at);
 
   std::vector<std::byte> bytes_;
   std::size_t head_ = 0;  // bytes at the front that were sent or encrypted
   std::uint64_t sent_total_ = 0;
-  bool wipes_ = false;
   std::unique_ptr<SealedOutput> sealed_;  // null: output is not encrypted
   SharedWire* shared_ = nullptr;          // null: output goes to a descriptor
 };

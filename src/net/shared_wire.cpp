@@ -1,8 +1,6 @@
 /// Moves a session's bytes through shared memory and wakes the client. Layer: net.
 #include "net/shared_wire.hpp"
 
-#include <string.h>
-
 #include <thread>
 
 namespace lightq::broker {
@@ -11,11 +9,7 @@ namespace {
 constexpr std::uint64_t much_bytes_per_us = 500;  // 0.5 GB/s
 }  // namespace
 
-void SharedWire::release(std::size_t bytes, bool wipe) {
-  if (wipe) {
-    for (const std::span<std::byte> part : rings_->reader().front(bytes))
-      if (!part.empty()) explicit_bzero(part.data(), part.size());
-  }
+void SharedWire::release(std::size_t bytes) {
   if (rings_->reader().release(bytes)) wake_.wake_client();
 }
 

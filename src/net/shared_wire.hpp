@@ -55,8 +55,8 @@ class SharedWire {
     return rings_->reader().copy(to, skipped);
   }
   /// Gives the space of the first `bytes` bytes of input back to the client, and wakes it if it waits for
-  /// space. `wipe`: overwrites them first.
-  void release(std::size_t bytes, bool wipe);
+  /// space.
+  void release(std::size_t bytes);
   /// Asks to be woken. Returns true if the descriptor will become readable when input arrives; false if input
   /// has arrived meanwhile.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }

@@ -237,7 +237,6 @@ ssize_t receive(const UniqueFd& connection, std::span<std::byte> to) {
   const ssize_t seen = recvmsg(connection.get(), &message, MSG_PEEK | MSG_DONTWAIT);
   if (seen <= 0) return seen;
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    explicit_bzero(to.data(), static_cast<std::size_t>(seen));
     errno = EPROTO;
     return -1;
   }

@@ -31,8 +31,6 @@ class WireCipher {
                            std::vector<std::byte>& answer) = 0;
   /// Sets the longest unit of input from now on, for ciphers that keep a unit until it is complete.
   virtual void allow_units_of(std::uint64_t /*bytes*/) {}
-  /// Sets whether a library's memory for decrypted input is wiped after use, which costs time.
-  virtual void wipe_plain(bool /*wipes*/) {}
   /// Returns true if bytes can be encrypted: the cipher's own handshake, if it has one, is complete.
   [[nodiscard]] virtual bool ready() const = 0;
   /// Encrypts one unit (a ZMTP frame, a TLS record) from the front of `plain` and appends it to `wire`.

@@ -1,4 +1,4 @@
-/// The cursors of an open queue: which exist, which are open, and what all of them have committed. Layer:
+/// The cursors of an open queue: which exist, which are open, and how far all of them have committed. Layer:
 /// queue.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace lightq::queue {
 
 /// Knows the cursors of a queue and the lowest committed offset, before which messages may be dropped.
 ///
-/// Owns the cursor table and the names of open cursors. QueueCursors changes it; QueueSpace asks what all
-/// cursors have committed. Thread: guarded by the queue's lock, except for the table, which has its own.
+/// Owns the cursor table and the names of open cursors. QueueCursors changes it; QueueSpace asks for the
+/// lowest committed offset. Thread: guarded by the queue's lock, except for the table, which has its own.
 ///
 /// Invariant: committed_by_all is never higher than the position of any cursor, also of one that is damaged
 /// or being made. Example: two cursors have committed 120 and 80, so committed_by_all is 80. While a third

@@ -33,9 +33,9 @@ namespace lightq::queue {
 /// The engine behind lightq::Queue.
 ///
 /// Composes classes with one task each: QueueLog has the log, MessagePacker the open batch, QueueAppender
-/// appends what the open batch does not take, GroupCommit appends for several writers at once, QueueSpace
-/// drops messages, QueueCursors has the named cursors, QueueJobs the disk jobs and the background thread.
-/// Each knows only parts that are declared before it here.
+/// appends messages that the open batch does not take, GroupCommit appends for several writers at once,
+/// QueueSpace drops messages, QueueCursors has the named cursors, QueueJobs the disk jobs and the background
+/// thread. Each knows only parts that are declared before it here.
 ///
 /// Locks: `mutex_` guards the log and the state of the parts, unless they state otherwise. It is never locked
 /// while a disk job runs (DiskJob::run) or a callback is called.

@@ -15,7 +15,7 @@
 
 namespace lightq::queue {
 
-/// Makes and removes cursors in the table on disk, and lets the queue drop what they have committed.
+/// Makes and removes cursors in the table on disk, and lets the queue drop committed messages.
 ///
 /// Owns nothing: the table and the names of open cursors belong to the registry. Called by Engine. Thread:
 /// any; takes the queue's lock, and releases it while the table is written to disk.
@@ -41,7 +41,8 @@ class QueueCursors {
   Result<void> remove(std::string_view name);
   /// Notes that `cursor` has committed. Returns the offset from which on the cursor should call this again.
   Offset committed(const log::TableCursor& cursor);
-  /// Returns what the cursor with this name has committed. Errors: invalid_argument, and those of the disk.
+  /// Returns the committed offset of the cursor with this name. Errors: invalid_argument, and those of the
+  /// disk.
   Result<Offset> offset_of(const std::string& name);
   /// Makes all commits durable. Does nothing if there is no table.
   Result<void> flush();

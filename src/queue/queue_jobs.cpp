@@ -1,4 +1,4 @@
-/// Runs the disk jobs of a queue, and tells what has become durable. Layer: queue.
+/// Runs the disk jobs of a queue, and tells how much has become durable. Layer: queue.
 #include "queue/queue_jobs.hpp"
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 namespace lightq::queue {
 
 /// Runs the log's disk jobs: on the background thread if there is one, else on the thread that has made them
-/// due. Tells waiting threads and callbacks what has become durable.
+/// due. Tells waiting threads and callbacks how much has become durable.
 ///
 /// Owns the background thread, the callbacks, and the count that threads wait for. Called by all parts that
 /// append or drop, and by Engine. Thread: guarded by the queue's lock, except where a function says

@@ -44,7 +44,8 @@ Result<void> QueueSpace::make(QueueLock& lock, std::size_t bytes, std::uint64_t 
 bool QueueSpace::make_from_committed(std::size_t bytes, std::uint64_t records) {
   packer_.close();
   const auto committed = cursors_.committed_by_all();
-  const bool made = log_.options().drop_committed && committed && log_->make_room(bytes, records, *committed);
+  const bool made =
+      log_.options().drop_committed && committed && log_->retention().make_room(bytes, records, *committed);
   jobs_.note_log();
   return made || log_->appender().fits_capacity(bytes, records);
 }
@@ -54,7 +55,7 @@ Result<void> QueueSpace::make_by_policy(QueueLock& lock, std::size_t bytes, std:
     case Overflow::reject: break;
     case Overflow::drop_oldest: {
       const Offset before = log_->first_offset();
-      const bool made = log_->make_room(bytes, records, log_->next_offset());
+      const bool made = log_->retention().make_room(bytes, records, log_->next_offset());
       dropped_messages_ += distance(before, log_->first_offset());
       jobs_.note_log();
       if (made) return {};

@@ -1,4 +1,4 @@
-/// Makes space in a queue: retention, dropping what is committed, and the overflow policy. Layer: queue.
+/// Makes space in a queue: retention, dropping committed messages, and the overflow policy. Layer: queue.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ class QueueSpace {
              QueueJobs& jobs)
       : log_(log), packer_(packer), cursors_(cursors), room_(room), jobs_(jobs) {}
 
-  /// Drops what all cursors have committed, with QueueOptions::drop_committed.
+  /// Drops the messages that all cursors have committed, with QueueOptions::drop_committed.
   void drop_committed();
-  /// Drops what the settings of retention do not keep.
+  /// Drops messages that the settings of retention do not keep.
   void apply_retention();
   /// Closes the open batch and makes space. On success no batch is open. While this waits for space, the lock
   /// may be released, and another writer may open a batch. Errors: limit_reached, timeout, and those of the

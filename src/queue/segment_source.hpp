@@ -11,7 +11,7 @@
 #include <lightq/queue_options.hpp>
 
 #include "log/segment_node.hpp"
-#include "queue/published_end.hpp"
+#include "queue/reader_feed.hpp"
 
 namespace lightq::queue {
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <utility>
 
-#include <lightq/base/wipe_registers.hpp>
 #include <lightq/protocol/session_memory.hpp>
 
 #include "admission/turn_work.hpp"
@@ -72,7 +71,6 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       consuming_(channels_, tickets_, host.session_settings().reads, host.turns(), *this),
       reader_(carrier),
       heartbeats_(loop, transport(), session_life_, frames_, consuming_) {
-  input().wipe();  // until the ticket has been checked
 }
 
 SessionConnection::~SessionConnection() {
@@ -155,8 +153,6 @@ bool SessionConnection::take(const FrameReader::Next& next, std::size_t& at) {
       after_frame();
       return true;
     case Found::begun:
-      if (next.header.op == Op::present)
-        input().wipe(), input().wipe_shared();  // until all of it is received
       if (session::frame_layout::header_bytes + next.header.body_bytes <= large_frame_from) return false;
       begin_large(next);
       at += next.bytes.size();
@@ -226,7 +222,7 @@ std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   const std::span<std::byte> body = producing_.place_for(header);
   // The client controls the count of available bytes, so there may be fewer now.
   if (body.empty() || wire.copy(body, start.size()) < body.size()) return 0;
-  wire.release(bytes, false);
+  wire.release(bytes);
   heartbeats_.note_frame();
   TurnWork::add(TurnWork::frame_taken);
   handle(header, body);
@@ -242,7 +238,6 @@ void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byt
   if (!session::frame_crc_fits(frame, header))
     return end_session(Code::invalid_frame, "a frame with a wrong checksum");
   handle(header, frame.subspan(session::frame_layout::header_bytes));
-  if (header.op == Op::hello || header.op == Op::present) forget_ticket(frame);
   after_frame();
 }
 
@@ -299,7 +294,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     refusal = {Code::unsupported_version,
                "this broker speaks version " + std::to_string(session::version_newest)};
   } else {
-    refusal = tickets_.show_first(hello->ticket);
+    refusal = tickets_.show_first(hello->ticket.expose());
   }
   if (refusal.code != Code::ok) {
     frames_.answer_error(header, refusal.code, refusal.why);
@@ -325,18 +320,9 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
 void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   const auto shown = channels_.decode<session::Present>(header, body);
   if (!shown) return;
-  const auto refusal = tickets_.show_another(shown->ticket);
+  const auto refusal = tickets_.show_another(shown->ticket.expose());
   if (refusal.code != Code::ok) return frames_.answer_error(header, refusal.code, refusal.why);
   frames_.send(session::Done{}, 0, header.request);
-}
-
-/// Wipes the ticket after it was checked. Other frames are not wiped.
-void SessionConnection::forget_ticket(std::span<std::byte> frame) {
-  explicit_bzero(frame.data(), frame.size());
-  wipe_registers();
-  wipe_stack();
-  input().wipe(!tickets_.is_admitted());
-  input().wipe_shared();
 }
 
 void SessionConnection::look_at_rights() {

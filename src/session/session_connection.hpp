@@ -88,7 +88,6 @@ class SessionConnection final : public ZmtpConnection, private TurnQueue::Waiter
   void on_share(const session::FrameHeader& header, ByteView body);
   void share(const session::FrameHeader& header, const session::Share& wanted);
   void on_goodbye();
-  void forget_ticket(std::span<std::byte> frame);
   void after_input();
   void after_output();
   void go_on();

@@ -64,7 +64,7 @@ void DurableStore<LogType>::save(StoredState what, std::function<Result<void>()>
 /// On a full disk, deletes files that are only kept for recycling, so that the next save finds space.
 template <typename LogType>
 void DurableStore<LogType>::saved(StoredState what, const Result<void>& result) {
-  if (!result && result.error().code == ErrorCode::no_space) segments_.free_disk();
+  if (!result && result.error().code == ErrorCode::no_space) segments_.dropped().free_disk();
   events().on_saved(what, result);
 }
 
@@ -83,7 +83,7 @@ template <typename LogType>
 Result<void> DurableStore<LogType>::write_now(const std::function<Result<void>()>& write) {
   auto written = write();
   if (written || written.error().code != ErrorCode::no_space) return written;
-  segments_.free_disk();
+  segments_.dropped().free_disk();
   return write();
 }
 

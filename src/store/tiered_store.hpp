@@ -14,9 +14,10 @@ namespace lightq::broker {
 /// fails may be slow. Thread: the reactor's.
 class TieredStore final : public DurableStore<log::WriteBehindLog> {
  public:
-  /// Lifetime: `disk` and `loop` outlive this.
-  TieredStore(std::unique_ptr<log::WriteBehindLog> log, StateFiles files, DiskThread& disk, EventLoop& loop)
-      : TieredStore(log->segments(), std::move(log), std::move(files), disk, loop) {}
+  /// `segments`: the tail of `log`. Lifetime: `disk` and `loop` outlive this.
+  TieredStore(std::unique_ptr<log::WriteBehindLog> log, log::SegmentLog& segments, StateFiles files,
+              DiskThread& disk, EventLoop& loop)
+      : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
 
   bool maintain(Timestamp now) override;
   bool write_behind(Timestamp now) override { return maintain(now); }
@@ -28,9 +29,6 @@ class TieredStore final : public DurableStore<log::WriteBehindLog> {
   }
 
  private:
-  TieredStore(log::SegmentLog& segments, std::unique_ptr<log::WriteBehindLog>&& log, StateFiles files,
-              DiskThread& disk, EventLoop& loop)
-      : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
   /// Returns true if messages are only in memory.
   [[nodiscard]] bool is_behind() const { return log().written_offset() < log().next_offset(); }
   void watch_writing(Offset written_before, Timestamp now);

@@ -34,7 +34,8 @@ std::unique_ptr<TopicStore> FoundTopic::take_store(DiskThread& disk, EventLoop& 
   StateFiles files{directory.string(), std::move(cursor_file), std::move(*producer_file).take_slots()};
   if (write_behind == nullptr)
     return std::make_unique<FileStore>(release_as<log::SegmentLog>(log), std::move(files), disk, loop);
-  return std::make_unique<TieredStore>(release_as<log::WriteBehindLog>(log), std::move(files), disk, loop);
+  return std::make_unique<TieredStore>(release_as<log::WriteBehindLog>(log), *segments, std::move(files),
+                                       disk, loop);
 }
 
 }  // namespace lightq::broker

@@ -126,7 +126,6 @@ void CurveCipher::open_message(std::span<std::byte> body, std::vector<std::byte>
   }
   const std::byte flags = *flags_at;
   if ((flags & ~(flag_more | flag_command)) != std::byte{0} || flags == (flag_more | flag_command)) {
-    wipe_bytes(std::span(plain).subspan(before));
     plain.resize(before);
     fail("an encrypted frame with unknown flags");
     return;

@@ -58,12 +58,14 @@ std::vector<std::string> attack_with_tickets(const EndpointTarget& target) {
   const auto with = [type = type](const std::string& id, const std::string& secret) {
     return [=](Line& line) { return connect_by_plain(line, type, id, secret); };
   };
-  const auto showing = [&](const protocol::Ticket& ticket) { return with(ticket.id, ticket.secret); };
+  const auto showing = [&](const protocol::Ticket& ticket) {
+    return with(ticket.id, ticket.secret.expose());
+  };
 
   Faults faults(connect);
   faults.must_refuse("without a ticket", [type = type](Line& line) { return connect_by_null(line, type); });
   faults.must_refuse("with an empty ticket", with("", ""));
-  faults.must_refuse("with a wrong secret", with(good.id, of_other_key.secret));
+  faults.must_refuse("with a wrong secret", with(good.id, of_other_key.secret.expose()));
   faults.must_refuse("with another broker's ticket", showing(of_other_key));
   faults.must_refuse("with a ticket of another topic",
                      showing(tickets.issue(other_topic, lifetime, now, holder)));
@@ -92,8 +94,9 @@ std::vector<std::string> attack_with_keys(const EndpointTarget& target, const Cu
 
   Faults faults(target.connect);
   faults.must_refuse("that does not encrypt", [&](Line& line) { return connect_by_null(line, type); });
-  faults.must_refuse("that does not encrypt, with a good ticket",
-                     [&](Line& line) { return connect_by_plain(line, type, ticket.id, ticket.secret); });
+  faults.must_refuse("that does not encrypt, with a good ticket", [&](Line& line) {
+    return connect_by_plain(line, type, ticket.id, ticket.secret.expose());
+  });
   faults.must_refuse("that has another server's key", [&](Line& line) {
     return connect_by_curve(line, type, good, other_server.public_key());
   });

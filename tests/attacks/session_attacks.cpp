@@ -111,9 +111,8 @@ bool welcomed_over_tls(Line& line, const Bytes& frame) {
   return is_welcome(as_byte_view(peer.heard));
 }
 
-Bytes hello_with(std::string ticket) {
-  return session::encode_frame(session::Hello{.codecs = {}, .name = "attacker", .ticket = std::move(ticket)},
-                               0, 1);
+Bytes hello_with(const Secret& ticket) {
+  return session::encode_frame(session::Hello{.codecs = {}, .name = "attacker", .ticket = ticket}, 0, 1);
 }
 
 bool enters_in_clear(const SessionTarget& target, const Bytes& frame) {
@@ -128,7 +127,7 @@ bool enters(const SessionTarget& target, const Bytes& frame) {
                            : welcomed_over_tls(*line, frame);
 }
 
-using Attackers = std::array<std::pair<std::string_view, std::string>, 9>;
+using Attackers = std::array<std::pair<std::string_view, Secret>, 9>;
 
 /// Returns the attackers that say hello, each with its ticket.
 Attackers attackers_of(const SessionTarget& target, const protocol::Ticket& good) {
@@ -143,7 +142,7 @@ Attackers attackers_of(const SessionTarget& target, const protocol::Ticket& good
   const auto too_long = std::chrono::milliseconds(limits::ticket_ms_max) + 1h;
   return {{{"without a ticket", ""},
            {"with a malformed ticket", "malformed"},
-           {"with a wrong secret", good.id + "." + of_other_key.secret},
+           {"with a wrong secret", good.id + "." + of_other_key.secret.expose()},
            {"with another broker's ticket", of_other_key.text()},
            {"with a ticket of another topic",
             tickets.issue(other_topic, lifetime, target.now, target.holder).text()},

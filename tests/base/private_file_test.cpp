@@ -25,7 +25,7 @@ class PrivateFile : public ::testing::Test {
     std::ofstream(file_) << text;
     ASSERT_EQ(chmod(file_.c_str(), mode), 0);
   }
-  [[nodiscard]] Result<std::string> line() const { return read_private_line(file_, "a password", bytes_max); }
+  [[nodiscard]] Result<Secret> line() const { return read_private_line(file_, "a password", bytes_max); }
 
   const test::TempDir directory_;
   const std::string file_ = directory_ / "secret";

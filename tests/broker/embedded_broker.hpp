@@ -37,7 +37,7 @@ class EmbeddedBroker {
     broker::Config config;
     config.data_dir = directory_ / "data";
     config.control_uri = uri_;
-    config.admin_password = broker::Secret(planted::admin_password);
+    config.admin_password = Secret(planted::admin_password);
     config.min_free_bytes = 0;
     if (adjust_) adjust_(config);
     broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();

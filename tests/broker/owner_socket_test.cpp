@@ -43,7 +43,7 @@ class OwnerSocketOfBroker : public ::testing::Test {
   }
 
   EmbeddedBroker broker_{"tcp://127.0.0.1:0",
-                         [](broker::Config& config) { config.admin_password = broker::Secret(); }};
+                         [](broker::Config& config) { config.admin_password = Secret(); }};
 };
 
 TEST_F(OwnerSocketOfBroker, AdmitsOnlyTheOwner) {
@@ -97,7 +97,7 @@ TEST(OwnerSocket, IsFoundInADirectoryWithALongPath) {
   const test::TempDir directory;
   const std::filesystem::path data = std::filesystem::path(directory.path()) / std::string(150, 'd') / "data";
   const EmbeddedBroker broker("tcp://127.0.0.1:0", [&](broker::Config& config) {
-    config.admin_password = broker::Secret();
+    config.admin_password = Secret();
     config.data_dir = data;
   });
   ASSERT_TRUE(std::filesystem::exists(data / "control.sock"));
@@ -114,7 +114,7 @@ TEST(OwnerSocket, MayBeTheControlSocketItself) {
   for (const std::filesystem::path& named : {data, room / "link"}) {
     const std::string uri = "ipc://" + (named / "control.sock").string();
     const EmbeddedBroker broker(uri, [&](broker::Config& config) {
-      config.admin_password = broker::Secret();
+      config.admin_password = Secret();
       config.data_dir = data;
     });
     struct stat facts{};
@@ -129,7 +129,7 @@ TEST(OwnerSocket, MayBeTheControlSocketItself) {
 
 TEST(OwnerSocket, IsUsedByClientsOfABrokerThatEncrypts) {
   const EmbeddedBroker broker("tcp://127.0.0.1:0", [](broker::Config& config) {
-    config.admin_password = broker::Secret();
+    config.admin_password = Secret();
     config.encrypt = true;
   });
   Client client =

@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Connections, EachHandshake, each_spoken(),
 
 /// Returns the stream position of the first frame that a producer sends after opening its channel.
 /// place_of_deliver does so for the first frame that a consumer receives.
-std::uint64_t place_of_produce(const std::string& ticket) {
+std::uint64_t place_of_produce(const Secret& ticket) {
   session::Hello hello;
   hello.ticket = ticket;
   session::ProduceOpen open;

@@ -448,18 +448,5 @@ TEST(Authenticator, SourcesTakeTurnsAtTheWorker) {
   EXPECT_LE(order.size(), 3U) << "behind what the worker had, and one of the others";
 }
 
-TEST(Secret, LeavesNothingBehindWhenItMoves) {
-  Secret first("short");
-  Secret second(std::move(first));
-  EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move): that is the promise
-  EXPECT_EQ(second.expose(), "short");
-  std::string text = "wipe me";
-  const char* place = text.data();
-  wipe_text(text);
-  EXPECT_TRUE(text.empty());
-  EXPECT_EQ(place[0], '\0');
-  EXPECT_EQ(place[6], '\0');
-}
-
 }  // namespace
 }  // namespace lightq::broker

@@ -421,6 +421,7 @@ class UnreadableLog final : public log::Log {
   bool make_room(std::size_t, Offset) override { return false; }
   void maintain(Timestamp) override {}
   std::unique_ptr<log::DiskJob> take_disk_job(Timestamp) override { return nullptr; }
+  bool drop_first(Offset, std::size_t) override { return false; }
   [[nodiscard]] bool wants_disk_work() const override { return false; }
   Result<void> flush() override { return log_->flush(); }
   [[nodiscard]] const Error& last_error() const override { return error_; }

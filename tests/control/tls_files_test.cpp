@@ -97,7 +97,7 @@ TEST_F(TlsFilesTest, MissingFilesAreNamed) {
   const Error certificate = failure(open_tls_context(files, now));
   EXPECT_EQ(certificate.code, ErrorCode::io_error);
   EXPECT_THAT(certificate.text(), HasSubstr("cannot read " + files.certificate.string()));
-  write(files.certificate, make_tls_certificate(make_tls_key().value_or_throw()).value_or_throw());
+  write(files.certificate, make_tls_certificate(make_tls_key().value_or_throw().expose()).value_or_throw());
   EXPECT_THAT(failure(open_tls_context(files, now)).text(), HasSubstr("cannot read " + files.key.string()));
 }
 
@@ -111,7 +111,7 @@ TEST_F(TlsFilesTest, DamagedFilesAreNamed) {
   write(files.key, "nothing");
   EXPECT_THAT(failure(open_own_tls_context(files, now)).message,
               StartsWith(files.key.string() + " contains no private key in PEM"));
-  write(files.key, make_tls_key().value_or_throw());
+  write(files.key, make_tls_key().value_or_throw().expose());
   EXPECT_EQ(failure(open_own_tls_context(files, now)).message,
             files.key.string() + " is not the key of " + files.certificate.string());
   write(files.key, std::string(limits::tls_file_bytes_max + 1, 'x'));

@@ -392,12 +392,13 @@ TEST_F(UserOperationsTest, EveryCommandChecksCredentialsFirst) {
   std::size_t asked = 0;
   std::vector<std::string> answers;
   const auto keep = [&](const Reply& reply) { answers.push_back(protocol::to_json(reply)); };
-  const auto ask_all = [&](const std::string& who, const std::string& password, std::uint64_t work) {
+  const auto ask_all = [&](const std::string& who, const Secret& password, std::uint64_t work) {
     for (const auto& [topic, user] : {std::pair("t", "eve"), std::pair("none", "nobody")}) {
       for (std::size_t i = 0; i < all_commands({}, topic, user).size(); ++i) {
         // Uses another source for each request, because a source with many failures is slowed down.
         const std::string number = std::to_string(++asked);
-        const Request request = all_commands({who, work == 0 ? password : password + number}, topic, user)[i];
+        const Request request =
+            all_commands({who, work == 0 ? password : Secret(password.expose() + number)}, topic, user)[i];
         const std::uint64_t before = authenticator.computations();
         handler->handle(request, {keep, RequestSource{number, {}}});
         run_until(loop, [&] { return !authenticator.is_computing(); });

@@ -163,7 +163,7 @@ TEST_F(UserOperationsTest, ATopicNeverGetsItsOldCredentialAgain) {
   const auto is_new = [&] { return had.insert(catalogue->state().find("t")->credential_id).second; };
   EXPECT_TRUE(is_new());
   EXPECT_EQ(*had.begin(), catalogue->state().find("other")->credential_id);
-  const auto set = [&](const Credentials& by, bool as_admin, const std::string& to) {
+  const auto set = [&](const Credentials& by, bool as_admin, const Secret& to) {
     return code(protocol::SetPassword{by, as_admin, {}, name("t"), to});
   };
   const auto comes_back = [&] {

@@ -307,7 +307,7 @@ TEST_F(DurableProducersTest, AProducerWithUnreadDroppedMessagesIsUnknown) {
   send({6, 0}, 0, 1, 30'000);  // in the next segment
   send({5, 0}, 2, 1);
   ASSERT_TRUE(log->flush().ok());
-  ASSERT_TRUE(log->retention().drop_first({2}, 0));
+  ASSERT_TRUE(log->drop_first({2}, 0));
   const auto doubt = restart();
   ASSERT_TRUE(doubt);
   EXPECT_NE(doubt->find("messages from 0 on cannot be read any more"), std::string::npos) << *doubt;

@@ -291,11 +291,20 @@ class Broker:
                 control.close()
             self.context.destroy(linger=0)
         log = self.log()
+        self.search_files()
+        for line in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "Assertion"):
+            assert line not in log, log[-6000:]
+
+    def search_for_secrets(self):
+        """Fails if the running broker shows a secret: in its log, data directory, command line or
+        environment. The end of each test does the same."""
+        self.show_no_secrets()
+        self.search_files()
+
+    def search_files(self):
         Secrets.of_data_directory(self.data_dir)
         Secrets.absent_from(bytes_of(self.log_path), "the broker's log")
         Secrets.absent_below(self.data_dir)
-        for line in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "Assertion"):
-            assert line not in log, log[-6000:]
 
     def show_no_secrets(self):
         """Checks that the command line and environment of the running broker show no secret to other users."""

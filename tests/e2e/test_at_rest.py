@@ -366,11 +366,11 @@ def test_repairs_and_snapshots_need_no_key_and_a_broker_takes_them(files, sealed
     change(middle, PAGE + 500, lambda byte: byte ^ 1)
     change(bare.segments[1], 20, lambda byte: byte ^ 1)  # a byte of its header
     assert bare.verify(code=1)["status"] == "damaged"
-    bare("repair", "--output", tmp_path / "saved")
+    bare("repair", "--output", tmp_path / "saved", code=3)
     saved = keyed.messages(directory=tmp_path / "saved")
     assert saved == {number: WRITTEN[number] for number in saved} and 1000 > len(saved) > 500
     assert keyed.verify(directory=tmp_path / "saved")["status"] == "clean"
-    bare("repair", "--force")
+    bare("repair", "--force", code=3)
     sealed.start()
     come = receive(sealed.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0), len(saved))
     assert come == [text.encode() for text in saved.values()]

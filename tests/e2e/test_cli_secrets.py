@@ -1,6 +1,5 @@
 """Tests where the command line keeps a password while it runs. No environment or file that others can read
-has it, and its memory has it in few places."""
-import json
+has it."""
 import os
 import pathlib
 import signal
@@ -8,9 +7,8 @@ import subprocess
 
 import pytest
 
-from cli_support import CommandLine, finish, lightq  # noqa: F401: a fixture
-from memory_support import places_in_memory
-from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, SANITIZED, USER, Secrets, bytes_of, secret_file, until
+from cli_support import finish, lightq  # noqa: F401: a fixture
+from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, USER, Secrets, bytes_of, secret_file, until
 
 NEW_PASSWORD = Secrets.plant("planted-new-secret-6174")
 ALL = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_ADMIN_USER": ADMIN,
@@ -99,47 +97,7 @@ def test_a_broker_shows_no_password_in_its_environment(make_broker):
         assert f"{name}=\0".encode() in shown, "it was not given"
     for password in (PASSWORD, ADMIN_PASSWORD, NEW_PASSWORD):
         assert password.encode() not in shown
-    for password in (PASSWORD, NEW_PASSWORD):
-        assert SANITIZED or places_in_memory(broker.process, password) == 0, "it has no use for this one"
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
-
-
-# --- memory ----------------------------------------------------------------------------------------------------------
-@pytest.fixture(params=[[], ["--encrypt"]], ids=["clear", "encrypted"])
-def either(make_broker, request):
-    command_line = CommandLine(make_broker(*request.param, admin=False))
-    yield command_line
-    command_line.close()
-
-
-@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
-# The short password fits into the string object itself. Moving the string would leave a copy there.
-@pytest.mark.parametrize("password", [PASSWORD, Secrets.plant("short-secret")], ids=["long", "short"])
-@pytest.mark.parametrize("source", ["environment", "file", "standard input"])
-@pytest.mark.parametrize("command", [["consume"], ["consume", "--zmq"], ["consume", "--plain"], ["produce"]], ids=" ".join)
-def test_a_password_stays_in_memory_only_where_it_must(either, tmp_path, command, source, password):
-    """The client's options have the password, for joining again. Memory of libzmq has it too: libzmq keeps the
-    last request until the next one, or does not wipe it after encrypting it."""
-    words = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": password}
-    either("topic", "create", "t", variables={**words, "LIGHTQ_ADMIN_USER": ADMIN})
-    flags, said = [], b""
-    if source == "standard input":
-        flags, words, said = ["--user", USER, "--password-file", "/dev/stdin"], {}, f"{password}\n".encode()
-    if source == "file":
-        flags, words = ["--user", USER, "--password-file", secret_file(tmp_path / "password", password)], {}
-    running = Running(either, command[0], "t", *command[1:], *flags, said=said, **words)
-    places = places_in_memory(running.process, password)
-    assert 1 <= places <= 2, f"{places} copies"
-    running.finish()
-
-
-@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
-def test_the_administrators_password_from_admin_json_is_in_memory_no_more_often(either):
-    password = json.loads((either.broker.data_dir / "admin.json").read_text())["admin_password"]
-    either("topic", "create", "t")
-    running = Running(either, "consume", "t")
-    assert 1 <= places_in_memory(running.process, password) <= 2
-    running.finish()
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

@@ -127,12 +127,12 @@ def test_planted_damage_is_named_skipped_and_repaired(log_files, tmp_path, plant
     surviving = {offset: text for offset, text in WRITTEN.items() if not first <= offset < next_offset}
     assert log_files.messages(code=1) == surviving
     assert os.path.basename(file).encode() in log_files("dump", code=1).stderr
-    repaired = json.loads(log_files("repair", "--output", tmp_path / "new", "--json").stdout)
+    repaired = json.loads(log_files("repair", "--output", tmp_path / "new", "--json", code=3).stdout)
     assert repaired["lost"] == [{"first_offset": first, "next_offset": next_offset}], repaired
     assert log_files.tree() == before, "repair --output changed the log"
     assert log_files.verify(directory=tmp_path / "new")["status"] == "clean"
     assert log_files.messages(directory=tmp_path / "new") == surviving
-    done = json.loads(log_files("repair", "--force", "--json").stdout)
+    done = json.loads(log_files("repair", "--force", "--json", code=3).stdout)
     aside = log_files.directory / "damaged-1"
     assert done["moved_to"] == str(aside)
     for path in aside.iterdir():
@@ -145,7 +145,7 @@ def test_a_broker_serves_a_repaired_topic_and_counts_no_damage(log_files):
     log_files.batches_before = log_files.batches()
     _, _, (first, next_offset) = damage_flipped_bit(log_files)
     shutil.rmtree(log_files.directory / "unused", ignore_errors=True)
-    log_files("repair", "--force")
+    log_files("repair", "--force", code=3)
     broker = log_files.broker.start()
     environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
 
@@ -180,7 +180,7 @@ def test_damaged_cursors_are_reported_and_repaired(log_files):
         change(slots[1], 40, lambda byte: byte ^ 1)
     report = log_files.verify(code=1)
     assert [finding["kind"] for finding in report["findings"]] == ["cursors"], report
-    repaired = json.loads(log_files("repair", "--force", "--json").stdout)
+    repaired = json.loads(log_files("repair", "--force", "--json", code=3).stdout)
     assert "cursors" in repaired["cursors_lost"]
     assert log_files.verify()["cursors"] == 0 and log_files.messages() == WRITTEN
 
@@ -194,7 +194,7 @@ def test_damaged_producers_are_reported_and_moved_away(log_files):
     report = log_files.verify(code=1)
     assert [finding["kind"] for finding in report["findings"]] == ["producers"], report
     assert b"the state of the producers" in log_files("verify", code=1).stdout
-    repaired = json.loads(log_files("repair", "--force", "--json").stdout)
+    repaired = json.loads(log_files("repair", "--force", "--json", code=3).stdout)
     assert "producers" in repaired["producers_lost"] and repaired["lost_messages"] == 0
     moved = log_files.directory / "damaged-1"
     assert {path.name: path.read_bytes() for path in moved.iterdir()} == before
@@ -326,11 +326,11 @@ def test_a_repair_drops_and_reports_bad_indexes_and_cursors(queue_files, tmp_pat
     change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)
     damaged = table.read_bytes()
     name = "n" * 128
-    copied = json.loads(queue_files("repair", "--output", tmp_path / "new", "--json").stdout)
+    copied = json.loads(queue_files("repair", "--output", tmp_path / "new", "--json", code=3).stdout)
     assert copied["cursors"] == 1 and len(copied["lost_cursors"]) == 1 and copied["lost_messages"] == 0, copied
     assert LogFiles(tmp_path / "new").verify()["findings"] == []
     assert table.read_bytes() == damaged
-    said = queue_files("repair", "--force").stdout.decode()
+    said = queue_files("repair", "--force", code=3).stdout.decode()
     assert "1 index files did not match" in said and "dropped from the cursor table" in said, said
     assert f"the cursor {name} was past the end" in said, said
     assert queue_files.verify()["findings"] == []

@@ -13,7 +13,6 @@ import subprocess
 import pytest
 
 import session_frames
-from memory_support import places_in_memory
 from session_client import Session, hello_values, join, open_values
 from session_wire import MemoryWire
 from shared_sessions import KIB, MIB, lives_on, plain_session, shared_session
@@ -394,26 +393,6 @@ def test_the_broker_sends_goodbye_over_shared_memory(broker, topic):
         broker.process.terminate()
         assert session.goodbye() == "shutting_down"
     broker.stop()  # the broker has ended, or will soon
-
-
-def test_a_ticket_presented_in_shared_memory_is_wiped(topic):
-    with shared_session(topic) as session:
-        ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
-        assert session.present(ticket).op == "done"
-        secret = ticket.text.split(".")[1].encode()
-        until(lambda: secret not in bytes(session.wire.out.bytes), "it to be wiped")
-
-
-@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
-def test_half_a_ticket_does_not_stay_in_the_broker(broker, topic):
-    with shared_session(topic) as session:
-        ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
-        session.send_raw(session_frames.encode("present", {"ticket": ticket.text}, request=9)[:-4])
-        half = ticket.text.split(".")[1][:40].encode()
-        until(lambda: half not in bytes(session.wire.out.bytes), "it to be taken")
-        session.wire.wake()
-    until(lambda: memory_of(broker) == 0, "the session's end")
-    assert places_in_memory(broker.process, half) == 0
 
 
 def test_memory_that_a_client_keeps_mapped_is_released(broker, topic):

@@ -74,7 +74,7 @@ class ConnectionAuthorizerTest : public testing::Test {
     return side.handshake.failure();
   }
   [[nodiscard]] std::string with_ticket(const protocol::Ticket& shown) const {
-    return plain + hello(shown.id, shown.secret) + initiate("PUSH");
+    return plain + hello(shown.id, shown.secret.expose()) + initiate("PUSH");
   }
 
   Timestamp time{1'800'000'000'000'000};
@@ -109,7 +109,7 @@ TEST_F(ConnectionAuthorizerTest, WelcomeFollowsAValidHelloAndReadyFollowsInitiat
   EXPECT_EQ(side.text(), plain.substr(0, zmtp::greeting_head_bytes));
   side.take(plain, 1);
   EXPECT_EQ(side.text(), greeting_of(Mechanism::plain, true)) << "the peer says HELLO first";
-  side.take(hello(ticket.id, ticket.secret), 1);
+  side.take(hello(ticket.id, ticket.secret.expose()), 1);
   EXPECT_EQ(side.text(), greeting_of(Mechanism::plain, true) + command("WELCOME", ""));
   EXPECT_FALSE(side.handshake.complete());
 }
@@ -161,7 +161,8 @@ TEST_F(ConnectionAuthorizerTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
   for (const auto& [shown, lets_in] :
        {std::pair(ticket, true), std::pair(protocol::Ticket{"id", "no", 0}, false)}) {
     std::string data;
-    for (const std::string& text : {shown.id, shown.secret}) data += static_cast<char>(text.size()) + text;
+    for (const std::string& text : {shown.id, shown.secret.expose()})
+      data += static_cast<char>(text.size()) + text;
     Side side(guarded);
     side.take(plain + command("WELCOME", data) + initiate("PUSH"), 1);
     EXPECT_EQ(side.handshake.complete(), lets_in);
@@ -170,7 +171,7 @@ TEST_F(ConnectionAuthorizerTest, AClientThatSendsWelcomeForHelloIsUnderstood) {
 }
 
 TEST_F(ConnectionAuthorizerTest, AnInvalidHandshakeIsClosed) {
-  const std::string good = hello(ticket.id, ticket.secret);
+  const std::string good = hello(ticket.id, ticket.secret.expose());
   EXPECT_EQ(failure(guarded, plain + initiate("PUSH"), false), "a handshake without HELLO");
   EXPECT_EQ(failure(guarded, plain + ready("PUSH"), false), "a handshake without HELLO");
   EXPECT_EQ(failure(guarded, plain + command("WELCOME", ""), false), "a handshake without HELLO");

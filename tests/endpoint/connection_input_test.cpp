@@ -12,6 +12,7 @@
 namespace lightq::broker {
 namespace {
 
+using lightq::test::ToyCipher;
 constexpr std::size_t scratch_bytes = 100;
 
 class ConnectionInputTest : public testing::Test {
@@ -54,25 +55,6 @@ TEST_F(ConnectionInputTest, TheRestAfterAPauseIsConsumedBeforeMoreIsRead) {
   EXPECT_FALSE(keep_from(2)) << "nothing is left";
 }
 
-TEST_F(ConnectionInputTest, SecretsAreWipedWhileTheConnectionOpensAndOnRequest) {
-  const auto is_wiped = [&] {
-    std::vector<std::byte> taken(as_byte_view("secret").begin(), as_byte_view("secret").end());
-    const std::byte* const memory = taken.data();
-    input_.empty(taken);
-    EXPECT_TRUE(taken.empty());
-    return *memory == std::byte{0};
-  };
-  EXPECT_TRUE(input_.is_secret());
-  EXPECT_TRUE(is_wiped());
-  input_.open();
-  EXPECT_FALSE(input_.is_secret());
-  EXPECT_FALSE(is_wiped());
-  input_.wipe();
-  EXPECT_TRUE(is_wiped());
-  input_.wipe(false);
-  EXPECT_FALSE(is_wiped());
-}
-
 TEST_F(ConnectionInputTest, OnlyMemoryBeyondOneReadCounts) {
   receive(std::string(scratch_bytes, 'x'));
   keep_from(1);
@@ -83,12 +65,12 @@ TEST_F(ConnectionInputTest, OnlyMemoryBeyondOneReadCounts) {
 }
 
 TEST_F(ConnectionInputTest, EncryptedBytesAreDecryptedByWholeUnitsBehindTheLeftover) {
-  constexpr std::size_t unit_bytes_max = 64;
-  input_.decrypt_with(std::make_unique<test::ToyCipher>(unit_bytes_max));
+  constexpr std::size_t unit_max = 64;
+  input_.decrypt_with(std::make_unique<ToyCipher>(unit_max));
   receive("left");
   keep_from(0);
   std::vector<std::byte> wire;
-  test::ToyCipher::seal_to(as_byte_view(" over"), wire);
+  ToyCipher::seal_to(as_byte_view(" over"), wire);
   std::vector<std::byte> answer;
   const auto cut = std::span(wire).first(wire.size() - 1);
   std::vector<std::byte> plain = input_.decrypt(cut, answer);

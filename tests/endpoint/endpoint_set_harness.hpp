@@ -95,7 +95,7 @@ class EndpointSetTest : public testing::Test, public PlainProducerHost, public E
     if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "t");
     if (const auto ticket = tickets_by_uri_.find(uri); ticket != tickets_by_uri_.end()) {
       socket.set(zmq::sockopt::plain_username, ticket->second.id);
-      socket.set(zmq::sockopt::plain_password, ticket->second.secret);
+      socket.set(zmq::sockopt::plain_password, ticket->second.secret.expose());
     }
     socket.connect(uri);
     return socket;

@@ -123,7 +123,7 @@ TEST_F(SharedWireTest, ReadsWakesBeforeTheSocketIsFullIncludingUnrequestedOnes) 
     }
     unread = wire.should_read_wakes() ? 0 : unread + 1;
     EXPECT_LT(unread, 4);
-    wire.release(1, false);
+    wire.release(1);
   }
   EXPECT_TRUE(wire.should_read_wakes());
 }
@@ -141,7 +141,7 @@ TEST_F(SharedWireTest, CountsAWakeForInputAndOneForSpaceSeparately) {
     ASSERT_TRUE(client->reader().release(much.size()));
     const bool read = wire.should_read_wakes();
     EXPECT_EQ(read, dispatches == 1) << "the fourth byte came with the second dispatch";
-    wire.release(1, false);
+    wire.release(1);
   }
 }
 

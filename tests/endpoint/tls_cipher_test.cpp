@@ -30,7 +30,7 @@ constexpr auto alert = std::byte{21};
 
 const TlsContext& context() {
   static const auto made = [] {
-    const std::string key = make_tls_key().value_or_throw();
+    const std::string key = make_tls_key().value_or_throw().expose();
     const std::string certificate = make_tls_certificate(key).value_or_throw();
     return TlsContext::make({certificate, key}, now).value_or_throw();
   }();

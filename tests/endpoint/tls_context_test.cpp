@@ -67,7 +67,7 @@ class TlsContextTest : public testing::Test {
     EXPECT_FALSE(made.ok());
     return made.ok() ? Error{} : made.error();
   }
-  const std::string key = make_tls_key().value_or_throw();
+  const std::string key = make_tls_key().value_or_throw().expose();
   const std::string certificate = make_tls_certificate(key).value_or_throw();
 };
 
@@ -84,7 +84,7 @@ TEST_F(TlsContextTest, TwoCertificatesDiffer) {
   const std::string other = make_tls_certificate(key).value_or_throw();
   EXPECT_NE(TlsContext::make({certificate, key}, now).value_or_throw()->fingerprint(),
             TlsContext::make({other, key}, now).value_or_throw()->fingerprint());
-  EXPECT_NE(key, make_tls_key().value_or_throw());
+  EXPECT_NE(key, make_tls_key().value_or_throw().expose());
 }
 
 TEST_F(TlsContextTest, ItsOwnCertificateDoesNotExpire) {
@@ -119,7 +119,7 @@ TEST_F(TlsContextTest, AKeyWithAPassphraseIsRefusedWithoutAskingForIt) {
 }
 
 TEST_F(TlsContextTest, TheKeyOfAnotherCertificateIsRefused) {
-  const Error error = failure(certificate, make_tls_key().value_or_throw());
+  const Error error = failure(certificate, make_tls_key().value_or_throw().expose());
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
   EXPECT_EQ(error.message, "K.pem is not the key of C.pem");
 }
@@ -148,7 +148,7 @@ TEST_F(TlsContextTest, ACertificateOutOfItsTimeIsRefused) {
 }
 
 TEST_F(TlsContextTest, TheFirstCertificateOfAChainIsTheBrokers) {
-  const std::string above = make_tls_certificate(make_tls_key().value_or_throw()).value_or_throw();
+  const std::string above = make_tls_certificate(make_tls_key().value_or_throw().expose()).value_or_throw();
   const auto alone = TlsContext::make({certificate, key}, now).value_or_throw();
   const auto chain = TlsContext::make({certificate + above, key}, now).value_or_throw();
   EXPECT_EQ(chain->fingerprint(), alone->fingerprint());

@@ -43,7 +43,7 @@ class Costly final : public Connection {
     std::size_t bytes = 0;
     while (takes_from_memory && !input().turn_share().is_used_up() && wire.copy({&next, 1}) == 1) {
       take(next);
-      wire.release(1, false);
+      wire.release(1);
       ++bytes;
     }
     return bytes;

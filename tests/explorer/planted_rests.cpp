@@ -68,7 +68,7 @@ std::optional<std::string> use_again(bool mapped) {
   life.append(messages_per_segment);
   const std::vector<std::byte> earlier = storage.bytes_of(life.path_of({0}));
   life.append(messages_per_segment);
-  if (!life.log().retention().drop_first({messages_per_segment}, 0)) return "nothing was dropped";
+  if (!life.log().drop_first({messages_per_segment}, 0)) return "nothing was dropped";
   life.do_all_work();
   life.append(messages_per_segment);
   const Offset newest = life.log().segments().back()->first_offset();
@@ -120,7 +120,7 @@ std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
   const std::uint32_t mask = victim->segments().back()->header().batch_mask;
   stamp_batch(forged, {2}, now, forger->segments().back()->header().epoch + 1, mask);
   if (!append(*forger, std::string(1000, 'x') + std::string(as_text(forged)))) return "nothing was appended";
-  if (!forger->retention().drop_first(forger->next_offset(), 0)) return "nothing was dropped";
+  if (!forger->drop_first(forger->next_offset(), 0)) return "nothing was dropped";
   for (now.us += 10'000'000; const auto job = forger->take_disk_job(now); now.us += 10'000'000) {
     job->run();
     job->finish();

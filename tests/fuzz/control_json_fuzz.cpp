@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include <lightq/protocol/json.hpp>
-#include <lightq/protocol/json_secrets.hpp>
 
 #include "control/catalogue/catalogue_record.hpp"
 
@@ -14,19 +13,6 @@ namespace {
 
 void must(bool holds) {
   if (!holds) std::abort();
-}
-
-/// Checks the code that scans a text before the parser: it must accept the same texts as the parser, and read
-/// the same values.
-void read_secrets(std::string_view text) {
-  using namespace lightq::protocol::detail;
-  constexpr std::size_t bytes_max = 1 << 16;
-  if (scan_json(text, bytes_max) || text.starts_with('\xEF')) return;
-  must(JsonSyntax(text).is_json() == Json::accept(text));
-  const auto read = parse_secrets(text, bytes_max);
-  const auto plain = parse_object(text, bytes_max);
-  must(read.ok() == plain.ok());
-  must(read.ok() ? read.value() == plain.value() : read.error().code == plain.error().code);
 }
 
 void read_request(std::string_view text) {
@@ -71,7 +57,6 @@ void read_change(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  read_secrets(text);
   read_request(text);
   read_replies(text);
   read_change(text);

@@ -40,7 +40,7 @@ constexpr unsigned shared_bit = 8;  // in_messages_bit and described_bit are ign
 /// The broker's certificate and key.
 const TlsContext& tls_context() {
   static const auto made = [] {
-    const std::string key = make_tls_key().value_or_throw();
+    const std::string key = make_tls_key().value_or_throw().expose();
     const std::string certificate = make_tls_certificate(key).value_or_throw();
     return TlsContext::make({certificate, key}, Timestamp{1'800'000'000'000'000}).value_or_throw();
   }();

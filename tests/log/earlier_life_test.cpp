@@ -24,7 +24,7 @@ class EarlierLifeTest : public test::LogFixture {
     open();
     while (log->segments().size() < 2) EXPECT_EQ(append({std::string(5000, 'x')}), AppendOutcome::appended);
     old_ = storage.bytes_of(segment_path(0));
-    EXPECT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
     while (log->segments().size() < 2) EXPECT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
@@ -92,7 +92,7 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
     sync_file(0);  // the system does this now and then by itself
     EXPECT_EQ(append({"1"}), AppendOutcome::appended);
     EXPECT_EQ(append({"2"}), AppendOutcome::appended);
-    EXPECT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
     begin_segment();

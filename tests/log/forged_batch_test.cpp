@@ -36,7 +36,7 @@ class ForgedBatchTest : public test::ToolFixture {
     EXPECT_EQ(append({"first"}), AppendOutcome::appended);
     const std::uint32_t epoch = header().epoch;
     EXPECT_EQ(append({message_with_batch({1000}, epoch + 1, mask)}), AppendOutcome::appended);
-    EXPECT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
     EXPECT_EQ(pool->files(), 1U);
@@ -71,7 +71,7 @@ TEST_F(ForgedBatchTest, EachLogHasAMaskThatItsClientsDoNotKnow) {
 
 TEST_F(ForgedBatchTest, NoLogUsesFilesOfAnother) {
   ASSERT_EQ(append({"secret"}), AppendOutcome::appended);
-  ASSERT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+  ASSERT_TRUE(log->drop_first(log->next_offset(), 0));
   now.us += 10'000'000;
   while (work()) now.us += 10'000'000;
   ASSERT_EQ(pool->files(), 1U);
@@ -104,7 +104,7 @@ TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
   };
   begin_segment();
   const auto earlier = storage.bytes_of(segment_path(0));
-  ASSERT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+  ASSERT_TRUE(log->drop_first(log->next_offset(), 0));
   now.us += 10'000'000;
   while (work()) now.us += 10'000'000;
   begin_segment();

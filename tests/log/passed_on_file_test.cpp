@@ -28,7 +28,7 @@ class PassedOnFileTest : public test::ToolFixture {
     plant_foreign_batches(storage.bytes_of(segment_path(0)));
     earlier_ = storage.bytes_of(segment_path(0));
     EXPECT_EQ(append({"b"}), AppendOutcome::appended);
-    EXPECT_TRUE(log->retention().drop_first(log->next_offset(), 0));
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
     do_all_work();
     EXPECT_EQ(append({"c"}), AppendOutcome::appended);
     newest = log->segments().back()->first_offset();

@@ -60,7 +60,7 @@ void fill(const json& body, Hello& hello) {
            body.at("heartbeat_ms"),
            CodecSet(body.at("codecs").get<std::uint32_t>()),
            body.at("name"),
-           body.at("ticket")};
+           body.at("ticket").get<std::string>()};
 }
 void fill(const json& body, Welcome& welcome) {
   welcome = {body.at("version"),      body.at("frame_bytes_max"), body.at("heartbeat_ms"),
@@ -140,7 +140,7 @@ void fill(const json& body, Done& done) {
   done = {body.at("value")};
 }
 void fill(const json& body, Present& present) {
-  present = {body.at("ticket")};
+  present = {body.at("ticket").get<std::string>()};
 }
 template <Op op>
 void fill(const json& body, Sharing<op>& sharing) {

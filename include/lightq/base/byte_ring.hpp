@@ -126,12 +126,6 @@ class ByteRingReader {
     }
     return count;
   }
-  /// Returns `count` readable bytes in the ring, after the first `skipped` ones.
-  [[nodiscard]] std::array<std::span<std::byte>, 2> front(std::size_t count, std::size_t skipped = 0) const {
-    const std::size_t at = (taken_ + skipped) & (bytes_.size() - 1);
-    const std::size_t first = std::min(count, bytes_.size() - at);
-    return {bytes_.subspan(at, first), bytes_.first(count - first)};
-  }
   /// Frees the first `count` readable bytes. Returns true if the writer waits and at least half of the ring
   /// is free now, so that the caller must wake it.
   [[nodiscard]] bool release(std::size_t count) {
@@ -162,6 +156,13 @@ class ByteRingReader {
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
+  /// Returns `count` readable bytes in the ring, after the first `skipped` ones.
+  [[nodiscard]] std::array<std::span<std::byte>, 2> front(std::size_t count, std::size_t skipped = 0) const {
+    const std::size_t at = (taken_ + skipped) & (bytes_.size() - 1);
+    const std::size_t first = std::min(count, bytes_.size() - at);
+    return {bytes_.subspan(at, first), bytes_.first(count - first)};
+  }
+
   ByteRingWords* words_;
   std::span<std::byte> bytes_;
   std::uint64_t taken_ = 0;

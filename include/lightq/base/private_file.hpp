@@ -12,6 +12,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/separate.hpp>
 
 namespace lightq::inline v1 {
@@ -98,11 +99,10 @@ LIGHTQ_INLINE Result<std::string> read_file(const std::string& path, const FileW
 
 /// Returns the content of a file that only its owner may read. Waits for a pipe, also for one that no writer
 /// has opened yet. Errors: io_error (also a refused link); invalid_argument (see private_file_fault, or more
-/// than `bytes_max`); timeout; shutting_down (see PipeWait). The caller wipes the text. Thread: any.
-LIGHTQ_INLINE Result<std::string> read_private_file(const std::string& path, std::string_view holds,
-                                                    std::size_t bytes_max,
-                                                    LinkRule links = LinkRule::followed,
-                                                    const PipeWait& wait = {});
+/// than `bytes_max`); timeout; shutting_down (see PipeWait). Thread: any.
+LIGHTQ_INLINE Result<Secret> read_private_file(const std::string& path, std::string_view holds,
+                                               std::size_t bytes_max, LinkRule links = LinkRule::followed,
+                                               const PipeWait& wait = {});
 
 /// Returns the content of a file that every user may read, such as a certificate. Otherwise as
 /// read_private_file.
@@ -112,8 +112,8 @@ LIGHTQ_INLINE Result<std::string> read_public_file(const std::string& path, std:
 
 /// Returns the first line of a file that only its owner may read, without the line's end. Reads no further,
 /// also from a pipe. Otherwise as read_private_file.
-LIGHTQ_INLINE Result<std::string> read_private_line(const std::string& path, std::string_view holds,
-                                                    std::size_t bytes_max, const PipeWait& wait = {});
+LIGHTQ_INLINE Result<Secret> read_private_line(const std::string& path, std::string_view holds,
+                                               std::size_t bytes_max, const PipeWait& wait = {});
 
 /// Returns the reason why a file that a broker left at `path` for programs of its machine must not be
 /// trusted: its owner is not `user` (the reader), not root, and not the owner of its directory (for example a

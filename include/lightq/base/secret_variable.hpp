@@ -10,17 +10,19 @@
 #include <string>
 #include <string_view>
 
+#include <lightq/base/secret.hpp>
+
 namespace lightq::inline v1 {
 
 /// Returns an environment variable's value, and removes the variable. Overwrites the bytes of every entry
 /// with this name, because /proc/PID/environ shows them to every process of this account. (The environment
 /// may contain the same name several times.) Children do not inherit the variable. Returns nothing if the
-/// variable was not set. The caller wipes the text. Thread: the environment is not thread-safe, so call this
-/// before there is another thread.
-inline std::optional<std::string> take_secret_variable(const std::string& name) {
+/// variable was not set. Thread: the environment is not thread-safe, so call this before there is another
+/// thread.
+inline std::optional<Secret> take_secret_variable(const std::string& name) {
   const char* const value = ::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
-  std::string taken = value;
+  std::optional<Secret> taken = value;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t begin = name.size() + 1;

@@ -5,13 +5,11 @@
 #include <thread>
 #include <utility>
 
-#include <lightq/base/wipe_registers.hpp>
-
 namespace lightq::inline v1 {
 
 /// Starts a thread that blocks all signals. So they go to the program's other threads, which may block or
-/// expect them. The thread only receives signals for its own faults (SIGSEGV, SIGBUS …). It begins with a
-/// copy of the calling thread's registers, from which secrets are wiped. Throws as std::thread does.
+/// expect them. The thread only receives signals for its own faults (SIGSEGV, SIGBUS …). Throws as
+/// std::thread does.
 template <typename Body>
 std::thread start_unsignalled(Body&& body) {
   /// Blocks all signals but those for faults in the calling thread while this object lives. The new thread
@@ -32,7 +30,6 @@ std::thread start_unsignalled(Body&& body) {
     sigset_t before_{};
   };
   const Mask mask;
-  wipe_registers();
   return std::thread(std::forward<Body>(body));
 }
 

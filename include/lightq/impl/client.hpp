@@ -167,7 +167,7 @@ LIGHTQ_INLINE Result<void> Client::create_user(std::string_view user_id, std::st
                                                std::vector<protocol::TopicRight> rights, bool is_admin,
                                                std::optional<std::uint32_t> uid) {
   return expect_ok(protocol::CreateUser{
-      state()->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
+      state()->manager(), {std::string(user_id), Secret(password)}, is_admin, std::move(rights), uid});
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_user(std::string_view user_id) {
@@ -185,7 +185,7 @@ LIGHTQ_INLINE Result<void> Client::revoke(std::string_view user_id, protocol::To
 LIGHTQ_INLINE Result<void> Client::set_password(std::string_view user_id, std::string_view password) {
   const bool own = options().user.user_id == user_id;
   return expect_ok(protocol::SetPassword{own ? options().user : state()->manager(), !own,
-                                         std::string(user_id), std::nullopt, std::string(password)});
+                                         std::string(user_id), std::nullopt, Secret(password)});
 }
 
 LIGHTQ_INLINE Result<void> Client::set_topic_password(std::string_view topic, std::string_view password) {
@@ -194,7 +194,7 @@ LIGHTQ_INLINE Result<void> Client::set_topic_password(std::string_view topic, st
   const bool as_admin = state()->asks_as_admin();
   const Credentials& asker = state()->asker();
   return expect_ok(protocol::SetPassword{asker, as_admin, as_admin ? std::string() : asker.user_id,
-                                         std::move(*name), std::string(password)});
+                                         std::move(*name), Secret(password)});
 }
 
 LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {

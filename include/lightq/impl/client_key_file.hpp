@@ -26,39 +26,31 @@ namespace lightq::inline v1 {
 
 LIGHTQ_INLINE Result<CurveKeyTexts> make_curve_keys() {
   std::array<char, curve_key_characters + 1> public_key{};
-  std::array<char, curve_key_characters + 1> secret_key{};
+  std::string secret_key(curve_key_characters, '\0');  // libzmq writes a NUL behind it
   if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
     return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, so it cannot encrypt"};
-  CurveKeyTexts made;
-  made.public_key = public_key.data();
-  made.secret_key = secret_key.data();
-  explicit_bzero(secret_key.data(), secret_key.size());
-  return made;
+  return CurveKeyTexts{public_key.data(), std::move(secret_key)};
 }
 
 LIGHTQ_INLINE Result<CurveKeyTexts> read_client_key(const std::string& path) {
   constexpr std::size_t line_bytes_max = 256;
-  CurveKeyTexts keys;
-  Result<std::string> line = read_private_line(path, "a client's secret key", line_bytes_max);
+  Result<Secret> line = read_private_line(path, "a client's secret key", line_bytes_max);
   if (!line && curve_key_of_z85(path))  // a key given in place of a file name is not repeated in the error
     return Error{
         ErrorCode::invalid_argument,
         "the name of a file with a client's key is needed, but the given name looks like the key itself"};
   if (!line) return line.error();
-  keys.secret_key = *line;
-  wipe_text(*line);
-  auto bytes = curve_key_of_z85(keys.secret_key);
+  auto bytes = curve_key_of_z85(line->expose());
   const bool is_key = bytes.has_value();
-  if (bytes) explicit_bzero(bytes->data(), bytes->size());
+  if (bytes) wipe_bytes(*bytes);
   if (!is_key)
     return Error{ErrorCode::invalid_argument, path +
                                                   " contains no secret key: its first line must be 40 "
                                                   "characters of Z85, as  lightq key new  writes them"};
   std::array<char, curve_key_characters + 1> public_key{};
-  if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0)
+  if (zmq_curve_public(public_key.data(), line->expose().c_str()) != 0)
     return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, so it cannot encrypt"};
-  keys.public_key = public_key.data();
-  return keys;
+  return CurveKeyTexts{public_key.data(), std::move(*line)};
 }
 
 }  // namespace lightq::inline v1
@@ -88,9 +80,8 @@ LIGHTQ_INLINE Result<std::string> make_client_key(const std::string& path) {
   if (file.get() < 0 && errno == EEXIST)
     return Error{ErrorCode::io_error, path + " exists already and is not overwritten"};
   if (file.get() < 0) return Error{ErrorCode::io_error, "cannot create " + path, errno};
-  std::string text = keys->secret_key + '\n';
-  const int number = detail::write_new_file(file.get(), text);
-  wipe_text(text);
+  const Secret text = keys->secret_key.expose() + '\n';
+  const int number = detail::write_new_file(file.get(), text.expose());
   if (number == 0) return std::move(keys->public_key);
   unlink(path.c_str());
   return Error{write_error_code(number), "cannot write " + path, number};

@@ -1,10 +1,7 @@
 /// Sends requests to the broker's control socket and waits for the replies, within a deadline. Layer: client.
 #pragma once
 
-#include <string.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -21,8 +18,6 @@
 #include <lightq/base/home_process.hpp>
 #include <lightq/base/random.hpp>
 #include <lightq/base/result.hpp>
-#include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/data_socket.hpp>
 #include <lightq/deadline.hpp>
@@ -131,9 +126,7 @@ class ControlConnection {
     if (!turn.taken) return timeout_error(request, timeout);
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
-      zmq::message_t message = wiped_message(protocol::to_json(request));
-      wipe_registers();  // otherwise later calls would copy the password from there onto the stack
-      wipe_stack();
+      zmq::message_t message(protocol::to_json(request));
       (void)socket_.send(message, zmq::send_flags::dontwait);
       Result<bool> answered = absence == Absence::fails ? look(deadline) : wait(deadline);
       if (answered && !*answered && absence == Absence::fails) answered = wait(deadline);
@@ -151,26 +144,6 @@ class ControlConnection {
       close();
       return zmq_error("cannot send a request to the broker at " + uri_, error.num());
     }
-  }
-
-  /// Returns a message that is wiped when libzmq releases it. libzmq may copy the bytes on the way; those
-  /// copies are not wiped.
-  static zmq::message_t wiped_message(std::string text) {
-    struct Kept {
-      std::string text;
-      // Orders this thread's writes before the wipe in libzmq's thread, without relying on libzmq.
-      std::atomic<bool> written = false;
-    };
-    std::unique_ptr<Kept> kept(new Kept{std::move(text)});
-    zmq::message_t message(
-        kept->text.data(), kept->text.size(),
-        [](void*, void* owner) {
-          const std::unique_ptr<Kept> ended(static_cast<Kept*>(owner));
-          if (ended->written.load(std::memory_order_acquire)) wipe_text(ended->text);
-        },
-        kept.get());
-    kept.release()->written.store(true, std::memory_order_release);  // the message owns it now
-    return message;
   }
 
   /// Opens and connects the socket if there is none. Errors: invalid_argument.
@@ -266,7 +239,6 @@ class ControlConnection {
       (void)socket_.recv(rest, zmq::recv_flags::dontwait);
     }
     Result<protocol::Reply> reply = protocol::parse_reply(request, answer.to_string_view());
-    if (std::holds_alternative<protocol::Join>(request)) explicit_bzero(answer.data(), answer.size());
     if (!reply) return reply;
     if (const auto* error = std::get_if<protocol::ErrorReply>(&*reply)) {
       return Error{error->code, error->description};

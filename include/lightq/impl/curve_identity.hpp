@@ -3,8 +3,6 @@
 
 #include <lightq/curve_identity.hpp>
 
-#include <strings.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,10 +36,6 @@ Result<std::shared_ptr<const CurveIdentity>> CurveIdentity::for_broker(const std
   return std::shared_ptr<const CurveIdentity>(new CurveIdentity(server_key, *keys, file));
 }
 
-LIGHTQ_INLINE CurveIdentity::~CurveIdentity() {
-  explicit_bzero(secret_key_.data(), secret_key_.size());
-}
-
 LIGHTQ_INLINE Result<std::shared_ptr<const CurveIdentity>> CurveIdentity::make(
     const std::string& server_key) {
   return for_broker(server_key, [] { return make_curve_keys(); });
@@ -55,7 +49,7 @@ LIGHTQ_INLINE Result<std::shared_ptr<const CurveIdentity>> CurveIdentity::of_fil
 LIGHTQ_INLINE void CurveIdentity::show(zmq::socket_t& socket) const {
   socket.set(zmq::sockopt::curve_serverkey, server_key_);
   socket.set(zmq::sockopt::curve_publickey, public_key_);
-  socket.set(zmq::sockopt::curve_secretkey, secret_key_);
+  socket.set(zmq::sockopt::curve_secretkey, secret_key_.expose());
 }
 
 }  // namespace lightq::inline v1

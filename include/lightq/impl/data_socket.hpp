@@ -166,7 +166,7 @@ LIGHTQ_INLINE void DataSocket::show(const EndpointAddress& address) {
     return;
   }
   socket_.set(zmq::sockopt::plain_username, ticket->id);
-  socket_.set(zmq::sockopt::plain_password, ticket->secret);
+  socket_.set(zmq::sockopt::plain_password, ticket->secret.expose());
 }
 
 LIGHTQ_INLINE int DataSocket::next_event() {

@@ -142,9 +142,9 @@ LIGHTQ_INLINE void take_environment(ClientOptions& options) {
   }
   if (!options.admin.user_id.empty()) return;
   const std::string name = environment_value("LIGHTQ_ADMIN_USER");
-  const std::string password = environment_value("LIGHTQ_ADMIN_PASSWORD");
+  Secret password = environment_value("LIGHTQ_ADMIN_PASSWORD");
   if (!name.empty() || !password.empty())
-    options.admin = {name.empty() ? std::string(default_admin_user_id) : name, password};
+    options.admin = {name.empty() ? std::string(default_admin_user_id) : name, std::move(password)};
 }
 
 }  // namespace lightq::inline v1::detail
@@ -163,13 +163,12 @@ LIGHTQ_INLINE Result<std::optional<detail::OwnerSocket>> discover_credentials(st
     if (!broker) return broker.error();
     if (!*broker || !detail::is_local_broker(uri, (*broker)->control_uri)) continue;
     if ((*broker)->control_socket.empty() || !detail::is_running(directory, **broker)) continue;
-    Result<std::string> text =
+    const Result<Secret> text =
         read_private_file((directory / "admin.json").string(), "the administrator's password",
                           detail::small_file_bytes_max, LinkRule::refused);
     if (!text && text.error().code == ErrorCode::invalid_argument) return text.error();
     if (!text) continue;  // it does not exist, or this user may not read it
-    auto admin = protocol::parse_admin_file(*text);
-    wipe_text(*text);
+    auto admin = protocol::parse_admin_file(text->expose());
     if (!admin || (!named.empty() && named != admin->user_id)) continue;
     options.admin = std::move(*admin);
     return Found(detail::OwnerSocket(directory, (*broker)->control_socket));

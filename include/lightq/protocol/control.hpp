@@ -14,18 +14,16 @@
 
 #include <lightq/base/error.hpp>
 #include <lightq/base/limits.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/base/wipe.hpp>
 #include <lightq/base/z85.hpp>
 
 namespace lightq::inline v1::protocol {
 
-/// The name and password of a user. Never logged, never echoed. The destructor wipes the password in each
-/// copy; a move is a copy.
+/// The name and password of a user. Never logged, never echoed.
 struct Credentials {
   std::string user_id;
-  std::string password;
-  ~Credentials() { wipe_text(password); }
+  Secret password;
 };
 
 /// The kind of a topic, `broker_type` on the wire. Wire words: queue, file, direct, queue_file.
@@ -204,8 +202,7 @@ struct SetPassword {
   bool as_admin = false;
   std::string user_id;  ///< may be empty only with `topic`
   std::optional<TopicName> topic;
-  std::string new_password;  ///< wiped by the destructor
-  ~SetPassword() { wipe_text(new_password); }
+  Secret new_password;
 };
 struct GrantRights {
   Credentials admin;
@@ -264,14 +261,13 @@ struct VersionReply {
 };
 
 /// The secret that a join returns for connecting. A plain ZeroMQ socket sends id and secret as user name and
-/// password (mechanism PLAIN); a session sends `ID.SECRET` in its first frame. The destructor wipes the
-/// secret in each copy; a move is a copy.
+/// password (mechanism PLAIN); a session sends `ID.SECRET` in its first frame.
 struct Ticket {
   std::string id;
-  std::string secret;
+  Secret secret;
   std::uint64_t expires_ms = 0;  ///< ms since 1970; a client that connects later has to join again first
-  ~Ticket() { wipe_text(secret); }
-  [[nodiscard]] std::string text() const { return id + "." + secret; }
+  /// Returns `ID.SECRET`.
+  [[nodiscard]] Secret text() const { return id + "." + secret.expose(); }
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 

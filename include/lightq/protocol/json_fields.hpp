@@ -13,7 +13,6 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
-#include <lightq/base/wipe.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
@@ -45,12 +44,7 @@ class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
     std::set<std::string>& names = names_.back();
     if (names.insert(name).second) return Base::key(name);
     if (repeated_.empty()) repeated_ = name.substr(0, 64);
-    // Stores the value under a name of its own. An overwritten value would stay in memory unwiped.
-    std::string other;
-    do {
-      other = name + '\0' + std::to_string(++repeats_);
-    } while (!names.insert(other).second);
-    return Base::key(other);
+    return Base::key(name);
   }
   /// Returns the first repeated name, cut at 64 bytes; empty if there was none.
   [[nodiscard]] const std::string& repeated() const { return repeated_; }
@@ -59,7 +53,6 @@ class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
   using Base = nlohmann::detail::json_sax_dom_parser<Json>;
   std::vector<std::set<std::string>> names_;  // one set for each object that is being read, the innermost
                                               // last
-  std::size_t repeats_ = 0;
   std::string repeated_;
 };
 
@@ -82,35 +75,6 @@ inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
 /// characters.
 inline std::string dump(const OrderedJson& document) {
   return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
-/// Overwrites every string in the document, which is useless afterwards.
-template <typename Document>
-void wipe_texts(Document& document) {
-  if (auto* const text = document.template get_ptr<std::string*>()) wipe_text(*text);
-  if (!document.is_structured()) return;
-  for (Document& part : document) wipe_texts(part);
-}
-
-/// Reserves space for the fields of an object before secrets are put into it, and returns the same object. An
-/// object that grows would copy its strings and free the old ones unwiped.
-inline OrderedJson& with_room(OrderedJson& object) {
-  constexpr std::size_t fields_enough = 32;  // a request or reply with secrets has fewer
-  object.get_ref<OrderedJson::object_t&>().reserve(fields_enough);
-  return object;
-}
-
-/// Returns the text of a document that holds secrets, as `dump` does, and wipes the document. The returned
-/// text is then the only copy.
-inline std::string dump_and_wipe(OrderedJson& document) {
-  std::string text;
-  text.reserve(limits::request_bytes_max);  // a string that grows leaves copies behind
-  nlohmann::detail::serializer<OrderedJson>(nlohmann::detail::output_adapter<char, std::string>(text), ' ',
-                                            OrderedJson::error_handler_t::replace)
-      .dump(document, false, false, 0);
-  wipe_texts(document);
-  wipe_stack();
-  return text;
 }
 
 /// Reads fields in turn and keeps the first error; reads after an error return defaults. Error texts never

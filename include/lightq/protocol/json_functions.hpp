@@ -22,14 +22,12 @@ struct ParsedRequest {
 };
 
 /// Parses a request. Unknown fields are ignored. A known field that is missing, has the wrong type or is out
-/// of its range is refused. The error's sentence names the field and its range, never its value. Copies of
-/// secrets remain only in the returned request and in `text`. Thread: any. Errors: request_too_large,
-/// invalid_json, invalid_cmd, invalid_request.
+/// of its range is refused. The error's sentence names the field and its range, never its value. Thread: any.
+/// Errors: request_too_large, invalid_json, invalid_cmd, invalid_request.
 LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text,
                                           std::size_t bytes_max = limits::request_bytes_max);
 
-/// Returns the request as one line of JSON, credentials included. Never log it, and wipe it after use. No
-/// other copy of the credentials remains. Thread: any.
+/// Returns the request as one line of JSON, credentials included. Never log it. Thread: any.
 LIGHTQ_INLINE std::string to_json(const Request& request);
 
 /// Returns the reply as one line of JSON; `cmd` and `status` come first. Thread: any.

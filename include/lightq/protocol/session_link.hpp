@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <lightq/base/codec.hpp>
-#include <lightq/base/wipe.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/protocol/session_fields.hpp>
 #include <lightq/protocol/session_frame.hpp>
 
@@ -109,8 +109,7 @@ struct Hello {
   CodecSet codecs;                 ///< codecs of batches that the client can read; may have bits unknown to
                                    ///< this version
   std::string name;
-  std::string ticket;  ///< the destructor wipes it, in each copy
-  ~Hello() { wipe_text(ticket); }
+  Secret ticket;
 
   static Result<Hello> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -128,7 +127,7 @@ struct Hello {
   }
   void encode(FieldWriter fields) const {
     fields.number(hello_magic).number(oldest_version).number(newest_version).number(frame_bytes_max);
-    fields.number(heartbeat_ms).number(codecs.bits()).text(name).text(ticket);
+    fields.number(heartbeat_ms).number(codecs.bits()).text(name).text(ticket.expose());
   }
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -167,8 +166,7 @@ struct Welcome {
 /// Presents one more ticket. Each join returns a ticket of its own.
 struct Present {
   static constexpr Op op = Op::present;
-  std::string ticket;  ///< the destructor wipes it, in each copy
-  ~Present() { wipe_text(ticket); }
+  Secret ticket;
 
   static Result<Present> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -177,7 +175,7 @@ struct Present {
     if (present.ticket.empty()) fields.fail("the ticket is missing");
     return fields.finish(std::move(present));
   }
-  void encode(FieldWriter fields) const { fields.text(ticket); }
+  void encode(FieldWriter fields) const { fields.text(ticket.expose()); }
   friend bool operator==(const Present&, const Present&) = default;
 };
 

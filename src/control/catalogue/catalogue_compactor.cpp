@@ -4,8 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include <lightq/base/wipe_registers.hpp>
-
 namespace lightq::broker {
 
 CatalogueCompactor::~CatalogueCompactor() {
@@ -29,7 +27,6 @@ void CatalogueCompactor::look() {
     });
   };
   try {
-    wipe_registers();  // a new thread starts with copies of them
     writer_ = std::jthread(write);
   } catch (const std::system_error&) {  // no thread available: the existing log stays in use
     under_way_.reset();

@@ -5,9 +5,6 @@
 #include <cstring>
 #include <string>
 
-#include <lightq/base/wipe.hpp>
-#include <lightq/base/wipe_registers.hpp>
-
 #include "access/password_hash.hpp"
 
 namespace lightq::broker {
@@ -48,8 +45,6 @@ Result<std::uint32_t> check_registrations(Catalogue& catalogue, const TicketKey&
     tell(sink, *ended, "the ticket key has changed since");
   }
   const auto administrator = record_of(state.administrator(), admin_password);
-  wipe_registers();
-  wipe_stack();  // the password passed through it
   if (!administrator) return administrator.error();
   if (*administrator != state.administrator()) {
     const auto ended = catalogue.put_administrator(*administrator);

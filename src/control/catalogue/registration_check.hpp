@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 
-#include "access/secret.hpp"
 #include "access/ticket_key.hpp"
 #include "base/log_sink.hpp"
 #include "control/catalogue/catalogue.hpp"

@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include <lightq/base/secret.hpp>
 #include <lightq/version.hpp>
 
-#include "access/secret.hpp"
 #include "control/commands/exchange.hpp"
 
 namespace lightq::broker {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include <lightq/base/secret.hpp>
 #include <lightq/protocol/control.hpp>
 
 #include "access/authenticator.hpp"
-#include "access/secret.hpp"
 #include "control/catalogue/catalogue.hpp"
 #include "control/commands/asker.hpp"
 #include "control/commands/asker_rights.hpp"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <lightq/base/secret.hpp>
 #include <lightq/protocol/control.hpp>
 
-#include "access/secret.hpp"
 #include "control/catalogue/catalogue.hpp"
 #include "control/catalogue/commit_queue.hpp"
 #include "control/commands/asker.hpp"

@@ -34,7 +34,8 @@ class SegmentMarks {
   Result<void> write_checkpoint(SegmentCheckpoint checkpoint);
   /// Writes a seal. Requires: the file is open for writing.
   Result<void> write_seal(const SegmentSeal& seal);
-  /// Returns true if a batch that ends at this position would exceed what the newest checkpoint has reserved.
+  /// Returns true if a batch that ends at this position would exceed the space that the newest checkpoint has
+  /// reserved.
   [[nodiscard]] bool needs_reserve(std::uint64_t end_position) const {
     return checkpoint_.reserved < end_position;
   }

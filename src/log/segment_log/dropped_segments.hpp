@@ -27,7 +27,7 @@ namespace lightq::log {
 class DroppedSegments {
  public:
   /// Lifetime: all must outlive this object.
-  DroppedSegments(const SegmentLogOptions& options, const SegmentList& segments, const SegmentPool& pool)
+  DroppedSegments(const SegmentLogOptions& options, const SegmentList& segments, SegmentPool& pool)
       : options_(options), segments_(segments), pool_(pool) {}
 
   void add(RetiredSegment segment);
@@ -69,6 +69,9 @@ class DroppedSegments {
   void note_try(Timestamp now) { last_try_ = now; }
   /// Removes the first `retired` files of `work` from the list: they are recycled or removed.
   void note_retired(const SegmentWork& work, std::size_t retired);
+  /// Removes all files of the pool, which wait to be recycled by the logs that dropped them. Called when a
+  /// file stored beside the log found the disk full.
+  void free_disk() { pool_.free_disk(); }
   /// Forgets the files, which the caller has removed.
   void forget() { files_.clear(); }
 
@@ -81,7 +84,7 @@ class DroppedSegments {
 
   const SegmentLogOptions& options_;
   const SegmentList& segments_;
-  const SegmentPool& pool_;
+  SegmentPool& pool_;
   std::vector<RetiredSegment> files_;  // oldest first
   std::uint64_t bytes_ = 0;            // of files_
   Offset keep_from_{~std::uint64_t{0}};

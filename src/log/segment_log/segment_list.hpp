@@ -1,4 +1,4 @@
-/// The segments of a log in their order, and what they contain together. Layer: log.
+/// The segments of a log in their order, with their common offsets and sizes. Layer: log.
 #pragma once
 
 #include <cstddef>

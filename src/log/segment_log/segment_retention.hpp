@@ -46,7 +46,8 @@ class SegmentRetention {
 
   /// Keeps retention from dropping anything at or past `hold`.
   void hold(Offset hold) { hold_ = hold; }
-  /// Drops what the settings of retention do not keep, also a last segment with messages that are too old.
+  /// Drops messages that the settings of retention do not keep, also a last segment with messages that are
+  /// too old.
   void apply(Timestamp now);
   /// Drops segments that retention does not need, but never the last one.
   void drop_unneeded(Timestamp now);

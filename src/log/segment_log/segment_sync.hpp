@@ -1,4 +1,4 @@
-/// What of a log is on disk, and the work that makes the rest durable. Layer: log.
+/// Knows how much of a log is on disk, and composes the work that makes the rest durable. Layer: log.
 #pragma once
 
 #include <cstdint>
@@ -77,9 +77,9 @@ class SegmentSync {
 
   /// Returns work that makes everything appended so far durable. The interval begins again at `now`.
   SegmentWork begin(Timestamp now);
-  /// Returns the least work after which `retire` may be removed: nothing, or what records the next offset.
-  /// Otherwise a power cut could turn the log back, and its offsets would be assigned twice. `work`: the work
-  /// so far.
+  /// Returns the least work after which `retire` may be removed: nothing, or work that records the next
+  /// offset. Otherwise a power cut could turn the log back, and its offsets would be assigned twice. `work`:
+  /// the work so far.
   SegmentWork before_retiring(const std::vector<RetiredSegment>& retire, SegmentWork work, Timestamp now);
   /// Takes over the results of work that `begin`, `before_retiring` or LogDirectory::new_work has begun.
   void finish(const SegmentWork& work, const SegmentWorkDone& done);
@@ -95,7 +95,7 @@ class SegmentSync {
   /// Writes all data again that an earlier process could not sync, and left in the system's memory.
   void settle_doubts();
 
-  /// Shared with the log's job. Locked by whoever uses the files of the log like a job.
+  /// Shared with the log's job. Lock it to use the files of the log as a job does.
   [[nodiscard]] const std::shared_ptr<SegmentJobState>& job_state() const { return jobs_; }
 
  private:

@@ -14,12 +14,14 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/secret.hpp>
 #include <lightq/base/shown_path.hpp>
 #include <lightq/base/wipe.hpp>
 
@@ -90,7 +92,7 @@ LIGHTQ_INLINE int read_bounded(PipeReader reader, std::size_t bytes_max, bool li
     if (got <= 0 || (line && part[0] == '\n')) break;
     to.append(part.data(), static_cast<std::size_t>(got));
   }
-  explicit_bzero(part.data(), part.size());
+  wipe_bytes(std::as_writable_bytes(std::span(part)));
   return number;
 }
 
@@ -132,10 +134,11 @@ LIGHTQ_INLINE Result<std::string> read_file(const std::string& path, const FileW
 
 namespace lightq::inline v1 {
 
-LIGHTQ_INLINE Result<std::string> read_private_file(const std::string& path, std::string_view holds,
-                                                    std::size_t bytes_max, LinkRule links,
-                                                    const PipeWait& wait) {
-  return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .links = links}, wait);
+LIGHTQ_INLINE Result<Secret> read_private_file(const std::string& path, std::string_view holds,
+                                               std::size_t bytes_max, LinkRule links, const PipeWait& wait) {
+  auto text = detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .links = links}, wait);
+  if (!text) return text.error();
+  return Secret(std::move(*text));
 }
 
 LIGHTQ_INLINE Result<std::string> read_public_file(const std::string& path, std::string_view holds,
@@ -145,12 +148,12 @@ LIGHTQ_INLINE Result<std::string> read_public_file(const std::string& path, std:
       path, {.holds = holds, .bytes_max = bytes_max, .others = OthersMay::read, .links = links}, wait);
 }
 
-LIGHTQ_INLINE Result<std::string> read_private_line(const std::string& path, std::string_view holds,
-                                                    std::size_t bytes_max, const PipeWait& wait) {
-  Result<std::string> line =
-      detail::read_file(path, {.holds = holds, .bytes_max = bytes_max + 1, .line = true}, wait);
-  if (line && line->ends_with('\r')) line->pop_back();
-  return line;
+LIGHTQ_INLINE Result<Secret> read_private_line(const std::string& path, std::string_view holds,
+                                               std::size_t bytes_max, const PipeWait& wait) {
+  auto line = detail::read_file(path, {.holds = holds, .bytes_max = bytes_max + 1, .line = true}, wait);
+  if (!line) return line.error();
+  if (line->ends_with('\r')) line->pop_back();
+  return Secret(std::move(*line));
 }
 
 LIGHTQ_INLINE std::optional<Error> foreign_file_fault(const struct stat& facts, const struct stat& directory,

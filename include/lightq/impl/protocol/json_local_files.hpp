@@ -12,7 +12,6 @@
 
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
-#include <lightq/protocol/json_secrets.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -40,12 +39,10 @@ LIGHTQ_INLINE std::optional<BrokerFile> parse_broker_file(std::string_view text)
 }
 
 LIGHTQ_INLINE std::optional<Credentials> parse_admin_file(std::string_view text) {
-  auto document = detail::parse_secrets(text, limits::request_bytes_max);
+  const auto document = detail::parse_object(text, limits::request_bytes_max);
   if (!document) return std::nullopt;
   Credentials admin{detail::text_member(document.value(), "admin_user_id"),
                     detail::text_member(document.value(), "admin_password")};
-  detail::wipe_texts(document.value());
-  wipe_stack();
   if (admin.user_id.empty() || admin.password.empty()) return std::nullopt;
   return admin;
 }

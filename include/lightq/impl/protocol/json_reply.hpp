@@ -16,7 +16,6 @@
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_rights.hpp>
-#include <lightq/protocol/json_secrets.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -93,6 +92,7 @@ struct FieldWriter {
   OrderedJson& to;
 
   void operator()(const char* name, const std::string& value) const { to[name] = value; }
+  void operator()(const char* name, const Secret& value) const { to[name] = value.expose(); }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
   void operator()(const char* name, const std::optional<std::uint32_t>& value) const {
@@ -122,7 +122,7 @@ struct FieldWriter {
   template <typename Object>
   void put(const char* name, const Object& object) const {
     OrderedJson fields = OrderedJson::object();
-    visit_fields(object, FieldWriter{with_room(fields)});
+    visit_fields(object, FieldWriter{fields});
     to[name] = std::move(fields);
   }
 };
@@ -134,6 +134,9 @@ struct FieldLoader {
   FieldReader& fields;
 
   void operator()(const char* name, std::string& value) const {
+    value = fields.text(name, 0, reply_text_bytes_max, true);
+  }
+  void operator()(const char* name, Secret& value) const {
     value = fields.text(name, 0, reply_text_bytes_max, true);
   }
   void operator()(const char* name, std::uint64_t& value) const {
@@ -223,7 +226,7 @@ struct ReplyWriter {
     OrderedJson to = reply_head("join", "ok");
     to["topic"] = reply.topic;
     to["bind_uri"] = reply.bind_uri;
-    if (reply.ticket) FieldWriter{with_room(to)}("ticket", *reply.ticket);
+    if (reply.ticket) FieldWriter{to}("ticket", *reply.ticket);
     if (!reply.server_key.empty()) to["server_key"] = reply.server_key;
     if (reply.tls) FieldWriter{to}("tls", *reply.tls);
     return to;
@@ -326,15 +329,11 @@ struct ReplyReader {
 }  // namespace detail
 
 LIGHTQ_INLINE std::string to_json(const Reply& reply) {
-  auto document = std::visit(detail::ReplyWriter{}, reply);
-  const bool has_ticket = std::holds_alternative<JoinReply>(reply);
-  return has_ticket ? detail::dump_and_wipe(document) : detail::dump(document);
+  return detail::dump(std::visit(detail::ReplyWriter{}, reply));
 }
 
 LIGHTQ_INLINE Result<Reply> parse_reply(const Request& asked, std::string_view text) {
-  const bool has_ticket = std::holds_alternative<Join>(asked);
-  auto object = has_ticket ? detail::parse_secrets(text, detail::reply_bytes_max)
-                           : detail::parse_object(text, detail::reply_bytes_max);
+  const auto object = detail::parse_object(text, detail::reply_bytes_max);
   if (!object) {
     Error error = object.error();
     if (error.code == ErrorCode::invalid_cmd)
@@ -347,7 +346,6 @@ LIGHTQ_INLINE Result<Reply> parse_reply(const Request& asked, std::string_view t
   if (fields.error()) return *fields.error();
   Reply reply = status == "error" ? detail::read_error_reply(fields, object.value())
                                   : std::visit(detail::ReplyReader{object.value(), fields}, asked);
-  if (has_ticket) detail::wipe_texts(object.value());
   if (fields.error()) return *fields.error();
   return reply;
 }

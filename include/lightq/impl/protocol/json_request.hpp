@@ -10,7 +10,6 @@
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_rights.hpp>
-#include <lightq/protocol/json_secrets.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -215,7 +214,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
 inline void write_credentials(OrderedJson& to, const Credentials& from, bool as_admin) {
   if (from.user_id.empty() && from.password.empty()) return;
   to[as_admin ? "admin_user_id" : "user_id"] = from.user_id;
-  to[as_admin ? "admin_password" : "password"] = from.password;
+  to[as_admin ? "admin_password" : "password"] = from.password.expose();
 }
 
 /// Adds a request's fields to the document that already holds its `cmd`.
@@ -267,7 +266,7 @@ struct RequestWriter {
   void operator()(const CreateUser& request) const {
     write_credentials(to, request.admin, true);
     to["user_id"] = request.user.user_id;
-    if (!request.user.password.empty()) to["password"] = request.user.password;
+    if (!request.user.password.empty()) to["password"] = request.user.password.expose();
     if (request.is_admin) to["admin"] = true;
     if (request.uid) to["uid"] = *request.uid;
     if (!request.rights.empty()) to["rights"] = list_of_rights(request.rights);
@@ -280,7 +279,7 @@ struct RequestWriter {
     write_credentials(to, request.asker, request.as_admin);
     if (!request.user_id.empty()) to["user_id"] = request.user_id;
     if (request.topic) to["topic"] = request.topic->text();
-    to["new_password"] = request.new_password;
+    to["new_password"] = request.new_password.expose();
   }
   void operator()(const GrantRights& request) const { write_change_of_rights(request); }
   void operator()(const RevokeRights& request) const { write_change_of_rights(request); }
@@ -318,18 +317,15 @@ inline ParsedRequest read_parsed(const Json& object) {
 }  // namespace detail
 
 LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text, std::size_t bytes_max) {
-  auto object = detail::parse_secrets(text, bytes_max);
+  const auto object = detail::parse_object(text, bytes_max);
   if (!object) return {object.error(), {}};
-  ParsedRequest parsed = detail::read_parsed(object.value());
-  detail::wipe_texts(object.value());
-  wipe_stack();
-  return parsed;
+  return detail::read_parsed(object.value());
 }
 
 LIGHTQ_INLINE std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
-  std::visit(detail::RequestWriter{detail::with_room(document)}, request);
-  return detail::dump_and_wipe(document);
+  std::visit(detail::RequestWriter{document}, request);
+  return detail::dump(document);
 }
 
 }  // namespace lightq::inline v1::protocol
