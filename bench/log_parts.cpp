@@ -8,9 +8,9 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/posix_storage.hpp"
-#include "log/ring_log.hpp"
-#include "log/segment_log.hpp"
+#include "log/memory/ring_log.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace {
 

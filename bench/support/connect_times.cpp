@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include <lightq/socket_monitor.hpp>
+#include <lightq/detail/socket_monitor.hpp>
 
 #include "support/child_process.hpp"
 #include "support/stream_roles.hpp"

@@ -11,11 +11,11 @@
 #include <stdexcept>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/detail/session_inbox.hpp>
+#include <lightq/detail/session_memory_socket.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_link.hpp>
 #include <lightq/protocol/session_producing.hpp>
-#include <lightq/session_inbox.hpp>
-#include <lightq/session_memory_socket.hpp>
 
 #include "support/child_process.hpp"
 #include "support/stream_roles.hpp"

@@ -14,7 +14,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>

@@ -18,12 +18,12 @@
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
+#include <lightq/detail/session_address.hpp>
+#include <lightq/detail/session_clock.hpp>
+#include <lightq/detail/session_settling.hpp>
+#include <lightq/detail/session_state.hpp>
 #include <lightq/message_range.hpp>
 #include <lightq/protocol/session_consuming.hpp>
-#include <lightq/session_address.hpp>
-#include <lightq/session_clock.hpp>
-#include <lightq/session_settling.hpp>
-#include <lightq/session_state.hpp>
 
 namespace lightq::inline v1 {
 

@@ -9,9 +9,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/detail/session_clock.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
-#include <lightq/session_clock.hpp>
 
 namespace lightq::inline v1 {
 

@@ -11,9 +11,9 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
+#include <lightq/detail/running_broker.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/json_functions.hpp>
-#include <lightq/running_broker.hpp>
 
 namespace lightq::inline v1 {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <lightq/base/result.hpp>
-#include <lightq/deadline.hpp>
+#include <lightq/detail/deadline.hpp>
 #include <lightq/options.hpp>
 
 namespace lightq::inline v1 {

@@ -10,12 +10,12 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/data_socket.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/ticket_renewal.hpp>
 #include <lightq/message.hpp>
 #include <lightq/message_range.hpp>
 #include <lightq/options.hpp>
-#include <lightq/ticket_renewal.hpp>
 
 namespace lightq::inline v1 {
 

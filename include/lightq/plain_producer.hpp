@@ -16,11 +16,11 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/data_socket.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/ticket_renewal.hpp>
+#include <lightq/detail/unsent_messages.hpp>
 #include <lightq/options.hpp>
-#include <lightq/ticket_renewal.hpp>
-#include <lightq/unsent_messages.hpp>
 
 namespace lightq::inline v1 {
 

@@ -18,14 +18,14 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/detail/producer_pace.hpp>
+#include <lightq/detail/session_address.hpp>
+#include <lightq/detail/session_clock.hpp>
+#include <lightq/detail/session_reports.hpp>
+#include <lightq/detail/session_state.hpp>
 #include <lightq/producer_options.hpp>
-#include <lightq/producer_pace.hpp>
 #include <lightq/producer_stats.hpp>
 #include <lightq/protocol/session_producing.hpp>
-#include <lightq/session_address.hpp>
-#include <lightq/session_clock.hpp>
-#include <lightq/session_reports.hpp>
-#include <lightq/session_state.hpp>
 
 namespace lightq::inline v1 {
 

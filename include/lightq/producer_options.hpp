@@ -10,9 +10,9 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
+#include <lightq/detail/session_clock.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_producing.hpp>
-#include <lightq/session_clock.hpp>
 
 namespace lightq::inline v1 {
 

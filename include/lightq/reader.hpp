@@ -11,9 +11,9 @@
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/delivered.hpp>
+#include <lightq/detail/session_address.hpp>
 #include <lightq/options.hpp>
 #include <lightq/reader_options.hpp>
-#include <lightq/session_address.hpp>
 
 namespace lightq::inline v1 {
 

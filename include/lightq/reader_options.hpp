@@ -6,9 +6,9 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
+#include <lightq/detail/session_clock.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_link.hpp>
-#include <lightq/session_clock.hpp>
 
 namespace lightq::inline v1 {
 

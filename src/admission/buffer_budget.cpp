@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace lightq::broker {
@@ -78,20 +79,14 @@ void BufferBudget::release_spare_memory(const Holder& asking) {
 /// not wait for the broker, and of these the one that has not moved for longest. Returns end() if only
 /// `asking` has an entry.
 BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking) {
-  std::unordered_map<std::uint64_t, std::size_t> held;
-  for (const auto& [holder, entry] : entries_) held[holder->held_by()] += entry.bytes;
-  auto found = entries_.end();
-  std::tuple<std::size_t, bool, Clock::duration> first;
-  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    const Holder& holder = *entry->first;
-    if (&holder == &asking) continue;
-    const std::tuple rank(held[holder.held_by()], !holder.waits_for_us(),
-                          -entry->second.moved.time_since_epoch());
-    if (found != entries_.end() && rank <= first) continue;
-    found = entry;
-    first = rank;
-  }
-  return found;
+  auto bytes = bytes_by_user(true);
+  const auto rank = [&](const Entries::value_type& each) {
+    const Holder& holder = *each.first;
+    return std::tuple(&holder != &asking, bytes[holder.held_by()], !holder.waits_for_us(),
+                      -each.second.moved.time_since_epoch());
+  };
+  const auto found = std::ranges::max_element(entries_, {}, rank);
+  return found == entries_.end() || found->first == &asking ? entries_.end() : found;
 }
 
 /// Returns the entry of the user with most bytes that has not moved since `since` and for longest. Entries
@@ -100,22 +95,26 @@ BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking) 
 /// the user has at most an eighth of the bound.
 BufferBudget::Entries::iterator BufferBudget::first_that_stands_still(const Holder& asking,
                                                                       Clock::time_point since) {
-  std::unordered_map<std::uint64_t, std::size_t> held;
+  const auto bytes = bytes_by_user(false);
+  const auto most = std::ranges::max_element(bytes, {}, [](const auto& user) { return user.second; });
+  if (most == bytes.end() || most->second <= bytes_max_ / 8) return entries_.end();
+  const auto rank = [&](const Entries::value_type& each) {
+    const Holder& holder = *each.first;
+    const bool may_end = &holder != &asking && !holder.waits_for_us() && holder.held_by() == most->first &&
+                         each.second.moved < since;
+    return std::pair(may_end, -each.second.moved.time_since_epoch());
+  };
+  const auto found = std::ranges::max_element(entries_, {}, rank);
+  return found == entries_.end() || !rank(*found).first ? entries_.end() : found;
+}
+
+/// Returns the bytes of each user. `with_waiting`: includes entries that wait for the broker.
+std::unordered_map<std::uint64_t, std::size_t> BufferBudget::bytes_by_user(bool with_waiting) const {
+  std::unordered_map<std::uint64_t, std::size_t> bytes;
   for (const auto& [holder, entry] : entries_) {
-    if (!holder->waits_for_us()) held[holder->held_by()] += entry.bytes;
+    if (with_waiting || !holder->waits_for_us()) bytes[holder->held_by()] += entry.bytes;
   }
-  const auto most = std::max_element(
-      held.begin(), held.end(), [](const auto& one, const auto& other) { return one.second < other.second; });
-  auto found = entries_.end();
-  if (most == held.end() || most->second <= bytes_max_ / 8) return found;
-  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    const Holder& holder = *entry->first;
-    const auto moved = entry->second.moved;
-    if (&holder == &asking || holder.waits_for_us() || holder.held_by() != most->first || moved >= since)
-      continue;
-    if (found == entries_.end() || moved < found->second.moved) found = entry;
-  }
-  return found;
+  return bytes;
 }
 
 void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
@@ -132,12 +131,10 @@ void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
 void BufferBudget::say_so(const Holder& ended, Clock::time_point now) {
   if (sink_ == nullptr || now < next_said_) return;
   next_said_ = now + said_again_after;
-  std::size_t own = 0;
-  for (const auto& [holder, entry] : entries_) own += holder->held_by() == ended.held_by() ? entry.bytes : 0;
   sink_->warn("closed a connection: partly transferred large messages use " + std::to_string(bytes_) +
               " of the " + std::to_string(bytes_max_) +
               " bytes that a thread allows (unfinished_bytes_total); bytes of the connection's user: " +
-              std::to_string(own));
+              std::to_string(bytes_by_user(true)[ended.held_by()]));
 }
 
 }  // namespace lightq::broker

@@ -67,6 +67,7 @@ class BufferBudget {
   bool update(Holder& holder, Entries::iterator entry);
   void make_room(const Holder& asking, Clock::time_point now);
   void release_spare_memory(const Holder& asking);
+  [[nodiscard]] std::unordered_map<std::uint64_t, std::size_t> bytes_by_user(bool with_waiting) const;
   Entries::iterator first_to_go(const Holder& asking);
   Entries::iterator first_that_stands_still(const Holder& asking, Clock::time_point since);
   void end(Entries::iterator entry, Clock::time_point now);

@@ -8,6 +8,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -72,17 +73,11 @@ class FairQueue {
       const auto next_source = std::next(source);
       for (auto name = source->names.begin(); name != source->names.end();) {
         const auto next_name = std::next(name);
-        std::deque<Item> kept;
-        const std::size_t found_before = found.size();
-        for (Item& each : name->items) {
-          if (meant(std::as_const(each))) {
-            found.push_back(std::move(each));
-          } else {
-            kept.push_back(std::move(each));
-          }
-        }
-        name->items = std::move(kept);
-        const std::size_t count = found.size() - found_before;
+        const auto moved = std::stable_partition(name->items.begin(), name->items.end(),
+                                                 [&](const Item& each) { return !meant(each); });
+        const auto count = static_cast<std::size_t>(name->items.end() - moved);
+        std::move(moved, name->items.end(), std::back_inserter(found));
+        name->items.erase(moved, name->items.end());
         source->size -= count;
         size_ -= count;
         const bool last = source->size == 0;
@@ -144,13 +139,10 @@ class FairQueue {
     std::size_t doubtful = 0;
     for (const Name& each : source->names) doubtful += each.doubtful ? each.items.size() : 0;
     const bool from = doubtful > source_max / 2;  // otherwise the other class has more than half
-    auto heaviest = source->names.end();
-    for (auto each = source->names.begin(); each != source->names.end(); ++each) {
-      if (each->doubtful != from) continue;
-      const bool more = heaviest == source->names.end() || each->items.size() > heaviest->items.size();
-      const bool same = !more && each->items.size() == heaviest->items.size() && &*each == comes;
-      if (more || same) heaviest = each;
-    }
+    const auto rank = [&](const Name& each) {
+      return std::tuple(each.doubtful == from, each.items.size(), &each == comes);
+    };
+    const auto heaviest = std::ranges::max_element(source->names, {}, rank);
     Item item = std::move(heaviest->items.back());
     heaviest->items.pop_back();
     --source->size;

@@ -33,9 +33,9 @@
 #include "control/control_server.hpp"
 #include "crypto/storage_key_command.hpp"
 #include "crypto/storage_key_file.hpp"
-#include "log/disk_quota.hpp"
-#include "log/posix_storage.hpp"
-#include "log/segment_pool.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/storage/disk_quota.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "net/socket.hpp"
 
 namespace lightq::broker {

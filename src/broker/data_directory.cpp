@@ -18,7 +18,7 @@
 #include <lightq/version.hpp>
 
 #include "access/private_file.hpp"
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

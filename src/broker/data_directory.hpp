@@ -11,7 +11,7 @@
 
 #include "access/curve_key_file.hpp"
 #include "broker/held_directory.hpp"
-#include "log/directory_lock.hpp"
+#include "log/storage/directory_lock.hpp"
 #include "net/socket.hpp"
 
 namespace lightq::broker {

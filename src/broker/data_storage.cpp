@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "broker/held_directory.hpp"
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::broker {
 

@@ -12,7 +12,7 @@
 #include "admission/endpoint_shares.hpp"
 #include "control/commands/data_plane.hpp"
 #include "session/session_server.hpp"
-#include "topic/reactor.hpp"
+#include "topic/reactor/reactor.hpp"
 
 namespace lightq::broker {
 

@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "broker/topic_directories.hpp"
-#include "log/posix_storage.hpp"
-#include "log/restored_mark.hpp"
+#include "log/format/restored_mark.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

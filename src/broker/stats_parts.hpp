@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "topic/stats_of_topics.hpp"
+#include "topic/reactor/stats_of_topics.hpp"
 
 namespace lightq::broker {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

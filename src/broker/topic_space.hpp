@@ -13,8 +13,8 @@
 #include "admission/limit_counts.hpp"
 #include "broker/config.hpp"
 #include "broker/data_directory.hpp"
-#include "log/disk_quota.hpp"
-#include "log/segment_pool.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/storage/disk_quota.hpp"
 
 namespace lightq::broker {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "log/batch_cipher.hpp"
+#include "log/format/batch_cipher.hpp"
 
 namespace lightq::rest {
 

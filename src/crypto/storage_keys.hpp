@@ -11,7 +11,7 @@
 #include <lightq/base/result.hpp>
 
 #include "crypto/log_cipher.hpp"
-#include "log/batch_cipher.hpp"
+#include "log/format/batch_cipher.hpp"
 
 namespace lightq::rest {
 

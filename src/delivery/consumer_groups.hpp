@@ -16,7 +16,7 @@
 #include "delivery/consumer_group.hpp"
 #include "delivery/damage_count.hpp"
 #include "delivery/log_lives.hpp"
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 
 namespace lightq::broker {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 
 namespace lightq::broker {
 

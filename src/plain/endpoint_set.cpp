@@ -11,7 +11,7 @@
 #include "admission/turn_work.hpp"
 #include "plain/raw_consumer_connection.hpp"
 #include "plain/zmtp_consumer_connection.hpp"
-#include "topic/topic_authorizer.hpp"
+#include "topic/reactor/topic_authorizer.hpp"
 
 namespace lightq::broker {
 

@@ -13,7 +13,7 @@
 
 #include "admission/endpoint_shares.hpp"
 #include "delivery/topic.hpp"
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "plain/endpoint.hpp"
 #include "plain/plain_consumer_connection.hpp"
 #include "plain/plain_producer_connection.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 
 namespace lightq::queue {
 

@@ -10,8 +10,8 @@
 
 #include <lightq/queue.hpp>
 
-#include "log/cursor_table.hpp"
-#include "log/directory_lock.hpp"
+#include "log/saved_state/cursor_table.hpp"
+#include "log/storage/directory_lock.hpp"
 #include "queue/cursor_registry.hpp"
 #include "queue/durability.hpp"
 #include "queue/group_commit.hpp"

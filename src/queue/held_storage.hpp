@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "log/directory_lock.hpp"
-#include "log/storage.hpp"
+#include "log/storage/directory_lock.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::queue {
 

@@ -8,7 +8,7 @@
 
 #include <lightq/queue.hpp>
 
-#include "log/open_batch.hpp"
+#include "log/format/open_batch.hpp"
 #include "queue/coarse_clock.hpp"
 #include "queue/queue_log.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 
 namespace lightq::queue {
 

@@ -9,7 +9,7 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "queue/cursor_handle.hpp"
 #include "queue/engine.hpp"
 #include "queue/reader_state.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "queue/cursor_registry.hpp"
 #include "queue/queue_jobs.hpp"
 #include "queue/queue_lock.hpp"

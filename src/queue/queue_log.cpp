@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "queue/clock.hpp"
 
 namespace lightq::queue {

@@ -9,9 +9,9 @@
 
 #include <lightq/queue.hpp>
 
-#include "log/segment_log.hpp"
-#include "log/segment_pool.hpp"
-#include "log/storage.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::queue {
 

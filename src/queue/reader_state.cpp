@@ -9,7 +9,7 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/segment_scanner.hpp"
+#include "log/format/segment_scanner.hpp"
 
 namespace lightq::queue {
 

@@ -10,7 +10,7 @@
 #include <lightq/base/home_process.hpp>
 #include <lightq/queue_options.hpp>
 
-#include "log/segment_node.hpp"
+#include "log/format/segment_node.hpp"
 #include "queue/reader_feed.hpp"
 
 namespace lightq::queue {

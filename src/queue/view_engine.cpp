@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "log/batch_cipher.hpp"
-#include "log/segment_listing.hpp"
-#include "log/segment_scanner.hpp"
-#include "log/unnamed_segment.hpp"
+#include "log/format/batch_cipher.hpp"
+#include "log/format/segment_listing.hpp"
+#include "log/format/segment_scanner.hpp"
+#include "log/format/unnamed_segment.hpp"
 #include "queue/reader_state.hpp"
 
 namespace lightq::queue {

@@ -14,7 +14,7 @@
 #include "session/session_channels.hpp"
 #include "session/session_output.hpp"
 #include "session/session_tickets.hpp"
-#include "topic/topic_runtime.hpp"
+#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 

@@ -14,7 +14,7 @@
 #include "session/channel.hpp"
 #include "session/channel_numbers.hpp"
 #include "session/session_channels.hpp"
-#include "topic/topic_runtime.hpp"
+#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 

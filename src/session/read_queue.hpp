@@ -13,7 +13,7 @@
 #include "access/group_scope.hpp"
 #include "delivery/record_reader.hpp"
 #include "session/frame_output.hpp"
-#include "topic/topic_runtime.hpp"
+#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 

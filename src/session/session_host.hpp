@@ -11,7 +11,7 @@
 #include "net/turn_queue.hpp"
 #include "session/session_permits.hpp"
 #include "session/session_settings.hpp"
-#include "topic/topic_runtime.hpp"
+#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 

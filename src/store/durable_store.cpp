@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "store/removal_job.hpp"
 
 namespace lightq::broker {

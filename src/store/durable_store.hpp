@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "log/cursor_file.hpp"
-#include "log/segment_log.hpp"
-#include "log/slot_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/slot_file.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "net/disk_thread.hpp"
 #include "net/event_loop.hpp"
 #include "store/log_store.hpp"

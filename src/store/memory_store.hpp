@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "store/log_store.hpp"
 
 namespace lightq::broker {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "store/durable_store.hpp"
 
 namespace lightq::broker {

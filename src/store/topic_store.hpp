@@ -10,9 +10,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
-#include "log/cursor_file.hpp"
 #include "log/log.hpp"
-#include "log/slot_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/slot_file.hpp"
 
 namespace lightq::broker {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "store/durable_store.hpp"
 #include "store/memory_store.hpp"
 #include "store/tiered_store.hpp"

@@ -11,9 +11,9 @@
 
 #include "delivery/log_lives.hpp"
 #include "delivery/producers/durable_producers.hpp"
-#include "log/cursor_file.hpp"
-#include "log/segment_log.hpp"
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "store/topic_store.hpp"
 
 namespace lightq::broker {

@@ -17,7 +17,7 @@
 #include "access/ticket.hpp"
 #include "admission/endpoint_shares.hpp"
 #include "delivery/topic.hpp"
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "topic/endpoint_record.hpp"
 #include "topic/leaver.hpp"
 #include "topic/reactor_context.hpp"

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "log/posix_storage.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/batches.hpp"
 #include "support/temp_dir.hpp"
 

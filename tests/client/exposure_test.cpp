@@ -1,6 +1,6 @@
 /// Tests of `stays_on_machine`: which addresses are reached without leaving this machine. A client without
 /// encryption sends no password to any other address.
-#include <lightq/exposure.hpp>
+#include <lightq/detail/exposure.hpp>
 
 #include <gtest/gtest.h>
 

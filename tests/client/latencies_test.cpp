@@ -1,5 +1,5 @@
 /// Tests of latency percentiles that are computed from buckets.
-#include "client/latencies.hpp"
+#include "client/commands/latencies.hpp"
 
 #include <gtest/gtest.h>
 

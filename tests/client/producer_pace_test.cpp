@@ -1,5 +1,5 @@
 /// Tests of ProducerPace: after how many messages a producer checks its connection.
-#include <lightq/producer_pace.hpp>
+#include <lightq/detail/producer_pace.hpp>
 
 #include <gtest/gtest.h>
 

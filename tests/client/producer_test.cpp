@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <lightq/client.hpp>
-#include <lightq/deadline.hpp>
+#include <lightq/detail/deadline.hpp>
 
 #include "client/fake_broker.hpp"
 

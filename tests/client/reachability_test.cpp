@@ -1,5 +1,5 @@
 /// Tests of finding out immediately that an address is unreachable.
-#include <lightq/reachability.hpp>
+#include <lightq/detail/reachability.hpp>
 
 #include <cerrno>
 #include <chrono>

@@ -1,5 +1,5 @@
 /// Tests of the client's end of memory that a broker shares, against correct and incorrect brokers.
-#include <lightq/session_memory_socket.hpp>
+#include <lightq/detail/session_memory_socket.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <lightq/session_clock.hpp>
+#include <lightq/detail/session_clock.hpp>
 
 #include "session_fake_broker.hpp"
 

@@ -1,8 +1,8 @@
 /// Tests of a client that asks the broker to share memory, and of brokers that share it incorrectly.
 #include <gtest/gtest.h>
 
+#include <lightq/detail/session_patience.hpp>
 #include <lightq/protocol/session_memory.hpp>
-#include <lightq/session_patience.hpp>
 
 #include "session_fixture.hpp"
 

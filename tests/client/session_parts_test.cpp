@@ -1,10 +1,10 @@
 /// Tests of the parts of a client's session: addresses, sockets, waits.
 #include <gmock/gmock.h>
 
-#include <lightq/session_backoff.hpp>
-#include <lightq/session_clock.hpp>
-#include <lightq/session_failure.hpp>
-#include <lightq/session_socket.hpp>
+#include <lightq/detail/session_backoff.hpp>
+#include <lightq/detail/session_clock.hpp>
+#include <lightq/detail/session_failure.hpp>
+#include <lightq/detail/session_socket.hpp>
 
 #include "session_fake_broker.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include <lightq/session_route.hpp>
+#include <lightq/detail/session_route.hpp>
 
 #include "session_fake_broker.hpp"
 

@@ -1,5 +1,5 @@
 /// Tests of the client's end of TLS against an OpenSSL server that the test drives itself.
-#include <lightq/session_tls_socket.hpp>
+#include <lightq/detail/session_tls_socket.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <lightq/session_connection.hpp>
+#include <lightq/detail/session_connection.hpp>
 
 #include "session_fake_broker.hpp"
 

@@ -1,6 +1,6 @@
 /// Tests of a session's encrypted ZeroMQ socket against a ROUTER of libzmq: bytes in both directions, ends,
 /// and a descriptor that never misses an event.
-#include <lightq/session_zmq_socket.hpp>
+#include <lightq/detail/session_zmq_socket.hpp>
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>

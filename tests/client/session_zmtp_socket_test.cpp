@@ -1,6 +1,6 @@
 /// Tests of a session's connection over ZMTP against a ROUTER of libzmq, and against peers that the test
 /// simulates.
-#include <lightq/session_zmtp_socket.hpp>
+#include <lightq/detail/session_zmtp_socket.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Tests of choosing the transport with which a session joins.
-#include <lightq/transport_choice.hpp>
+#include <lightq/detail/transport_choice.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

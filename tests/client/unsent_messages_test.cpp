@@ -1,6 +1,6 @@
 /// Tests of UnsentMessages: it counts and keeps unsent messages, wakes a waiting sender, and may end before
 /// or after the socket.
-#include <lightq/unsent_messages.hpp>
+#include <lightq/detail/unsent_messages.hpp>
 
 #include <cerrno>
 #include <string>

@@ -1,6 +1,6 @@
 /// Tests of the client's end of a ZeroMQ connection over bytes: a stream that is cut at every position, and
 /// peers that do not speak ZMTP.
-#include <lightq/zmtp_dealer.hpp>
+#include <lightq/detail/zmtp_dealer.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

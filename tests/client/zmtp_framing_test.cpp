@@ -1,6 +1,6 @@
 /// Tests of wrapping session frames in ZMTP messages: which bytes are gathered for a send, wherever the
 /// system stops, and whatever the caller offers next.
-#include <lightq/zmtp_framing.hpp>
+#include <lightq/detail/zmtp_framing.hpp>
 
 #include <gtest/gtest.h>
 

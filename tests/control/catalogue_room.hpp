@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "control/catalogue/catalogue.hpp"
-#include "log/posix_storage.hpp"
-#include "log/segment_log.hpp"
-#include "log/segment_pool.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::broker {

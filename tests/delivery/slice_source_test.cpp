@@ -11,7 +11,7 @@
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/fake_record_sink.hpp"
 #include "delivery/plain_turn.hpp"
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "support/batches.hpp"
 #include "support/late_log.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "delivery/topic.hpp"
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "support/late_log.hpp"
 
 namespace lightq::test {

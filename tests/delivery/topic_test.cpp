@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "delivery/fake_record_sink.hpp"
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "endpoint/connection_harness.hpp"
 #include "support/plain_client.hpp"
-#include "topic/topic_authorizer.hpp"
+#include "topic/reactor/topic_authorizer.hpp"
 
 namespace lightq::broker {
 namespace {

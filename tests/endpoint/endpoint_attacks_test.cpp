@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attacks/memory_line.hpp"
-#include "topic/topic_authorizer.hpp"
+#include "topic/reactor/topic_authorizer.hpp"
 
 namespace lightq::broker {
 namespace {

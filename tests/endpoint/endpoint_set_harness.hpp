@@ -15,7 +15,7 @@
 
 #include <zmq.hpp>
 
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "plain/endpoint_set.hpp"
 #include "support/temp_dir.hpp"
 

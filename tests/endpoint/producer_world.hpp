@@ -12,7 +12,7 @@
 
 #include "support/faulty_storage.hpp"
 #include "support/random.hpp"
-#include "topic/topic_opener.hpp"
+#include "topic/reactor/topic_opener.hpp"
 
 namespace lightq::test {
 

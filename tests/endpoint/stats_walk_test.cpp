@@ -1,5 +1,5 @@
 /// Tests of how the statistics of many topics are read in bounded turns, and divided among reactors.
-#include "topic/stats_walk.hpp"
+#include "topic/reactor/stats_walk.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

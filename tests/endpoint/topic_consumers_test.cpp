@@ -5,7 +5,7 @@
 
 #include "delivery/consumer_group_harness.hpp"
 #include "endpoint/topic_runtime_harness.hpp"
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -1,6 +1,6 @@
 /// Tests of TopicOpener: the producers, cursors and logs that a topic has after a start.
-#include "topic/topic_opener.hpp"
-#include "log/restored_mark.hpp"
+#include "topic/reactor/topic_opener.hpp"
+#include "log/format/restored_mark.hpp"
 
 #include <gtest/gtest.h>
 

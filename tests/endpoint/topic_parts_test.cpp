@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "endpoint/topic_runtime_harness.hpp"
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
@@ -66,7 +66,7 @@ class CountingDispatch final : public EventLoop::Source {
   EventLoop& loop_;
 };
 
-/// Has parts of their own, beside those of the fixture's topic, and counts what they ask for.
+/// Has parts of their own, beside those of the fixture's topic, and counts their requests.
 class TopicPartsTest : public TopicRuntimeTest {
  protected:
   /// Runs the parts' loop for one turn.

@@ -1,6 +1,6 @@
 /// Tests of the producers that reach a topic over sessions: their notifications, and how many of them are
 /// asked to resume. They count, and measure no times.
-#include "topic/topic_producers.hpp"
+#include "topic/runtime/topic_producers.hpp"
 
 #include <memory>
 #include <vector>

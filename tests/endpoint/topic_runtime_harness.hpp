@@ -18,8 +18,8 @@
 #include "plain/endpoint_set.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
-#include "topic/topic_opener.hpp"
-#include "topic/topic_runtime.hpp"
+#include "topic/reactor/topic_opener.hpp"
+#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 

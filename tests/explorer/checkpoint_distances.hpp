@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 
 namespace lightq::test {
 

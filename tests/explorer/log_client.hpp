@@ -10,9 +10,9 @@
 #include <lightq/base/batch.hpp>
 
 #include "explorer/history.hpp"
-#include "log/cursor_file.hpp"
-#include "log/open_batch.hpp"
-#include "log/segment_log.hpp"
+#include "log/format/open_batch.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/explorer_storage.hpp"
 
 namespace lightq::test {

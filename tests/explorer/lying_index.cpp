@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
 #include "queue/clock.hpp"
 #include "queue/engine.hpp"
 #include "queue/reader_state.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

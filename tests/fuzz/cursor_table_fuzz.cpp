@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "support/faulty_storage.hpp"
 
 namespace {

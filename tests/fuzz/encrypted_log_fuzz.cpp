@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "crypto/storage_keys.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "fuzz/mended_segment.hpp"
-#include "log/cursor_table.hpp"
-#include "log/segment_index_file.hpp"
-#include "log/segment_log.hpp"
+#include "log/format/segment_index_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "log/tools/inspect.hpp"
 #include "log/tools/repair.hpp"
 #include "log/tools/snapshot.hpp"

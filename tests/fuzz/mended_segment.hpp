@@ -7,7 +7,7 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 
 namespace lightq::test {
 

@@ -10,7 +10,7 @@
 #include <lightq/base/crc32c.hpp>
 
 #include "delivery/producers/durable_producers.hpp"
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

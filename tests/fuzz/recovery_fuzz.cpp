@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fuzz/mended_segment.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

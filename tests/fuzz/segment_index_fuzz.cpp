@@ -7,7 +7,7 @@
 
 #include <lightq/base/crc32c.hpp>
 
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <lightq/zmtp_dealer.hpp>
+#include <lightq/detail/zmtp_dealer.hpp>
 
 namespace lightq {
 namespace {

@@ -55,7 +55,7 @@ MANY_METHODS = "".join(f"  [[nodiscard]] std::map<int, A<int>> f{i}(std::functio
 MANY_MEMBERS = "".join(f"    std::function<void(int)> m{i} = [] {{ return f(); }};\n" for i in range(26))
 PLANTED = [
     (rules.upward_includes, "src/log/a.cpp", '#include "delivery/topic.hpp"', "layer 'log' includes"),
-    (rules.upward_includes, "src/delivery/a.cpp", '#include "topic/reactor.hpp"', "'topic'"),
+    (rules.upward_includes, "src/delivery/a.cpp", '#include "topic/reactor/reactor.hpp"', "'topic'"),
     (rules.upward_includes, "src/topic/a.hpp", '#include "control/catalogue/catalogue.hpp"', "'control'"),
     (rules.upward_includes, "include/lightq/base/a.hpp", "#include <lightq/protocol/control.hpp>", "'protocol'"),
     (rules.upward_includes, "include/lightq/protocol/a.hpp", "#include <lightq/client.hpp>", "'client'"),
@@ -121,6 +121,13 @@ def test_one_file_too_many_is_found():
 def test_a_folder_with_too_many_files_is_found():
     tree = {f"src/net/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
     assert any("41 source files" in line for line in rules.full_folders(tree))
+
+
+def test_a_cycle_of_folders_is_found():
+    tree = {"src/topic/a.hpp": '#include "topic/parts/b.hpp"', "src/topic/parts/b.hpp": '#include "net/c.hpp"',
+            "src/net/c.hpp": '#include "topic/a.hpp"', "src/log/d.hpp": '#include "log/e.hpp"\n#include "topic/a.hpp"',
+            "src/log/e.hpp": ""}
+    assert [line.partition(":")[0] for line in rules.folder_cycles(tree)] == ["src/net", "src/topic", "src/topic/parts"]
 
 
 def test_methods_and_members_of_a_class_are_counted():

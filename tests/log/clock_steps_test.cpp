@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "log/elapsed.hpp"
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
 #include "support/storage_keys.hpp"

@@ -1,5 +1,5 @@
 /// Tests cursor files: two files that are written in turn, and the state after a torn write.
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <thread>
 
-#include "log/cursor_table.hpp"
-#include "log/posix_storage.hpp"
+#include "log/saved_state/cursor_table.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/random.hpp"
 #include "support/temp_dir.hpp"

@@ -1,5 +1,5 @@
 /// Tests named cursors in one mapped file: the state that the table keeps, and its errors and reports.
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

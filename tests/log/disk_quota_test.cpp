@@ -1,5 +1,5 @@
 /// Tests the limit on the disk space that all segment files take together.
-#include "log/disk_quota.hpp"
+#include "log/storage/disk_quota.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "log/posix_storage.hpp"
-#include "log/segment_pool.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::test {

@@ -1,5 +1,5 @@
 /// Tests a reused segment file after a power cut undid its new header.
-#include "log/recovery.hpp"
+#include "log/segment/recovery.hpp"
 
 #include <gtest/gtest.h>
 

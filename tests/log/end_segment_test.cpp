@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "log/ring_log.hpp"
-#include "log/write_behind_log.hpp"
+#include "log/memory/ring_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::log {

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "log/cursor_file.hpp"
-#include "log/cursor_table.hpp"
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "support/log_fixture.hpp"
 #include "support/segment_bytes.hpp"
 

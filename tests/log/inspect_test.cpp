@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::test {

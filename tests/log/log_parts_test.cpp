@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/faulty_storage.hpp"
 
 namespace lightq::log {

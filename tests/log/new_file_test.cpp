@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::log {

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "log/cursor_file.hpp"
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "log/tools/repair.hpp"
 #include "log/tools/snapshot.hpp"
 #include "support/golden_files.hpp"

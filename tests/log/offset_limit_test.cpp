@@ -11,10 +11,10 @@
 
 #include <lightq/base/limits.hpp>
 
-#include "log/open_batch.hpp"
-#include "log/ring_log.hpp"
+#include "log/format/open_batch.hpp"
+#include "log/memory/ring_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "log/tools/repair.hpp"
-#include "log/write_behind_log.hpp"
 #include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"
 

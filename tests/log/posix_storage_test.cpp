@@ -1,5 +1,5 @@
 /// Tests the real file system, and a durable log on it.
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "log/tools/repair.hpp"
 #include "support/batches.hpp"
 #include "support/log_fixture.hpp"

@@ -1,5 +1,5 @@
 /// Tests the sum of records: it is as docs/log_format.md specifies, however the bytes are split.
-#include "log/record_sum.hpp"
+#include "log/format/record_sum.hpp"
 
 #include <gtest/gtest.h>
 

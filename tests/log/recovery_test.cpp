@@ -1,5 +1,5 @@
 /// Tests how a durable log opens a directory that a crash, or worse damage, has left behind.
-#include "log/recovery.hpp"
+#include "log/segment/recovery.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "support/golden_files.hpp"
 #include "support/tool_fixture.hpp"
 

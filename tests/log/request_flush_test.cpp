@@ -1,8 +1,8 @@
 /// Tests `request_flush`, which asks a log to make its messages durable now.
 #include <gtest/gtest.h>
 
-#include "log/ring_log.hpp"
-#include "log/write_behind_log.hpp"
+#include "log/memory/ring_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::log {

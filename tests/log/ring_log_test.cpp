@@ -1,5 +1,5 @@
 /// Tests the transient log.
-#include "log/ring_log.hpp"
+#include "log/memory/ring_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Tests the allocation of space in a ring of memory.
-#include "log/ring_space.hpp"
+#include "log/memory/ring_space.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 /// Tests a segment's index: its searches, the files it refuses, and that it can always be rebuilt from the
 /// segment.
-#include "log/segment_index.hpp"
+#include "log/format/segment_index.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/random.hpp"
 #include "support/segment_bytes.hpp"

@@ -1,5 +1,5 @@
 /// Tests the durable log: append, read, begin a new segment, drop, sync.
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/segment_file.hpp"
+#include "log/segment/segment_file.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

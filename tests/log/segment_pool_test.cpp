@@ -1,12 +1,12 @@
 /// Tests files in the pool: their mappings, their epochs, and which of them are synced.
-#include "log/segment_pool.hpp"
+#include "log/segment/segment_pool.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/temp_dir.hpp"
 

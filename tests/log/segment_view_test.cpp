@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/segment_node.hpp"
+#include "log/format/segment_node.hpp"
 
 namespace lightq::log {
 namespace {

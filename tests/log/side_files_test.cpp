@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "log/cursor_table.hpp"
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "log/tools/cursor_survey.hpp"
 #include "log/tools/repair.hpp"
 #include "support/tool_fixture.hpp"

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "log/cursor_file.hpp"
-#include "log/restored_mark.hpp"
+#include "log/format/restored_mark.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "log/tools/segment_copy.hpp"
 #include "support/tool_fixture.hpp"
 

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <map>
 
-#include "log/cursor_file.hpp"
+#include "log/format/unnamed_segment.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "log/tools/cursor_survey.hpp"
 #include "log/tools/repair.hpp"
-#include "log/unnamed_segment.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::test {

@@ -1,6 +1,6 @@
 /// Tests a segment that was begun before its file was renamed to the segment's name. After a process that
 /// ended at that moment, the next opening, the tools and other readers find the segment.
-#include "log/unnamed_segment.hpp"
+#include "log/format/unnamed_segment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /// Tests that a durable log that is never synced keeps few descriptors open.
 #include <gtest/gtest.h>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/log_fixture.hpp"
 
 namespace lightq::log {

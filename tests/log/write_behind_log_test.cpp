@@ -1,5 +1,5 @@
 /// Tests the log that reads from memory and writes its segment files later.
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
 #include "support/batches.hpp"
 
 namespace lightq::log {

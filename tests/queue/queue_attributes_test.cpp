@@ -2,8 +2,8 @@
 /// read.
 #include <lightq/base/compression.hpp>
 
-#include "log/posix_storage.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "queue/queue_support.hpp"
 
 namespace lightq::test {

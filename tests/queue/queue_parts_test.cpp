@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "log/cursor_table_format.hpp"
+#include "log/saved_state/cursor_table_format.hpp"
 #include "queue/cursor_registry.hpp"
 #include "queue/group_commit.hpp"
 #include "queue/message_packer.hpp"

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <map>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 #include "queue/queue_support.hpp"
 #include "support/golden_files.hpp"
 

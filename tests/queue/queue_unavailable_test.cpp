@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 #include "queue/queue_on_faulty_disk.hpp"
 #include "queue/view_engine.hpp"
 

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <thread>
 
-#include "log/posix_storage.hpp"
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "log/tools/repair.hpp"
 #include "log/tools/snapshot.hpp"
 #include "support/batches.hpp"

@@ -1,6 +1,6 @@
 /// Tests the memory in which logs keep decrypted batches: how often batches are decrypted, and how much
 /// memory all logs use together.
-#include "log/decrypted_memory.hpp"
+#include "log/segment/decrypted_memory.hpp"
 
 #include <gtest/gtest.h>
 

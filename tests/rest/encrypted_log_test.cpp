@@ -10,8 +10,8 @@
 #include <lightq/queue.hpp>
 
 #include "delivery/unpacked.hpp"
-#include "log/posix_storage.hpp"
-#include "log/write_behind_log.hpp"
+#include "log/memory/write_behind_log.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"
 #include "support/storage_keys.hpp"

@@ -7,7 +7,7 @@
 
 #include <lightq/base/batch_unpack.hpp>
 
-#include "log/encrypted_batches.hpp"
+#include "log/segment/encrypted_batches.hpp"
 #include "support/batches.hpp"
 #include "support/storage_keys.hpp"
 

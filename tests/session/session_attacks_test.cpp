@@ -18,7 +18,7 @@
 #include "session/session_server.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/temp_dir.hpp"
-#include "topic/topic_opener.hpp"
+#include "topic/reactor/topic_opener.hpp"
 
 namespace lightq::broker {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <lightq/base/batch_layout.hpp>
 
-#include "log/segment_format.hpp"
+#include "log/format/segment_format.hpp"
 
 namespace lightq::test {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::test {
 

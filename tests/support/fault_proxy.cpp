@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <lightq/session_sock_address.hpp>
+#include <lightq/detail/session_sock_address.hpp>
 
 namespace lightq::test {
 

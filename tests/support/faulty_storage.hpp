@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "log/segment_log.hpp"
+#include "log/segment_log/segment_log.hpp"
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 

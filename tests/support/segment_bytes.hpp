@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "log/segment_format.hpp"
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_format.hpp"
+#include "log/format/segment_index_file.hpp"
 #include "support/batches.hpp"
 
 namespace lightq::test {

@@ -21,17 +21,17 @@
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/deadline.hpp>
+#include <lightq/detail/deadline.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/zmq_socket.hpp>
 #include <lightq/discovery.hpp>
 #include <lightq/impl/client_state.hpp>
 #include <lightq/impl/control_connection.hpp>
-#include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
 #include <lightq/reader.hpp>
-#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 

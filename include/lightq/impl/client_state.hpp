@@ -15,13 +15,13 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/exposure.hpp>
+#include <lightq/detail/exposure.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/session_address.hpp>
+#include <lightq/detail/transport_choice.hpp>
 #include <lightq/impl/control_connection.hpp>
 #include <lightq/impl/request_credentials.hpp>
-#include <lightq/membership.hpp>
 #include <lightq/options.hpp>
-#include <lightq/session_address.hpp>
-#include <lightq/transport_choice.hpp>
 
 namespace lightq::inline v1 {
 

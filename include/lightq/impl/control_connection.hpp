@@ -19,18 +19,18 @@
 #include <lightq/base/random.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/deadline.hpp>
+#include <lightq/detail/data_socket.hpp>
+#include <lightq/detail/deadline.hpp>
+#include <lightq/detail/reachability.hpp>
+#include <lightq/detail/running_broker.hpp>
+#include <lightq/detail/session_backoff.hpp>
+#include <lightq/detail/socket_monitor.hpp>
+#include <lightq/detail/tcp_uri.hpp>
+#include <lightq/detail/zmq_socket.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
-#include <lightq/reachability.hpp>
-#include <lightq/running_broker.hpp>
-#include <lightq/session_backoff.hpp>
-#include <lightq/socket_monitor.hpp>
-#include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
-#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 

@@ -1,7 +1,7 @@
-/// The definitions of <lightq/data_socket.hpp>. Layer: client.
+/// The definitions of <lightq/detail/data_socket.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/data_socket.hpp>
+#include <lightq/detail/data_socket.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,13 +14,13 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/deadline.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/deadline.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/socket_monitor.hpp>
+#include <lightq/detail/tcp_uri.hpp>
+#include <lightq/detail/zmq_socket.hpp>
 #include <lightq/options.hpp>
-#include <lightq/socket_monitor.hpp>
-#include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
-#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 

@@ -19,11 +19,11 @@
 
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
-#include <lightq/exposure.hpp>
+#include <lightq/detail/exposure.hpp>
+#include <lightq/detail/running_broker.hpp>
+#include <lightq/detail/tcp_uri.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/json.hpp>
-#include <lightq/running_broker.hpp>
-#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 

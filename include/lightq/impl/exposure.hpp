@@ -1,7 +1,7 @@
-/// The definitions of <lightq/exposure.hpp>. Layer: client.
+/// The definitions of <lightq/detail/exposure.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/exposure.hpp>
+#include <lightq/detail/exposure.hpp>
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
-#include <lightq/tcp_uri.hpp>
+#include <lightq/detail/tcp_uri.hpp>
 
 namespace lightq::inline v1::detail {
 

@@ -1,7 +1,7 @@
 /// The definitions of <lightq/plain_consumer.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/deadline.hpp>
+#include <lightq/detail/deadline.hpp>
 #include <lightq/plain_consumer.hpp>
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 #include <zmq.hpp>
 
 #include <lightq/base/result.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/data_socket.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/ticket_renewal.hpp>
 #include <lightq/message.hpp>
 #include <lightq/message_range.hpp>
 #include <lightq/options.hpp>
-#include <lightq/ticket_renewal.hpp>
 #include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {

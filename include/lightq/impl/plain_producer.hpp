@@ -1,7 +1,7 @@
 /// The definitions of <lightq/plain_producer.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/deadline.hpp>
+#include <lightq/detail/deadline.hpp>
 #include <lightq/plain_producer.hpp>
 
 #include <time.h>
@@ -23,11 +23,11 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
+#include <lightq/detail/data_socket.hpp>
+#include <lightq/detail/membership.hpp>
+#include <lightq/detail/ticket_renewal.hpp>
+#include <lightq/detail/unsent_messages.hpp>
 #include <lightq/options.hpp>
-#include <lightq/ticket_renewal.hpp>
-#include <lightq/unsent_messages.hpp>
 #include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {

@@ -13,9 +13,9 @@
 
 #include <lightq/base/batch_layout.hpp>
 #include <lightq/base/limits.hpp>
+#include <lightq/detail/message_limit.hpp>
 #include <lightq/impl/session_batches.hpp>
 #include <lightq/impl/session_produce_link.hpp>
-#include <lightq/message_limit.hpp>
 
 namespace lightq::inline v1 {
 

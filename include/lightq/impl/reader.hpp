@@ -14,10 +14,10 @@
 #include <lightq/base/batch.hpp>
 #include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/limits.hpp>
+#include <lightq/detail/session_clock.hpp>
+#include <lightq/detail/session_patience.hpp>
+#include <lightq/detail/session_route.hpp>
 #include <lightq/protocol/session_consuming.hpp>
-#include <lightq/session_clock.hpp>
-#include <lightq/session_patience.hpp>
-#include <lightq/session_route.hpp>
 
 namespace lightq::inline v1 {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include <lightq/base/limits.hpp>
-#include <lightq/session_patience.hpp>
+#include <lightq/detail/session_patience.hpp>
 
 namespace lightq::inline v1 {
 

@@ -1,7 +1,7 @@
-/// The definitions of <lightq/running_broker.hpp>. Layer: client.
+/// The definitions of <lightq/detail/running_broker.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/running_broker.hpp>
+#include <lightq/detail/running_broker.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -15,8 +15,8 @@
 
 #include <lightq/base/batch_builder.hpp>
 #include <lightq/base/compression.hpp>
+#include <lightq/detail/session_connection.hpp>
 #include <lightq/protocol/session_producing.hpp>
-#include <lightq/session_connection.hpp>
 
 namespace lightq::inline v1 {
 

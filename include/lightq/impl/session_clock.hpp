@@ -1,7 +1,7 @@
-/// The definitions of <lightq/session_clock.hpp>. Layer: client.
+/// The definitions of <lightq/detail/session_clock.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/session_clock.hpp>
+#include <lightq/detail/session_clock.hpp>
 
 #include <poll.h>
 

@@ -15,12 +15,12 @@
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
-#include <lightq/offset_ranges.hpp>
-#include <lightq/session_patience.hpp>
-#include <lightq/session_route.hpp>
-#include <lightq/session_settling.hpp>
-#include <lightq/session_state.hpp>
-#include <lightq/session_unsettled.hpp>
+#include <lightq/detail/offset_ranges.hpp>
+#include <lightq/detail/session_patience.hpp>
+#include <lightq/detail/session_route.hpp>
+#include <lightq/detail/session_settling.hpp>
+#include <lightq/detail/session_state.hpp>
+#include <lightq/detail/session_unsettled.hpp>
 
 namespace lightq::inline v1 {
 

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include <lightq/base/result.hpp>
+#include <lightq/detail/session_failure.hpp>
+#include <lightq/detail/session_patience.hpp>
+#include <lightq/detail/session_reports.hpp>
+#include <lightq/detail/session_route.hpp>
+#include <lightq/detail/session_state.hpp>
 #include <lightq/impl/session_batches.hpp>
 #include <lightq/producer_options.hpp>
-#include <lightq/session_failure.hpp>
-#include <lightq/session_patience.hpp>
-#include <lightq/session_reports.hpp>
-#include <lightq/session_route.hpp>
-#include <lightq/session_state.hpp>
 
 namespace lightq::inline v1 {
 

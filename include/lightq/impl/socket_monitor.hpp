@@ -1,7 +1,7 @@
-/// The definitions of <lightq/socket_monitor.hpp>. Layer: client.
+/// The definitions of <lightq/detail/socket_monitor.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/socket_monitor.hpp>
+#include <lightq/detail/socket_monitor.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include <zmq.hpp>
 
-#include <lightq/zmq_socket.hpp>
+#include <lightq/detail/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 

@@ -1,7 +1,7 @@
-/// The definitions of <lightq/unsent_messages.hpp>. Layer: client.
+/// The definitions of <lightq/detail/unsent_messages.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/unsent_messages.hpp>
+#include <lightq/detail/unsent_messages.hpp>
 
 #include <atomic>
 #include <cerrno>

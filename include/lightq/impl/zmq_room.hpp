@@ -1,7 +1,7 @@
-/// The definitions of <lightq/zmq_room.hpp>. Layer: client.
+/// The definitions of <lightq/detail/zmq_room.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/zmq_room.hpp>
+#include <lightq/detail/zmq_room.hpp>
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-/// The definitions of <lightq/zmq_socket.hpp>. Layer: client.
+/// The definitions of <lightq/detail/zmq_socket.hpp>. Layer: client.
 #pragma once
 
-#include <lightq/zmq_socket.hpp>
+#include <lightq/detail/zmq_socket.hpp>
 
 #include <memory>
 #include <new>
@@ -10,7 +10,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/home_process.hpp>
-#include <lightq/zmq_room.hpp>
+#include <lightq/detail/zmq_room.hpp>
 
 namespace lightq::inline v1 {
 

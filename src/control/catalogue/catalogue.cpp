@@ -12,7 +12,7 @@
 #include <lightq/base/random.hpp>
 
 #include "control/catalogue/catalogue_version.hpp"
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

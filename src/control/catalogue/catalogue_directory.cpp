@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 
 namespace lightq::broker {
 

@@ -6,7 +6,7 @@
 
 #include "control/catalogue/catalogue_record.hpp"
 #include "log/newer_format.hpp"
-#include "log/posix_storage.hpp"
+#include "log/storage/posix_storage.hpp"
 #include "log/tools/inspect.hpp"
 
 namespace lightq::broker {

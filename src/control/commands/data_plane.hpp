@@ -15,7 +15,7 @@
 #include "delivery/topic_definition.hpp"
 #include "topic/endpoint_record.hpp"
 #include "topic/leaver.hpp"
-#include "topic/stats_of_topics.hpp"
+#include "topic/reactor/stats_of_topics.hpp"
 
 namespace lightq::broker {
 

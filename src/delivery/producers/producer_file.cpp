@@ -7,7 +7,7 @@
 
 #include <lightq/base/bytes.hpp>
 
-#include "log/producer_slots.hpp"
+#include "log/saved_state/producer_slots.hpp"
 
 namespace lightq::broker {
 

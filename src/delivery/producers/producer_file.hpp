@@ -10,7 +10,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "delivery/producers/producer_table.hpp"
-#include "log/slot_file.hpp"
+#include "log/saved_state/slot_file.hpp"
 
 namespace lightq::broker {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "log/segment_node.hpp"
-#include "log/storage.hpp"
+#include "log/format/segment_node.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

@@ -7,11 +7,11 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "log/format/segment_format.hpp"
+#include "log/format/segment_scanner.hpp"
+#include "log/format/sparse_index.hpp"
 #include "log/segment/segment_bytes.hpp"
 #include "log/segment/trusted_ranges.hpp"
-#include "log/segment_format.hpp"
-#include "log/segment_scanner.hpp"
-#include "log/sparse_index.hpp"
 
 namespace lightq::log {
 

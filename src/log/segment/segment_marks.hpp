@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "log/format/segment_format.hpp"
 #include "log/segment/segment_bytes.hpp"
-#include "log/segment_format.hpp"
 
 namespace lightq::log {
 

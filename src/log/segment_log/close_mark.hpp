@@ -1,9 +1,9 @@
 /// The mark on disk that a log was closed. Layer: log.
 #pragma once
 
-#include "log/recovery.hpp"
-#include "log/segment_file.hpp"
-#include "log/storage.hpp"
+#include "log/segment/recovery.hpp"
+#include "log/segment/segment_file.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

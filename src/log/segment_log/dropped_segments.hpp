@@ -9,10 +9,10 @@
 
 #include <lightq/base/types.hpp>
 
-#include "log/segment_job.hpp"
+#include "log/segment/segment_pool.hpp"
+#include "log/segment_log/segment_job.hpp"
 #include "log/segment_log/segment_list.hpp"
 #include "log/segment_log/segment_log_options.hpp"
-#include "log/segment_pool.hpp"
 
 namespace lightq::log {
 

@@ -3,7 +3,7 @@
 
 #include <lightq/base/types.hpp>
 
-#include "log/encrypted_batches.hpp"
+#include "log/segment/encrypted_batches.hpp"
 #include "log/segment_log/read_views.hpp"
 #include "log/segment_log/segment_list.hpp"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "log/segment_job.hpp"
-#include "log/storage.hpp"
-#include "log/unnamed_segment.hpp"
+#include "log/format/unnamed_segment.hpp"
+#include "log/segment_log/segment_job.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

@@ -8,12 +8,12 @@
 
 #include <lightq/base/types.hpp>
 
-#include "log/encrypted_batches.hpp"
+#include "log/segment/encrypted_batches.hpp"
+#include "log/segment/segment_pool.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/segment_list.hpp"
 #include "log/segment_log/segment_log_options.hpp"
 #include "log/segment_log/segment_sync.hpp"
-#include "log/segment_pool.hpp"
 
 namespace lightq::log {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "log/segment_file.hpp"
-#include "log/storage.hpp"
+#include "log/segment/segment_file.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

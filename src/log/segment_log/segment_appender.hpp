@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "log/encrypted_batches.hpp"
 #include "log/log.hpp"
+#include "log/segment/encrypted_batches.hpp"
 #include "log/segment_log/close_mark.hpp"
 #include "log/segment_log/next_segment.hpp"
 #include "log/segment_log/segment_list.hpp"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "log/segment_job.hpp"
 #include "log/segment_log/dropped_segments.hpp"
+#include "log/segment_log/segment_job.hpp"
 #include "log/segment_log/segment_list.hpp"
 
 namespace lightq::log {

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "log/log.hpp"
-#include "log/segment_job.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/log_directory.hpp"
 #include "log/segment_log/next_segment.hpp"
 #include "log/segment_log/segment_descriptors.hpp"
+#include "log/segment_log/segment_job.hpp"
 #include "log/segment_log/segment_sync.hpp"
 #include "log/segment_log/writer_mappings.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <lightq/base/types.hpp>
 
-#include "log/segment_file.hpp"
+#include "log/segment/segment_file.hpp"
 
 namespace lightq::log {
 

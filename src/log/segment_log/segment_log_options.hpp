@@ -6,10 +6,10 @@
 
 #include <lightq/base/limits.hpp>
 
-#include "log/batch_cipher.hpp"
-#include "log/decrypted_memory.hpp"
-#include "log/recovery.hpp"
-#include "log/segment_node.hpp"
+#include "log/format/batch_cipher.hpp"
+#include "log/format/segment_node.hpp"
+#include "log/segment/decrypted_memory.hpp"
+#include "log/segment/recovery.hpp"
 
 namespace lightq::log {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "log/encrypted_batches.hpp"
 #include "log/log.hpp"
+#include "log/segment/encrypted_batches.hpp"
 #include "log/segment_log/read_views.hpp"
 #include "log/segment_log/segment_list.hpp"
 #include "log/segment_log/segment_log_options.hpp"

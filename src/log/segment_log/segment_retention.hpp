@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "log/segment_job.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/next_segment.hpp"
 #include "log/segment_log/read_views.hpp"
 #include "log/segment_log/segment_appender.hpp"
+#include "log/segment_log/segment_job.hpp"
 #include "log/segment_log/segment_list.hpp"
 #include "log/segment_log/segment_log_options.hpp"
 #include "log/segment_log/segment_roller.hpp"

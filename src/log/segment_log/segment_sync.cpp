@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "log/elapsed.hpp"
-#include "log/failed_sync.hpp"
+#include "log/segment/failed_sync.hpp"
 
 namespace lightq::log {
 

@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "log/segment_job.hpp"
+#include "log/segment/segment_pool.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/log_directory.hpp"
+#include "log/segment_log/segment_job.hpp"
 #include "log/segment_log/segment_list.hpp"
 #include "log/segment_log/segment_log_options.hpp"
-#include "log/segment_pool.hpp"
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

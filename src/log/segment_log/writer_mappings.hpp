@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "log/segment_file.hpp"
+#include "log/segment/segment_file.hpp"
+#include "log/segment/segment_pool.hpp"
 #include "log/segment_log/segment_log_options.hpp"
-#include "log/segment_pool.hpp"
 
 namespace lightq::log {
 

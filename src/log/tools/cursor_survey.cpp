@@ -9,8 +9,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
-#include "log/cursor_file.hpp"
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
 
 namespace lightq::log {
 

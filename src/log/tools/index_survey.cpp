@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "log/segment_index_file.hpp"
+#include "log/format/segment_index_file.hpp"
 
 namespace lightq::log {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 #include "log/tools/finding.hpp"
 #include "log/tools/log_survey.hpp"
 

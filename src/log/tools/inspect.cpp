@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "log/segment_key.hpp"
+#include "log/format/segment_key.hpp"
 #include "log/tools/cursor_survey.hpp"
 #include "log/tools/index_survey.hpp"
 #include "log/tools/producer_survey.hpp"

@@ -7,8 +7,8 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/batch_cipher.hpp"
-#include "log/segment_scanner.hpp"
+#include "log/format/batch_cipher.hpp"
+#include "log/format/segment_scanner.hpp"
 #include "log/tools/finding.hpp"
 #include "log/tools/log_survey.hpp"
 

@@ -8,8 +8,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
-#include "log/segment_listing.hpp"
-#include "log/unnamed_segment.hpp"
+#include "log/format/segment_listing.hpp"
+#include "log/format/unnamed_segment.hpp"
 
 namespace lightq::log {
 

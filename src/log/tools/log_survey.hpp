@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "log/segment_format.hpp"
-#include "log/storage.hpp"
+#include "log/format/segment_format.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

@@ -1,8 +1,8 @@
 /// Surveys a topic's producer files. Layer: tools.
 #include "log/tools/producer_survey.hpp"
 
-#include "log/producer_slots.hpp"
-#include "log/slot_file.hpp"
+#include "log/saved_state/producer_slots.hpp"
+#include "log/saved_state/slot_file.hpp"
 
 namespace lightq::log {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 #include "log/tools/finding.hpp"
 
 namespace lightq::log {

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/cursor_table.hpp"
-#include "log/recovery.hpp"
-#include "log/restored_mark.hpp"
-#include "log/segment_index_file.hpp"
-#include "log/segment_listing.hpp"
+#include "log/format/restored_mark.hpp"
+#include "log/format/segment_index_file.hpp"
+#include "log/format/segment_listing.hpp"
+#include "log/format/unnamed_segment.hpp"
+#include "log/saved_state/cursor_table.hpp"
+#include "log/segment/recovery.hpp"
 #include "log/tools/cursor_survey.hpp"
 #include "log/tools/index_survey.hpp"
 #include "log/tools/producer_survey.hpp"
 #include "log/tools/segment_copy.hpp"
-#include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "log/cursor_file.hpp"
-#include "log/storage.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/storage/storage.hpp"
 #include "log/tools/repair_plan.hpp"
 
 namespace lightq::log {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "log/cursor_table.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "log/tools/segment_walk.hpp"
 
 namespace lightq::log {

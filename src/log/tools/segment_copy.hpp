@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "log/segment_format.hpp"
-#include "log/storage.hpp"
+#include "log/format/segment_format.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

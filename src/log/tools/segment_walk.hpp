@@ -7,8 +7,8 @@
 
 #include <lightq/base/batch.hpp>
 
-#include "log/segment_file.hpp"
-#include "log/segment_scanner.hpp"
+#include "log/format/segment_scanner.hpp"
+#include "log/segment/segment_file.hpp"
 #include "log/tools/log_survey.hpp"
 
 namespace lightq::log {

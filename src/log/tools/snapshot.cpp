@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "log/cursor_file.hpp"
-#include "log/cursor_table.hpp"
-#include "log/restored_mark.hpp"
+#include "log/format/restored_mark.hpp"
+#include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/cursor_table.hpp"
 #include "log/tools/log_survey.hpp"
 #include "log/tools/segment_copy.hpp"
 #include "log/tools/segment_walk.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "log/storage.hpp"
+#include "log/storage/storage.hpp"
 
 namespace lightq::log {
 

@@ -13,13 +13,13 @@
 
 #include "delivery/log_lives.hpp"
 #include "delivery/topic.hpp"
-#include "log/cursor_file.hpp"
+#include "log/saved_state/cursor_file.hpp"
 #include "store/topic_store.hpp"
 #include "topic/found_topic.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_consumers.hpp"
 #include "topic/runtime/topic_reports.hpp"
 #include "topic/save_waiters.hpp"
-#include "topic/topic_consumers.hpp"
 #include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {

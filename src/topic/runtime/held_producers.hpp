@@ -6,8 +6,8 @@
 
 #include "delivery/topic.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_producers.hpp"
 #include "topic/topic_endpoints.hpp"
-#include "topic/topic_producers.hpp"
 
 namespace lightq::broker {
 

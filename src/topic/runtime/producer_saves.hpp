@@ -9,8 +9,8 @@
 #include "delivery/producers/durable_producers.hpp"
 #include "store/topic_store.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_reports.hpp"
-#include "topic/topic_producers.hpp"
 
 namespace lightq::broker {
 

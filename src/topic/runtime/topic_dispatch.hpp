@@ -7,8 +7,8 @@
 #include "topic/reactor_context.hpp"
 #include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_consumers.hpp"
 #include "topic/runtime/topic_saves.hpp"
-#include "topic/topic_consumers.hpp"
 #include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {

@@ -13,9 +13,9 @@
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_dispatch.hpp"
+#include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_reports.hpp"
 #include "topic/topic_endpoints.hpp"
-#include "topic/topic_producers.hpp"
 
 namespace lightq::broker {
 

@@ -8,10 +8,10 @@
 #include "topic/runtime/cursor_saves.hpp"
 #include "topic/runtime/producer_saves.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_purges.hpp"
 #include "topic/runtime/topic_reads.hpp"
 #include "topic/runtime/topic_reports.hpp"
-#include "topic/topic_producers.hpp"
 
 namespace lightq::broker {
 

@@ -1,0 +1,58 @@
+/// Reads the statistics of many topics, a bounded number in each turn of the event loop. Layer: topic.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/protocol/control.hpp>
+
+#include "admission/turn_share.hpp"
+#include "net/event_loop.hpp"
+#include "topic/reactor/stats_of_topics.hpp"
+
+namespace lightq::broker {
+
+/// Visits topics in the order of the question. One call of it takes about a millisecond (TurnShare). It then
+/// waits for its turn among the other sources that are called by turns, so that 100,000 topics delay no
+/// message by more than that. Walks follow each other. The reactor owns it. Thread: the reactor's.
+class StatsWalk final : public EventLoop::Source {
+ public:
+  /// Returns a topic's statistics; nothing if the topic does not exist any more.
+  using Read = std::function<std::optional<protocol::TopicStats>(TopicId)>;
+  /// Receives a topic's statistics. Returns false to end the walk.
+  using Visit = std::function<bool(std::optional<protocol::TopicStats> stats)>;
+
+  // The work of reading, in bytes of TurnWork.
+  static constexpr std::uint64_t topic_work_bytes = 4 * limits::KiB;
+  static constexpr std::uint64_t entry_work_bytes = 1 * limits::KiB;
+
+  StatsWalk(EventLoop& loop, Read read) : loop_(loop), read_(std::move(read)) {}
+  ~StatsWalk() override { loop_.cancel_soon(*this); }
+
+  /// Calls `visit` for each topic in later turns of the loop, then `done`.
+  void begin(std::vector<TopicId> topics, Visit visit, std::function<void()> done);
+  /// Ends all walks within this call, because the topics are about to be destroyed.
+  void finish();
+  void on_ready() override;
+
+ private:
+  struct Walk {
+    std::vector<TopicId> topics;
+    std::size_t next = 0;  // of topics
+    Visit visit;
+    std::function<void()> done;
+  };
+
+  void step();
+
+  EventLoop& loop_;
+  const Read read_;
+  TurnShare share_;
+  std::deque<Walk> walks_;  // the front one is under way
+};
+
+}  // namespace lightq::broker

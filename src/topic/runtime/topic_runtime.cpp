@@ -1,0 +1,153 @@
+/// A topic at work: the connection of its parts, its ticks and the clean stop. Layer: topic.
+#include "topic/runtime/topic_runtime.hpp"
+
+#include <utility>
+
+#include <lightq/base/fetch_ahead.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+// Long enough for a ring to notice that it is idle and to release its memory.
+constexpr std::int64_t ticks_after_activity_us = 15'000'000;
+
+const char* sentence_of(ClientError why) {
+  return why == ClientError::topic_deleted ? "the topic is deleted" : "the broker is stopping";
+}
+
+}  // namespace
+
+TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEndpoints& make_endpoints,
+                           TopicDefinition definition, std::unique_ptr<TopicStore> store, FoundTopic found)
+    : context_(context),
+      held_store_(std::move(store)),
+      known_producers_(std::move(found.producers)),
+      topic_(std::move(definition), *held_store_.store, context.now(), context.settings.groups,
+             &context.ranges),
+      producers_(*known_producers_, context.now),
+      consumers_(topic_, activity_, held_store_.store->is_durable(), context_.settings.limits_reached),
+      activity_(context, dispatch_, *this, ticker),
+      endpoints_(make_endpoints(context, topic_, publishing_, dispatch_)),
+      held_(topic_, producers_, *endpoints_, activity_),
+      publishing_({.context = context,
+                   .topic = topic_,
+                   .store = *held_store_.store,
+                   .known = *known_producers_,
+                   .producers = producers_,
+                   .held = held_,
+                   .dispatch = dispatch_,
+                   .activity = activity_,
+                   .reports = reports_,
+                   .owners = owners_}),
+      dispatch_({.context = context,
+                 .topic = topic_,
+                 .store = *held_store_.store,
+                 .consumers = consumers_,
+                 .held = held_,
+                 .saves = saves_,
+                 .activity = activity_}),
+      reports_(context.sink, topic_, *held_store_.store, context.settings.message_bytes_max),
+      saves_({.store = *held_store_.store,
+              .known = *known_producers_,
+              .producers = producers_,
+              .held = held_,
+              .reads = reads_,
+              .activity = activity_,
+              .reports = reports_},
+             {.store = *held_store_.store,
+              .topic = topic_,
+              .endpoints = *endpoints_,
+              .consumers = consumers_,
+              .activity = activity_,
+              .reports = reports_,
+              .lives = lives_},
+             found),
+      reads_(context, topic_, activity_),
+      commands_(topic_, saves_.cursors(), saves_.purges(), held_, activity_),
+      owners_(context.access, topic_.definition().id),
+      lives_(std::move(found.lives)) {}
+
+TopicRuntime::~TopicRuntime() {
+  endpoints_.reset();  // first, because their connections report to the other parts
+}
+
+Result<void> TopicRuntime::reopen(const EndpointRecord& record) {
+  return endpoints_->reopen(record,
+                            saves_.cursors().found(TopicEndpoints::subscriber_cursor_name(record.id)));
+}
+
+protocol::TopicStats TopicRuntime::stats() {
+  topic_.groups().give_up_dropped();  // so that no request walks over dropped messages
+  auto stats = topic_.stats(context_.now());
+  endpoints_->add_stats(stats);
+  stats.open_by_broker = context_.settings.open_topics;
+  stats.open = stats.settings.open || stats.open_by_broker;
+  stats.publishers_count += producers_.connected();
+  stats.subscribers_count += consumers_.connected();
+  return stats;
+}
+
+TopicConsumers::Refusal TopicRuntime::open_consumer(const ConsumeRequest& asked, SessionConsumer& consumer,
+                                                    std::uint64_t user) {
+  if (activity_.is_stopping()) return {ClientError::shutting_down};
+  const auto former = topic_.groups().owner_of(asked.group);
+  if (former && owners_.is_gone(*former)) topic_.groups().disown(asked.group);
+  const auto refusal = consumers_.open(asked, consumer, lives_, user, owners_.owner_for(user));
+  if (refusal.code == ClientError::none) held_.resume_soon();
+  return refusal;
+}
+
+/// Calls no consumer or producer within this call: waiting producers, too, resume in a later turn of the
+/// loop.
+void TopicRuntime::detach_consumer(SessionConsumer& consumer) {
+  consumers_.detach(consumer);
+  held_.resume_soon();
+}
+
+void TopicRuntime::fetch_ahead_fields() const {
+  fetch_ahead_up_to(this, topic_.hot_end());
+  lightq::fetch_ahead_hot(producers_);
+  fetch_ahead(&consumers_);
+  fetch_ahead_up_to(&activity_, saves_.hot_end());
+}
+
+void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
+  if (step == 0) {
+    fetch_ahead(known_producers_.get());
+    consumers_.fetch_ahead_first();
+  }
+  if (step == 1) known_producers_->fetch_ahead_newest();
+  topic_.fetch_ahead_for_input(step);
+}
+
+bool TopicRuntime::tick() {
+  if (activity_.is_stopping()) return activity_.set_ticking(false);
+  const Timestamp now = context_.now();
+  if (held_store_.store->maintain(now)) activity_.want_dispatch();
+  held_.resume();
+  held_.tend();
+  saves_.tick(now);
+  reports_.losses(now);
+  reports_.unavailable();
+  const bool ticking =
+      held_.any() || saves_.wants_ticks() || activity_.was_used_within(ticks_after_activity_us, now);
+  if (!activity_.set_ticking(ticking)) {
+    endpoints_->release_idle_memory();
+    dispatch_.arm_retention();
+  }
+  return ticking;
+}
+
+void TopicRuntime::begin_stop(ClientError why) {
+  activity_.begin_stop();
+  reads_.wake();
+  saves_.end_commands(why == ClientError::topic_deleted
+                          ? Error{ErrorCode::topic_not_found, "topic not found"}
+                          : Error{ErrorCode::shutting_down, "the broker is stopping"});
+  producers_.end(why, sentence_of(why));
+  consumers_.end(why, sentence_of(why));
+  endpoints_->stop_accepting();
+}
+
+}  // namespace lightq::broker
