@@ -9,8 +9,8 @@
 #include <lightq/base/attributes.hpp>
 
 #include "client/command_options.hpp"
-#include "client/log_options.hpp"
 #include "client/invocation.hpp"
+#include "client/log_options.hpp"
 #include "client/message_template.hpp"
 
 namespace lightq::cli {

@@ -12,6 +12,9 @@
 
 namespace lightq::broker {
 
+class ConsumerGroup;
+class GroupMember;
+
 /// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the
 /// reactor's.
 class SessionConsumer {
@@ -23,10 +26,22 @@ class SessionConsumer {
     std::uint32_t ack_timeout_ms = 0;
   };
 
+  /// The consumer's group, and its member there.
+  struct Membership {
+    ConsumerGroup* group = nullptr;
+    GroupMember* member = nullptr;
+  };
+
   SessionConsumer() = default;
   SessionConsumer(const SessionConsumer&) = delete;
   SessionConsumer& operator=(const SessionConsumer&) = delete;
   virtual ~SessionConsumer() = default;
+
+  /// Returns the membership while the topic has the consumer attached, else nulls: it is not opened yet, or
+  /// it was detached a moment ago and its `end` follows.
+  [[nodiscard]] const Membership& membership() const { return membership_; }
+  /// Called by the topic when it attaches or detaches the consumer.
+  void set_membership(const Membership& membership) { membership_ = membership; }
 
   /// Admits the consumer. Its group is now stored as durably as the topic is. Deliveries follow.
   virtual void admitted(const Opened& opened) = 0;
@@ -50,6 +65,9 @@ class SessionConsumer {
   virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
   /// Ends the consumer. The topic has already removed it.
   virtual void end(ClientError code, const std::string& why) = 0;
+
+ private:
+  Membership membership_;
 };
 
 }  // namespace lightq::broker

@@ -1,8 +1,6 @@
 /// Opening, reading and closing of a connection. Layer: net.
 #include "net/connection.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cerrno>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <string_view>
 #include <utility>
 
 #include "admission/connection_quota.hpp"
@@ -19,57 +18,8 @@ using protocol::ConnectionType;
 using protocol::JoinType;
 using protocol::Transport;
 
-namespace {
-
-std::string_view word_of(const EndpointRecord& record) {
-  switch (record.role) {
-    case EndpointRole::produce: return "produce";
-    case EndpointRole::pull: return record.connection_type == ConnectionType::zmq ? "pull" : "raw pull";
-    case EndpointRole::sub: break;
-  }
-  return "sub";
-}
-
-}  // namespace
-
 EndpointSet::~EndpointSet() {
   for (auto& [id, entry] : entries_) entry.endpoint->shut();
-}
-
-std::string EndpointSet::ipc_path_of(const EndpointRecord& record) const {
-  const std::string name = context_.settings.ipc_prefix + "e" + std::to_string(record.id) + ".sock";
-  return (context_.settings.ipc_directory / name).string();
-}
-
-std::string EndpointSet::bind_uri_of(const EndpointRecord& record) const {
-  if (record.transport == Transport::ipc) return "ipc://" + ipc_path_of(record);
-  return "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(record.port);
-}
-
-std::string EndpointSet::name_of(const Endpoint& endpoint) const {
-  return "topic " + topic_.definition().name.text() + ", " + std::string(word_of(endpoint.record())) +
-         " endpoint " + endpoint.bind_uri();
-}
-
-Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again,
-                                            const ConnectionAuthorizer& authorizer) {
-  if (record.transport == Transport::ipc) {
-    auto socket = listen_unix(ipc_path_of(record));
-    if (!socket && socket.error().code == ErrorCode::limit_reached)
-      count(context_.settings.limits_reached, Limit::descriptors_reserved);
-    return socket;
-  }
-  if (again) {
-    auto old = context_.ports.listen_again(record.port);
-    // Clients know only the old port. So another one is chosen only if another process has taken it.
-    if (old || old.error().code != ErrorCode::address_in_use) return old;
-    context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
-                        " endpoint gets another port, because its own is unavailable: " + old.error().text());
-  }
-  auto fresh =
-      context_.ports.listen({record.topic, record.role, record.connection_type, !authorizer.is_open()});
-  if (fresh) record.port = fresh->port;
-  return fresh;
 }
 
 std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
@@ -112,75 +62,32 @@ Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
                  "connection_type: socket over tcp does not encrypt, and this broker encrypts: use transport "
                  "ipc, or connection_type zmq"};
   }
-  if (const auto refused = take_place(record, joined_by, authorizer)) return *refused;
+  if (const auto refused = places_.take(record, joined_by, authorizer)) return *refused;
   auto entry = start(record, !joined_by, authorizer);
-  if (!entry) give_place_back(record.id);
+  if (!entry) places_.give_back(record.id);
   return entry;
 }
 
 Result<EndpointSet::Entry*> EndpointSet::start(EndpointRecord record, bool again,
                                                const ConnectionAuthorizer& authorizer) {
   TurnWork::add(TurnWork::endpoint_opened);
-  auto socket = listen(record, again, authorizer);
+  auto socket = addresses_.listen(record, again, authorizer);
   if (!socket) {
-    if (socket.error().code == ErrorCode::limit_reached) say_refused(Limit::ports, socket.error());
+    if (socket.error().code == ErrorCode::limit_reached) places_.say_refused(Limit::ports, socket.error());
     return socket.error();
   }
-  auto endpoint = std::make_unique<Endpoint>(context_, *this, record, std::move(*socket), bind_uri_of(record),
-                                             authorizer);
+  auto endpoint = std::make_unique<Endpoint>(context_, *this, record, std::move(*socket),
+                                             addresses_.bind_uri_of(record), authorizer);
   if (!endpoint->start()) {
     const PortUse use = endpoint->use();
     endpoint.reset();
     if (record.transport == Transport::tcp) context_.ports.release(record.port, use, true);
-    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + bind_uri_of(record)};
+    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + addresses_.bind_uri_of(record)};
   }
   if (again) endpoint->expect_back();
   Entry& entry = entries_[record.id];
   entry.endpoint = std::move(endpoint);
   return &entry;
-}
-
-EndpointShares::Place EndpointSet::place_of(const EndpointRecord& record, std::uint64_t user) const {
-  return {record.id, record.topic, record.transport == Transport::tcp, user, &context_};
-}
-
-/// Takes a place among all endpoints of the broker. Closes the endpoints that are evicted for it: those of
-/// this reactor now, those of other reactors soon.
-std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
-                                             std::optional<TicketHolder> joined_by,
-                                             const ConnectionAuthorizer& authorizer) {
-  auto* const shares = context_.settings.endpoint_shares;
-  if (shares == nullptr) return std::nullopt;
-  if (!joined_by) {
-    shares->add(place_of(record, record.user));
-    return std::nullopt;
-  }
-  const bool is_anonymous = *joined_by == TicketHolder{} && authorizer.is_open();
-  const auto wanted = place_of(record, is_anonymous ? FairShare::anonymous : joined_by->user);
-  const auto evicted = shares->take(wanted, EventLoop::Clock::now());
-  if (!evicted) {
-    say_refused(Limit::endpoints_max, evicted.error());
-    return evicted.error();
-  }
-  for (const auto& each : *evicted) {
-    if (each.at == &context_) {
-      context_.make_room(each);
-    } else {
-      each.at->loop.post_answer([each] { each.at->make_room(each); });
-    }
-  }
-  return std::nullopt;
-}
-
-void EndpointSet::give_place_back(std::uint64_t id) {
-  if (auto* const shares = context_.settings.endpoint_shares; shares != nullptr) shares->give_back(id);
-}
-
-/// Logs a refusal at most once in said_again_after, because a refused client may ask again and again.
-void EndpointSet::say_refused(Limit limit, const Error& why) {
-  auto* const shares = context_.settings.endpoint_shares;
-  if (shares == nullptr || !shares->is_to_be_said(limit, EventLoop::Clock::now())) return;
-  context_.sink.warn("topic " + topic_.definition().name.text() + ": a join was refused: " + why.message);
 }
 
 void EndpointSet::make_room(const EndpointShares::Place& lost) {
@@ -191,7 +98,7 @@ void EndpointSet::make_room(const EndpointShares::Place& lost) {
     context_.settings.endpoint_shares->add(lost);  // a peer has connected meanwhile
     return;
   }
-  context_.sink.info(name_of(endpoint) +
+  context_.sink.info(addresses_.name_of(endpoint) +
                      " closes: no client has connected yet, and another endpoint needs its place");
   close(lost.id, true);
 }
@@ -275,7 +182,7 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
   endpoint.shut();
   if (found->second.subscriber != nullptr) topic_.remove_subscriber(*found->second.subscriber);
   context_.ports.release(endpoint.record().port, endpoint.use(), !endpoint.was_used());
-  give_place_back(id);
+  places_.give_back(id);
   if (tell && !endpoint.leaving())
     context_.events.closed(endpoint.record());  // leave() has already reported it
   context_.loop.destroy_later(std::move(found->second.endpoint));
@@ -283,18 +190,19 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
 }
 
 void EndpointSet::endpoint_done(Endpoint& endpoint, const std::string& why) {
-  context_.sink.info(name_of(endpoint) + " closes: " + why);
+  context_.sink.info(addresses_.name_of(endpoint) + " closes: " + why);
   close(endpoint.record().id, true);
 }
 
 void EndpointSet::endpoint_full(Endpoint& endpoint) {
-  context_.sink.warn(name_of(endpoint) + ": refusing connections, because it has the maximum of " +
+  context_.sink.warn(addresses_.name_of(endpoint) + ": refusing connections, because it has the maximum of " +
                      std::to_string(context_.settings.connections_max) + " (connections_per_endpoint_max)");
 }
 
 void EndpointSet::accept_failed(Endpoint& endpoint) {
   count(context_.settings.limits_reached, Limit::descriptors_reserved);
-  context_.sink.error(name_of(endpoint) + ": a connection was refused, because no file descriptor is free");
+  context_.sink.error(addresses_.name_of(endpoint) +
+                      ": a connection was refused, because no file descriptor is free");
 }
 
 std::unique_ptr<ZmtpConnection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {
@@ -380,9 +288,9 @@ void EndpointSet::connection_ending(Endpoint& endpoint, ZmtpConnection& connecti
     ++context_.refused_connections;
   }
   if (connection.was_open()) {
-    context_.sink.debug(name_of(endpoint) + ": disconnected: " + why);
+    context_.sink.debug(addresses_.name_of(endpoint) + ": disconnected: " + why);
   } else {
-    context_.sink.info(name_of(endpoint) + ": a connection was refused: " + why);
+    context_.sink.info(addresses_.name_of(endpoint) + ": a connection was refused: " + why);
   }
   if (endpoint.record().role == EndpointRole::produce) return;
   auto& outlet = static_cast<PlainConsumerConnection&>(connection);
@@ -469,7 +377,7 @@ void EndpointSet::add_stats(protocol::TopicStats& stats) {
   for (const auto& [id, unopened] : unopened_.all()) {
     if (unopened.subscriber == nullptr) continue;
     auto subscriber = topic_.subscriber_stats(*unopened.subscriber);
-    subscriber.bind_uri = bind_uri_of(unopened.record);
+    subscriber.bind_uri = addresses_.bind_uri_of(unopened.record);
     stats.subscribers.push_back(std::move(subscriber));
   }
 }

@@ -15,6 +15,8 @@
 #include "delivery/topic.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "plain/endpoint.hpp"
+#include "plain/endpoint_addresses.hpp"
+#include "plain/endpoint_places.hpp"
 #include "plain/plain_consumer_connection.hpp"
 #include "plain/plain_producer_connection.hpp"
 #include "plain/unopened_endpoints.hpp"
@@ -72,7 +74,6 @@ class EndpointSet final : public TopicEndpoints, public EndpointHost, public Pla
 
   [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new,
                                       const TicketHolder& holder) const;
-  Result<ListeningSocket> listen(EndpointRecord& record, bool again, const ConnectionAuthorizer& authorizer);
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
   [[nodiscard]] std::optional<Error> no_connection_for(const TicketHolder& holder,
                                                        const Endpoint* shared) const;
@@ -83,14 +84,6 @@ class EndpointSet final : public TopicEndpoints, public EndpointHost, public Pla
   void close_unopened(const UnopenedEndpoints::One& unopened, bool tell);
   [[nodiscard]] ConnectionAuthorizer gate_for(EndpointRole role) const;
   Result<Entry*> start(EndpointRecord record, bool again, const ConnectionAuthorizer& authorizer);
-  [[nodiscard]] EndpointShares::Place place_of(const EndpointRecord& record, std::uint64_t user) const;
-  std::optional<Error> take_place(const EndpointRecord& record, std::optional<TicketHolder> joined_by,
-                                  const ConnectionAuthorizer& authorizer);
-  void give_place_back(std::uint64_t id);
-  void say_refused(Limit limit, const Error& why);
-  [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
-  [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
-  [[nodiscard]] std::string name_of(const Endpoint& endpoint) const;
   void close(std::uint64_t id, bool tell);
   void consumer_gone(PlainConsumerConnection& outlet);
   void release_subscriber(Consumer& consumer);
@@ -100,6 +93,8 @@ class EndpointSet final : public TopicEndpoints, public EndpointHost, public Pla
   Topic& topic_;
   PlainProducerHost& inlet_host_;
   EndpointsListener& listener_;
+  EndpointAddresses addresses_{context_, topic_.definition()};
+  EndpointPlaces places_{context_, topic_.definition()};
   std::map<std::uint64_t, Entry> entries_;  // by endpoint id
   UnopenedEndpoints unopened_{context_.loop, [this](const auto& unopened) { return open_again(unopened); }};
   std::unordered_map<PlainConsumerConnection*, Consumer> consumers_;

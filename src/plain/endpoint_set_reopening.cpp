@@ -23,7 +23,7 @@ Result<void> EndpointSet::open_again(const UnopenedEndpoints::One& unopened) {
   }
   (*entry)->subscriber = unopened.subscriber;
   if (unopened_.all().contains(record.id))
-    context_.sink.info(name_of(*(*entry)->endpoint) + " is open again");
+    context_.sink.info(addresses_.name_of(*(*entry)->endpoint) + " is open again");
   const auto& opened = (*entry)->endpoint->record();
   if (opened.port != record.port) {
     context_.ports.release(record.port, (*entry)->endpoint->use(), false);
@@ -34,7 +34,8 @@ Result<void> EndpointSet::open_again(const UnopenedEndpoints::One& unopened) {
 
 Result<std::uint64_t> EndpointSet::leave_unopened(const std::string& bind_uri, const Leaver& by) {
   const auto left = unopened_.take([&](const EndpointRecord& record) {
-    return record.role != EndpointRole::produce && bind_uri_of(record) == bind_uri && by.may_leave(record);
+    return record.role != EndpointRole::produce && addresses_.bind_uri_of(record) == bind_uri &&
+           by.may_leave(record);
   });
   if (!left) {
     return Error{ErrorCode::endpoint_not_found,

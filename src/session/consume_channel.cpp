@@ -6,6 +6,7 @@
 
 #include "session/frame_translation.hpp"
 #include "session/slice_frames.hpp"
+#include "topic/runtime/member_acks.hpp"
 
 namespace lightq::broker {
 
@@ -49,7 +50,7 @@ void ConsumeChannel::on_credit(const FrameHeader& header, ByteView body) {
 
 void ConsumeChannel::on_acknowledge(const FrameHeader& header, ByteView body) {
   if (auto done = session_.decode<session::Acknowledge>(header, body, this))
-    topic_->consumers().acknowledge(*this, ack_of(std::move(*done)));
+    acknowledge(*topic_, *this, ack_of(std::move(*done)));
 }
 
 void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
@@ -58,13 +59,13 @@ void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
   if ((header.flags & session::flag_dead_letter) != 0)
     return session_.end(*this, Code::not_supported, "this version does not support dead letters");
   if (keeps_too_long(rejected->ms)) return;
-  topic_->consumers().reject(*this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
+  reject(*topic_, *this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
 }
 
 void ConsumeChannel::on_extend(const FrameHeader& header, ByteView body) {
   auto extended = session_.decode<session::Extend>(header, body, this);
   if (!extended || keeps_too_long(extended->ms)) return;
-  topic_->consumers().extend(*this, extension_of(std::move(*extended)), EventLoop::Clock::now());
+  extend(*topic_, *this, extension_of(std::move(*extended)), EventLoop::Clock::now());
 }
 
 /// Ends the channel if the delay is longer than redelivery_ms_max. So no consumer can keep a message from its

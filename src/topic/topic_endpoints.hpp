@@ -1,5 +1,6 @@
-/// The interfaces between a topic and its plain endpoints: what a topic uses of its endpoints, and what they
-/// use of the topic. src/plain implements the former (EndpointSet). Layer: topic.
+/// The two interfaces between a topic and its plain endpoints. A topic calls its endpoints through
+/// TopicEndpoints, which EndpointSet in src/plain implements. Producers' endpoints call PlainProducerHost.
+/// Layer: topic.
 #pragma once
 
 #include <cstddef>

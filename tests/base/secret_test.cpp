@@ -24,8 +24,10 @@
 
 namespace {
 
-/// Returns true if the text is somewhere in the memory at `at`.
+/// Returns true if the text, apart from its first byte, is somewhere in the memory at `at`. Emptying a string
+/// overwrites its first byte.
 [[gnu::noinline]] bool contains(const void* at, std::size_t bytes, std::string_view text) {
+  text.remove_prefix(1);
   return memmem(at, bytes, text.data(), text.size()) != nullptr;
 }
 

@@ -27,6 +27,13 @@ class QuietSink final : public LogSink {
 
 constexpr std::size_t reactors = 3;
 
+ReactorPool::Settings settings() {
+  ReactorPool::Settings settings;
+  settings.reactors = reactors;
+  settings.bind_host = "127.0.0.1";
+  return settings;
+}
+
 /// A pool of three reactors with topics in memory.
 class ReactorPoolTest : public testing::Test {
  protected:
@@ -63,12 +70,12 @@ class ReactorPoolTest : public testing::Test {
 
   EventLoop control;
   QuietSink sink;
-  test::FaultyStorage storage;
+  lightq::test::FaultyStorage storage;
   log::SegmentPool segments{log::SegmentPoolOptions{"/pool"}, storage};
   TopicOpener opener{storage, segments};
   TicketKey tickets{TicketKey::random_bytes()};
   std::atomic<bool> stopped = false;
-  ReactorPool pool{{.reactors = reactors, .bind_host = "127.0.0.1"}, opener, tickets, control, sink};
+  ReactorPool pool{settings(), opener, tickets, control, sink};
 };
 
 TEST_F(ReactorPoolTest, StatisticsOfAllTopicsCostOneMessageForEachReactor) {

@@ -10,13 +10,13 @@ SECRET = "planted-cli-secret-7001"
 
 def pages(control, **fields):
     """Returns the names of the topics of each page."""
-    found, after = [], {}
+    found = []
     while True:
-        page = control.ok("stats_all", **ASKER, **fields, **after)
+        page = control.ok("stats_all", **ASKER, **fields)
         found.append([stats["topic"] for stats in page["topics"]])
         if "continue_after" not in page:
             return found
-        after = {"after": page["continue_after"]}
+        fields["after"] = page["continue_after"]
 
 
 def test_pages_have_each_topic_once_and_show_what_stats_shows(control):

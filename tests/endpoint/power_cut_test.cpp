@@ -273,7 +273,7 @@ class PowerCutTest : public TopicRuntimeTest, public testing::WithParamInterface
       if (counts) progress_[receiver.group].acknowledged.insert(receiver.outstanding.at(offset));
       receiver.outstanding.erase(offset);
     }
-    topic->consumers().acknowledge(*receiver.connection, {std::nullopt, ranges_of(offsets)});
+    broker::acknowledge(*topic, *receiver.connection, {std::nullopt, ranges_of(offsets)});
   }
 
   void connect(Receiver& receiver) {

@@ -135,7 +135,7 @@ TEST_F(TopicConsumersTest, OnlyUnacknowledgedMessagesAreDeliveredAfterARestart) 
   FakeConsumer consumer;
   join(consumer, asked("g"));
   expect_to_have(consumer, {0, 1, 2, 3, 4, 5});
-  topic->consumers().acknowledge(consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
+  broker::acknowledge(*topic, consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
   restart(true);
   EXPECT_EQ(consumer.ended, ClientError::shutting_down);
   EXPECT_EQ(stats_of("g").committed_offset, 1U);
@@ -151,7 +151,7 @@ TEST_F(TopicConsumersTest, AcknowledgementsOfASecondBeforeACrashAreKept) {
   FakeConsumer consumer;
   join(consumer, asked("g"));
   expect_to_have(consumer, {0, 1, 2, 3});
-  topic->consumers().acknowledge(consumer, {std::nullopt, {{{1}, {3}}}});
+  broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {3}}}});
   ASSERT_TRUE(run_until([&] {
     const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
     return !stored.empty() && stored[0].acknowledged == std::vector<OffsetRange>{{{1}, {3}}};
@@ -168,10 +168,10 @@ TEST_F(TopicConsumersTest, OpeningAnOwnCursorAgainTakesItOver) {
   FakeConsumer former, next;
   join(former, asked("mine", GroupMode::own));
   expect_to_have(former, {0, 1, 2});
-  topic->consumers().acknowledge(former, {Offset{1}, {}});
+  broker::acknowledge(*topic, former, {Offset{1}, {}});
   ASSERT_EQ(topic->open_consumer(asked("mine", GroupMode::own), next), ClientError::none);
   EXPECT_FALSE(former.ended) << "not within the call";
-  topic->consumers().acknowledge(former, {Offset{3}, {}});
+  broker::acknowledge(*topic, former, {Offset{3}, {}});
   ASSERT_TRUE(run_until([&] { return former.ended && next.opened_at; }));
   EXPECT_EQ(former.ended, ClientError::fenced);
   EXPECT_EQ(next.opened_at->next, Offset{1});
@@ -203,7 +203,7 @@ TEST_F(TopicConsumersTest, ATimeoutRedeliversWithoutOtherEvents) {
   join(consumer, open);
   expect_to_have(consumer, {0, 0});
   EXPECT_EQ(consumer.frames[1].delivery, 2U);
-  topic->consumers().acknowledge(consumer, {Offset{1}, {}});
+  broker::acknowledge(*topic, consumer, {Offset{1}, {}});
   topic->detach_consumer(consumer);
 }
 
@@ -301,7 +301,7 @@ TEST_F(TopicConsumersTest, AConsumerWithTooManyUnacknowledgedRangesEnds) {
   ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
   std::vector<OffsetRange> every_second;
   for (std::uint64_t i = 0; i < count; i += 2) every_second.push_back({{i}, {i + 1}});
-  topic->consumers().acknowledge(consumer, {std::nullopt, every_second});
+  broker::acknowledge(*topic, consumer, {std::nullopt, every_second});
   EXPECT_FALSE(consumer.ended) << "not within the call";
   ASSERT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
   EXPECT_EQ(consumer.ended, ClientError::limit_reached);
@@ -386,7 +386,7 @@ TEST_F(TopicConsumersTest, ManyRangesOfTwoConsumersAreRequeuedInTwoTurns) {
   for (std::uint64_t i = 1; i < messages; i += 2) every_second.push_back({{i}, {i + 1}});
   for (const auto& [consumer, group] : {std::pair(&first, "first"), std::pair(&second, "second")}) {
     ASSERT_TRUE(run_until([&, name = group] { return stats_of(name).unacknowledged == messages; }));
-    topic->consumers().acknowledge(*consumer, {std::nullopt, every_second});
+    broker::acknowledge(*topic, *consumer, {std::nullopt, every_second});
     ASSERT_EQ(stats_of(group).unacknowledged, messages / 2);
   }
   run_until([turns = 0]() mutable { return ++turns == 2; });

@@ -19,6 +19,7 @@
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 #include "topic/reactor/topic_opener.hpp"
+#include "topic/runtime/member_acks.hpp"
 #include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {

@@ -10,7 +10,7 @@
 
 #include "delivery/consumer_group_harness.hpp"
 #include "endpoint/topic_runtime_harness.hpp"
-#include "session/fake_session_port.hpp"
+#include "session/fake_session.hpp"
 #include "support/late_store.hpp"
 
 namespace lightq::broker {
@@ -19,7 +19,7 @@ namespace {
 using Payloads = std::vector<std::string>;
 using session::Code;
 using session::Op;
-using test::FakeSessionPort;
+using test::FakeSession;
 
 constexpr std::uint64_t all = UINT64_MAX;
 
@@ -93,7 +93,7 @@ class ReadQueueTest : public TopicRuntimeTest {
     return take(5);
   }
 
-  FakeSessionPort port;
+  FakeSession port;
   ReadQueue reads{port, port};
 
  private:

@@ -10,7 +10,7 @@
 
 #include <lightq/base/compression.hpp>
 
-#include "session/fake_session_port.hpp"
+#include "session/fake_session.hpp"
 #include "support/batches.hpp"
 #include "support/no_memory.hpp"
 
@@ -18,7 +18,7 @@ namespace lightq::broker {
 namespace {
 
 using Payloads = std::vector<std::string>;
-using test::FakeSessionPort;
+using test::FakeSession;
 
 class SliceFramesTest : public testing::Test {
  protected:
@@ -71,7 +71,7 @@ class SliceFramesTest : public testing::Test {
     EXPECT_EQ(batch.segment_epoch(), 0U) << "a producer could store a batch that looks like the broker's";
   }
 
-  FakeSessionPort port;
+  FakeSession port;
   Payloads all;
 
  private:

@@ -15,11 +15,6 @@ namespace {
 constexpr std::uint64_t leave_work_max = 512 * limits::KiB;
 }  // namespace
 
-TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
-  const auto found = attached_.find(&consumer);
-  return found == attached_.end() ? nullptr : &found->second;
-}
-
 TopicConsumers::Refusal TopicConsumers::open(const ConsumeRequest& asked, SessionConsumer& consumer,
                                              const LogLives& lives, std::uint64_t user, std::uint64_t owner) {
   ConsumerGroups& groups = topic_.groups();
@@ -27,7 +22,8 @@ TopicConsumers::Refusal TopicConsumers::open(const ConsumeRequest& asked, Sessio
   if (opened.refusal != ClientError::none) return {opened.refusal, opened.crowd};
   SessionConsumer* const former =
       opened.group->terms().mode == GroupMode::own ? opened.group->a_consumer() : nullptr;
-  attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked, user)};
+  consumer.set_membership({opened.group, &groups.attach(*opened.group, consumer, asked, user)});
+  attached_.insert(&consumer);
   if (former != nullptr) condemn(*former, ClientError::fenced, "another consumer has opened the cursor");
   waiting_.push_back(&consumer);
   return {};
@@ -36,22 +32,21 @@ TopicConsumers::Refusal TopicConsumers::open(const ConsumeRequest& asked, Sessio
 void TopicConsumers::detach(SessionConsumer& consumer) {
   std::erase(waiting_, &consumer);
   std::erase_if(condemned_, [&](const Condemned& condemned) { return condemned.consumer == &consumer; });
-  const auto found = attached_.find(&consumer);
-  if (found == attached_.end()) return;
-  const Attached attached = found->second;
-  attached_.erase(found);
-  attached.member->abandon();
+  if (attached_.erase(&consumer) == 0) return;
+  const Membership left = consumer.membership();
+  consumer.set_membership({});
+  left.member->abandon();
   if (in_turn_ || !left_.empty() || TurnWork::in_turn() > leave_work_max) {
-    left_.push_back(attached);
+    left_.push_back(left);
   } else {
-    leave(attached);
+    leave(left);
   }
 }
 
-void TopicConsumers::leave(const Attached& attached) {
+void TopicConsumers::leave(const Membership& left) {
   ConsumerGroups& groups = topic_.groups();
-  ConsumerGroup& group = *attached.group;
-  groups.detach(group, *attached.member);
+  ConsumerGroup& group = *left.group;
+  groups.detach(group, *left.member);
   // A group without a name ends with its consumer. A group that is not saved ends, too: no consumer knows of
   // it.
   const bool forgotten = group.name().empty() || (durable_ && groups.is_provisional(group));
@@ -65,41 +60,18 @@ void TopicConsumers::condemn(SessionConsumer& consumer, ClientError code, std::s
 }
 
 void TopicConsumers::wake(SessionConsumer& consumer) {
-  if (const Attached* const attached = find(consumer)) attached->member->wake();
+  if (GroupMember* const member = consumer.membership().member) member->wake();
   activity_.want_dispatch();
 }
 
 bool TopicConsumers::add_credit(SessionConsumer& consumer, const Credit& credit) {
   activity_.want_dispatch();
-  const Attached* const attached = find(consumer);
-  return attached == nullptr || attached->member->add_credit(credit);
+  GroupMember* const member = consumer.membership().member;
+  return member == nullptr || member->add_credit(credit);
 }
 
-void TopicConsumers::acknowledge(SessionConsumer& consumer, const Ack& acknowledged) {
-  const Attached* const attached = find(consumer);
-  if (attached == nullptr) return;
-  activity_.want_dispatch();
-  const bool fits = attached->group->acknowledge(*attached->member, acknowledged);
-  if (!fits) end_in_pieces(consumer, *attached->member);
-}
-
-void TopicConsumers::reject(SessionConsumer& consumer, const Rejection& rejected, SteadyTime now) {
-  const Attached* const attached = find(consumer);
-  if (attached == nullptr) return;
-  activity_.want_dispatch();
-  const bool fits = attached->group->reject(*attached->member, rejected, now);
-  if (!fits) end_in_pieces(consumer, *attached->member);
-}
-
-void TopicConsumers::extend(SessionConsumer& consumer, const Extension& extended, SteadyTime now) {
-  const Attached* const attached = find(consumer);
-  if (attached == nullptr) return;
-  activity_.want_dispatch();
-  const bool fits = attached->group->extend(*attached->member, extended, now);
-  if (!fits) end_in_pieces(consumer, *attached->member);
-}
-
-void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember& member) {
+void TopicConsumers::end_in_pieces(SessionConsumer& consumer) {
+  const GroupMember& member = *consumer.membership().member;
   count(limits_reached_, member.is_in_pieces() ? Limit::outstanding_ranges_max : Limit::group_ranges_total);
   const std::string why = member.is_in_pieces()
                               ? "more than " + std::to_string(member.pieces_max()) + " ranges of offsets"
@@ -107,23 +79,22 @@ void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember&
   condemn(consumer, ClientError::limit_reached, "the messages in flight form " + why);
 }
 
-bool TopicConsumers::has_in_flight(SessionConsumer& consumer) const {
-  const auto found = attached_.find(&consumer);
-  return found != attached_.end() && !found->second.member->outstanding().empty();
+bool TopicConsumers::has_in_flight(const SessionConsumer& consumer) {
+  const GroupMember* const member = consumer.membership().member;
+  return member != nullptr && !member->outstanding().empty();
 }
 
-bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
-  const auto found = attached_.find(&consumer);
-  if (found == attached_.end()) return false;
-  const ConsumerGroup& group = *found->second.group;
-  return group.members_of(found->second.member->user()) != group.members() || group.plain_consumers() > 0;
+bool TopicConsumers::shares_group_with_others(const SessionConsumer& consumer) {
+  const auto [group, member] = consumer.membership();
+  if (group == nullptr) return false;
+  return group->members_of(member->user()) != group->members() || group->plain_consumers() > 0;
 }
 
 Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const StartPosition& to) {
-  const Attached* const attached = find(consumer);
-  if (attached == nullptr) return topic_.log().next_offset();
+  ConsumerGroup* const group = consumer.membership().group;
+  if (group == nullptr) return topic_.log().next_offset();
   activity_.want_dispatch();
-  return topic_.groups().seek(*attached->group, to);
+  return topic_.groups().seek(*group, to);
 }
 
 /// Runs `turn`, which calls consumers. A consumer may detach during a call, but its member of the group is
@@ -141,9 +112,9 @@ void TopicConsumers::in_turn(Turn&& turn) {
 /// messages in flight may be in a million ranges.
 void TopicConsumers::let_go() {
   while (!left_.empty() && TurnWork::in_turn() <= leave_work_max) {
-    const Attached attached = left_.front();
+    const Membership left = left_.front();
     left_.pop_front();
-    leave(attached);
+    leave(left);
   }
 }
 
@@ -171,16 +142,15 @@ void TopicConsumers::admit() {
   const ConsumerGroups& groups = topic_.groups();
   std::vector<SessionConsumer*> admitted;
   std::erase_if(waiting_, [&](SessionConsumer* consumer) {
-    if (durable_ && !groups.is_saved(*find(*consumer)->group)) return false;
+    if (durable_ && !groups.is_saved(*consumer->membership().group)) return false;
     admitted.push_back(consumer);
     return true;
   });
   for (SessionConsumer* const consumer : admitted) {
-    Attached* const attached = find(*consumer);
-    if (attached == nullptr) continue;  // it was detached while another was admitted
-    const ConsumerGroup& group = *attached->group;
-    attached->member->begin();
-    consumer->admitted({group.upcoming(), group.committed(), attached->member->ack_timeout_ms()});
+    if (!attached_.contains(consumer)) continue;  // it was detached while another was admitted
+    const auto [group, member] = consumer->membership();
+    member->begin();
+    consumer->admitted({group->upcoming(), group->committed(), member->ack_timeout_ms()});
   }
 }
 
@@ -189,7 +159,7 @@ void TopicConsumers::saved(const Result<void>& result) {
   const bool full = result.error().code == ErrorCode::no_space;
   const auto waiting = waiting_;
   for (SessionConsumer* const consumer : waiting) {
-    if (topic_.groups().is_saved(*find(*consumer)->group)) continue;
+    if (topic_.groups().is_saved(*consumer->membership().group)) continue;
     condemn(*consumer, full ? ClientError::no_space : ClientError::io_error,
             full ? "the disk is full" : "the disk cannot be written");
   }
@@ -199,7 +169,7 @@ void TopicConsumers::end(ClientError code, const std::string& why) {
   in_turn([&] {
     end_condemned();
     while (!attached_.empty()) {
-      SessionConsumer* const consumer = attached_.begin()->first;
+      SessionConsumer* const consumer = *attached_.begin();
       detach(*consumer);
       consumer->end(code, why);
     }

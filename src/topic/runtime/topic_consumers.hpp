@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
-
-#include <lightq/base/fetch_ahead.hpp>
 
 #include "admission/limit_counts.hpp"
 #include "delivery/session_consumer.hpp"
@@ -16,9 +14,9 @@
 
 namespace lightq::broker {
 
-/// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
-/// Consumers are called back from `dispatch` and `end`, and may detach during such a call. `acknowledge`
-/// calls SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the
+/// Keeps the connected consumers, and sets the membership of each. The topic calls it. Acknowledgements go to
+/// the consumer's group directly (member_acks.hpp). Consumers are called back from `dispatch` and `end`, and
+/// may detach during such a call. Calls for a consumer that is not attached have no effect. Thread: the
 /// reactor's. A call that may change what can be delivered requests a dispatch.
 class TopicConsumers {
  public:
@@ -45,23 +43,16 @@ class TopicConsumers {
   void wake(SessionConsumer& consumer);
   /// Adds credit. Returns false, and changes nothing, if that is more than the protocol allows.
   [[nodiscard]] bool add_credit(SessionConsumer& consumer, const Credit& credit);
-  /// Acknowledges messages. Ends the consumer, in the next dispatch, if its messages in flight are then in
-  /// too many ranges. The same holds for `reject` and `extend`.
-  void acknowledge(SessionConsumer& consumer, const Ack& acknowledged);
-  void reject(SessionConsumer& consumer, const Rejection& rejected, SteadyTime now);
-  void extend(SessionConsumer& consumer, const Extension& extended, SteadyTime now);
+  /// Ends the consumer, in the next dispatch, because its messages in flight are in too many ranges.
+  void end_in_pieces(SessionConsumer& consumer);
   /// Returns true if the consumer has messages with an ack timeout that has not expired.
-  [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const;
+  [[nodiscard]] static bool has_in_flight(const SessionConsumer& consumer);
   /// Returns true if the consumer's group has members of other users, or plain consumers.
-  [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
+  [[nodiscard]] static bool shares_group_with_others(const SessionConsumer& consumer);
   /// Moves the cursor of the consumer's group. Returns the offset that is delivered next. Errors: see
   /// ConsumerGroups::seek.
   Result<Offset> seek(SessionConsumer& consumer, const StartPosition& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
-  /// Prefetches where one of the consumers is found. Most topics have one.
-  void fetch_ahead_first() const {
-    if (!attached_.empty()) fetch_ahead(&*attached_.begin());
-  }
 
   /// Calls `end` of consumers that have to end, admits consumers that need not wait any longer, and
   /// dispatches messages.
@@ -75,20 +66,15 @@ class TopicConsumers {
   void end(ClientError code, const std::string& why);
 
  private:
-  struct Attached {
-    ConsumerGroup* group = nullptr;
-    GroupMember* member = nullptr;
-  };
+  using Membership = SessionConsumer::Membership;
   struct Condemned {
     SessionConsumer* consumer;
     ClientError code;
     std::string why;
   };
 
-  Attached* find(SessionConsumer& consumer);
-  void leave(const Attached& attached);
+  void leave(const Membership& left);
   void condemn(SessionConsumer& consumer, ClientError code, std::string why);
-  void end_in_pieces(SessionConsumer& consumer, const GroupMember& member);
   void end_condemned();
   void admit();
   template <typename Turn>
@@ -100,10 +86,10 @@ class TopicConsumers {
   const bool durable_;
   LimitCounts* const limits_reached_;
   bool in_turn_ = false;  // consumers are being called, so members must be kept
-  std::unordered_map<SessionConsumer*, Attached> attached_;
+  std::unordered_set<SessionConsumer*> attached_;
   std::vector<SessionConsumer*> waiting_;  // attached, and not admitted yet
   std::deque<Condemned> condemned_;        // detached, and `end` not called yet
-  std::deque<Attached> left_;              // detached; their members go after the turn or in a later one
+  std::deque<Membership> left_;            // detached; their members go after the turn or in a later one
 };
 
 }  // namespace lightq::broker

@@ -113,10 +113,7 @@ void TopicRuntime::fetch_ahead_fields() const {
 }
 
 void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
-  if (step == 0) {
-    fetch_ahead(known_producers_.get());
-    consumers_.fetch_ahead_first();
-  }
+  if (step == 0) fetch_ahead(known_producers_.get());
   if (step == 1) known_producers_->fetch_ahead_newest();
   topic_.fetch_ahead_for_input(step);
 }

@@ -65,6 +65,8 @@ class TopicRuntime final {
   /// Consumers over sessions. They are opened and detached here.
   [[nodiscard]] TopicConsumers& consumers() { return consumers_; }
   [[nodiscard]] TopicReads& reads() { return reads_; }
+  /// Dispatches soon, after the present call.
+  void want_dispatch() { activity_.want_dispatch(); }
 
   /// Opens `consumer`, of `user`, as `asked` describes. Unless it is refused (a code other than
   /// ClientError::none), `consumer` is called in later turns of the loop until it detaches or is ended.

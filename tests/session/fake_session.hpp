@@ -17,7 +17,7 @@
 
 namespace lightq::test {
 
-class FakeSessionPort final : public broker::FrameOutput, public broker::ReadQueue::Host {
+class FakeSession final : public broker::FrameOutput, public broker::ReadQueue::Host {
  public:
   /// A frame that was sent. Its checksum has been verified.
   struct Frame {
