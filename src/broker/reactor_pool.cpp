@@ -314,17 +314,17 @@ void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
 }
 
 /// The messages are not bounded, because the number of requests bounds them.
-void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsCounted> done) {
-  if (stopped_) return answer<TopicsCounted>(done, stopping());
+void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
+  if (stopped_) return answer<TopicsStats>(done, stopping());
   const auto parts = std::make_shared<StatsParts>(std::move(asked), reactors_.size(),
                                                   [this](TopicId topic) { return index_of(topic); });
-  if (parts->complete()) return answer<TopicsCounted>(done, parts->joined());
+  if (parts->complete()) return answer<TopicsStats>(done, parts->joined());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     TopicsAsked part = parts->take_part(i);
     if (part.topics.empty()) continue;
     Reactor& reactor = *reactors_[i];
     reactor.loop().post_answer([this, &reactor, i, parts, done, part = std::move(part)]() mutable {
-      reactor.stats_of(std::move(part), [this, i, parts, done](TopicsCounted counted) {
+      reactor.stats_of(std::move(part), [this, i, parts, done](TopicsStats counted) {
         control_.post_answer([i, parts, done, counted = std::move(counted)]() mutable {
           parts->put(i, std::move(counted));  // only the control thread joins
           if (parts->complete()) done(parts->joined());

@@ -68,7 +68,7 @@ class ReactorPool final : public DataPlane {
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
   void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override;
-  void stats_of(TopicsAsked asked, Done<TopicsCounted> done) override;
+  void stats_of(TopicsAsked asked, Done<TopicsStats> done) override;
   void broker_stats(Done<protocol::BrokerStats> done) override;
 
   /// Returns the number of messages that have been sent to each reactor so far. Thread: any.

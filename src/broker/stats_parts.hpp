@@ -36,7 +36,7 @@ class StatsParts {
   /// Returns true if no answer is missing.
   [[nodiscard]] bool complete() const { return missing_ == 0; }
   /// Takes a reactor's answer.
-  void put(std::size_t reactor, TopicsCounted answer) {
+  void put(std::size_t reactor, TopicsStats answer) {
     const std::vector<std::size_t>& places = parts_[reactor].places;
     for (std::size_t i = 0; i < answer.topics.size(); ++i)
       counted_[places[i]] = {true, std::move(answer.topics[i])};
@@ -44,8 +44,8 @@ class StatsParts {
   }
   /// Returns the answer to the whole question: it ends in front of the first topic that a reactor left out,
   /// and after the topic that reaches entries_max. Requires: complete(). Call it once.
-  [[nodiscard]] TopicsCounted joined() {
-    TopicsCounted joined;
+  [[nodiscard]] TopicsStats joined() {
+    TopicsStats joined;
     std::size_t entries = 0;
     for (Counted& counted : counted_) {
       if (!counted.is_known || entries >= entries_max_) break;

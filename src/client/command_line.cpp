@@ -434,7 +434,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.footer(
       "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
       "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
-      "usage.");
+      "usage, 3 a log was repaired with losses.");
   app.require_subcommand(0, 1);  // after the first verb, verbs are ordinary words: topic names, file names
   app.add_flag("--version", parsed.version, "show the versions of this program and of the broker");
   if (broker.run) add_broker(&app, parsed, broker);

@@ -41,7 +41,8 @@ struct FlagListing {
 /// Returns every flag of every command except --help.
 std::vector<FlagListing> list_flags(const BrokerCommand& broker);
 
-/// Runs the command in the arguments. Returns the exit code: 0 ok, 1 failed, 2 wrong usage.
+/// Runs the command in the arguments. Returns the exit code: 0 ok, 1 failed, 2 wrong usage,
+/// 3 a log was repaired with losses.
 int run_command_line(int argc, char** argv, const BrokerCommand& broker);
 
 }  // namespace lightq::cli

@@ -18,7 +18,7 @@
 
 namespace lightq::cli {
 
-/// Exit codes, documented in `lightq --help`.
+/// Exit codes, documented in `lightq --help`. exit_lost: a log was repaired with losses.
 enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2, exit_lost = 3 };
 
 /// Options of every command that talks to a broker.

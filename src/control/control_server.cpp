@@ -290,8 +290,9 @@ class ControlServer::Course final : public RequestCourse {
     taken_ = taken;
   }
   void worked(std::uint64_t bytes) override { work_bytes_ += bytes; }
+  /// `bytes`: those of the reply, or 0 if the client has gone; its work is charged all the same.
   void answered(std::size_t bytes) {
-    if (payer_.empty() || bytes == 0) return;
+    if (payer_.empty() || (bytes == 0 && work_bytes_ == 0)) return;
     const auto cost = ClientBounds::cost_of(std::max<std::uint64_t>(bytes, work_bytes_));
     server_.bounds_.replies.settle(payer_, taken_, cost);
   }

@@ -14,10 +14,10 @@ namespace lightq::rest {
 
 namespace {
 
-using namespace encrypted_layout;
+namespace layout = encrypted_layout;
 
-static_assert(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES == nonce_bytes);
-static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == tag_bytes);
+static_assert(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES == layout::nonce_bytes);
+static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == layout::tag_bytes);
 static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == key_bytes);
 
 constexpr std::string_view log_key_context = "lightq log key 1";
@@ -84,27 +84,27 @@ bool LogCipher::knows(std::uint64_t key_id) const {
 void LogCipher::encrypt(const BatchView& batch, std::span<std::byte> to) {
   const ByteView plain = batch.bytes();
   const std::size_t records_bytes = plain.size() - batch_layout::header_bytes;
-  assert(to.size() == plain.size() + more_bytes);
+  assert(to.size() == plain.size() + layout::more_bytes);
   std::byte* const at = to.data();
   std::memcpy(at, plain.data(), batch_layout::header_bytes);
   store_little_endian(at + batch_layout::codec, static_cast<std::uint8_t>(Codec::encrypted));
   store_little_endian(at + batch_layout::total_bytes, static_cast<std::uint32_t>(to.size()));
-  randombytes_buf(at + nonce, nonce_bytes);
-  std::byte* const inner = at + sealed;
-  std::memset(inner, 0, prefix_bytes);
+  randombytes_buf(at + layout::nonce, layout::nonce_bytes);
+  std::byte* const inner = at + layout::sealed;
+  std::memset(inner, 0, layout::prefix_bytes);
   std::memcpy(inner + prefix_body_crc, plain.data() + batch_layout::body_crc, sizeof(std::uint32_t));
   inner[prefix_codec] = plain[batch_layout::codec];
-  std::memcpy(inner + prefix_bytes, plain.data() + batch_layout::header_bytes, records_bytes);
+  std::memcpy(inner + layout::prefix_bytes, plain.data() + batch_layout::header_bytes, records_bytes);
   unsigned long long tag_length = 0;
-  crypto_aead_xchacha20poly1305_ietf_encrypt_detached(raw(inner), raw(inner + prefix_bytes + records_bytes),
-                                                      &tag_length, raw(inner), prefix_bytes + records_bytes,
-                                                      raw(at + bound_begin), bound_end - bound_begin, nullptr,
-                                                      raw(at + nonce), raw(keys_.front().key.data()));
+  crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
+      raw(inner), raw(inner + layout::prefix_bytes + records_bytes), &tag_length, raw(inner),
+      layout::prefix_bytes + records_bytes, raw(at + bound_begin), bound_end - bound_begin, nullptr,
+      raw(at + layout::nonce), raw(keys_.front().key.data()));
   put_checksums(at);
 }
 
 bool LogCipher::decrypt(const BatchView& batch, std::uint64_t key_id, std::span<std::byte> to) {
-  assert(batch.is_encrypted() && to.size() + more_bytes == batch.total_bytes());
+  assert(batch.is_encrypted() && to.size() + layout::more_bytes == batch.total_bytes());
   for (const LogKey& key : keys_) {
     if (key_id != log::key_id_unknown && key_id != key.id) continue;
     if (decrypt_with(key.key, batch, to)) return true;
@@ -115,15 +115,15 @@ bool LogCipher::decrypt(const BatchView& batch, std::uint64_t key_id, std::span<
 // Decrypts the prefix into the last bytes of the header's space, and then writes the header over it.
 bool LogCipher::decrypt_with(const Key& key, const BatchView& batch, std::span<std::byte> to) {
   const ByteView stored = batch.bytes();
-  std::byte* const inner = to.data() + batch_layout::header_bytes - prefix_bytes;
-  const std::size_t inner_bytes = stored.size() - sealed - tag_bytes;
+  std::byte* const inner = to.data() + batch_layout::header_bytes - layout::prefix_bytes;
+  const std::size_t inner_bytes = stored.size() - layout::sealed - layout::tag_bytes;
   const bool right = crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-                         raw(inner), nullptr, raw(stored.data() + sealed), inner_bytes,
-                         raw(stored.data() + sealed + inner_bytes), raw(stored.data() + bound_begin),
-                         bound_end - bound_begin, raw(stored.data() + nonce), raw(key.data())) == 0;
+                         raw(inner), nullptr, raw(stored.data() + layout::sealed), inner_bytes,
+                         raw(stored.data() + layout::sealed + inner_bytes), raw(stored.data() + bound_begin),
+                         bound_end - bound_begin, raw(stored.data() + layout::nonce), raw(key.data())) == 0;
   if (!right) return false;
-  std::array<std::byte, prefix_bytes> prefix{};
-  std::memcpy(prefix.data(), inner, prefix_bytes);
+  std::array<std::byte, layout::prefix_bytes> prefix{};
+  std::memcpy(prefix.data(), inner, layout::prefix_bytes);
   const bool zeros = std::all_of(prefix.begin() + prefix_codec + 1, prefix.end(),
                                  [](std::byte byte) { return byte == std::byte{0}; });
   if (!zeros) return false;

@@ -8,8 +8,9 @@
 
 namespace lightq::broker {
 
-/// The life of one connection, which owns it. A connection ends in two steps: `fail` gives the reason, and
-/// the connection closes when its present callback is over. A parked connection is open for its peer, but is
+/// How a connection stands (opening, open, parked, failed, closed), and why it ends. The connection owns it;
+/// its parts and derived classes call it. A connection ends in two steps: `fail` gives the reason, and the
+/// connection closes when its present callback is over. A parked connection is open for its peer, but is
 /// not read any more. Thread: the loop's.
 class ConnectionLife {
  public:

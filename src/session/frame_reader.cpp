@@ -14,7 +14,7 @@ using session::FrameHeader;
 
 namespace {
 
-constexpr std::size_t header_bytes = session::frame_layout::header_bytes;
+constexpr std::size_t frame_start_bytes = session::frame_layout::header_bytes;
 constexpr const char* cut_message = "a message that ends within a frame";
 
 /// Returns the header if it is that of a sound produce frame that is longer than this broker accepts.
@@ -55,15 +55,15 @@ FrameReader::Next FrameReader::next(std::span<std::byte> bytes, std::size_t& at,
     if (const Next before = begin_message(bytes, at); before.found != Found::begun) return before;
   }
   const auto left = bytes.subspan(at);
-  if (in_messages_ && messages_.left() < header_bytes) return fail(cut_message);
-  if (left.size() < header_bytes) return {};
+  if (in_messages_ && messages_.left() < frame_start_bytes) return fail(cut_message);
+  if (left.size() < frame_start_bytes) return {};
   const auto [fault, header] = session::decode_frame_header(left, body_bytes_max);
   if (fault == session::FrameFault::bad_length && greeted) {
     if (const auto too_large = produces_too_much(left)) return take_too_large(*too_large, left, at);
   }
   if (fault) return fail("an invalid frame: " + std::string(to_word(*fault)), true);
   if (!greeted && header.op != session::Op::hello) return fail("a frame before hello");
-  const std::size_t whole = header_bytes + header.body_bytes;
+  const std::size_t whole = frame_start_bytes + header.body_bytes;
   if (in_messages_ && messages_.left() < whole) return fail(cut_message);
   if (left.size() < whole) return {Found::begun, header, left};
   at += whole;
@@ -74,14 +74,14 @@ FrameReader::Next FrameReader::next(std::span<std::byte> bytes, std::size_t& at,
 /// Skips the frame once its batch header is received.
 FrameReader::Next FrameReader::take_too_large(const FrameHeader& header, std::span<std::byte> left,
                                               std::size_t& at) {
-  const std::uint64_t whole = header_bytes + std::uint64_t{header.body_bytes};
+  const std::uint64_t whole = frame_start_bytes + std::uint64_t{header.body_bytes};
   if (in_messages_ && messages_.left() < whole) return fail(cut_message);
-  if (left.size() < header_bytes + batch_layout::header_bytes) return {};
+  if (left.size() < frame_start_bytes + batch_layout::header_bytes) return {};
   if (in_messages_) messages_.take(whole);
   const auto come = static_cast<std::size_t>(std::min<std::uint64_t>(whole, left.size()));
   at += come;
   skipped_bytes_ = whole - come;
-  return {Found::too_large, header, left.subspan(header_bytes, batch_layout::header_bytes)};
+  return {Found::too_large, header, left.subspan(frame_start_bytes, batch_layout::header_bytes)};
 }
 
 std::size_t FrameReader::skip(std::size_t bytes) {
@@ -92,7 +92,7 @@ std::size_t FrameReader::skip(std::size_t bytes) {
 
 std::size_t FrameReader::missing(ByteView left, std::uint32_t body_bytes_max) const {
   if (in_messages_) return 1;  // the bytes left may begin within a message
-  std::size_t whole = header_bytes;
+  std::size_t whole = frame_start_bytes;
   if (left.size() >= whole) whole += session::decode_frame_header(left, body_bytes_max).header.body_bytes;
   return whole > left.size() ? whole - left.size() : 1;
 }

@@ -17,20 +17,21 @@ constexpr std::size_t channel_bytes = 256;  // of a channel of either kind, used
 }  // namespace
 
 std::size_t fetch_frames_ahead(ByteView bytes, const ChannelBook& channels) {
-  using namespace session::frame_layout;
+  namespace layout = session::frame_layout;
   std::array<const Channel*, channels_at_once> found{};
   std::size_t count = 0;
   std::size_t at = 0;
   std::uint32_t last = 0;
-  while (count < found.size() && bytes.size() - at >= header_bytes) {
+  while (count < found.size() && bytes.size() - at >= layout::header_bytes) {
     const std::byte* const header = bytes.data() + at;
-    const auto number = load_little_endian<std::uint32_t>(header + channel);
+    const auto number = load_little_endian<std::uint32_t>(header + layout::channel);
     if (number != last) {
       last = number;
       found[count] = channels.find(number);
       if (found[count] != nullptr) fetch_ahead(found[count++], channel_bytes);
     }
-    const std::size_t whole = header_bytes + load_little_endian<std::uint32_t>(header + body_bytes);
+    const std::size_t whole =
+        layout::header_bytes + load_little_endian<std::uint32_t>(header + layout::body_bytes);
     if (bytes.size() - at < whole) break;
     at += whole;
   }

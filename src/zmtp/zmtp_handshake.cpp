@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t type_bytes_logged_max = 16;
 // The status that libzmq reports as "not authorized" and not as a broken connection (RFC 27/ZAP).
-constexpr std::string_view refused = "400";
+constexpr std::string_view not_authorized = "400";
 
 void append(std::vector<std::byte>& to, ByteView bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
@@ -164,7 +164,7 @@ void ZmtpHandshake::judge_hello(const zmtp::Command& command, std::vector<std::b
 }
 
 void ZmtpHandshake::refuse(std::string_view why, std::vector<std::byte>& output) {
-  zmtp::append_error(output, refused);
+  zmtp::append_error(output, not_authorized);
   unauthorized_ = true;
   failure_ = why;
 }

@@ -204,8 +204,8 @@ TEST(EvictionQueue, DoesAsAModelThatLooksAtAllEntries) {
   QueueModel model;
   std::uint64_t age = 0;
   int blocked = 0;
-  for (int step = 0; step < 10'000; ++step) {
-    const std::uint64_t id = random() % 16;
+  for (int step = 0; step < 20'000; ++step) {
+    const std::uint64_t id = random() % 24;
     const std::string key = "user " + std::to_string(random() % 5);
     const auto when = static_cast<Eviction>(std::min<std::uint_fast32_t>(random() % 5, 2));
     switch (random() % 4) {

@@ -85,9 +85,9 @@ TEST_F(ReactorPoolTest, StatisticsOfAllTopicsCostOneMessageForEachReactor) {
     asked.topics.push_back({id});
   }
   asked.topics.push_back({1'000});  // does not exist
-  std::optional<TopicsCounted> answer;
-  const auto messages = messages_of<TopicsCounted>([&](const Done<TopicsCounted>& done) {
-    pool.stats_of(asked, [&answer, done](Result<TopicsCounted> counted) {
+  std::optional<TopicsStats> answer;
+  const auto messages = messages_of<TopicsStats>([&](const Done<TopicsStats>& done) {
+    pool.stats_of(asked, [&answer, done](Result<TopicsStats> counted) {
       answer = *counted;
       done(std::move(counted));
     });
@@ -102,10 +102,9 @@ TEST_F(ReactorPoolTest, StatisticsOfAllTopicsCostOneMessageForEachReactor) {
 TEST_F(ReactorPoolTest, AQuestionGoesOnlyToTheReactorsOfItsTopics) {
   for (std::uint64_t id = 1; id <= 6; ++id) add_topic(id);
   const auto messages =
-      messages_of<TopicsCounted>([&](const Done<TopicsCounted>& done) { pool.stats_of({{{1}, {4}}}, done); });
+      messages_of<TopicsStats>([&](const Done<TopicsStats>& done) { pool.stats_of({{{1}, {4}}}, done); });
   EXPECT_THAT(messages, testing::UnorderedElementsAre(0, 0, 1)) << "both topics are of one reactor";
-  const auto none =
-      messages_of<TopicsCounted>([&](const Done<TopicsCounted>& done) { pool.stats_of({}, done); });
+  const auto none = messages_of<TopicsStats>([&](const Done<TopicsStats>& done) { pool.stats_of({}, done); });
   EXPECT_THAT(none, Each(0));
 }
 

@@ -284,11 +284,12 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);
   }
-  EXPECT_EQ(switches, (std::set<std::string>{
-                          "LIGHTQ_ADMIN", "LIGHTQ_BATCHES", "LIGHTQ_CURSORS", "LIGHTQ_ENCRYPT_AT_REST",
-                          "LIGHTQ_FOLLOW", "LIGHTQ_FORCE", "LIGHTQ_FORCE_RAW", "LIGHTQ_INSECURE",
-                          "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN", "LIGHTQ_PLAIN", "LIGHTQ_QUIET",
-                          "LIGHTQ_SEGMENTS", "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
+  EXPECT_EQ(switches,
+            (std::set<std::string>{"LIGHTQ_ADMIN", "LIGHTQ_ALL", "LIGHTQ_BATCHES", "LIGHTQ_CURSORS",
+                                   "LIGHTQ_ENCRYPT_AT_REST", "LIGHTQ_FOLLOW", "LIGHTQ_FORCE",
+                                   "LIGHTQ_FORCE_RAW", "LIGHTQ_INSECURE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT",
+                                   "LIGHTQ_OPEN", "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS",
+                                   "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
 }
 
 }  // namespace

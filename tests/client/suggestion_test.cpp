@@ -8,23 +8,23 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> known = {"broker", "produce", "consume", "topic"};
+constexpr std::array<std::string_view, 4> commands = {"broker", "produce", "consume", "topic"};
 
 TEST(Suggestion, FindsTheNearestCommand) {
-  EXPECT_EQ(nearest_word("prodcue", known), "produce");
-  EXPECT_EQ(nearest_word("tpoic", known), "topic");
-  EXPECT_EQ(nearest_word("consumer", known), "consume");
+  EXPECT_EQ(nearest_word("prodcue", commands), "produce");
+  EXPECT_EQ(nearest_word("tpoic", commands), "topic");
+  EXPECT_EQ(nearest_word("consumer", commands), "consume");
 }
 
 TEST(Suggestion, KnowsOtherPeoplesWords) {
-  EXPECT_EQ(nearest_word("publish", known), "produce");
-  EXPECT_EQ(nearest_word("serve", known), "broker");
+  EXPECT_EQ(nearest_word("publish", commands), "produce");
+  EXPECT_EQ(nearest_word("serve", commands), "broker");
 }
 
 TEST(Suggestion, StaysSilentWhenNothingIsNear) {
-  EXPECT_FALSE(nearest_word("frobnicate", known).has_value());
-  EXPECT_FALSE(nearest_word("", known).has_value());
-  EXPECT_FALSE(nearest_word(std::string(100'000, 'x'), known).has_value());
+  EXPECT_FALSE(nearest_word("frobnicate", commands).has_value());
+  EXPECT_FALSE(nearest_word("", commands).has_value());
+  EXPECT_FALSE(nearest_word(std::string(100'000, 'x'), commands).has_value());
 }
 
 TEST(Suggestion, TranslatesTheCommandsOf2015) {

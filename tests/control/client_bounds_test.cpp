@@ -18,7 +18,7 @@ namespace lightq::broker {
 namespace {
 
 using namespace std::chrono_literals;
-using Request = RequestsUnderWay::Request;
+using CountedRequest = RequestsUnderWay::Request;
 
 TEST(ClientBounds, AReplyCostsATokenForEachKiB) {
   EXPECT_EQ(ClientBounds::cost_of(0), 0);
@@ -61,11 +61,11 @@ TEST_F(ClientBoundsOnTwoThreads, ASourceHasOneRateOnBothListeners) {
 }
 
 TEST_F(ClientBoundsOnTwoThreads, AUserHasOneNumberOfRequestsOnBothListeners) {
-  std::array<std::vector<Request>, 2> kept;
+  std::array<std::vector<CountedRequest>, 2> kept;
   on_two_threads([&](std::size_t number) {
     const std::string source(1, static_cast<char>('a' + number));
     while (true) {
-      Request request{source};
+      CountedRequest request{source};
       bounds.under_way.enter(request);
       if (!bounds.under_way.belongs_to(request, 7)) return bounds.under_way.leave(request);
       kept[number].push_back(request);
@@ -75,7 +75,7 @@ TEST_F(ClientBoundsOnTwoThreads, AUserHasOneNumberOfRequestsOnBothListeners) {
   EXPECT_EQ(kept[0].size() + kept[1].size(), 16U);
   EXPECT_EQ(bounds.under_way.total(), 16U);
   on_two_threads([&](std::size_t number) {
-    for (Request& each : kept[number]) bounds.under_way.leave(each);
+    for (CountedRequest& each : kept[number]) bounds.under_way.leave(each);
   });
   EXPECT_EQ(bounds.under_way.of_user(7), 0U);
   EXPECT_EQ(bounds.under_way.total(), 0U);
@@ -85,13 +85,13 @@ TEST_F(ClientBoundsOnTwoThreads, EachRequestCountsOnceWhateverHappensAtTheSameTi
   std::atomic<std::size_t> most = 0;
   on_two_threads([&](std::size_t number) {
     std::mt19937 random(static_cast<unsigned>(number));
-    std::vector<std::optional<Request>> requests(40);
+    std::vector<std::optional<CountedRequest>> requests(40);
     for (int step = 0; step < 20'000; ++step) {
       auto& each = requests[random() % requests.size()];
       const auto user = static_cast<std::uint64_t>(random() % 3);
       switch (random() % 4) {
         case 0:
-          if (!each) each.emplace(Request{std::string(1, static_cast<char>('a' + random() % 2))});
+          if (!each) each.emplace(CountedRequest{std::string(1, static_cast<char>('a' + random() % 2))});
           if (!bounds.under_way.objection_to(each->source)) bounds.under_way.enter(*each);
           break;
         case 1:

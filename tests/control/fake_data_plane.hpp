@@ -90,9 +90,9 @@ class FakeDataPlane final : public DataPlane {
     stats.topic = topics.at(topic.value);
     answer<protocol::TopicStats>(done, stats);
   }
-  void stats_of(TopicsAsked asked, Done<TopicsCounted> done) override {
+  void stats_of(TopicsAsked asked, Done<TopicsStats> done) override {
     ++bulk_questions;
-    TopicsCounted counted;
+    TopicsStats counted;
     std::size_t entries = 0;
     for (const TopicId topic : asked.topics) {
       if (entries >= asked.entries_max) break;
@@ -103,7 +103,7 @@ class FakeDataPlane final : public DataPlane {
       stats->groups.resize(groups_of_each);
       entries += entries_of(*stats);
     }
-    answer<TopicsCounted>(done, std::move(counted));
+    answer<TopicsStats>(done, std::move(counted));
   }
   void broker_stats(Done<protocol::BrokerStats> done) override {
     protocol::BrokerStats stats;

@@ -22,7 +22,7 @@ using test::FakeRecordSink;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr OffsetRange range(std::uint64_t begin, std::uint64_t end) {
+constexpr OffsetRange offsets(std::uint64_t begin, std::uint64_t end) {
   return {{begin}, {end}};
 }
 
@@ -72,15 +72,15 @@ class SliceSourceTest : public ::testing::Test {
 TEST_F(SliceSourceTest, ASliceIsTheNextOneUntilItIsTaken) {
   append(2, 5);
   SliceSource source(log, context, reader);
-  EXPECT_EQ(peek(source).slice.range(), range(0, 5));
-  EXPECT_EQ(peek(source).slice.range(), range(0, 5));
-  EXPECT_EQ(take(source, 0), range(0, 0));
-  EXPECT_EQ(take(source, 2), range(0, 2));
+  EXPECT_EQ(peek(source).slice.range(), offsets(0, 5));
+  EXPECT_EQ(peek(source).slice.range(), offsets(0, 5));
+  EXPECT_EQ(take(source, 0), offsets(0, 0));
+  EXPECT_EQ(take(source, 2), offsets(0, 2));
   const DeliveredSlice rest = peek(source);
-  EXPECT_EQ(rest.slice.range(), range(2, 5));
+  EXPECT_EQ(rest.slice.range(), offsets(2, 5));
   EXPECT_EQ(as_text(rest.slice.records.subspan(sizeof(std::uint32_t), 1)), "2");
-  EXPECT_EQ(take(source, 3), range(2, 5));
-  EXPECT_EQ(take(source, 5), range(5, 10));
+  EXPECT_EQ(take(source, 3), offsets(2, 5));
+  EXPECT_EQ(take(source, 5), offsets(5, 10));
   EXPECT_EQ(no_slice(source), SliceOutcome::end);
   EXPECT_EQ(reader.offset(), Offset{10});
 }
@@ -88,19 +88,19 @@ TEST_F(SliceSourceTest, ASliceIsTheNextOneUntilItIsTaken) {
 TEST_F(SliceSourceTest, ALimitOfRedeliveriesCutsOnlySlicesOfTheQueue) {
   append(2, 5);
   reader.seek(Offset{5});
-  redelivery.add(range(0, 5), 1);
+  redelivery.add(offsets(0, 5), 1);
   SliceSource source(log, context, reader, &redelivery);
-  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), range(0, 2));
+  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), offsets(0, 2));
   EXPECT_EQ(no_slice(source, {.redelivered = 0}), SliceOutcome::limit);
   EXPECT_EQ(redelivery.ready_messages(), 5U);
-  EXPECT_EQ(take(source, 5), range(0, 5));
-  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), range(5, 10));
+  EXPECT_EQ(take(source, 5), offsets(0, 5));
+  EXPECT_EQ(peek(source, {.redelivered = 2}).slice.range(), offsets(5, 10));
 }
 
 TEST_F(SliceSourceTest, APlainTurnFindsOnlyTheRedeliveriesThatItMayDeliver) {
   append(1, 20'000);
   reader.seek(Offset{20'000});
-  redelivery.add(range(0, 19'999), 1);  // not to the batch's end, so that lengths must be read
+  redelivery.add(offsets(0, 19'999), 1);  // not to the batch's end, so that lengths must be read
   SliceSource source(log, context, reader, &redelivery);
   FakeRecordSink sink;
   std::vector<RecordSink*> consumers{&sink};
@@ -115,9 +115,9 @@ TEST_F(SliceSourceTest, APlainTurnFindsOnlyTheRedeliveriesThatItMayDeliver) {
 TEST_F(SliceSourceTest, LimitsCutASliceAndPermitNothingIfTheyAreReached) {
   append(2, 5);
   SliceSource source(log, context, reader);
-  EXPECT_EQ(peek(source, {.records = 3}).slice.range(), range(0, 3));
-  EXPECT_EQ(peek(source, {.message_bytes = 2}).slice.range(), range(0, 2));
-  EXPECT_EQ(peek(source, {.end = Offset{4}}).slice.range(), range(0, 4));
+  EXPECT_EQ(peek(source, {.records = 3}).slice.range(), offsets(0, 3));
+  EXPECT_EQ(peek(source, {.message_bytes = 2}).slice.range(), offsets(0, 2));
+  EXPECT_EQ(peek(source, {.end = Offset{4}}).slice.range(), offsets(0, 4));
   for (const SliceLimits& none : {SliceLimits{.records = 0}, {.message_bytes = 0}, {.end = Offset{0}}})
     EXPECT_EQ(no_slice(source, none), SliceOutcome::limit);
   EXPECT_EQ(reader.offset(), Offset{0});
@@ -126,56 +126,56 @@ TEST_F(SliceSourceTest, LimitsCutASliceAndPermitNothingIfTheyAreReached) {
 TEST_F(SliceSourceTest, RedeliveriesComeBeforeNewMessages) {
   append(2, 5);
   reader.seek(Offset{7});
-  redelivery.add(range(1, 3), 1);
-  redelivery.add(range(4, 6), 0);
+  redelivery.add(offsets(1, 3), 1);
+  redelivery.add(offsets(4, 6), 0);
   SliceSource source(log, context, reader, &redelivery);
   const DeliveredSlice first = peek(source);
-  EXPECT_EQ(first.slice.range(), range(1, 3));
+  EXPECT_EQ(first.slice.range(), offsets(1, 3));
   EXPECT_EQ(first.delivery, 2U);
   EXPECT_TRUE(source.is_redelivery());
   EXPECT_EQ(no_slice(source, {.records = 0}), SliceOutcome::limit) << "and nothing newer before it";
-  EXPECT_EQ(take(source, 1), range(1, 2));
-  EXPECT_EQ(take(source, 1), range(2, 3));
+  EXPECT_EQ(take(source, 1), offsets(1, 2));
+  EXPECT_EQ(take(source, 1), offsets(2, 3));
   EXPECT_EQ(peek(source).delivery, 1U) << "never delivered before";
-  EXPECT_EQ(take(source, 1), range(4, 5));
-  EXPECT_EQ(take(source, 1), range(5, 6)) << "of the next batch";
+  EXPECT_EQ(take(source, 1), offsets(4, 5));
+  EXPECT_EQ(take(source, 1), offsets(5, 6)) << "of the next batch";
   EXPECT_EQ(redelivery.ranges(), 0U);
-  EXPECT_EQ(take(source, 3), range(7, 10));
+  EXPECT_EQ(take(source, 3), offsets(7, 10));
   EXPECT_FALSE(source.is_redelivery());
 }
 
 TEST_F(SliceSourceTest, RedeliveriesBeyondTheLimitsStayInTheQueue) {
   append(2, 5);
   reader.seek(Offset{8});
-  redelivery.add(range(2, 6), 0);
+  redelivery.add(offsets(2, 6), 0);
   SliceSource source(log, context, reader, &redelivery);
   for (const std::uint64_t end : {0U, 2U})
     EXPECT_EQ(no_slice(source, {.end = Offset{end}}), SliceOutcome::limit) << end;
-  EXPECT_EQ(peek(source, {.end = Offset{4}}).slice.range(), range(2, 4));
+  EXPECT_EQ(peek(source, {.end = Offset{4}}).slice.range(), offsets(2, 4));
   EXPECT_EQ(redelivery.ready_messages(), 4U);
-  EXPECT_EQ(take(source, 3), range(2, 5)) << "of the first batch";
-  EXPECT_EQ(take(source, 1), range(5, 6)) << "of the second batch";
+  EXPECT_EQ(take(source, 3), offsets(2, 5)) << "of the first batch";
+  EXPECT_EQ(take(source, 1), offsets(5, 6)) << "of the second batch";
   EXPECT_EQ(redelivery.loss().damaged + redelivery.loss().trimmed, 0U);
 }
 
 TEST_F(SliceSourceTest, TooManyRangesHoldNewerMessagesBack) {
   append(1, 10);
   const SteadyTime due = context.now + std::chrono::seconds(1);
-  for (std::uint64_t i = 0; i < 4; ++i) redelivery.add_delayed(range(2 * i, 2 * i + 1), 1, due);
+  for (std::uint64_t i = 0; i < 4; ++i) redelivery.add_delayed(offsets(2 * i, 2 * i + 1), 1, due);
   reader.seek(Offset{8});
   SliceSource source(log, context, reader, &redelivery);
   EXPECT_EQ(no_slice(source), SliceOutcome::held_back);
   redelivery.give_up_before(Offset{1});
-  EXPECT_EQ(take(source, 2), range(8, 10));
+  EXPECT_EQ(take(source, 2), offsets(8, 10));
 }
 
 TEST_F(SliceSourceTest, EachLossIsToldOnce) {
   append(4, 1);
   log.trim(Offset{2});
-  redelivery.add(range(0, 1), 1);
+  redelivery.add(offsets(0, 1), 1);
   SliceSource source(log, context, reader, &redelivery);
   std::uint64_t told = 0;
-  EXPECT_EQ(take(source, 1), range(2, 3));
+  EXPECT_EQ(take(source, 1), offsets(2, 3));
   EXPECT_EQ(source.take_untold_loss(told), 3U) << "two at the reader, one in the queue";
   EXPECT_EQ(source.take_untold_loss(told), 0U);
 }
@@ -239,7 +239,7 @@ TEST_F(DispatchTurnTest, ATurnRedeliversABoundedNumberOfMessages) {
   append(1, 5000);
   FakeRecordSink sink;
   sinks = {&sink};
-  redelivery.add(range(0, 4999), 1);
+  redelivery.add(offsets(0, 4999), 1);
   reader.seek(Offset{4999});
   SliceSource source(log, context, reader, &redelivery);
   EXPECT_EQ(dispatch(source, 1), TurnEnd::over) << "the bound in bytes is for new messages";

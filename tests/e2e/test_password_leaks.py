@@ -123,6 +123,22 @@ def test_invalid_requests_leave_no_password(asked):
     asked.absent()
 
 
+def test_many_concurrent_wrong_logins_leave_no_password(asked):
+    socket = asked.broker.socket(zmq.DEALER, asked.broker.control_uri, **asked.control.options)
+    count, passwords = 200, [asked.new() for _ in range(40)]
+    for index in range(count):
+        request = {"cmd": "stats", "topic": "t", "user_id": "u", "password": passwords[index % 40], "filler": "x" * 700}
+        socket.send(json.dumps(request).encode())
+    codes = set()
+    for _ in range(count):
+        assert socket.poll(DEADLINE * 1000)
+        answer = socket.recv()
+        Secrets.absent_from(answer, "an answer")
+        codes.add(json.loads(answer)["code"])
+    assert "unauthorized_access" in codes and codes <= {"unauthorized_access", "busy"}, codes
+    asked.absent()
+
+
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_a_client_that_leaves_within_its_request_leaves_no_password(make_broker, size):
     asked = Asked(make_broker())
@@ -136,8 +152,9 @@ def test_a_client_that_leaves_within_its_request_leaves_no_password(make_broker,
     asked.absent()
 
 
-def test_the_administrators_password_is_in_no_output(make_broker, tmp_path):
-    of_environment, of_file = password(40), password(40)
+@pytest.mark.parametrize("length", [15, 40, 1000])
+def test_the_administrators_password_is_in_no_output(make_broker, tmp_path, length):
+    of_environment, of_file = password(length), password(length)
     broker = make_broker(admin=False, environment={"LIGHTQ_ADMIN_PASSWORD": of_environment})
     broker.search_for_secrets()
     broker.stop()

@@ -1,16 +1,20 @@
 """Tests that no ticket appears in the broker's log, data directory, command line or environment, nor in its
 answers to tickets that clients showed: right or wrong ones, in whole or in pieces."""
 import itertools
+import json
 from socket import create_connection
 
 import pytest
 import zmq
 
 from session_client import Session, hello_values, join, session_frames
-from support import DEADLINE, Address, Secrets, keys_for, until
+from support import DEADLINE, PASSWORD, USER, Address, Secrets, keys_for, until
 from test_bad_input import ZMTP_GREETING
 
 KINDS = {"push": zmq.PUSH, "pull": zmq.PULL, "sub": zmq.SUB}
+JOIN = json.dumps({"cmd": "join", "connection_type": "socket", "delivery": "session", "type": "push", "topic": "t",
+                   "user_id": USER, "password": PASSWORD}).encode()
+DEALER_READY = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
 PLAIN_GREETING = ZMTP_GREETING.replace(b"NULL\0", b"PLAIN")
 wrong_ones = itertools.count(1)
 
@@ -59,6 +63,37 @@ def test_joins_leave_no_ticket(shown):
     for _ in range(20):
         shown.session("sub")
     shown.absent()
+
+
+def test_joins_whose_replies_wait_to_be_read_leave_no_ticket(shown):
+    """A client asks often and reads late, so many answers wait to be sent. The broker may refuse some of the
+    requests."""
+    socket = shown.broker.socket(zmq.DEALER, shown.broker.control_uri, rcvhwm=1, rcvbuf=4096, **shown.control.options)
+    count, given = 400, 0
+    for _ in range(count):
+        socket.send(JOIN)
+    for _ in range(count):
+        assert socket.poll(DEADLINE * 1000)
+        given += "ticket" in Secrets.heard(json.loads(socket.recv()))
+    assert given > 10
+    shown.absent()
+
+
+def test_a_client_that_leaves_before_its_replies_leaves_no_ticket(clear):
+    host, port = clear.broker.control_uri.removeprefix("tcp://").rsplit(":", 1)
+    frame = b"\x02" + len(JOIN).to_bytes(8, "big") + JOIN
+    with create_connection((host, int(port)), DEADLINE) as stranger:
+        stranger.sendall(ZMTP_GREETING + DEALER_READY + frame * 60)
+        heard = b""
+        while heard.count(b'"secret":"') < 3:
+            part = stranger.recv(4096)
+            assert part, heard
+            heard += part
+    secrets = [piece[:64].decode() for piece in heard.split(b'"secret":"')[1:] if len(piece) >= 64]
+    assert secrets
+    for secret in secrets:
+        Secrets.plant(secret)
+    clear.absent()
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])

@@ -128,8 +128,8 @@ TEST_F(StatsWalkTest, AStopEndsAllWalksWithinTheCall) {
   EXPECT_EQ(walks_left, 0);
 }
 
-TopicsCounted counted(const std::vector<std::uint64_t>& numbers) {
-  TopicsCounted answer;
+TopicsStats counted(const std::vector<std::uint64_t>& numbers) {
+  TopicsStats answer;
   for (const std::uint64_t number : numbers) {
     auto& stats = answer.topics.emplace_back();
     if (number != 0) stats.emplace().messages_received = number;
@@ -137,7 +137,7 @@ TopicsCounted counted(const std::vector<std::uint64_t>& numbers) {
   return answer;
 }
 
-std::vector<std::uint64_t> numbers_of(const TopicsCounted& answer) {
+std::vector<std::uint64_t> numbers_of(const TopicsStats& answer) {
   std::vector<std::uint64_t> numbers;
   for (const auto& stats : answer.topics) numbers.push_back(stats ? stats->messages_received : 0);
   return numbers;

@@ -11,10 +11,10 @@
 
 #include "endpoint/topic_runtime_harness.hpp"
 #include "log/memory/ring_log.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_reads.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -94,7 +94,7 @@ class TopicPartsTest : public TopicRuntimeTest {
   DurableProducers known{DurableProducers::Kept::in_memory, ProducerTable(100, 1'000'000'000)};
   TopicProducers producers{known, now};
   CountingEndpoints endpoints;
-  HeldProducers held{delivery, producers, endpoints, activity};
+  WaitingProducers held{delivery, producers, endpoints, activity};
 };
 
 TEST_F(TopicPartsTest, TicksAreRequestedOnceUntilTheyEnd) {

@@ -92,6 +92,7 @@ PLANTED = [
      "A has 41 methods, 40 allowed"),
     (rules.large_classes, "src/log/a.hpp", "struct A {\n  struct B {\n" + MANY_MEMBERS + "    void f() {}\n  };\n};",
      "B has 26 data members, 25 allowed"),
+    (rules.merged_layouts, "src/log/a.cpp", "  using namespace batch_layout;", "use a namespace alias"),
     (rules.operations_that_know_requests, "src/control/commands/topic_operations.hpp",
      '#include "control/commands/permissions.hpp"', "an operation knows no requests"),
     (rules.operations_that_know_requests, "src/control/commands/user_operations.cpp",

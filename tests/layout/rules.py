@@ -189,6 +189,17 @@ def folder_cycles(tree):
             yield f"{folder}: includes a folder that includes it again"
 
 
+LAYOUT_DIRECTIVE = re.compile(r"\busing namespace [\w:]*_layout;")
+
+
+def merged_layouts(tree):
+    """Directives that merge the names of a format with those around them. In a unity build a constant of another file
+    with the same name would be used silently."""
+    for path, text in sources(tree).items():
+        if path.startswith("src/") and path.endswith(".cpp") and LAYOUT_DIRECTIVE.search(text):
+            yield f"{path}: '{LAYOUT_DIRECTIVE.search(text).group()}': use a namespace alias"
+
+
 def impure_layers(tree):
     for path, text in sources(tree).items():
         if layer_of(path) in PURE_LAYERS:
@@ -421,7 +432,7 @@ OPERATIONS_COMPOSED = "src/control/commands/operations."  # connects them with t
 ASKER_CHECKS = re.compile(r"src/control/commands/(?:permissions|asker_rights)\.[ch]pp$")
 REQUESTS_AND_REPLIES = (
     r"control/answer\.hpp|\bAnswer\b|\bprotocol::(?:Request|Reply|OkReply|ErrorReply|JoinReply|ListReply|"
-    r"UserListReply|CreateTopic|DeleteTopic|ListTopics|Join|Leave|Stats|DeleteGroup|Pause|Resume|Purge|CreateUser|"
+    r"UserListReply|CreateTopic|DeleteTopic|ListTopics|Join|Leave|Stats|StatsAll|StatsAllReply|DeleteGroup|Pause|Resume|Purge|CreateUser|"
     r"DeleteUser|SetPassword|GrantRights|RevokeRights|ListUsers)\b")
 NO_ASKER_CHECK_KNOWS = re.compile(REQUESTS_AND_REPLIES)
 NO_OPERATION_KNOWS = re.compile(
@@ -472,6 +483,6 @@ def lost_definitions(tree):
             yield f"{path}: lightq/source.hpp does not reach it"
 
 
-RULES = [large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+RULES = [large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
          machine_paths,
          leftovers, sleeping_tests]

@@ -17,9 +17,9 @@ namespace {
 /// refuse or be out of reach. Lifetime: outlives its jobs.
 class DistantLog final : public Log {
  public:
-  AppendResult append(std::span<std::byte> batch, Timestamp now) override {
+  AppendResult append(std::span<std::byte> batch, Timestamp when) override {
     if (outcome != AppendOutcome::appended) return {outcome, {}};
-    stamp_batch(batch, next_, now, epoch, 0);
+    stamp_batch(batch, next_, when, epoch, 0);
     batches_.emplace_back(batch.begin(), batch.end());
     const Offset base = next_;
     next_ = next_ + BatchView::trusted(batch.data()).record_count();

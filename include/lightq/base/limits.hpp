@@ -30,8 +30,8 @@ inline constexpr std::size_t password_bytes_max = 1024;
 /// Topics in the reply to one `stats_all`.
 inline constexpr std::uint64_t stats_page_topics_default = 256;
 inline constexpr std::uint64_t stats_page_topics_max = 1024;
-inline constexpr std::size_t stats_page_entries_max =
-    2048;  ///< topics, groups and subscribers in such a reply, unless its only topic has more
+/// Topics, groups and subscribers in such a reply: it ends with the topic that reaches this number.
+inline constexpr std::size_t stats_page_entries_max = 2048;
 inline constexpr std::size_t requests_waiting_max = 1024;  ///< beyond: `busy`
 inline constexpr std::size_t requests_waiting_per_source_max =
     256;  ///< requests of one source; beyond: `busy`

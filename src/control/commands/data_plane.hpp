@@ -78,7 +78,7 @@ class DataPlane {
   virtual void topic_stats(TopicId topic, Done<protocol::TopicStats> done) = 0;
   /// Returns the statistics of many topics. Costs one message to each thread that has some of them, however
   /// many they are.
-  virtual void stats_of(TopicsAsked asked, Done<TopicsCounted> done) = 0;
+  virtual void stats_of(TopicsAsked asked, Done<TopicsStats> done) = 0;
   /// Returns sums over all topics. Fields that the data plane does not know (version, pid, auth_failures …)
   /// stay empty.
   virtual void broker_stats(Done<protocol::BrokerStats> done) = 0;

@@ -7,6 +7,8 @@
 
 #include <lightq/version.hpp>
 
+#include "admission/turn_work.hpp"
+
 namespace lightq::broker {
 
 void StatsOperations::topic(const TopicName& name, const Done<protocol::TopicStats>& done) {
@@ -25,7 +27,7 @@ struct Range {
   std::uint64_t work_bytes = 0;
 };
 
-StatsPage page_of(Range& range, TopicsCounted counted) {
+StatsPage page_of(Range& range, TopicsStats counted) {
   const std::size_t many = counted.topics.size();
   const bool ends_early = many < range.names.size();
   StatsPage page{.topics = {}, .continue_after = {}, .work_bytes = range.work_bytes};
@@ -46,14 +48,16 @@ void StatsOperations::topics(const Asker& asker, const TopicsWanted& wanted, con
   auto next = wanted.after ? topics.upper_bound(wanted.after->text()) : topics.begin();
   for (; next != topics.end() && range->names.size() < wanted.topics_max; ++next) {
     const auto& [name, entry] = *next;
+    TurnWork::add(TurnWork::range_passed);
     if (user != nullptr) range->work_bytes += user->rights.size() * pattern_work_bytes;
     const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);
     if (!may_see || !parts_.ready.find(entry.definition.name)) continue;
     range->asked.topics.push_back(entry.definition.id);
     range->names.push_back(name);
   }
+  TurnWork::add(range->work_bytes);
   range->is_last = next == topics.end();
-  parts_.data_plane.stats_of(std::move(range->asked), [range, done](Result<TopicsCounted> counted) {
+  parts_.data_plane.stats_of(std::move(range->asked), [range, done](Result<TopicsStats> counted) {
     if (!counted) return done(counted.error());
     done(page_of(*range, std::move(counted).value()));
   });

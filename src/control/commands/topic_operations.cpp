@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "admission/turn_work.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -145,6 +147,7 @@ TopicList TopicOperations::list(const Asker& asker) const {
   const UserRecord* const user = parts_.rights.user_of(asker);
   // The cost is the same for a user that may see few topics as for one that may see all.
   if (user != nullptr) list.work_bytes = user->rights.size() * topics.size() * pattern_work_bytes;
+  TurnWork::add(list.work_bytes + TurnWork::range_passed * topics.size());
   for (const auto& [name, entry] : topics) {
     if (parts_.ready.is_starting(entry.definition.id)) continue;
     const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);

@@ -61,20 +61,20 @@ std::span<std::byte> OpenBatch::finish() {
 }
 
 void make_batch_of_one(std::span<std::byte> room, ByteView payload) {
-  using namespace batch_layout;
-  assert(room.size() == header_bytes + record_bytes(payload.size()));
+  namespace layout = batch_layout;
+  assert(room.size() == layout::header_bytes + record_bytes(payload.size()));
   std::byte* batch = room.data();
-  std::fill_n(batch, header_bytes, std::byte{0});
-  store_little_endian(batch + version, version_value);
-  store_little_endian(batch + total_bytes, static_cast<std::uint32_t>(room.size()));
-  store_little_endian(batch + record_count, std::uint32_t{1});
-  store_little_endian(batch + header_bytes, static_cast<std::uint32_t>(payload.size()));
-  std::uint32_t crc = crc32c({batch + version, base_offset - version});
-  crc = crc32c({batch + producer_id, segment_epoch - producer_id}, crc);
-  crc = crc32c({batch + header_bytes, sizeof(std::uint32_t)}, crc);
-  crc = crc32c_copy(batch + header_bytes + sizeof(std::uint32_t), payload, crc);
-  store_little_endian(batch + body_crc, crc);
-  store_little_endian(batch + magic, magic_value);
+  std::fill_n(batch, layout::header_bytes, std::byte{0});
+  store_little_endian(batch + layout::version, layout::version_value);
+  store_little_endian(batch + layout::total_bytes, static_cast<std::uint32_t>(room.size()));
+  store_little_endian(batch + layout::record_count, std::uint32_t{1});
+  store_little_endian(batch + layout::header_bytes, static_cast<std::uint32_t>(payload.size()));
+  std::uint32_t crc = crc32c({batch + layout::version, layout::base_offset - layout::version});
+  crc = crc32c({batch + layout::producer_id, layout::segment_epoch - layout::producer_id}, crc);
+  crc = crc32c({batch + layout::header_bytes, sizeof(std::uint32_t)}, crc);
+  crc = crc32c_copy(batch + layout::header_bytes + sizeof(std::uint32_t), payload, crc);
+  store_little_endian(batch + layout::body_crc, crc);
+  store_little_endian(batch + layout::magic, layout::magic_value);
 }
 
 std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const SegmentHeader& header,
@@ -108,9 +108,9 @@ std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const Seg
 }
 
 bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, const SegmentHeader& header) {
-  using namespace batch_layout;
+  namespace layout = batch_layout;
   RecordSum sum;
-  std::size_t at = header_bytes;
+  std::size_t at = layout::header_bytes;
   for (std::uint32_t record = 0; record < mark.count; ++record) {
     if (batch.size() - at < record_bytes(0)) return false;
     const std::size_t bytes = load_little_endian<std::uint32_t>(batch.data() + at);
@@ -119,13 +119,13 @@ bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, 
     at += record_bytes(bytes);
   }
   if (at != batch.size() || sum.value() != mark.sum) return false;
-  const Timestamp time{load_little_endian<std::int64_t>(batch.data() + append_time_us)};
-  std::fill_n(batch.data(), header_bytes, std::byte{0});
-  store_little_endian(batch.data() + magic, magic_value);
-  store_little_endian(batch.data() + version, version_value);
-  store_little_endian(batch.data() + total_bytes, static_cast<std::uint32_t>(batch.size()));
-  store_little_endian(batch.data() + record_count, mark.count);
-  store_little_endian(batch.data() + body_crc, batch_body_crc(batch));
+  const Timestamp time{load_little_endian<std::int64_t>(batch.data() + layout::append_time_us)};
+  std::fill_n(batch.data(), layout::header_bytes, std::byte{0});
+  store_little_endian(batch.data() + layout::magic, layout::magic_value);
+  store_little_endian(batch.data() + layout::version, layout::version_value);
+  store_little_endian(batch.data() + layout::total_bytes, static_cast<std::uint32_t>(batch.size()));
+  store_little_endian(batch.data() + layout::record_count, mark.count);
+  store_little_endian(batch.data() + layout::body_crc, batch_body_crc(batch));
   stamp_batch(batch, mark.base, time, header.epoch, header.batch_mask);
   return true;
 }

@@ -12,15 +12,17 @@ namespace {
 
 /// Returns false if a field is set that the flags declare absent, or a flag that the version does not define.
 bool is_sound_producer(const std::byte* entry, std::uint32_t version) {
-  using namespace producer_layout;
-  if (load_little_endian<std::uint64_t>(entry + at_id) == 0) return false;
+  // Qualified, because a unity build may define the same names for another format in this namespace.
+  namespace layout = producer_layout;
+  if (load_little_endian<std::uint64_t>(entry + layout::at_id) == 0) return false;
   if (version == 1) return true;
-  const auto flags = load_little_endian<std::uint16_t>(entry + at_flags);
-  if ((flags & ~(flag_owner | flag_secret)) != 0) return false;
-  if ((flags & flag_owner) == 0 && load_little_endian<std::uint64_t>(entry + at_owner) != 0) return false;
+  const auto flags = load_little_endian<std::uint16_t>(entry + layout::at_flags);
+  if ((flags & ~(layout::flag_owner | layout::flag_secret)) != 0) return false;
+  if ((flags & layout::flag_owner) == 0 && load_little_endian<std::uint64_t>(entry + layout::at_owner) != 0)
+    return false;
   const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
-  return (flags & flag_secret) != 0 ||
-         std::all_of(entry + at_secret, entry + at_secret + secret_bytes, is_zero);
+  return (flags & layout::flag_secret) != 0 ||
+         std::all_of(entry + layout::at_secret, entry + layout::at_secret + layout::secret_bytes, is_zero);
 }
 
 bool are_sound_producers(const SlotBytes& slot) {

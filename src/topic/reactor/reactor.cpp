@@ -150,9 +150,9 @@ void Reactor::totals(std::function<void(const protocol::BrokerStats&)> done) {
   });
 }
 
-void Reactor::stats_of(TopicsAsked asked, std::function<void(TopicsCounted)> done) {
+void Reactor::stats_of(TopicsAsked asked, std::function<void(TopicsStats)> done) {
   struct Answer {
-    TopicsCounted counted;
+    TopicsStats counted;
     std::size_t entries = 0;
   };
   const auto answer = std::make_shared<Answer>();

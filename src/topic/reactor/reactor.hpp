@@ -60,7 +60,7 @@ class Reactor final : public TopicRuntime::Ticker {
   /// Fields that are no sums stay empty.
   void totals(std::function<void(const protocol::BrokerStats&)> done);
   /// Passes the statistics of these topics to `done`, in a later turn of the loop.
-  void stats_of(TopicsAsked asked, std::function<void(TopicsCounted)> done);
+  void stats_of(TopicsAsked asked, std::function<void(TopicsStats)> done);
   /// Stops cleanly: sends the output of connections (at most until `deadline`), flushes logs and
   /// cursors, closes endpoints, then calls `done`.
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);

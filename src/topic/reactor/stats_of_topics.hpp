@@ -20,7 +20,7 @@ struct TopicsAsked {
 
 /// The statistics of the first topics of the question: of all, unless entries_max was reached. Empty for a
 /// topic that does not exist any more.
-struct TopicsCounted {
+struct TopicsStats {
   std::vector<std::optional<protocol::TopicStats>> topics;
 };
 

@@ -18,7 +18,8 @@ namespace lightq::broker {
 
 /// Visits topics in the order of the question. One call of it takes about a millisecond (TurnShare). It then
 /// waits for its turn among the other sources that are called by turns, so that 100,000 topics delay no
-/// message by more than that. Walks follow each other. The reactor owns it. Thread: the reactor's.
+/// message by more than that. Walks run one after the other, in the order of
+/// `begin`. The reactor owns it. Thread: the reactor's.
 class StatsWalk final : public EventLoop::Source {
  public:
   /// Returns a topic's statistics; nothing if the topic does not exist any more.

@@ -25,7 +25,8 @@
 namespace lightq::broker {
 
 /// Decides when a topic's cursors are saved, and answers the commands and consumers that wait for a save. At
-/// most one save is running. Thread: the reactor's.
+/// most one save is running. TopicSaves owns it; it calls `save` after dispatches and ticks, and `saved` when
+/// the store has saved. Thread: the reactor's.
 class CursorSaves {
  public:
   /// Called once with the result of a command, when the command survives a kill of the broker.

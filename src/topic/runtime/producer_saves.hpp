@@ -15,7 +15,8 @@
 namespace lightq::broker {
 
 /// Saves the table of known producers, admits or ends the producers that wait for a save, and keeps the
-/// files that a start needs to restore the table. Thread: the reactor's.
+/// files that a start needs to restore the table. TopicSaves owns it and calls it.
+/// Thread: the reactor's.
 class ProducerSaves {
  public:
   /// Lifetime: all of them outlive this.

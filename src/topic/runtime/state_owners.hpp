@@ -10,7 +10,8 @@
 
 namespace lightq::broker {
 
-/// Names the owner under which a topic keeps the producers and cursors of a user. Thread: the reactor's.
+/// Names the owner under which a topic keeps the producers and cursors of a user. TopicRuntime owns it;
+/// publishing and consumers call it. Thread: the reactor's.
 class StateOwners {
  public:
   /// Lifetime: `access` outlives this.

@@ -7,20 +7,20 @@
 
 #include "delivery/topic.hpp"
 #include "topic/runtime/cursor_saves.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_purges.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 
 namespace lightq::broker {
 
-/// Executes commands, and answers them when their effect survives a kill of the broker. Thread: the
-/// reactor's.
+/// Executes commands, and answers them when their effect survives a kill of the broker.
+/// TopicRuntime owns it; the reactor calls it for the control thread. Thread: the reactor's.
 class TopicCommands {
  public:
   using Answered = CursorSaves::Answered;
 
   /// Lifetime: all parameters outlive this.
-  TopicCommands(Topic& topic, CursorSaves& cursors, TopicPurges& purges, HeldProducers& held,
+  TopicCommands(Topic& topic, CursorSaves& cursors, TopicPurges& purges, WaitingProducers& held,
                 TopicActivity& activity)
       : topic_(topic), cursors_(cursors), purges_(purges), held_(held), activity_(activity) {}
 
@@ -48,7 +48,7 @@ class TopicCommands {
   Topic& topic_;
   CursorSaves& cursors_;
   TopicPurges& purges_;
-  HeldProducers& held_;
+  WaitingProducers& held_;
   TopicActivity& activity_;
 };
 

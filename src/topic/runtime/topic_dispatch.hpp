@@ -5,17 +5,17 @@
 #include "net/event_loop.hpp"
 #include "store/topic_store.hpp"
 #include "topic/reactor_context.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_consumers.hpp"
 #include "topic/runtime/topic_saves.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 #include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {
 
 /// Dispatches after publications, when the event loop calls it, when plain consumers change or become
 /// writable, and at the time that delivery asks for. Afterwards it starts the work of the store that is due.
-/// Thread: the reactor's.
+/// TopicRuntime owns it; publishing, endpoints and the event loop call it. Thread: the reactor's.
 class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
  public:
   /// Lifetime: all of them outlive this.
@@ -24,7 +24,7 @@ class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
     Topic& topic;
     TopicStore& store;
     TopicConsumers& consumers;
-    HeldProducers& held;
+    WaitingProducers& held;
     TopicSaves& saves;
     TopicActivity& activity;
   };

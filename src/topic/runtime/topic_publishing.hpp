@@ -9,18 +9,18 @@
 #include "delivery/topic.hpp"
 #include "store/topic_store.hpp"
 #include "topic/reactor_context.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_dispatch.hpp"
 #include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_reports.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 #include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {
 
-/// Appends the batches of plain producers and of producers over sessions to the topic's log. Thread: the
-/// reactor's.
+/// Appends the batches of plain producers and of producers over sessions to the topic's log.
+/// TopicRuntime owns it; sessions and plain producers' connections call it. Thread: the reactor's.
 class TopicPublishing final : public PlainProducerHost {
  public:
   /// Lifetime: all of them outlive this.
@@ -30,7 +30,7 @@ class TopicPublishing final : public PlainProducerHost {
     TopicStore& store;
     DurableProducers& known;
     TopicProducers& producers;
-    HeldProducers& held;
+    WaitingProducers& held;
     TopicDispatch& dispatch;
     TopicActivity& activity;
     TopicReports& reports;

@@ -11,14 +11,15 @@
 #include "delivery/topic.hpp"
 #include "store/topic_store.hpp"
 #include "topic/runtime/cursor_saves.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/topic_activity.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 
 namespace lightq::broker {
 
 /// Skips the messages of a purge for all consumers immediately, and deletes their files last. They stay until
 /// a start does not need them to know the producers, and until the purge is recorded. So no purged message
-/// reappears if the broker is killed before the files are gone. Thread: the reactor's.
+/// reappears if the broker is killed before the files are gone.
+/// TopicSaves owns it; commands and the store's reports call it. Thread: the reactor's.
 class TopicPurges {
  public:
   using Answered = CursorSaves::Answered;
@@ -28,7 +29,7 @@ class TopicPurges {
     Topic& topic;
     DurableProducers& known;
     CursorSaves& cursors;
-    HeldProducers& held;
+    WaitingProducers& held;
     TopicActivity& activity;
   };
 

@@ -18,7 +18,8 @@ class ReadWaiter {
   virtual void readable() = 0;
 };
 
-/// Reads messages for sessions, and wakes those that wait for pending messages. Thread: the reactor's.
+/// Reads messages for sessions, and wakes those that wait for pending messages. TopicRuntime owns
+/// it; sessions and the store's reports call it. Thread: the reactor's.
 class TopicReads {
  public:
   /// Lifetime: all parameters outlive this.

@@ -27,9 +27,13 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
              &context.ranges),
       producers_(*known_producers_, context.now),
       consumers_(topic_, activity_, held_store_.store->is_durable(), context_.settings.limits_reached),
-      activity_(context, dispatch_, *this, ticker),
-      endpoints_(make_endpoints(context, topic_, publishing_, dispatch_)),
-      held_(topic_, producers_, *endpoints_, activity_),
+      dispatch_({.context = context,
+                 .topic = topic_,
+                 .store = *held_store_.store,
+                 .consumers = consumers_,
+                 .held = held_,
+                 .saves = saves_,
+                 .activity = activity_}),
       publishing_({.context = context,
                    .topic = topic_,
                    .store = *held_store_.store,
@@ -40,13 +44,9 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
                    .activity = activity_,
                    .reports = reports_,
                    .owners = owners_}),
-      dispatch_({.context = context,
-                 .topic = topic_,
-                 .store = *held_store_.store,
-                 .consumers = consumers_,
-                 .held = held_,
-                 .saves = saves_,
-                 .activity = activity_}),
+      activity_(context, dispatch_, *this, ticker),
+      endpoints_(make_endpoints(context, topic_, publishing_, dispatch_)),
+      held_(topic_, producers_, *endpoints_, activity_),
       reports_(context.sink, topic_, *held_store_.store, context.settings.message_bytes_max),
       saves_({.store = *held_store_.store,
               .known = *known_producers_,
@@ -109,7 +109,7 @@ void TopicRuntime::fetch_ahead_fields() const {
   fetch_ahead_up_to(this, topic_.hot_end());
   lightq::fetch_ahead_hot(producers_);
   fetch_ahead(&consumers_);
-  fetch_ahead_up_to(&activity_, saves_.hot_end());
+  fetch_ahead_up_to(&dispatch_, saves_.hot_end());
 }
 
 void TopicRuntime::fetch_ahead_for_input(unsigned step) const {

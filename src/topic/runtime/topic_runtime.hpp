@@ -12,7 +12,6 @@
 #include "store/removal_job.hpp"
 #include "store/store_holder.hpp"
 #include "topic/found_topic.hpp"
-#include "topic/runtime/held_producers.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_commands.hpp"
@@ -23,6 +22,7 @@
 #include "topic/runtime/topic_reads.hpp"
 #include "topic/runtime/topic_reports.hpp"
 #include "topic/runtime/topic_saves.hpp"
+#include "topic/runtime/waiting_producers.hpp"
 #include "topic/topic_endpoints.hpp"
 
 namespace lightq::broker {
@@ -107,18 +107,18 @@ class TopicRuntime final {
 
  private:
   // A publish, a delivery and an acknowledgement use these up to the first part of topic_, parts of the
-  // members behind it, and those from activity_ up to saves_. fetch_ahead_fields() depends on this order.
+  // members behind it, and those from dispatch_ up to saves_. fetch_ahead_fields() depends on this order.
   ReactorContext& context_;
   StoreHolder held_store_;
   std::unique_ptr<DurableProducers> known_producers_;
   Topic topic_;
   TopicProducers producers_;
   TopicConsumers consumers_;
+  TopicDispatch dispatch_;
+  TopicPublishing publishing_;
   TopicActivity activity_;
   std::unique_ptr<TopicEndpoints> endpoints_;
-  HeldProducers held_;
-  TopicPublishing publishing_;
-  TopicDispatch dispatch_;
+  WaitingProducers held_;
   TopicReports reports_;
   TopicSaves saves_;
 

@@ -24,7 +24,7 @@ class TopicSaves final : public StoreEvents {
     TopicStore& store;
     DurableProducers& known;
     TopicProducers& producers;
-    HeldProducers& held;
+    WaitingProducers& held;
     TopicReads& reads;
     TopicActivity& activity;
     TopicReports& reports;

@@ -11,12 +11,14 @@
 
 namespace lightq::broker {
 
-/// Resumes waiting producers, plain ones and those over sessions, when there may be space. Costs nothing
-/// while none waits. Thread: the reactor's.
-class HeldProducers {
+/// Resumes the producers that wait for space, plain ones and those over sessions. TopicRuntime owns it;
+/// publishing, dispatch, commands and ticks call it. Invariant: `any()` is true while a producer waits.
+/// Thread: the reactor's.
+class WaitingProducers {
  public:
   /// Lifetime: all parameters outlive this.
-  HeldProducers(Topic& topic, TopicProducers& producers, TopicEndpoints& endpoints, TopicActivity& activity)
+  WaitingProducers(Topic& topic, TopicProducers& producers, TopicEndpoints& endpoints,
+                   TopicActivity& activity)
       : topic_(topic), producers_(producers), endpoints_(endpoints), activity_(activity) {}
 
   /// Called when a producer begins to wait.
