@@ -66,11 +66,13 @@ class Server {
   ~Server() { thread_ = {}; }
   [[nodiscard]] const std::string& uri() const { return server_->bound_uri(); }
   [[nodiscard]] int port() const { return std::stoi(uri().substr(uri().rfind(':') + 1)); }
-  /// Answers the kept requests.
-  void release() {
-    loop_.post_answer([this] {
-      for (const auto& answer : kept_)
+  /// Answers the kept requests. `work_bytes`: the work that each has caused.
+  void release(std::uint64_t work_bytes = 0) {
+    loop_.post_answer([this, work_bytes] {
+      for (const auto& answer : kept_) {
+        answer.worked(work_bytes);
         answer(protocol::OkReply{"stats", std::string(answer_bytes_, 'x'), {}});
+      }
       kept_.clear();
       for (const auto& answer : aside_) {
         answer.stand_aside(false);

@@ -61,6 +61,20 @@ TEST(ControlServer, OneUserLeavesPlacesForOthersOfItsSource) {
   EXPECT_THAT(bob.receive().at(0), HasSubstr(R"("status":"ok")"));
 }
 
+TEST(ControlServer, ChargesTheWorkOfARequestWhoseClientHasGone) {
+  Server server({}, 0, 10);
+  Client bob(server, zmq::socket_type::dealer);
+  {
+    Client ann(server, zmq::socket_type::dealer);
+    ann.send({kept_of(7)});
+    EXPECT_EQ(ann.ask(ping), pong) << "it was taken";
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(bob.ask(ping), pong) << "the server has seen that the client left";
+  server.release(1 * limits::MiB);
+  EXPECT_EQ(bob.ask(ping), pong) << "the request was answered";
+  EXPECT_THAT(bob.ask(kept_of(7)), HasSubstr("too many long replies to this user"));
+}
+
 TEST(ControlServer, EvictsIdleConnectionsOfTheUserWithMost) {
   Server server({.connections_max = 4});
   Client bobs(server, zmq::socket_type::dealer);
