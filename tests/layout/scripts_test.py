@@ -1,4 +1,4 @@
-"""Tests the progress that scripts/test shows while it builds and tests."""
+"""Tests scripts/test: the progress that it shows while it builds and tests, and the secrets that it searches for."""
 import pathlib
 import re
 import select
@@ -7,8 +7,16 @@ import time
 
 import pytest
 
-SCRIPT = (pathlib.Path(__file__).resolve().parents[2] / "scripts/test").read_text()
-SHOW_PROGRESS = re.search(r"^show_progress\(\) \{\n.*?^\}\n", SCRIPT, re.DOTALL | re.MULTILINE)[0]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = (ROOT / "scripts/test").read_text()
+
+
+def function(name):
+    """Returns the source of a function of scripts/test."""
+    return re.search(rf"^{name}\(\) \{{\n.*?^\}}\n", SCRIPT, re.DOTALL | re.MULTILINE)[0]
+
+
+SHOW_PROGRESS = function("show_progress")
 SILENCE_MAX = 20  # seconds without output; on an idle machine there is output every 5
 
 
@@ -60,3 +68,28 @@ def test_tests_show_what_runs_and_at_once_what_failed(shown):
     shown.wait_for(r"^ +2/9 Test +#3: three \.+\*\*\*Failed.*\nwhat it said$")
     shown.wait_for(r"^ +\d+ s: 2/9, 1 passed, 1 not; now e2e\.two$")
     assert "Passed" not in shown.end(), "a line for each that passed hides what failed"
+
+
+def planted_secrets(root):
+    script = function("no_secret_in") + function("planted_secrets") + "planted_secrets"
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=root, capture_output=True, text=True)
+
+
+def test_the_secrets_of_tests_and_of_examples_are_found():
+    found = planted_secrets(ROOT)
+    assert found.returncode == 0, found.stderr
+    secrets = found.stdout.splitlines()
+    assert sum(secret.startswith("planted-") for secret in secrets) >= 8
+    assert "only for this process" in secrets
+
+
+@pytest.mark.parametrize("empty", ["tests/support/planted.hpp", "examples/embedded_broker.cpp"])
+def test_a_search_that_finds_no_secret_is_an_error(tmp_path, empty):
+    for name, text in {"tests/support/planted.hpp": 'char a[] = "planted-one";\n',
+                       "examples/embedded_broker.cpp": 'config.admin_password = "two";\n'}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("" if name == empty else text)
+    found = planted_secrets(tmp_path)
+    assert found.returncode != 0
+    assert "no secret found in " + empty.split("/embedded")[0] in found.stderr
