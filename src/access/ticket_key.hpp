@@ -3,7 +3,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

@@ -4,9 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include <lightq/protocol/control.hpp>
 
 #include "access/authenticator.hpp"
 #include "access/user_access.hpp"

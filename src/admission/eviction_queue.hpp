@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
-#include <utility>
 
 namespace lightq::broker {
 

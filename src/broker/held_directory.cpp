@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <ctime>
 #include <string>
-#include <utility>
 
 #include <lightq/base/disk_full.hpp>
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <lightq/protocol/stats_fields.hpp>
@@ -324,7 +325,7 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
     if (part.topics.empty()) continue;
     Reactor& reactor = *reactors_[i];
     reactor.loop().post_answer([this, &reactor, i, parts, done, part = std::move(part)]() mutable {
-      reactor.stats_of(std::move(part), [this, i, parts, done](TopicsStats counted) {
+      reactor.stats_of(std::move(part), [this, i, parts, done](Result<TopicsStats> counted) {
         control_.post_answer([i, parts, done, counted = std::move(counted)]() mutable {
           parts->put(i, std::move(counted));  // only the control thread joins
           if (parts->complete()) done(parts->joined());
@@ -344,6 +345,7 @@ void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   struct Sum {
     protocol::BrokerStats stats;
     std::size_t missing = 0;
+    std::optional<Error> failed;
   };
   if (stopped_) return answer<protocol::BrokerStats>(done, stopping());
   auto sum = std::make_shared<Sum>();
@@ -351,10 +353,16 @@ void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   for (auto& owned : reactors_) {
     Reactor& reactor = *owned;
     reactor.loop().post_answer([this, &reactor, sum, done] {
-      reactor.totals([this, sum, done](const protocol::BrokerStats& part) {
-        control_.post_answer([part, sum, done] {  // only the control thread adds up
-          add(sum->stats, part);
-          if (--sum->missing == 0) done(sum->stats);
+      reactor.totals([this, sum, done](Result<protocol::BrokerStats> part) {
+        control_.post_answer([part = std::move(part), sum, done] {  // only the control thread adds up
+          if (part) {
+            add(sum->stats, *part);
+          } else {
+            sum->failed = part.error();
+          }
+          if (--sum->missing > 0) return;
+          if (sum->failed) return done(*sum->failed);
+          done(sum->stats);
         });
       });
     });

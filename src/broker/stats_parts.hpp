@@ -3,8 +3,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/control.hpp>
 
 #include "topic/reactor/stats_of_topics.hpp"
 
@@ -36,15 +41,21 @@ class StatsParts {
   /// Returns true if no answer is missing.
   [[nodiscard]] bool complete() const { return missing_ == 0; }
   /// Takes a reactor's answer.
-  void put(std::size_t reactor, TopicsStats answer) {
-    const std::vector<std::size_t>& places = parts_[reactor].places;
-    for (std::size_t i = 0; i < answer.topics.size(); ++i)
-      counted_[places[i]] = {true, std::move(answer.topics[i])};
+  void put(std::size_t reactor, Result<TopicsStats> answer) {
     --missing_;
+    if (!answer) {
+      failed_ = answer.error();
+      return;
+    }
+    const std::vector<std::size_t>& places = parts_[reactor].places;
+    for (std::size_t i = 0; i < answer->topics.size(); ++i)
+      counted_[places[i]] = {true, std::move(answer->topics[i])};
   }
   /// Returns the answer to the whole question: it ends in front of the first topic that a reactor left out,
-  /// and after the topic that reaches entries_max. Requires: complete(). Call it once.
-  [[nodiscard]] TopicsStats joined() {
+  /// and after the topic that reaches entries_max. Requires: complete(). Call it once. Errors: those of the
+  /// reactors.
+  [[nodiscard]] Result<TopicsStats> joined() {
+    if (failed_) return *failed_;
     TopicsStats joined;
     std::size_t entries = 0;
     for (Counted& counted : counted_) {
@@ -69,6 +80,7 @@ class StatsParts {
   std::vector<Counted> counted_;  // in the order of the question
   std::vector<Part> parts_;       // by reactor
   std::size_t missing_ = 0;
+  std::optional<Error> failed_;
 };
 
 }  // namespace lightq::broker

@@ -1,7 +1,6 @@
 /// The options of each command as plain data, filled in by command_line.cpp. Layer: cli.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <ctime>
 
 #include <lightq/base/limits.hpp>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "delivery/batch_slice.hpp"
+#include "delivery/batches/batch_slice.hpp"
 
 namespace lightq::broker {
 

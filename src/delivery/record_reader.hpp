@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "admission/turn_work.hpp"
+#include "delivery/batches/unpacked.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/next_slice.hpp"
-#include "delivery/unpacked.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

@@ -1,19 +1,27 @@
 /// A plain consumer in mode `sub`, with its own cursor: it receives every message. Layer: delivery.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <vector>
 
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+#include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/group_time.hpp"
 #include "delivery/plain_turn.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
+#include "delivery/slice_source.hpp"
+#include "delivery/turn_result.hpp"
+#include "log/log.hpp"
 
 namespace lightq::broker {
 
 /// One `sub` join and its cursor over one topic's log. It keeps the cursor while no consumer is connected.
-/// Topic owns it. Thread: the reactor's.
+/// Subscribers owns it. Thread: the reactor's.
 class Subscriber {
  public:
   explicit Subscriber(Offset start) : reader_(start) {}
@@ -64,9 +72,9 @@ class Subscriber {
     reader_.seek(offset);
     read_again_ = {};
   }
-  /// Moves the cursor as `skip_to` does. Messages that the connection has taken are still sent, and never
-  /// sent again.
-  void pass_over_to(Offset offset) {
+  /// Moves the cursor as `skip_to` does. Messages that the connection has taken are still sent, and count as
+  /// finished: they are never sent again.
+  void finish_up_to(Offset offset) {
     if (consumer_ != nullptr) consumer_->forget_unsent();
     skip_to(offset);
   }

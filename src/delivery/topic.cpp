@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
+#include <lightq/base/limits.hpp>
 
 namespace lightq::broker {
 
@@ -13,8 +16,6 @@ using protocol::BrokerType;
 using protocol::Overflow;
 
 namespace {
-// The most work of one dispatch to decompress messages for subscribers.
-constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
 // Wait after a disk failure. An attempt may be slow, because it allocates a whole segment, and it would
 // mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
@@ -26,11 +27,12 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
     : log_(&log),
       log_hot_part_(log_->hot_part()),
       direct_(definition.settings.broker_type == BrokerType::direct),
+      subscribers_(*log_, direct_),
       furthest_(log_->next_offset()),
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
       since_(since) {
-  groups_.set_paused(definition_.paused);
+  set_paused(definition_.paused);
 }
 
 bool Topic::accepting() const {
@@ -135,46 +137,16 @@ void Topic::detach_puller(RecordSink& consumer) {
   trim();
 }
 
-Subscriber& Topic::add_subscriber(std::optional<Offset> from) {
-  const Offset next = log_->next_offset();
-  subscribers_.push_back(std::make_unique<Subscriber>(std::min(from.value_or(next), next)));
-  return *subscribers_.back();
-}
-
-void Topic::remove_subscriber(Subscriber& subscriber) {
-  detach_subscriber(subscriber);
-  std::erase_if(subscribers_, [&](const auto& owned) { return owned.get() == &subscriber; });
-}
-
-void Topic::attach_subscriber(Subscriber& subscriber, RecordSink& consumer) {
-  if (!subscriber.attached()) ++attached_subscribers_;
-  if (direct_) subscriber.skip_to(log_->next_offset());
-  subscriber.attach(consumer);
-}
-
-void Topic::detach_subscriber(Subscriber& subscriber) {
-  if (!subscriber.attached()) return;
-  --attached_subscribers_;
-  const auto delivered_before = subscriber.delivered();
-  subscriber.detach();
-  deliveries_ -= delivered_before - subscriber.delivered();
-}
-
-void Topic::pause_subscriber(Subscriber& subscriber) {
-  if (!subscriber.attached()) return;
-  --attached_subscribers_;
-  subscriber.pause();
-}
-
 void Topic::set_paused(bool paused) {
   definition_.paused = paused;
   groups_.set_paused(paused);
+  subscribers_.set_paused(paused);
 }
 
-std::uint64_t Topic::pass_over_all() {
+std::uint64_t Topic::finish_all() {
   const Offset next = log_->next_offset();
   groups_.pass_over_all();
-  for (const auto& subscriber : subscribers_) subscriber->pass_over_to(next);
+  subscribers_.finish_all();
   furthest_ = std::max(furthest_, next);
   return distance(log_->first_offset(), next);
 }
@@ -184,32 +156,13 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
   const Offset first = log_->first_offset();
   const auto from_groups = groups_.dispatch(context, damage_);
   sent_to_group_ += from_groups.to_plain_group;
-  deliveries_ += from_groups.deliveries;
-  delivered_bytes_ += from_groups.bytes;
-  result.more = from_groups.more;
+  deliveries_to_groups_ += from_groups.deliveries;
+  const auto to_subscribers = subscribers_.dispatch(context, damage_);
+  delivered_bytes_ += from_groups.bytes + to_subscribers.bytes;
+  count_progress(std::max(from_groups.furthest_of_others, to_subscribers.furthest));
+  result.more = from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
-  count_progress(from_groups.furthest_of_others);
-  const std::uint64_t work_from = TurnWork::bytes();
-  const std::size_t first_asked = first_subscriber_ < subscribers_.size() ? first_subscriber_ : 0;
-  first_subscriber_ = 0;
-  subscribers_timer_ = never;
-  for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
-    const std::size_t at = (first_asked + i) % subscribers_.size();
-    if (TurnWork::bytes() - work_from > subscribers_work_max) {
-      first_subscriber_ = at;  // the next dispatch begins with it
-      result.more = true;
-      break;
-    }
-    const auto& subscriber = subscribers_[at];
-    const auto dispatched = subscriber->dispatch(*log_, context);
-    subscribers_timer_ = std::min(subscribers_timer_, subscriber->next_timer());
-    damage_.note(subscriber->take_damage());
-    deliveries_ += dispatched.messages;
-    delivered_bytes_ += dispatched.bytes;
-    result.more |= dispatched.more;
-    if (dispatched.messages > 0) count_progress(subscriber->next());
-  }
   trim();
   result.progress |= log_->first_offset() != first;
   return result;
@@ -226,26 +179,12 @@ void Topic::count_progress(Offset next) {
 void Topic::trim() {
   const auto passed_by_groups = groups_.passed();
   if (!passed_by_groups) return;
-  Offset passed = *passed_by_groups;
-  for (const auto& subscriber : subscribers_) {
-    if (direct_ && !subscriber->attached()) continue;
-    passed = std::min(passed, subscriber->committed());
-  }
-  log_->trim(passed);
+  log_->trim(subscribers_.passed_up_to(*passed_by_groups));
 }
 
 const Error* Topic::unavailable() const {
-  const Error* why = groups_.unavailable();
-  for (auto at = subscribers_.begin(); why == nullptr && at != subscribers_.end(); ++at)
-    why = (*at)->unavailable();
-  return why;
-}
-
-/// Returns how many messages from `next` on the log no longer has. A reader at `next` has not tried to read
-/// them yet.
-std::uint64_t Topic::already_gone(Offset next) const {
-  const Offset first = log_->first_offset();
-  return next < first ? distance(next, first) : 0;
+  const Error* const why = groups_.unavailable();
+  return why != nullptr ? why : subscribers_.unavailable();
 }
 
 std::uint64_t Topic::queue_size() const {
@@ -253,9 +192,7 @@ std::uint64_t Topic::queue_size() const {
   const Offset first = log_->first_offset();
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
     return plain->ready(first, next) + plain->retrying();
-  Offset furthest = std::max(first, groups_.furthest_of_others());
-  for (const auto& subscriber : subscribers_) furthest = std::max(furthest, subscriber->next());
-  return distance(furthest, next);
+  return distance(std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next);
 }
 
 protocol::TopicStats Topic::stats(Timestamp now) const {
@@ -268,7 +205,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.queue_size = queue_size();
   stats.total_bytes_written = received_bytes_;
   stats.total_bytes_read = delivered_bytes_;
-  stats.deliveries = deliveries_;
+  stats.deliveries = deliveries_to_groups_ + subscribers_.deliveries();
   stats.dropped = groups_.dropped();
   stats.rejected = rejected_;
   stats.refused = refused_;
@@ -283,17 +220,6 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
   stats.groups = groups_.stats(now);
-  return stats;
-}
-
-protocol::SubscriberStats Topic::subscriber_stats(const Subscriber& subscriber) const {
-  protocol::SubscriberStats stats;
-  stats.connected = subscriber.attached();
-  stats.next_offset = subscriber.next().value;
-  stats.lag = distance(std::max(subscriber.next(), log_->first_offset()), log_->next_offset());
-  stats.delivered = subscriber.delivered();
-  stats.lost = subscriber.lost() + already_gone(subscriber.next());
-  stats.blocked_by = blocked_by_disk(subscriber.unavailable());
   return stats;
 }
 

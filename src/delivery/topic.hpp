@@ -2,19 +2,27 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/control.hpp>
 
+#include "admission/range_budget.hpp"
 #include "delivery/consumer_groups.hpp"
 #include "delivery/damage_count.hpp"
+#include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
-#include "delivery/subscriber.hpp"
+#include "delivery/group_limits.hpp"
+#include "delivery/group_time.hpp"
+#include "delivery/record_reader.hpp"
+#include "delivery/record_sink.hpp"
+#include "delivery/slice_source.hpp"
+#include "delivery/subscribers.hpp"
 #include "delivery/topic_definition.hpp"
 #include "log/log.hpp"
 
@@ -79,7 +87,7 @@ class Topic {
   [[nodiscard]] const ConsumerGroups& groups() const { return groups_; }
   /// Returns the number of connected consumers of all kinds.
   [[nodiscard]] std::size_t consumers() const {
-    return pullers() + groups_.members() + attached_subscribers_;
+    return pullers() + groups_.members() + subscribers_.attached();
   }
 
   /// Creates the group of all plain pullers, at the first plain join.
@@ -88,14 +96,8 @@ class Topic {
   void detach_puller(RecordSink& consumer);
   [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
 
-  /// Adds a subscriber at `from`, or at the next message. Lifetime: until remove_subscriber.
-  Subscriber& add_subscriber(std::optional<Offset> from);
-  void remove_subscriber(Subscriber& subscriber);
-  void attach_subscriber(Subscriber& subscriber, RecordSink& consumer);
-  void detach_subscriber(Subscriber& subscriber);
-  /// Stops delivery to the subscriber. Its consumer stays connected and receives the messages that its
-  /// connection has taken.
-  void pause_subscriber(Subscriber& subscriber);
+  /// Returns all subscribers. Endpoints add and connect them directly.
+  [[nodiscard]] Subscribers& subscribers() { return subscribers_; }
 
   struct DispatchResult {
     bool more = false;      ///< consumers could take more now: dispatch again soon
@@ -110,7 +112,7 @@ class Topic {
   [[nodiscard]] bool is_paused() const { return definition_.paused; }
   /// Moves every cursor behind all stored messages. Messages in flight count as finished. Returns how many
   /// messages are stored.
-  std::uint64_t pass_over_all();
+  std::uint64_t finish_all();
 
   /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor. Counts damaged
   /// messages.
@@ -123,7 +125,9 @@ class Topic {
   }
 
   /// Returns when to call `dispatch` next: to take back messages, deliver delayed ones, or try to read again.
-  [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
+  [[nodiscard]] SteadyTime next_timer() const {
+    return std::min(groups_.next_timer(), subscribers_.next_timer());
+  }
   /// Returns the error because of which consumers wait: the messages for them are unavailable. Returns null
   /// if no consumer waits for this reason.
   [[nodiscard]] const Error* unavailable() const;
@@ -133,7 +137,6 @@ class Topic {
   /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
   /// addresses. `now` is the log's time, for the age of messages.
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
-  [[nodiscard]] protocol::SubscriberStats subscriber_stats(const Subscriber& subscriber) const;
 
  private:
   [[nodiscard]] bool waits_for_disk(Timestamp now) const;
@@ -142,7 +145,6 @@ class Topic {
   PublishOutcome no_room_for(std::uint32_t records);
   bool drop_for(std::size_t bytes);
   void trim();
-  [[nodiscard]] std::uint64_t already_gone(Offset next) const;
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
 
@@ -153,16 +155,13 @@ class Topic {
   const bool direct_;
   bool producers_held_ = false;
   bool held_by_disk_ = false;
-  std::vector<std::unique_ptr<Subscriber>> subscribers_;
-  std::size_t attached_subscribers_ = 0;
-  std::size_t first_subscriber_ = 0;  // the one that the next dispatch begins with
-  SteadyTime subscribers_timer_ = never;
+  Subscribers subscribers_;
   Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
   std::uint64_t received_ = 0;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t sent_to_group_ = 0;
   std::uint64_t sent_to_furthest_ = 0;
-  std::uint64_t deliveries_ = 0;
+  std::uint64_t deliveries_to_groups_ = 0;
   std::uint64_t delivered_bytes_ = 0;
   ConsumerGroups groups_;
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/result.hpp>

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
 #include "net/sealed_output.hpp"

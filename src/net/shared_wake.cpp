@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include <lightq/base/socket_wake.hpp>
+
 namespace lightq::broker {
 
 Result<SharedWake> SharedWake::by_descriptors() {

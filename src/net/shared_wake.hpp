@@ -1,10 +1,7 @@
 /// Wakes between a broker and a client that share memory. docs/session.md, "Shared memory". Layer: net.
 #pragma once
 
-#include <cstdint>
-
 #include <lightq/base/result.hpp>
-#include <lightq/base/socket_wake.hpp>
 
 #include "net/socket.hpp"
 

@@ -1,7 +1,6 @@
 /// Opens, accepts and reads sockets with the system calls of Linux. Layer: net.
 #include "net/socket.hpp"
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -2,7 +2,6 @@
 /// net.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>

@@ -138,7 +138,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   if (role != EndpointRole::produce) record.user = holder.user;
   auto entry = open(record, holder);
   if (!entry) return entry.error();
-  if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
+  if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.subscribers().add(std::nullopt);
   if (role == EndpointRole::pull) topic_.open_group();
   return opened(*(*entry)->endpoint, true, holder);
 }
@@ -180,7 +180,7 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
   if (found == entries_.end()) return;
   Endpoint& endpoint = *found->second.endpoint;
   endpoint.shut();
-  if (found->second.subscriber != nullptr) topic_.remove_subscriber(*found->second.subscriber);
+  if (found->second.subscriber != nullptr) topic_.subscribers().remove(*found->second.subscriber);
   context_.ports.release(endpoint.record().port, endpoint.use(), !endpoint.was_used());
   places_.give_back(id);
   if (tell && !endpoint.leaving())
@@ -247,8 +247,8 @@ void EndpointSet::consumer_ready(PlainConsumerConnection& outlet) {
     // separate cursor, which ends with that connection.
     const bool first = entry.subscriber != nullptr && !entry.subscriber->attached();
     const bool takes_place = first && owns_place(consumer.endpoint->record(), outlet.holder().user);
-    consumer.subscriber = takes_place ? entry.subscriber : &topic_.add_subscriber(std::nullopt);
-    topic_.attach_subscriber(*consumer.subscriber, outlet);
+    consumer.subscriber = takes_place ? entry.subscriber : &topic_.subscribers().add(std::nullopt);
+    topic_.subscribers().attach(*consumer.subscriber, outlet);
   }
   listener_.consumers_changed();
 }
@@ -258,7 +258,7 @@ void EndpointSet::consumer_ready(PlainConsumerConnection& outlet) {
 void EndpointSet::consumer_unready(PlainConsumerConnection& outlet) {
   Consumer& consumer = consumers_.at(&outlet);
   if (consumer.subscriber == nullptr) return;
-  topic_.pause_subscriber(*consumer.subscriber);
+  topic_.subscribers().pause(*consumer.subscriber);
   release_subscriber(consumer);
   listener_.consumers_changed();
 }
@@ -268,7 +268,7 @@ void EndpointSet::consumer_gone(PlainConsumerConnection& outlet) {
   if (consumer.endpoint->record().role == EndpointRole::pull) {
     topic_.detach_puller(outlet);
   } else if (consumer.subscriber != nullptr) {
-    topic_.detach_subscriber(*consumer.subscriber);
+    topic_.subscribers().detach(*consumer.subscriber);
     release_subscriber(consumer);
   }
   listener_.consumers_changed();
@@ -279,7 +279,7 @@ void EndpointSet::release_subscriber(Consumer& consumer) {
   Subscriber* const subscriber = std::exchange(consumer.subscriber, nullptr);
   const auto entry = entries_.find(consumer.endpoint->record().id);
   const bool lasting = entry != entries_.end() && entry->second.subscriber == subscriber;
-  if (!lasting) topic_.remove_subscriber(*subscriber);
+  if (!lasting) topic_.subscribers().remove(*subscriber);
 }
 
 void EndpointSet::connection_ending(Endpoint& endpoint, ZmtpConnection& connection, const std::string& why) {
@@ -369,14 +369,14 @@ void EndpointSet::add_stats(protocol::TopicStats& stats) {
                                                                          : stats.subscribers_count;
     count += connected;
     if (entry.subscriber == nullptr) continue;
-    auto subscriber = topic_.subscriber_stats(*entry.subscriber);
+    auto subscriber = topic_.subscribers().stats(*entry.subscriber);
     subscriber.bind_uri = entry.endpoint->bind_uri();
     subscriber.connected = connected > 0;
     stats.subscribers.push_back(std::move(subscriber));
   }
   for (const auto& [id, unopened] : unopened_.all()) {
     if (unopened.subscriber == nullptr) continue;
-    auto subscriber = topic_.subscriber_stats(*unopened.subscriber);
+    auto subscriber = topic_.subscribers().stats(*unopened.subscriber);
     subscriber.bind_uri = addresses_.bind_uri_of(unopened.record);
     stats.subscribers.push_back(std::move(subscriber));
   }

@@ -1,5 +1,4 @@
 /// Opens endpoints again that existed before the broker's start. Layer: plain.
-#include <utility>
 
 #include "plain/endpoint_set.hpp"
 
@@ -7,7 +6,7 @@ namespace lightq::broker {
 
 Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Offset> from) {
   UnopenedEndpoints::One unopened{record, nullptr};
-  if (record.role == EndpointRole::sub) unopened.subscriber = &topic_.add_subscriber(from);
+  if (record.role == EndpointRole::sub) unopened.subscriber = &topic_.subscribers().add(from);
   if (record.role == EndpointRole::pull) topic_.open_group();
   auto opened = open_again(unopened);
   if (!opened) unopened_.add(unopened);
@@ -47,7 +46,7 @@ Result<std::uint64_t> EndpointSet::leave_unopened(const std::string& bind_uri, c
 
 void EndpointSet::close_unopened(const UnopenedEndpoints::One& unopened, bool tell) {
   const EndpointRecord& record = unopened.record;
-  if (unopened.subscriber != nullptr) topic_.remove_subscriber(*unopened.subscriber);
+  if (unopened.subscriber != nullptr) topic_.subscribers().remove(*unopened.subscriber);
   const bool has_ticket = !gate_for(record.role).is_open();
   context_.ports.release(record.port, {record.topic, record.role, record.connection_type, has_ticket}, false);
   if (tell) context_.events.closed(record);

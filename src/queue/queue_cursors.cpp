@@ -2,7 +2,6 @@
 #include "queue/queue_cursors.hpp"
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 namespace lightq::queue {

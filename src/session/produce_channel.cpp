@@ -9,7 +9,7 @@
 
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
-#include "delivery/unpacked.hpp"
+#include "delivery/batches/unpacked.hpp"
 #include "session/frame_translation.hpp"
 
 namespace lightq::broker {

@@ -1,7 +1,6 @@
 /// The channels of a session: the frames that are for them, and their beginning and end. Layer: session.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>

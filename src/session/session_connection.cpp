@@ -70,7 +70,7 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       producing_(channels_, tickets_),
       consuming_(channels_, tickets_, host.session_settings().reads, host.turns(), *this),
       reader_(carrier),
-      heartbeats_(loop, transport(), session_life_, frames_, consuming_) {}
+      heartbeats_(loop, transport(), session_life_, frames_, [this] { return consuming_.has_in_flight(); }) {}
 
 SessionConnection::~SessionConnection() {
   if (TurnQueue* const turns = host_.turns()) turns->forget(*this);

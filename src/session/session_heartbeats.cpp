@@ -61,7 +61,7 @@ void SessionHeartbeats::check_silence(std::chrono::milliseconds allowed) {
 /// Returns true if the client's silence may mean that it processes messages in flight. The system must still
 /// have a working connection to it.
 bool SessionHeartbeats::is_busy() const {
-  return output_.client_may_be_busy() && !life_.is_leaving() && consuming_.has_in_flight() &&
+  return output_.client_may_be_busy() && !life_.is_leaving() && has_in_flight_() &&
          !transport_.is_peer_lost();
 }
 

@@ -4,10 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "net/connection_transport.hpp"
 #include "net/event_loop.hpp"
-#include "session/consume_side.hpp"
 #include "session/session_life.hpp"
 #include "session/session_output.hpp"
 
@@ -20,10 +21,15 @@ namespace lightq::broker {
 /// the reactor's.
 class SessionHeartbeats {
  public:
-  /// Lifetime: all outlive it.
+  /// `has_in_flight` returns true if the client has messages in flight that are not overdue. Lifetime: all
+  /// outlive it.
   SessionHeartbeats(EventLoop& loop, const ConnectionTransport& transport, SessionLife& life,
-                    SessionOutput& output, const ConsumeSide& consuming)
-      : loop_(loop), transport_(transport), life_(life), output_(output), consuming_(consuming) {}
+                    SessionOutput& output, std::function<bool()> has_in_flight)
+      : loop_(loop),
+        transport_(transport),
+        life_(life),
+        output_(output),
+        has_in_flight_(std::move(has_in_flight)) {}
   SessionHeartbeats(const SessionHeartbeats&) = delete;
   SessionHeartbeats& operator=(const SessionHeartbeats&) = delete;
   ~SessionHeartbeats();
@@ -48,7 +54,7 @@ class SessionHeartbeats {
   const ConnectionTransport& transport_;
   SessionLife& life_;
   SessionOutput& output_;
-  const ConsumeSide& consuming_;
+  const std::function<bool()> has_in_flight_;
   std::uint32_t broker_ms_ = 0;
   std::uint32_t client_ms_ = 0;
   EventLoop::Clock::time_point heard_;

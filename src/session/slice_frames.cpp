@@ -6,7 +6,7 @@
 
 #include <lightq/base/batch_cut.hpp>
 
-#include "delivery/unpacked.hpp"
+#include "delivery/batches/unpacked.hpp"
 
 namespace lightq::broker {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/zmtp.hpp>

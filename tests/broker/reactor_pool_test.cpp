@@ -121,5 +121,32 @@ TEST_F(ReactorPoolTest, TheBrokersSumsCostOneMessageForEachReactor) {
   EXPECT_EQ(sums->topics, 20U);
 }
 
+TEST_F(ReactorPoolTest, AStopAnswersEveryQuestionOnce) {
+  TopicsAsked asked;
+  for (std::uint64_t id = 1; id <= 300; ++id) {
+    if (id <= 30) add_topic(id);
+    asked.topics.push_back({id});
+  }
+  constexpr int questions = 200;
+  int answers = 0;
+  int refused = 0;
+  const auto answered = [&](const auto& result) {
+    ++answers;
+    if (result) return;
+    ++refused;
+    EXPECT_EQ(result.error().code, ErrorCode::shutting_down);
+  };
+  for (int i = 0; i < questions; ++i) {
+    pool.stats_of(asked, [&](const Result<TopicsStats>& counted) { answered(counted); });
+    pool.broker_stats([&](const Result<protocol::BrokerStats>& sums) { answered(sums); });
+  }
+  pool.stop(std::chrono::steady_clock::now());
+  pool.stats_of(asked, [&](const Result<TopicsStats>& counted) { answered(counted); });
+  pool.broker_stats([&](const Result<protocol::BrokerStats>& sums) { answered(sums); });
+  test::run_until(control, [&] { return answers == 2 * (questions + 1); });
+  EXPECT_EQ(answers, 2 * (questions + 1));
+  EXPECT_GE(refused, 2) << "those that came after the stop";
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "delivery/batches/unpacked.hpp"
 #include "delivery/session_consumer.hpp"
-#include "delivery/unpacked.hpp"
 
 namespace lightq::test {
 

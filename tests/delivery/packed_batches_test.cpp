@@ -185,10 +185,10 @@ TEST_P(PackedBatches, ComeFromTheirMiddleOn) {
 
 TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
   FakeRecordSink puller(30), subscriber;
-  Subscriber& cursor = topic.add_subscriber(std::nullopt);
+  Subscriber& cursor = topic.subscribers().add(std::nullopt);
   topic.open_group();
   topic.attach_puller(puller);
-  topic.attach_subscriber(cursor, subscriber);
+  topic.subscribers().attach(cursor, subscriber);
   publish_all();
   dispatch();
   EXPECT_EQ(puller.taken, numbers(0, 30));
@@ -197,7 +197,7 @@ TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
   EXPECT_EQ(puller.taken, numbers(0, messages));
   EXPECT_EQ(subscriber.taken, numbers(0, messages)) << "from its join on";
   topic.detach_puller(puller);
-  topic.detach_subscriber(cursor);
+  topic.subscribers().detach(cursor);
 }
 
 TEST_P(PackedBatches, GoToAPlainConsumerAfterARequeue) {
@@ -249,10 +249,10 @@ class UnreadableBatch : public testing::Test, public GroupWorld {
 
 TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
   FakeRecordSink puller, subscriber;
-  Subscriber& cursor = topic.add_subscriber(std::nullopt);
+  Subscriber& cursor = topic.subscribers().add(std::nullopt);
   topic.open_group();
   topic.attach_puller(puller);
-  topic.attach_subscriber(cursor, subscriber);
+  topic.subscribers().attach(cursor, subscriber);
   Member member;
   member.consumer.reads = {};
   join(member, asked("other"));
@@ -268,7 +268,7 @@ TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
   EXPECT_EQ(cursor.lost(), 3U);
   EXPECT_EQ(topic.stats(wall).corrupt, 3U) << "once, whoever comes to it";
   topic.detach_puller(puller);
-  topic.detach_subscriber(cursor);
+  topic.subscribers().detach(cursor);
 }
 
 TEST_F(UnreadableBatch, ARequeuedBatchIsTakenForDamageToo) {

@@ -106,7 +106,7 @@ TEST_F(PauseTest, APausedTopicDeliversNothing) {
   join(member, asked("g"));
   join(own, asked("", GroupMode::own));
   topic.attach_puller(puller);
-  topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
+  topic.subscribers().attach(topic.subscribers().add(std::nullopt), subscribed);
   topic.set_paused(true);
   EXPECT_EQ(publish({"a", "b"}), PublishOutcome::accepted);
   dispatch();
@@ -172,33 +172,33 @@ TEST_F(PauseTest, ASkippedTopicContinuesAfterThePause) {
   Member member;
   FakeRecordSink subscribed(2, false), again;
   join(member, asked("g"));
-  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
-  topic.attach_subscriber(subscriber, subscribed);
+  Subscriber& subscriber = topic.subscribers().add(std::nullopt);
+  topic.subscribers().attach(subscriber, subscribed);
   publish_numbers(0, 5);
   dispatch();
   member.consumer.take();
-  EXPECT_EQ(topic.pass_over_all(), 5U);
+  EXPECT_EQ(topic.finish_all(), 5U);
   topic.log().drop_before(topic.log().next_offset());
   const auto after = topic.stats();
   EXPECT_EQ(after.first_offset, 5U);
   EXPECT_EQ(after.queue_size, 0U);
   EXPECT_EQ(stats("g").lost, 0U);
-  topic.detach_subscriber(subscriber);  // its delivered messages are on their way and are not requeued
-  topic.attach_subscriber(subscriber, again);
+  topic.subscribers().detach(subscriber);  // its delivered messages are on their way and are not requeued
+  topic.subscribers().attach(subscriber, again);
   publish({"next"});
   dispatch();
   EXPECT_THAT(member.consumer.take(), ElementsAre("next"));
   EXPECT_THAT(again.taken, ElementsAre("next"));
-  EXPECT_EQ(topic.subscriber_stats(subscriber).lost, 0U);
+  EXPECT_EQ(topic.subscribers().stats(subscriber).lost, 0U);
 }
 
 TEST_F(PauseTest, SkippedMessagesDoNotCountAsSent) {
   FakeRecordSink subscribed(2);
-  topic.attach_subscriber(topic.add_subscriber(std::nullopt), subscribed);
+  topic.subscribers().attach(topic.subscribers().add(std::nullopt), subscribed);
   publish_numbers(0, 10);
   dispatch();
   EXPECT_EQ(topic.stats().messages_sent, 2U);
-  topic.pass_over_all();
+  topic.finish_all();
   subscribed.give_room(100);
   publish({"next"});
   dispatch();

@@ -148,8 +148,8 @@ TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
   FakeRecordSink subscriber_outlet;
   topic.attach_puller(first);
   topic.attach_puller(second);
-  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
-  topic.attach_subscriber(subscriber, subscriber_outlet);
+  Subscriber& subscriber = topic.subscribers().add(std::nullopt);
+  topic.subscribers().attach(subscriber, subscriber_outlet);
   publish(topic, {"1", "2", "3", "4", "5"});
   topic.dispatch();
   EXPECT_THAT(first.taken, ElementsAre("1", "3", "5"));
@@ -279,20 +279,20 @@ TEST(Topic, ASlowSubscriberDelaysNoOtherAndItsLossIsCounted) {
   TopicOnLog topic = make_topic();
   FakeRecordSink slow(1);
   FakeRecordSink quick;
-  Subscriber& slow_subscriber = topic.add_subscriber(std::nullopt);
-  Subscriber& quick_subscriber = topic.add_subscriber(std::nullopt);
-  topic.attach_subscriber(slow_subscriber, slow);
-  topic.attach_subscriber(quick_subscriber, quick);
+  Subscriber& slow_subscriber = topic.subscribers().add(std::nullopt);
+  Subscriber& quick_subscriber = topic.subscribers().add(std::nullopt);
+  topic.subscribers().attach(slow_subscriber, slow);
+  topic.subscribers().attach(quick_subscriber, quick);
   for (int i = 0; i < 50; ++i) {
     ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
               PublishOutcome::accepted);
     topic.dispatch();
   }
   EXPECT_EQ(quick.taken.size(), 50U);
-  EXPECT_EQ(topic.subscriber_stats(quick_subscriber).lost, 0U);
+  EXPECT_EQ(topic.subscribers().stats(quick_subscriber).lost, 0U);
   slow.give_room(1000);
   topic.dispatch();
-  const auto stats = topic.subscriber_stats(slow_subscriber);
+  const auto stats = topic.subscribers().stats(slow_subscriber);
   EXPECT_GT(stats.lost, 0U);
   EXPECT_EQ(stats.lost + stats.delivered, 50U);
   EXPECT_EQ(slow.taken.back().substr(0, 2), "49");
@@ -302,17 +302,17 @@ TEST(Topic, ASlowSubscriberDelaysNoOtherAndItsLossIsCounted) {
 TEST(Topic, AReturningSubscriberContinuesAtItsFirstUnsentMessage) {
   TopicOnLog topic = make_topic();
   FakeRecordSink first(3, false);
-  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
-  topic.attach_subscriber(subscriber, first);
+  Subscriber& subscriber = topic.subscribers().add(std::nullopt);
+  topic.subscribers().attach(subscriber, first);
   publish(topic, {"1", "2", "3", "4"});
   topic.dispatch();
   first.send(1);
-  topic.detach_subscriber(subscriber);
+  topic.subscribers().detach(subscriber);
   FakeRecordSink second;
-  topic.attach_subscriber(subscriber, second);
+  topic.subscribers().attach(subscriber, second);
   topic.dispatch();
   EXPECT_THAT(second.taken, ElementsAre("2", "3", "4"));
-  EXPECT_EQ(topic.subscriber_stats(subscriber).delivered, 4U);
+  EXPECT_EQ(topic.subscribers().stats(subscriber).delivered, 4U);
 }
 
 TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
@@ -320,8 +320,8 @@ TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
   FakeRecordSink puller;
   FakeRecordSink slow(0);
   topic.attach_puller(puller);
-  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
-  topic.attach_subscriber(subscriber, slow);
+  Subscriber& subscriber = topic.subscribers().add(std::nullopt);
+  topic.subscribers().attach(subscriber, slow);
   publish(topic, {"1", "2"});
   topic.dispatch();
   EXPECT_EQ(topic.log().first_offset().value, 0U);
@@ -363,11 +363,11 @@ TEST(Topic, ADirectSubscriberReceivesNothingFromItsAbsence) {
   TopicOnLog topic = make_topic(BrokerType::direct);
   FakeRecordSink puller;
   topic.attach_puller(puller);
-  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
+  Subscriber& subscriber = topic.subscribers().add(std::nullopt);
   publish(topic, {"missed"});
   topic.dispatch();
   FakeRecordSink sink;
-  topic.attach_subscriber(subscriber, sink);
+  topic.subscribers().attach(subscriber, sink);
   topic.dispatch();
   EXPECT_THAT(sink.taken, IsEmpty());
   publish(topic, {"seen"});

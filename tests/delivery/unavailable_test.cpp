@@ -147,16 +147,16 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
     fail(Call::open, error);
     FakeRecordSink puller, taker;
     topic->attach_puller(puller);
-    Subscriber& subscriber = topic->add_subscriber(Offset{0});
-    topic->attach_subscriber(subscriber, taker);
+    Subscriber& subscriber = topic->subscribers().add(Offset{0});
+    topic->subscribers().attach(subscriber, taker);
     dispatch();
     pass(milliseconds(5000));
     EXPECT_EQ(puller.taken.size(), 12U);
     EXPECT_EQ(taker.taken.size(), 12U);
     EXPECT_EQ(topic->groups().plain()->committed(), Offset{12});
     EXPECT_EQ(subscriber.committed(), Offset{12});
-    EXPECT_EQ(topic->subscriber_stats(subscriber).blocked_by, stats("default").blocked_by);
-    EXPECT_NE(topic->subscriber_stats(subscriber).blocked_by, "");
+    EXPECT_EQ(topic->subscribers().stats(subscriber).blocked_by, stats("default").blocked_by);
+    EXPECT_NE(topic->subscribers().stats(subscriber).blocked_by, "");
     ASSERT_NE(topic->unavailable(), nullptr);
     EXPECT_EQ(topic->unavailable()->system_error, error);
     storage.on_call = nullptr;
@@ -164,10 +164,10 @@ TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
     expect_all(puller.taken);
     expect_all(taker.taken);
     EXPECT_EQ(topic->unavailable(), nullptr);
-    EXPECT_EQ(topic->subscriber_stats(subscriber).lost, 0U);
-    EXPECT_EQ(topic->subscriber_stats(subscriber).blocked_by, "");
+    EXPECT_EQ(topic->subscribers().stats(subscriber).lost, 0U);
+    EXPECT_EQ(topic->subscribers().stats(subscriber).blocked_by, "");
     topic->detach_puller(puller);
-    topic->remove_subscriber(subscriber);
+    topic->subscribers().remove(subscriber);
   }
 }
 
@@ -177,8 +177,8 @@ TEST_F(UnavailableTopicTest, IsRetriedTwiceASecondAtAnyPublishRate) {
   Member member;
   ASSERT_EQ(join(member, test::asked("g")), ClientError::none);
   FakeRecordSink taker;
-  Subscriber& subscriber = topic->add_subscriber(Offset{0});
-  topic->attach_subscriber(subscriber, taker);
+  Subscriber& subscriber = topic->subscribers().add(Offset{0});
+  topic->subscribers().attach(subscriber, taker);
   dispatch();
   tries = 0;
   for (int ms = 0; ms < 10'000; ++ms) {
@@ -189,7 +189,7 @@ TEST_F(UnavailableTopicTest, IsRetriedTwiceASecondAtAnyPublishRate) {
   EXPECT_LE(tries, 2 * 2 * 20);
   EXPECT_GE(tries, 2 * 15);
   topic->groups().detach(*member.group, *member.member);
-  topic->remove_subscriber(subscriber);
+  topic->subscribers().remove(subscriber);
 }
 
 TEST_F(UnavailableTopicTest, OneFailureDelaysByAtMostHalfASecond) {

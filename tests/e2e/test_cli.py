@@ -67,8 +67,8 @@ def test_a_mistyped_command_and_old_spellings_are_answered_with_the_right_one(li
     assert meant in lightq(*typed, code=2).stderr
 
 
-@pytest.mark.parametrize("command", [[], ["broker"], ["topic"], ["topic", "create"], ["produce"], ["consume"], ["stats"],
-                                     ["ping"], ["bench"]])
+@pytest.mark.parametrize("command", [[], ["broker"], ["broker", "key"], ["topic"], ["topic", "create"], ["produce"],
+                                     ["consume"], ["stats"], ["ping"], ["bench"]])
 def test_help_has_an_example_and_goes_to_standard_output(lightq, command):
     shown = lightq(*command, "--help")
     assert b"lightq " in shown.stdout and shown.stderr == b""

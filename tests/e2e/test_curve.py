@@ -86,9 +86,9 @@ def test_every_address_may_be_bound(make):
 def test_the_servers_key_is_made_once_and_printed(make):
     broker = make(start=False)
 
-    def printed(code=0):
-        done = subprocess.run([BINARY, "broker", "key", "--data-dir", str(broker.data_dir)], capture_output=True,
-                              text=True, timeout=DEADLINE, env=broker.environment)
+    def printed(code=0, command=("broker", "key", "--data-dir", str(broker.data_dir))):
+        done = subprocess.run([BINARY, *command], capture_output=True, text=True, timeout=DEADLINE,
+                              env=broker.environment)
         assert done.returncode == code, done
         return done.stdout.strip() if code == 0 else done.stderr
 
@@ -97,6 +97,7 @@ def test_the_servers_key_is_made_once_and_printed(make):
     file = broker.data_dir / "curve.key"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and file.stat().st_size == 32
     assert printed() == key, "it is there"
+    assert printed(command=("broker", "--data-dir", str(broker.data_dir), "key")) == key, "before the word"
     broker.start(wait=False)
     until(broker._ready, "the start")
     assert broker.server_key == key == printed()

@@ -1,6 +1,8 @@
 """Tests of the statistics of all topics: `stats_all` over the control socket, and `lightq stats --all`."""
 import json
 
+import zmq
+
 from cli_support import lightq  # noqa: F401: a fixture
 from support import ADMIN, ADMIN_PASSWORD, until
 
@@ -57,3 +59,22 @@ def test_the_command_line_shows_the_topics_of_the_user(lightq):
     of_ann = json.loads(lightq("stats", "--all", "--json", variables=as_ann).stdout)
     assert [stats["topic"] for stats in of_ann["topics"]] == ["orders.eu", "orders.us"]
     assert b"excludes" in lightq("stats", "orders.eu", "--all", code=2).stderr
+
+
+def test_a_stop_answers_the_requests_under_way(broker, control):
+    for number in range(100):
+        control.create(f"t{number:02}")
+    dealer = broker.socket(zmq.DEALER, broker.control_uri, **control.options)
+    asked = 200
+    for _ in range(asked):
+        dealer.send(json.dumps({"cmd": "stats_all", **ASKER}).encode())
+    replies = [json.loads(dealer.recv())]  # the others are under way, or still to be read
+    broker.stop()
+    while dealer.poll(200):
+        replies.append(json.loads(dealer.recv()))
+    assert len(replies) <= asked
+    for reply in replies:
+        if reply["status"] == "error":
+            assert reply["code"] == "shutting_down", reply
+        else:
+            assert len(reply["topics"]) == 100

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/socket_wake.hpp>
+
 #include "support/counted_yields.hpp"
 
 namespace lightq::broker {

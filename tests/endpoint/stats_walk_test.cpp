@@ -43,7 +43,8 @@ class StatsWalkTest : public testing::Test {
           seen.push_back(stats ? stats->messages_received : 0);
           return seen.size() < most;
         },
-        [this] {
+        [this](const Result<void>& walked) {
+          if (!walked) errors.push_back(walked.error().code);
           if (--walks_left == 0) stop.request_stop();
         });
   }
@@ -52,6 +53,7 @@ class StatsWalkTest : public testing::Test {
   EventLoop loop;
   std::stop_source stop;
   int walks_left = 0;
+  std::vector<ErrorCode> errors;  // of the walks, in the order of their ends
   std::uint64_t gone = ~std::uint64_t{0};
   std::size_t groups = 0;
   std::map<std::uint64_t, std::uint64_t> read_in_turn;
@@ -115,17 +117,33 @@ TEST_F(StatsWalkTest, WalksFollowEachOtherAndMayEndEarly) {
   EXPECT_THAT(first, ElementsAre(1, 0, 3)) << "0: the topic is gone";
   EXPECT_THAT(none, IsEmpty());
   EXPECT_THAT(second, ElementsAre(7, 8));
+  EXPECT_THAT(errors, IsEmpty());
 }
 
-TEST_F(StatsWalkTest, AStopEndsAllWalksWithinTheCall) {
+TEST_F(StatsWalkTest, AStopEndsAllWalksWithinTheCallAndReadsNothing) {
   std::vector<std::uint64_t> first;
   std::vector<std::uint64_t> second;
-  begin(1, 3'000, first);
+  begin(1, 100'000, first);
   begin(1, 5, second);
-  walk.finish();
-  EXPECT_EQ(first.size(), 3'000U);
-  EXPECT_EQ(second.size(), 5U);
+  walk.on_ready();
+  const std::size_t read_before = first.size();
+  EXPECT_GT(read_before, 0U);
+  const std::uint64_t work_before = TurnWork::bytes();
+  walk.stop();
+  EXPECT_EQ(first.size(), read_before);
+  EXPECT_THAT(second, IsEmpty());
+  EXPECT_EQ(TurnWork::bytes(), work_before);
   EXPECT_EQ(walks_left, 0);
+  EXPECT_THAT(errors, ElementsAre(ErrorCode::shutting_down, ErrorCode::shutting_down));
+}
+
+TEST_F(StatsWalkTest, AfterAStopWalksEndAsTheyBegin) {
+  walk.stop();
+  std::vector<std::uint64_t> seen;
+  begin(1, 5, seen);
+  EXPECT_EQ(walks_left, 0);
+  EXPECT_THAT(seen, IsEmpty());
+  EXPECT_THAT(errors, ElementsAre(ErrorCode::shutting_down));
 }
 
 TopicsStats counted(const std::vector<std::uint64_t>& numbers) {
@@ -166,7 +184,7 @@ TEST(StatsParts, EachReactorGetsItsTopicsAndTheAnswerKeepsTheOrder) {
   EXPECT_FALSE(parts.complete());
   parts.put(1, counted({7, 4, 1}));
   EXPECT_TRUE(parts.complete()) << "reactor 0 has none of the topics";
-  EXPECT_THAT(numbers_of(parts.joined()), ElementsAre(7, 2, 4, 1, 0));
+  EXPECT_THAT(numbers_of(*parts.joined()), ElementsAre(7, 2, 4, 1, 0));
 }
 
 TEST(StatsParts, AnAnswerThatEndsEarlyLeavesNoGap) {
@@ -174,17 +192,26 @@ TEST(StatsParts, AnAnswerThatEndsEarlyLeavesNoGap) {
   EXPECT_EQ(parts.take_part(1).entries_max, 3U);
   parts.put(1, counted({1, 4, 7}));
   parts.put(2, counted({2}));  // topic 2 alone has as many entries as the answer may have
-  EXPECT_THAT(numbers_of(parts.joined()), ElementsAre(1, 2, 4));
+  EXPECT_THAT(numbers_of(*parts.joined()), ElementsAre(1, 2, 4));
   StatsParts bounded = parts_of({1, 2, 4, 5, 7}, 2);
   bounded.put(1, counted({1, 4}));
   bounded.put(2, counted({2, 5}));
-  EXPECT_THAT(numbers_of(bounded.joined()), ElementsAre(1, 2)) << "reactors together find more than fits";
+  EXPECT_THAT(numbers_of(*bounded.joined()), ElementsAre(1, 2)) << "reactors together find more than fits";
 }
 
 TEST(StatsParts, AQuestionWithoutTopicsIsComplete) {
   StatsParts parts = parts_of({});
   EXPECT_TRUE(parts.complete());
-  EXPECT_THAT(parts.joined().topics, IsEmpty());
+  EXPECT_THAT(parts.joined()->topics, IsEmpty());
+}
+
+TEST(StatsParts, AnErrorOfOneReactorIsTheAnswerOnceAllHaveAnswered) {
+  StatsParts parts = parts_of({1, 2});
+  parts.put(1, Error{ErrorCode::shutting_down, "the broker is stopping"});
+  EXPECT_FALSE(parts.complete());
+  parts.put(2, counted({2}));
+  EXPECT_TRUE(parts.complete());
+  EXPECT_EQ(parts.joined().error().code, ErrorCode::shutting_down);
 }
 
 }  // namespace

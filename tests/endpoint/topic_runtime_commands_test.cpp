@@ -144,7 +144,7 @@ TEST_F(TopicRuntimeCommandsTest, FilesOfADeletedTopicAreRemovedOnTheDiskThread) 
   topic->begin_stop(ClientError::topic_deleted);
   ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
   std::unique_ptr<TopicStore> files;
-  topic->bequeath([&](std::unique_ptr<TopicStore> left) { files = std::move(left); });
+  topic->pass_store_to([&](std::unique_ptr<TopicStore> left) { files = std::move(left); });
   topic.reset();
   ASSERT_NE(files, nullptr);
   StoreRemovalJob job(std::move(files));

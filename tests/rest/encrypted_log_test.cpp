@@ -9,7 +9,7 @@
 #include <lightq/base/compression.hpp>
 #include <lightq/queue.hpp>
 
-#include "delivery/unpacked.hpp"
+#include "delivery/batches/unpacked.hpp"
 #include "log/memory/write_behind_log.hpp"
 #include "log/storage/posix_storage.hpp"
 #include "support/batch_mask.hpp"

@@ -2,7 +2,6 @@
 #include "control/catalogue/catalogue_compactor.hpp"
 
 #include <system_error>
-#include <utility>
 
 namespace lightq::broker {
 

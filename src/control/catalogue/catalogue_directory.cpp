@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "log/storage/posix_storage.hpp"

@@ -2,7 +2,6 @@
 #include "control/catalogue/catalogue_state.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace lightq::broker {
 

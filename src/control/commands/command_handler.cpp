@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <lightq/base/secret.hpp>
 #include <lightq/version.hpp>

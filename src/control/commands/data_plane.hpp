@@ -77,10 +77,10 @@ class DataPlane {
   virtual void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) = 0;
   virtual void topic_stats(TopicId topic, Done<protocol::TopicStats> done) = 0;
   /// Returns the statistics of many topics. Costs one message to each thread that has some of them, however
-  /// many they are.
+  /// many they are. Errors: shutting_down, also if the broker stops before all of them are read.
   virtual void stats_of(TopicsAsked asked, Done<TopicsStats> done) = 0;
   /// Returns sums over all topics. Fields that the data plane does not know (version, pid, auth_failures …)
-  /// stay empty.
+  /// stay empty. Errors: as for stats_of.
   virtual void broker_stats(Done<protocol::BrokerStats> done) = 0;
 };
 

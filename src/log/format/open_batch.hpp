@@ -4,11 +4,9 @@
 
 #include <array>
 #include <atomic>
-#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/bytes.hpp>

@@ -1,7 +1,6 @@
 /// Stores a sealed segment's index on disk and loads it. docs/log_format.md, "Segment index". Layer: log.
 #include "log/format/segment_index_file.hpp"
 
-#include <algorithm>
 #include <atomic>
 
 #include <lightq/base/bytes.hpp>

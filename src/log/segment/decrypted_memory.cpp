@@ -1,6 +1,8 @@
 /// A bounded cache of decrypted batches that all logs share. Layer: log.
 #include "log/segment/decrypted_memory.hpp"
 
+#include <iterator>
+
 namespace lightq::log {
 
 namespace {

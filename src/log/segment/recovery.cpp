@@ -2,8 +2,6 @@
 #include "log/segment/recovery.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <functional>

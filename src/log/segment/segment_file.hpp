@@ -1,7 +1,6 @@
 /// One segment of a log: its file, the end of its batches, and what of it is on disk. Layer: log.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,6 @@
 /// The marks in a segment's first page: checkpoints and the seal. Layer: log.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "log/format/segment_format.hpp"

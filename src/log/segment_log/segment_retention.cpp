@@ -4,7 +4,6 @@
 #include <cassert>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "log/elapsed.hpp"
 

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include <lightq/base/result.hpp>
-#include <lightq/base/types.hpp>
 
 namespace lightq::log {
 

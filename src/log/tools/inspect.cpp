@@ -2,10 +2,8 @@
 #include "log/tools/inspect.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "log/format/segment_key.hpp"
 #include "log/tools/cursor_survey.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-#include <vector>
 
 #include "log/format/restored_mark.hpp"
 #include "log/saved_state/cursor_file.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <stop_token>
 #include <utility>
@@ -93,7 +94,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   topics_.erase(found);
   topic->begin_stop(ClientError::topic_deleted);
   topic->endpoints().close_all(true);
-  topic->bequeath([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
+  topic->pass_store_to([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
     --removals_out_;
     submit_removal(std::make_unique<StoreRemovalJob>(std::move(store)), std::move(done));
   });
@@ -134,7 +135,7 @@ void Reactor::bury_when_idle(std::unique_ptr<TopicRuntime> topic, std::function<
   key->when_idle_on_disk(std::move(bury));
 }
 
-void Reactor::totals(std::function<void(const protocol::BrokerStats&)> done) {
+void Reactor::totals(std::function<void(Result<protocol::BrokerStats>)> done) {
   std::vector<TopicId> topics;
   topics.reserve(topics_.size());
   for (const auto& [id, topic] : topics_) topics.push_back({id});
@@ -143,14 +144,16 @@ void Reactor::totals(std::function<void(const protocol::BrokerStats&)> done) {
     if (stats) add(*sum, *stats);
     return true;
   };
-  stats_walk_.begin(std::move(topics), visit, [this, sum, done = std::move(done)] {
+  const auto sum_up = [this, sum, done = std::move(done)](const Result<void>& walked) {
+    if (!walked) return done(walked.error());
     sum->refused_connections = context_.refused_connections;
     sum->evicted_connections = context_.handshakes.evicted();
-    done(*sum);
-  });
+    done(std::move(*sum));
+  };
+  stats_walk_.begin(std::move(topics), visit, sum_up);
 }
 
-void Reactor::stats_of(TopicsAsked asked, std::function<void(TopicsStats)> done) {
+void Reactor::stats_of(TopicsAsked asked, std::function<void(Result<TopicsStats>)> done) {
   struct Answer {
     TopicsStats counted;
     std::size_t entries = 0;
@@ -162,7 +165,10 @@ void Reactor::stats_of(TopicsAsked asked, std::function<void(TopicsStats)> done)
     return answer->entries < most;
   };
   stats_walk_.begin(std::move(asked.topics), visit,
-                    [answer, done = std::move(done)] { done(std::move(answer->counted)); });
+                    [answer, done = std::move(done)](const Result<void>& walked) {
+                      if (!walked) return done(walked.error());
+                      done(std::move(answer->counted));
+                    });
 }
 
 void Reactor::tick_wanted(TopicRuntime& topic) {
@@ -186,6 +192,7 @@ void Reactor::tick_all() {
 }
 
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
+  stats_walk_.stop();
   for (auto& [id, topic] : topics_) topic->begin_stop(ClientError::shutting_down);
   try_stop(deadline, done);
 }
@@ -203,7 +210,6 @@ void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::functio
 }
 
 void Reactor::finish_stop(const std::function<void()>& done) {
-  stats_walk_.finish();
   for (auto& [id, topic] : topics_) {
     topic->flush_for_stop();
     topic->endpoints().close_all(false);

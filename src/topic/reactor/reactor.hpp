@@ -2,12 +2,15 @@
 /// from a producer to a consumer. Layer: topic.
 #pragma once
 
-#include <chrono>
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <unordered_map>
 #include <vector>
+
+#include <lightq/base/result.hpp>
 
 #include "topic/reactor/stats_of_topics.hpp"
 #include "topic/reactor/stats_walk.hpp"
@@ -57,12 +60,14 @@ class Reactor final : public TopicRuntime::Ticker {
   /// Ends the plain connections of users that lost the right to be connected.
   void end_unpermitted();
   /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
-  /// Fields that are no sums stay empty.
-  void totals(std::function<void(const protocol::BrokerStats&)> done);
-  /// Passes the statistics of these topics to `done`, in a later turn of the loop.
-  void stats_of(TopicsAsked asked, std::function<void(TopicsStats)> done);
-  /// Stops cleanly: sends the output of connections (at most until `deadline`), flushes logs and
-  /// cursors, closes endpoints, then calls `done`.
+  /// Fields that are no sums stay empty. Errors: shutting_down, as for stats_of.
+  void totals(std::function<void(Result<protocol::BrokerStats>)> done);
+  /// Passes the statistics of these topics to `done`, in a later turn of the loop. Errors: shutting_down if
+  /// the reactor stops before it has read all of them, or has stopped; `done` is then called within
+  /// begin_stop or this call.
+  void stats_of(TopicsAsked asked, std::function<void(Result<TopicsStats>)> done);
+  /// Stops cleanly: answers requests for statistics, sends the output of connections (at most until
+  /// `deadline`), flushes logs and cursors, closes endpoints, then calls `done`.
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);
 
  private:

@@ -7,7 +7,14 @@
 
 namespace lightq::broker {
 
-void StatsWalk::begin(std::vector<TopicId> topics, Visit visit, std::function<void()> done) {
+namespace {
+Error ended_by_stop() {
+  return {ErrorCode::shutting_down, "the broker is stopping"};
+}
+}  // namespace
+
+void StatsWalk::begin(std::vector<TopicId> topics, Visit visit, Done done) {
+  if (stopped_) return done(ended_by_stop());
   walks_.push_back({std::move(topics), 0, std::move(visit), std::move(done)});
   if (walks_.size() == 1) loop_.call_by_turns(*this);
 }
@@ -21,8 +28,10 @@ void StatsWalk::on_ready() {
   if (!walks_.empty()) loop_.call_by_turns(*this);
 }
 
-void StatsWalk::finish() {
-  while (!walks_.empty()) step();
+void StatsWalk::stop() {
+  stopped_ = true;
+  loop_.cancel_soon(*this);
+  for (const auto walks = std::exchange(walks_, {}); const Walk& walk : walks) walk.done(ended_by_stop());
 }
 
 /// Visits the next topic of the first walk, or ends that walk.
@@ -37,7 +46,7 @@ void StatsWalk::step() {
   if (more) return;
   const auto done = std::move(walk.done);
   walks_.pop_front();  // first, because `done` may begin another walk
-  done();
+  done({});
 }
 
 }  // namespace lightq::broker

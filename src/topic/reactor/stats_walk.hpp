@@ -1,13 +1,17 @@
 /// Reads the statistics of many topics, a bounded number in each turn of the event loop. Layer: topic.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
 
 #include "admission/turn_share.hpp"
@@ -26,6 +30,8 @@ class StatsWalk final : public EventLoop::Source {
   using Read = std::function<std::optional<protocol::TopicStats>(TopicId)>;
   /// Receives a topic's statistics. Returns false to end the walk.
   using Visit = std::function<bool(std::optional<protocol::TopicStats> stats)>;
+  /// Called once, at the end of the walk. Errors: shutting_down if it was not finished before `stop`.
+  using Done = std::function<void(Result<void>)>;
 
   // The work of reading, in bytes of TurnWork.
   static constexpr std::uint64_t topic_work_bytes = 4 * limits::KiB;
@@ -34,10 +40,11 @@ class StatsWalk final : public EventLoop::Source {
   StatsWalk(EventLoop& loop, Read read) : loop_(loop), read_(std::move(read)) {}
   ~StatsWalk() override { loop_.cancel_soon(*this); }
 
-  /// Calls `visit` for each topic in later turns of the loop, then `done`.
-  void begin(std::vector<TopicId> topics, Visit visit, std::function<void()> done);
-  /// Ends all walks within this call, because the topics are about to be destroyed.
-  void finish();
+  /// Calls `visit` for each topic in later turns of the loop, then `done`. After `stop`, only calls `done`,
+  /// within this call.
+  void begin(std::vector<TopicId> topics, Visit visit, Done done);
+  /// Ends all walks within this call, without reading further topics. Later walks end as they begin.
+  void stop();
   void on_ready() override;
 
  private:
@@ -45,7 +52,7 @@ class StatsWalk final : public EventLoop::Source {
     std::vector<TopicId> topics;
     std::size_t next = 0;  // of topics
     Visit visit;
-    std::function<void()> done;
+    Done done;
   };
 
   void step();
@@ -54,6 +61,7 @@ class StatsWalk final : public EventLoop::Source {
   const Read read_;
   TurnShare share_;
   std::deque<Walk> walks_;  // the front one is under way
+  bool stopped_ = false;
 };
 
 }  // namespace lightq::broker

@@ -3,7 +3,6 @@
 
 #include "delivery/consumer_group.hpp"
 #include "delivery/session_consumer.hpp"
-#include "log/elapsed.hpp"
 #include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {

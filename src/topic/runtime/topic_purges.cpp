@@ -10,7 +10,7 @@ void TopicPurges::begin(const Answered& answered) {
   if (parts_.activity.is_stopping())
     return answered(Error{ErrorCode::shutting_down, "the broker is stopping"});
   if (const auto ended = parts_.store.end_segment(); !ended) return answered(ended.error());
-  const std::uint64_t messages = parts_.topic.pass_over_all();
+  const std::uint64_t messages = parts_.topic.finish_all();
   pending_.push_back({parts_.store.next_offset(), messages, parts_.known.ask_for_save(), answered});
   settle();
   parts_.held.resume_soon();

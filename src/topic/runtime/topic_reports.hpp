@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>

@@ -2,7 +2,6 @@
 /// Layer: topic.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -102,8 +101,8 @@ class TopicRuntime final {
   /// Sets a function that is called when idle_on_disk() becomes true. Requires: !idle_on_disk(). For a topic
   /// that only waits to be destroyed.
   void when_idle_on_disk(std::function<void()> call) { held_store_.store->when_idle(std::move(call)); }
-  /// Sets `heir`, which receives the topic's store at the end of the destructor, to delete the files.
-  void bequeath(StoreHolder::Heir heir) { held_store_.heir = std::move(heir); }
+  /// Sets `receiver`, which gets the topic's store at the end of the destructor, to delete the files.
+  void pass_store_to(StoreHolder::Receiver receiver) { held_store_.receiver = std::move(receiver); }
 
  private:
   // A publish, a delivery and an acknowledgement use these up to the first part of topic_, parts of the

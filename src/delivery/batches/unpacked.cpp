@@ -1,5 +1,5 @@
 /// Decompresses batches with a few buffers for each thread. Layer: delivery.
-#include "delivery/unpacked.hpp"
+#include "delivery/batches/unpacked.hpp"
 
 #include <array>
 #include <cerrno>

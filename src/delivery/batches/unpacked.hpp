@@ -7,7 +7,7 @@
 #include <lightq/base/batch.hpp>
 #include <lightq/base/result.hpp>
 
-#include "delivery/batch_slice.hpp"
+#include "delivery/batches/batch_slice.hpp"
 
 namespace lightq::broker {
 

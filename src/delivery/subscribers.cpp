@@ -1,0 +1,101 @@
+/// Dispatch to a topic's subscribers, and their statistics. Layer: delivery.
+#include "delivery/subscribers.hpp"
+
+#include <algorithm>
+
+#include <lightq/base/limits.hpp>
+
+#include "admission/turn_work.hpp"
+#include "delivery/consumer_groups.hpp"
+
+namespace lightq::broker {
+
+namespace {
+// The most work of one dispatch to decompress messages for subscribers.
+constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
+}  // namespace
+
+Subscriber& Subscribers::add(std::optional<Offset> from) {
+  const Offset next = log_.next_offset();
+  subscribers_.push_back(std::make_unique<Subscriber>(std::min(from.value_or(next), next)));
+  return *subscribers_.back();
+}
+
+void Subscribers::remove(Subscriber& subscriber) {
+  detach(subscriber);
+  std::erase_if(subscribers_, [&](const auto& owned) { return owned.get() == &subscriber; });
+}
+
+void Subscribers::attach(Subscriber& subscriber, RecordSink& consumer) {
+  if (!subscriber.attached()) ++attached_;
+  if (direct_) subscriber.skip_to(log_.next_offset());
+  subscriber.attach(consumer);
+}
+
+void Subscribers::detach(Subscriber& subscriber) {
+  if (!subscriber.attached()) return;
+  --attached_;
+  const auto delivered_before = subscriber.delivered();
+  subscriber.detach();
+  deliveries_ -= delivered_before - subscriber.delivered();
+}
+
+void Subscribers::pause(Subscriber& subscriber) {
+  if (!subscriber.attached()) return;
+  --attached_;
+  subscriber.pause();
+}
+
+void Subscribers::finish_all() {
+  for (const auto& subscriber : subscribers_) subscriber->finish_up_to(log_.next_offset());
+}
+
+Subscribers::DispatchResult Subscribers::dispatch_each(const DeliveryContext& context, DamageCount& damage) {
+  DispatchResult result;
+  const std::uint64_t work_from = TurnWork::bytes();
+  for (auto at = subscribers_.begin(); at != subscribers_.end(); ++at) {
+    if (TurnWork::bytes() - work_from > subscribers_work_max) {
+      std::rotate(subscribers_.begin(), at, subscribers_.end());
+      result.more = true;
+      return result;
+    }
+    Subscriber& subscriber = **at;
+    const auto dispatched = subscriber.dispatch(log_, context);
+    timer_ = std::min(timer_, subscriber.next_timer());
+    damage.note(subscriber.take_damage());
+    deliveries_ += dispatched.messages;
+    result.bytes += dispatched.bytes;
+    result.more |= dispatched.more;
+    if (dispatched.messages > 0) result.furthest = std::max(result.furthest, subscriber.next());
+  }
+  return result;
+}
+
+const Error* Subscribers::unavailable() const {
+  const Error* why = nullptr;
+  for (auto at = subscribers_.begin(); why == nullptr && at != subscribers_.end(); ++at)
+    why = (*at)->unavailable();
+  return why;
+}
+
+Offset Subscribers::furthest() const {
+  Offset furthest{};
+  for (const auto& subscriber : subscribers_) furthest = std::max(furthest, subscriber->next());
+  return furthest;
+}
+
+protocol::SubscriberStats Subscribers::stats(const Subscriber& subscriber) const {
+  const Offset first = log_.first_offset();
+  const Offset next = subscriber.next();
+  protocol::SubscriberStats stats;
+  stats.connected = subscriber.attached();
+  stats.next_offset = next.value;
+  stats.lag = distance(std::max(next, first), log_.next_offset());
+  stats.delivered = subscriber.delivered();
+  // The subscriber has not yet tried to read messages that the log has dropped in front of it.
+  stats.lost = subscriber.lost() + (next < first ? distance(next, first) : 0);
+  stats.blocked_by = blocked_by_disk(subscriber.unavailable());
+  return stats;
+}
+
+}  // namespace lightq::broker
