@@ -193,14 +193,6 @@ class Client {
   /// Returns the state; after a move, one without a context, whose requests fail.
   [[nodiscard]] const std::shared_ptr<ClientState>& state() const;
 
-  /// Makes a client of the broker at `uri`, and waits up to `patience` for its first reply. Without `waits`,
-  /// returns an error immediately if nothing listens there.
-  static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience,
-                                       bool waits);
-
-  /// Searches for credentials again: a broker that was starting wrote them before it replied.
-  Result<void> settle_credentials();
-
   template <typename T>
   Result<T> ask_for(const protocol::Request& request);
   Result<void> expect_ok(const protocol::Request& request);

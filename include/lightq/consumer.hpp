@@ -4,30 +4,26 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
+#include <lightq/detail/calls/consumer_driver.hpp>
 #include <lightq/detail/session_address.hpp>
 #include <lightq/detail/session_clock.hpp>
-#include <lightq/detail/session_settling.hpp>
 #include <lightq/detail/session_state.hpp>
 #include <lightq/message_range.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
 namespace lightq::inline v1 {
-
-class SessionConsumeLink;
 
 /// A consumer of one topic on a session. Move-only; one thread at a time; it has no thread of its own.
 ///
@@ -70,26 +66,23 @@ class Consumer {
   static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {});
   /// After a move, the consumer that was moved from is closed: its calls return `closed`, calls without a
   /// Result do nothing, and its numbers are 0. It may be assigned to and destroyed.
-  Consumer(Consumer&&) noexcept;
-  Consumer& operator=(Consumer&&) noexcept;
+  Consumer(Consumer&&) noexcept = default;
+  Consumer& operator=(Consumer&&) noexcept = default;
   /// Does not wait. The last acknowledgements may not reach the broker, which then redelivers those messages.
   /// Call close() first.
-  ~Consumer();
+  ~Consumer() = default;
 
   // --- Receiving. Each of these calls invalidates the messages that earlier calls returned.
 
   /// Returns the next message, or nothing if none arrived within `timeout` (0 does not wait). Errors: closed,
   /// and the error that ended the consumer.
   Result<std::optional<Delivered>> receive(Timeout timeout) {
-    return receive_by<Delivered>(timeout, [this] { return rest_->take(); });
+    return driver_.receive_by<Delivered>(timeout, [this] { return driver_.batch().take(); });
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
   /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
-    return receive_by<DeliveredBatch>(timeout, [this] {
-      in_hand_ = rest_->range();
-      return std::exchange(rest_.get(), std::nullopt);
-    });
+    return driver_.receive_by<DeliveredBatch>(timeout, [this] { return driver_.batch().take_all(); });
   }
   /// Returns a range for loops; see the class's example. The range ends after `idle_timeout` without a
   /// message, when `stop` is requested (noticed within 100 ms), or at an error. Its result() then returns
@@ -120,20 +113,7 @@ class Consumer {
   /// Acknowledges messages. Returns how many of them were in flight to this consumer, as far as it knows. The
   /// others were acknowledged before or will be redelivered. An acknowledgement is too late if the broker had
   /// already redelivered the message; the broker reports this later, see take_late.
-  std::uint64_t acknowledge(OffsetRange range) {
-    const bool is_slow = was_away();
-    if (is_slow) [[unlikely]]
-      look_for_end();
-    if (settling_ == nullptr) [[unlikely]]
-      return 0;  // after a move
-    const std::uint64_t done = settling_->acknowledge(range);
-    if (in_hand_.begin < range.end && range.begin < in_hand_.end) {
-      in_hand_.begin = std::min(range.end, in_hand_.end);
-      goes_on_ = true;
-    }
-    look(is_slow);
-    return done;
-  }
+  std::uint64_t acknowledge(OffsetRange range) { return driver_.acknowledge(range); }
   std::uint64_t acknowledge(Offset offset) { return acknowledge(OffsetRange{offset, offset + 1}); }
   std::uint64_t acknowledge(const Delivered& message) { return acknowledge(message.offset); }
   std::uint64_t acknowledge(const DeliveredBatch& batch) { return acknowledge(batch.range()); }
@@ -141,7 +121,7 @@ class Consumer {
   /// messages of the present batch that receive has not returned yet: they may be redeliveries of offsets
   /// before `offset`.
   std::uint64_t acknowledge_before(Offset offset) {
-    const OffsetRange not_given = is_ready() ? rest_->range() : OffsetRange{offset, offset};
+    const OffsetRange not_given = is_ready() ? driver_.batch().left() : OffsetRange{offset, offset};
     const std::uint64_t done = acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
     return done + acknowledge(OffsetRange{not_given.end, offset});
   }
@@ -180,7 +160,7 @@ class Consumer {
   /// the consumer.
   Result<void> poll();
   /// Returns true if the next receive returns a message without waiting.
-  [[nodiscard]] bool is_ready() const { return rest_.get() && !rest_->empty(); }
+  [[nodiscard]] bool is_ready() const { return driver_.batch().is_ready(); }
   /// Waits until the topic is open. Errors: timeout (last_error tells the reason), the error that ended the
   /// consumer.
   Result<void> wait_open(Timeout timeout);
@@ -218,77 +198,9 @@ class Consumer {
   [[nodiscard]] SessionTime next_timer() const;
 
  private:
-  // While calls follow each other quickly, only every 16th reads the clock and checks for something to send.
-  static constexpr std::uint32_t look_after_max = 16;
-  static constexpr Timeout quick{5};
-  static constexpr Timeout slow{100};
-
   Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options);
 
-  /// Returns the link; after a move, a closed one.
-  [[nodiscard]] SessionConsumeLink& link() const;
-  [[nodiscard]] SessionTime now() const;
-  static std::uint32_t milliseconds(Timeout time);
-
-  /// Returns true if the program has not called for 100 ms.
-  [[nodiscard]] bool was_away() const { return clock_.coarse_now() >= look_by_; }
-  /// Checks for the end of the connection while the program has a batch.
-  void look_for_end();
-  void look() { look(was_away()); }
-  void look(bool at_once) {
-    if (--look_after_ == 0 || at_once) [[unlikely]]
-      send_what_is_due();
-  }
-  /// Sends everything that is due. If the program has not called for 100 ms, also sends acknowledgements that
-  /// are not due yet: the next call may be far away.
-  void send_what_is_due();
-
-  /// Connects, reads up to the next batch, and sends everything.
-  void drive();
-  void receive_from(SessionTime time);
-  /// Extends the time of messages that the program has not begun to process. These are the rest of the
-  /// present batch or, in a batch that receive_batch returned, the messages after the last acknowledgement.
-  void keep_what_waits(SessionTime time);
-
-  /// Waits until `rest_` has messages, and returns what `take()` takes of them. Returns nothing if none
-  /// arrived within `timeout`.
-  template <typename Value, typename Take>
-  Result<std::optional<Value>> receive_by(Timeout timeout, Take&& take) {
-    if (is_ready()) {
-      look();
-    } else {
-      const Result<bool> come = next_batch(timeout);
-      if (!come) return come.error();
-      if (!*come) return std::optional<Value>();
-    }
-    return Result<std::optional<Value>>(std::in_place, take());
-  }
-
-  /// Releases the present batch and waits for the next one. Returns false if none arrived in time.
-  Result<bool> next_batch(Timeout timeout);
-
-  template <typename Done>
-  Result<void> wait_until(Done done, SessionTime deadline, const char* otherwise);
-  /// Waits for the descriptor and timers. Waits for input only while the connection reads.
-  void wait_for_io(SessionTime until) const;
-
-  [[nodiscard]] std::string of_topic(const std::string& what) const;
-  [[nodiscard]] Error late_error() const;
-  [[nodiscard]] Error lost_error() const;
-  /// Returns an error if the consumer was closed or has failed.
-  [[nodiscard]] Result<void> usable() const;
-
-  // Messages of the link's batch that receive has not returned yet.
-  ResetByMove<std::optional<DeliveredBatch>> rest_;
-  OffsetRange in_hand_;           // messages after the last acknowledgement of a batch from receive_batch
-  bool goes_on_ = false;          // a message of in_hand_ was acknowledged since the last look
-  std::uint32_t look_after_ = 1;  // calls until the next look
-  SessionTime looked_;
-  // The first call after this time looks, even if look_after_ is not 0 yet.
-  SessionTime look_by_ = session_never;
-  SessionClock clock_;
-  ResetByMove<SessionSettling*> settling_;    // that of `link_`
-  std::unique_ptr<SessionConsumeLink> link_;  // null after a move: use link()
+  ConsumerDriver driver_;
 };
 
 }  // namespace lightq::inline v1

@@ -2,10 +2,8 @@
 /// docs/session.md, "Producing". Layer: client.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,12 +11,10 @@
 
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
-#include <lightq/base/flag_while.hpp>
-#include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/detail/producer_pace.hpp>
+#include <lightq/detail/calls/producer_driver.hpp>
 #include <lightq/detail/session_address.hpp>
 #include <lightq/detail/session_clock.hpp>
 #include <lightq/detail/session_reports.hpp>
@@ -28,9 +24,6 @@
 #include <lightq/protocol/session_producing.hpp>
 
 namespace lightq::inline v1 {
-
-class SessionBatches;
-struct MessageLimit;
 
 /// A producer of one topic on a session. Move-only; one thread at a time; it has no thread of its own.
 ///
@@ -60,21 +53,19 @@ class Producer {
   static Result<Producer> open(std::string topic, SessionJoin join, ProducerOptions options = {});
   /// After a move, the producer that was moved from is closed: its calls return `closed`, and its numbers
   /// are 0. It may be assigned to and destroyed.
-  Producer(Producer&&) noexcept;
-  Producer& operator=(Producer&&) noexcept;
+  Producer(Producer&&) noexcept = default;
+  Producer& operator=(Producer&&) noexcept = default;
   /// Does not wait and calls no callbacks. Unconfirmed messages may be lost: call close() first.
-  ~Producer();
+  ~Producer() = default;
 
   /// Copies one message, and returns its number; the first is 0. Does not wait while the window is open and
   /// there is memory (see the options). Errors: too_large, limit_reached or timeout (no memory), closed, and
   /// the error that ended the producer. After an error the message was not taken.
   Result<std::uint64_t> send(ByteView payload) {
     const std::size_t bytes = record_bytes(payload.size());
-    if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]]
+    if (!driver_.packing().takes(bytes)) [[unlikely]]
       return send(payload, Attributes());
-    open_->add(payload);
-    room_ = room_ - bytes;
-    return added();
+    return driver_.packed(driver_.packing().add(payload, bytes));
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
   /// Sends a message, and calls `callback` when it is confirmed, refused or unknown. Errors: those of send.
@@ -93,38 +84,17 @@ class Producer {
   /// fails, it has not called `write`. Errors: those of send.
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
-    if (bytes > limits::message_bytes_max_max) return too_large(bytes);
     const std::size_t whole = record_bytes(bytes);
-    if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
+    if (bytes > limits::message_bytes_max_max || !driver_.packing().takes(whole)) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
-    const std::size_t left = std::exchange(room_.get(), 0) - whole;  // 0: make_room refuses a send in `write`
-    this->write([&] { open_->add_in_place(bytes, std::forward<Write>(write)); });
-    room_ = left;
-    return added();
+    return driver_.packed(driver_.packing().add_in_place(bytes, whole, std::forward<Write>(write)));
   }
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write, const Attributes& attributes,
                                       MessageCallback callback = {}) {
-    if (bytes > limits::message_bytes_max_max) return too_large(bytes);
-    if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
-    if (const Result<void> made = make_room(bytes, attributes); !made) return made.error();
-    BatchBuilder& open = *open_;
-    const std::size_t before = open.size_bytes();
-    const std::size_t room = std::exchange(room_.get(), 0);
-    const bool watched = static_cast<bool>(callback);
-    if (watched) watch(std::move(callback));
-    try {
-      this->write([&] {
-        open.add_in_place(bytes, std::forward<Write>(write), attributes,
-                          kinds_to_begin_with(bytes, attributes));
-      });
-    } catch (...) {
-      if (watched) unwatch();
-      throw;
-    }
-    kinds_used_ = kinds_used_ | AttributeKinds(attributes);
-    room_ = open.kinds().any() ? 0 : room - std::min(room, open.size_bytes() - before);
-    return added();
+    if (const Result<void> made = driver_.make_room(bytes, attributes); !made) return made.error();
+    return driver_.packed(
+        driver_.packing().add_in_place(bytes, std::forward<Write>(write), attributes, std::move(callback)));
   }
 
   /// Sends everything and waits for its confirms. Errors: timeout; the refusal or loss of a message since the
@@ -179,113 +149,9 @@ class Producer {
   [[nodiscard]] SessionTime next_timer() const;
 
  private:
-  struct Parts;
-
   Producer(std::string topic, SessionJoin join, ProducerOptions options);
 
-  /// Returns the parts; after a move, those of a closed producer.
-  [[nodiscard]] Parts& parts() const;
-  [[nodiscard]] SessionBatches& batches();
-  [[nodiscard]] const SessionBatches& batches() const;
-  [[nodiscard]] SessionTime now() const;
-
-  /// Sets or removes the callback of the message that is being sent.
-  void watch(MessageCallback callback);
-  void unwatch();
-
-  std::uint64_t added() {
-    const std::uint64_t number = sent_++;
-    if (pace_.message_taken()) drive(true);
-    return number;
-  }
-
-  /// Calls `add`, which writes one message. Meanwhile the program may not use this producer.
-  template <typename Add>
-  void write(Add&& add) {
-    const FlagWhile inside(inside_);
-    const FlagWhile writing(writing_);
-    add();
-  }
-
-  /// Reads confirms, closes the open batch if it should leave, and sends. Callbacks may run meanwhile.
-  void exchange(SessionTime time, bool by_the_way);
-
-  /// Connects, reads, closes the open batch if it should leave, and sends. Then plans after how many messages
-  /// to repeat it. `by_the_way`: does not read if it has read a moment ago.
-  void drive(bool by_the_way = false);
-
-  /// Returns true if the open batch should leave although it is not full.
-  [[nodiscard]] bool is_ripe(SessionTime time) const;
-
-  void roll();
-
-  // --- Space for messages.
-
-  [[nodiscard]] std::size_t batch_bytes() const;
-  [[nodiscard]] bool takes_messages() const;
-  /// Returns true if send should first wait for the window: a message taken earlier would only arrive older.
-  [[nodiscard]] bool waits_for_window() const;
-  /// Returns true if memory permits a batch of `bytes` besides the closed batches.
-  [[nodiscard]] bool has_room_for(std::size_t bytes) const;
-  /// Returns how many bytes of records the open batch still takes. A record takes at least four bytes, so the
-  /// batch cannot exceed its limit of records.
-  [[nodiscard]] std::size_t room_in_open() const;
-  void refresh_room();
-
-  /// Returns the kinds of a batch that begins with this message: its own and those of the last batch, or only
-  /// its own if the message would be too large otherwise.
-  [[nodiscard]] AttributeKinds kinds_to_begin_with(std::size_t payload_bytes,
-                                                   const Attributes& attributes) const;
-  /// Returns the message's bytes in the open batch, attributes included; nothing if the batch lacks its
-  /// kinds.
-  [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
-                                                         const Attributes& attributes) const;
-
-  Result<void> make_room(std::size_t payload_bytes, const Attributes& attributes);
-
-  /// Returns the longest message, attributes included, that can be stored, as far as is known.
-  [[nodiscard]] std::size_t message_bytes_max() const;
-
-  [[nodiscard]] MessageLimit size_limit() const;
-  [[nodiscard]] Error too_large(std::size_t message_bytes) const;
-
-  // --- Waiting.
-
-  [[nodiscard]] bool settled_all() const;
-  [[nodiscard]] std::uint64_t first_unsettled() const;
-  /// Returns a number that changes with every event for which a caller of poll may wait.
-  [[nodiscard]] std::uint64_t changes() const;
-
-  template <typename Done>
-  Result<void> wait_flushing(Done&& done, Timeout timeout);
-  template <typename Done>
-  Result<void> wait_until(Done done, Timeout timeout, const char* otherwise);
-  void wait_for_io(SessionTime until);
-
-  // --- Errors.
-
-  [[nodiscard]] Error of_topic(const Error& error) const;
-  [[nodiscard]] std::string of_topic(const std::string& what) const;
-  [[nodiscard]] Error inside_error() const;
-  [[nodiscard]] Error no_room(ErrorCode code) const;
-  [[nodiscard]] Error closed_error() const;
-  /// Returns an error if the producer can send nothing more: it was closed, has failed, or is in doubt.
-  [[nodiscard]] Result<void> usable() const;
-
-  // Bytes of records that fit into the open batch without a call of make_room.
-  ResetByMove<std::size_t> room_;
-  std::size_t record_bytes_max_ = 0;
-  // A batch begins with the last one's attribute kinds, so alternating kinds do not end each other's batch.
-  AttributeKinds kinds_used_;     // of the messages since the last roll
-  AttributeKinds kinds_of_last_;  // of the batch that was closed last
-  std::uint64_t sent_ = 0;
-  ProducerPace pace_;
-  bool flushing_ = false;
-  bool inside_ = false;   // in drive or a callback: calls that wait are refused
-  bool writing_ = false;  // in send_in_place, while its message is being written
-  SessionTime linger_ends_ = session_never;
-  ResetByMove<BatchBuilder*> open_;  // the batch of `parts_` that messages are packed into
-  std::unique_ptr<Parts> parts_;     // null after a move: use parts()
+  ProducerDriver driver_;
 };
 
 }  // namespace lightq::inline v1

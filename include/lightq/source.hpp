@@ -8,9 +8,11 @@
 
 #include <lightq/impl/base/private_file.hpp>
 #include <lightq/impl/client.hpp>
+#include <lightq/impl/client_connector.hpp>
 #include <lightq/impl/client_key_file.hpp>
 #include <lightq/impl/client_state.hpp>
 #include <lightq/impl/consumer.hpp>
+#include <lightq/impl/consumer_driver.hpp>
 #include <lightq/impl/consumer_options.hpp>
 #include <lightq/impl/control_connection.hpp>
 #include <lightq/impl/curve_identity.hpp>
@@ -21,6 +23,7 @@
 #include <lightq/impl/plain_consumer.hpp>
 #include <lightq/impl/plain_producer.hpp>
 #include <lightq/impl/producer.hpp>
+#include <lightq/impl/producer_driver.hpp>
 #include <lightq/impl/producer_options.hpp>
 #include <lightq/impl/protocol/json_local_files.hpp>
 #include <lightq/impl/protocol/json_reply.hpp>

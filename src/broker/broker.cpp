@@ -3,39 +3,28 @@
 
 #include <algorithm>
 #include <future>
-#include <set>
 #include <stop_token>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <lightq/version.hpp>
 
 #include "access/admin_account.hpp"
-#include "access/curve_key_file.hpp"
-#include "access/ticket_key_file.hpp"
-#include "access/tls_files.hpp"
 #include "admission/connection_quota.hpp"
-#include "base/setting_error.hpp"
+#include "broker/broker_keys.hpp"
+#include "broker/broker_storage.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/data_storage.hpp"
 #include "broker/exposure.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
-#include "broker/topic_space.hpp"
 #include "broker/wall_clock.hpp"
 #include "control/catalogue/registration_check.hpp"
 #include "control/commands/command_handler.hpp"
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
 #include "control/control_server.hpp"
-#include "crypto/storage_key_command.hpp"
-#include "crypto/storage_key_file.hpp"
-#include "log/segment/segment_pool.hpp"
-#include "log/storage/disk_quota.hpp"
-#include "log/storage/posix_storage.hpp"
 #include "net/socket.hpp"
 
 namespace lightq::broker {
@@ -66,14 +55,7 @@ class Broker::Parts {
         bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
-        quota_(quota_of(config_, *directory_, quota_counter_)),
-        pool_({.directory = directory_->pool().string(),
-               .quota = quota_ ? &*quota_ : nullptr,
-               .floor_has_parts = true,
-               .log_waits = [this](log::SpaceBound bound) { count_wait(*limits_reached_, bound); }},
-              storage_),
-        catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
-        opener_(storage_, pool_, config_.decrypted_bytes_total) {}
+        storage_(config_, *directory_, *limits_reached_) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
   ~Parts() { stop(); }
@@ -86,12 +68,8 @@ class Broker::Parts {
   [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
 
  private:
-  Result<void> open_keys(const PipeWait& wait);
-  Result<void> open_storage_keys(const PipeWait& wait);
   Result<void> open_catalogue();
   Result<void> open_control();
-  [[nodiscard]] std::string server_key() const;
-  Result<void> open_tls(const PipeWait& wait);
   void warn_if_topics_are_open() const;
   [[nodiscard]] bool warn_if_insecure() const;
   void say_fewer_connections() const;
@@ -103,29 +81,17 @@ class Broker::Parts {
   const std::string bind_address_;
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
-  log::PosixStorage files_;
-  DataStorage storage_{files_, directory_->held()};
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());
-  std::optional<log::DiskQuota> quota_;  // not set: only the disk limits topics
-  std::jthread quota_counter_;
-  log::SegmentPool pool_;
-  // Keeps no spare files. Not part of the topics' quota, so that rights can be revoked even when topics fill
-  // the disk's quota.
-  log::SegmentPool catalogue_pool_;
-  std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: no encryption at rest
-  TopicOpener opener_;
+  BrokerStorage storage_;
+  BrokerKeys keys_;
   EventLoop control_;
   std::vector<TopicId> topics_with_files_;  // at the start
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
-  std::unique_ptr<TicketKey> tickets_;
-  std::unique_ptr<CurveKeyPair> curve_key_;  // null: no encryption
-  std::set<CurvePublicKey> allowed_keys_;
   ClientKeys client_keys_{config_.ticket_lifetime};
   std::uint32_t admin_generation_ = 0;  // until the catalogue is open
-  std::unique_ptr<TlsContext> tls_;     // null: no encryption
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<Permissions> permissions_;
   std::unique_ptr<Operations> operations_;
@@ -173,21 +139,19 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("created the administrator's account: " + directory_->admin_file().string());
   if (auto prepared = prepare_restored_data(directory_->path(), sink_); !prepared) return prepared;
-  auto key = open_ticket_key(directory_->ticket_key_file(), config_.ticket_lifetime);
-  if (!key) return key.error();
-  tickets_ = std::move(*key);
-  if (auto opened = open_keys(wait); !opened) return opened;
-  if (auto opened = open_storage_keys(wait); !opened) return opened;
-  if (auto opened = open_tls(wait); !opened) return opened;
+  if (auto opened = keys_.open_tickets(config_, *directory_); !opened) return opened;
+  if (auto opened = keys_.open_curve(config_, *directory_, wait); !opened) return opened;
+  if (auto opened = storage_.open_keys(config_, wait, sink_); !opened) return opened;
+  if (auto opened = keys_.open_tls(config_, *directory_, wait, sink_); !opened) return opened;
   warn_if_topics_are_open();
   if (auto opened = open_catalogue(); !opened) return opened;
-  auto generation = check_registrations(*catalogue_, *tickets_, admin->password, sink_);
+  auto generation = check_registrations(*catalogue_, keys_.tickets(), admin->password, sink_);
   if (!generation) return generation.error();
   admin_generation_ = *generation;
   if (auto removed = remove_deleted_topics(directory_->topics(), topics_with_files_, *catalogue_, sink_);
       !removed)
     return removed;
-  opener_.name_logs(catalogue_->state().log_names());
+  storage_.opener().name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
   authenticator_->remember_at_most(config_.credentials_remembered_max);
@@ -213,58 +177,13 @@ void Broker::Parts::make_operations(bool insecure) {
                         .memory_bytes_max = config_.memory_bytes_max,
                         .open_topics = config_.open_topics,
                         .throttled = [this] { return server_->throttled(); },
-                        .server_key = server_key(),
+                        .server_key = keys_.public_text(),
                         .client_keys = &client_keys_,
                         .insecure = insecure,
                         .limits_reached = limits_reached_.get(),
                         .evicted = [this] { return server_->evicted(); }});
   handler_ = std::make_unique<CommandHandler>(*permissions_, *operations_);
   reactors_->set_observer(operations_->observer());
-}
-
-/// With `encrypt`: opens the broker's own key and reads those of the clients that may connect.
-Result<void> Broker::Parts::open_keys(const PipeWait& wait) {
-  if (!config_.encrypt) return {};
-  auto key = open_curve_key(directory_->curve_key_file());
-  if (!key) return key.error();
-  curve_key_ = std::move(*key);
-  if (config_.allowed_client_keys.empty()) return {};
-  auto allowed = read_allowed_keys(config_.allowed_client_keys, wait);
-  if (!allowed) return allowed.error();
-  allowed_keys_ = std::move(*allowed);
-  return {};
-}
-
-/// Reads the keys of topics with `encrypt_at_rest`.
-Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
-  if (config_.storage_key_file.empty() && config_.storage_key_command.empty()) return {};
-  auto keys = config_.storage_key_file.empty()
-                  ? rest::run_storage_key_command(config_.storage_key_command, rest::storage_key_command_time,
-                                                  wait.stop_descriptor)
-                  : rest::read_storage_keys(config_.storage_key_file, wait);
-  if (!keys && config_.storage_key_file.empty()) return keys.error();
-  if (!keys) return error_of_setting("storage_key_file", keys.error());
-  storage_keys_ = std::move(*keys);
-  opener_.encrypt_with(*storage_keys_);
-  sink_.info("number of storage keys: " + std::to_string(storage_keys_->size()));
-  return {};
-}
-
-/// Returns the public key as text; empty: no encryption.
-std::string Broker::Parts::server_key() const {
-  return curve_key_ == nullptr ? std::string() : to_z85(curve_key_->public_key());
-}
-
-Result<void> Broker::Parts::open_tls(const PipeWait& wait) {
-  if (!config_.encrypt) return {};
-  const bool given = !config_.tls_certificate.empty();
-  auto opened = given ? open_tls_context({config_.tls_certificate, config_.tls_key}, wall_clock_now(), wait)
-                      : open_own_tls_context({directory_->tls_certificate_file(), directory_->tls_key_file()},
-                                             wall_clock_now());
-  if (!opened) return opened.error();
-  tls_ = std::move(*opened);
-  sink_.info("sessions over TCP are encrypted; the certificate's SHA-256 is " + tls_->fingerprint());
-  return {};
 }
 
 void Broker::Parts::warn_if_topics_are_open() const {
@@ -294,16 +213,8 @@ Result<void> Broker::Parts::open_catalogue() {
   options.port_rest = config_.port_rest;
   options.client_keys_per_topic_max = config_.client_keys_per_topic_max;
   options.client_key_lifetime_max = config_.ticket_lifetime;
-  options.open_log = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<log::Log>> {
-    log::SegmentLogOptions segments;
-    segments.directory = path.string();
-    segments.segment_bytes = 1 * limits::MiB;
-    segments.flush_interval_ms = 0;  // the catalogue flushes before it answers
-    auto opened = log::SegmentLog::open(std::move(segments), storage_, catalogue_pool_, wall_clock_now());
-    if (!opened) return opened.error();
-    const auto& report = (*opened)->recovery();
-    if (!report.clean()) sink_.error("catalogue: " + report.text());
-    return std::unique_ptr<log::Log>(std::move(*opened));
+  options.open_log = [this](const std::filesystem::path& path) {
+    return storage_.open_catalogue_log(path, sink_);
   };
   auto catalogue = Catalogue::open(directory_->catalogue(), std::move(options), sink_);
   if (!catalogue) return catalogue.error();
@@ -323,18 +234,19 @@ void Broker::Parts::say_fewer_connections() const {
 ReactorPool::Settings Broker::Parts::reactor_settings() const {
   ReactorPool::Settings settings = reactor_settings_of(config_, *directory_);
   settings.bind_host = bind_address_;
-  settings.tls = tls_.get();
+  settings.tls = keys_.tls();
   auto& endpoints = settings.reactor.endpoints;
   endpoints.user_connections = user_connections_.get();
   endpoints.limits_reached = limits_reached_.get();
   endpoints.admin_generation = admin_generation_;
-  endpoints.curve_key = curve_key_.get();
+  endpoints.curve_key = keys_.curve();
   endpoints.client_keys = &client_keys_;
   return settings;
 }
 
 void Broker::Parts::make_reactors() {
-  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), opener_, *tickets_, control_, sink_);
+  reactors_ =
+      std::make_unique<ReactorPool>(reactor_settings(), storage_.opener(), keys_.tickets(), control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
   for (const auto& [port, released_ms] : catalogue_->state().released_ports()) {
     const auto rested = std::chrono::milliseconds(std::max<std::int64_t>(0, now_ms - released_ms));
@@ -367,11 +279,7 @@ Result<void> Broker::Parts::open_control() {
         "clients of this machine cannot use the administrator's account, because they cannot read its "
         "password from " +
         directory_->admin_file().string() + ": " + own.error().text());
-  if (curve_key_ == nullptr) return {};
-  ConnectionAuthorizer authorizer;
-  authorizer.encrypt(*curve_key_, nullptr);
-  if (!config_.allowed_client_keys.empty()) authorizer.allow_only(allowed_keys_);
-  server_->guard(authorizer);
+  if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());
   return {};
 }
 
@@ -384,7 +292,7 @@ Result<void> Broker::Parts::bring_up() {
   control_.post_answer([this, &accepting] {
     operations_->bring_up([this, &accepting] {
       // Write these files first: clients that waited for their first answer read them next.
-      const auto published = directory_->publish(control_uri(), server_key());
+      const auto published = directory_->publish(control_uri(), keys_.public_text());
       accepting.set_value(published ? server_->accept() : published);
     });
   });

@@ -313,11 +313,6 @@ CLASS_METHODS_MAX = 40
 CLASS_MEMBERS_MAX = 25
 # The classes that are still larger: (file, class): (methods, members). These numbers may only shrink.
 CLASS_SIZES_STILL = {
-    ("include/lightq/client.hpp", "Client"): (41, 1),
-    ("include/lightq/consumer.hpp", "Consumer"): (50, 9),
-    ("include/lightq/impl/session_consume_link.hpp", "SessionConsumeLink"): (56, 24),
-    ("include/lightq/producer.hpp", "Producer"): (67, 12),
-    ("src/broker/broker.cpp", "Broker::Parts"): (20, 31),
     ("src/delivery/consumer_group.hpp", "ConsumerGroup"): (52, 20),
     ("src/delivery/consumer_groups.hpp", "ConsumerGroups"): (45, 13),
 }

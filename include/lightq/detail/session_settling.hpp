@@ -9,7 +9,7 @@
 
 namespace lightq::inline v1 {
 
-/// The part of a consumer's channel that an acknowledgement changes. Owned by SessionConsumeLink; the
+/// The part of a consumer's channel that an acknowledgement changes. Owned by SessionDeliveries; the
 /// consumer calls it directly, without the rest of the channel. For one thread.
 struct SessionSettling {
   SessionUnsettled unsettled;

@@ -3,7 +3,6 @@
 
 #include <lightq/client.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -11,22 +10,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include <zmq.hpp>
-
 #include <lightq/base/result.hpp>
-#include <lightq/base/shown_uri.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
-#include <lightq/detail/deadline.hpp>
 #include <lightq/detail/membership.hpp>
-#include <lightq/detail/zmq_socket.hpp>
-#include <lightq/discovery.hpp>
+#include <lightq/impl/client_connector.hpp>
 #include <lightq/impl/client_state.hpp>
-#include <lightq/impl/control_connection.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>
@@ -124,19 +116,10 @@ Result<Handle> Client::open_session(std::string_view topic, protocol::JoinType t
 }
 
 LIGHTQ_INLINE Result<Client> Client::connect(const std::string& uri, ClientOptions options) {
-  if (!uri.empty()) return connect_within(uri, options, options.request_timeout, false);
-  const auto deadline = deadline_after(options.request_timeout);
-  for (Timeout patience{100};; patience *= 2) {
-    const Result<ControlPlace> place = discover_control_place(options.data_dir);
-    if (!place) return place.error();
-    const Timeout left = time_left(deadline);
-    if (place->named) return connect_within(place->uri, options, std::max(left, patience), false);
-    if (place->certain) return connect_within(place->uri, options, std::max(left, patience), true);
-    Result<Client> made = connect_within(place->uri, options, std::min(left, patience), true);
-    if (made || made.error().code != ErrorCode::timeout) return made;
-    if (time_left(deadline).count() == 0)
-      return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
-  }
+  const ClientConnector connector(std::move(options));
+  auto connected = uri.empty() ? connector.find() : connector.connect(uri);
+  if (!connected) return connected.error();
+  return Client(std::move(*connected));
 }
 
 LIGHTQ_INLINE Result<Client> Client::connect(ClientOptions options) {
@@ -323,59 +306,6 @@ LIGHTQ_INLINE const std::shared_ptr<ClientState>& Client::state() const {
   static const auto moved =
       std::make_shared<ClientState>(nullptr, std::string(), ClientOptions(), ClientIdentities(), false);
   return moved;
-}
-
-LIGHTQ_INLINE Result<Client> Client::connect_within(const std::string& uri, ClientOptions options,
-                                                    Timeout patience, bool waits) {
-  if (const std::string shown = shown_uri(uri); shown != uri) {  // before the host is looked up
-    return Error{ErrorCode::invalid_argument, "cannot connect to '" + shown +
-                                                  "': an address must not contain a user or password (the "
-                                                  "address of a broker is tcp://HOST:PORT or ipc://PATH)"};
-  }
-  std::optional<detail::OwnerSocket> socket;
-  if (options.discover_credentials) {
-    auto credentials = discover_credentials(uri, options);
-    if (!credentials) return credentials.error();
-    socket = std::move(*credentials);
-    if (Result<void> found = discover_server_key(uri, options); !found) return found.error();
-    options.insecure = options.insecure || discover_insecure();
-    if (options.client_key_file.empty())
-      options.client_key_file = environment_value("LIGHTQ_CLIENT_KEY_FILE");
-  }
-  const bool exposed = options.server_key.empty() && !stays_on_machine(uri);
-  const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
-  if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + uri);
-  auto identities = client_identities_of(options);
-  if (!identities) return identities.error();
-  std::shared_ptr<zmq::context_t> context;
-  try {
-    if (options.context != nullptr) {
-      context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
-    } else {
-      context = make_zmq_context();
-    }
-  } catch (const zmq::error_t& error) {
-    return zmq_error("cannot create a ZeroMQ context", error.num());
-  }
-  const auto absence = waits ? ControlConnection::Absence::waits : ControlConnection::Absence::fails;
-  Client made(std::make_shared<ClientState>(std::move(context), uri, std::move(options),
-                                            std::move(*identities), exposed));
-  if (socket) made.state()->connection.go_through(std::move(*socket));
-  auto answered = made.state()->connection.ask(protocol::Ping{}, patience, absence);
-  if (!answered) return answered.error();
-  if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
-  return made;
-}
-
-LIGHTQ_INLINE Result<void> Client::settle_credentials() {
-  ClientOptions& options = state()->options;
-  if (options.discover_credentials) {
-    auto found = discover_credentials(uri(), options);
-    if (!found) return found.error();
-    if (*found) state()->connection.go_through(std::move(**found));
-  }
-  if (options.admin.password.empty()) options.admin = {};
-  return {};
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {

@@ -1,5 +1,5 @@
-/// Keeps a consumer's channel open: opens it on each connection, takes delivered batches, gives credit, and
-/// sends acknowledgements. docs/session.md, "Consuming". Layer: client.
+/// Keeps a consumer's channel open: opens it on each connection, takes delivered batches, and sends
+/// acknowledgements and credit. docs/session.md, "Consuming". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -10,28 +10,33 @@
 #include <utility>
 #include <vector>
 
-#include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
-#include <lightq/delivered.hpp>
-#include <lightq/detail/offset_ranges.hpp>
 #include <lightq/detail/session_patience.hpp>
 #include <lightq/detail/session_route.hpp>
-#include <lightq/detail/session_settling.hpp>
 #include <lightq/detail/session_state.hpp>
-#include <lightq/detail/session_unsettled.hpp>
+#include <lightq/impl/session_consume_output.hpp>
+#include <lightq/impl/session_consume_requests.hpp>
+#include <lightq/impl/session_deliveries.hpp>
+#include <lightq/impl/session_position.hpp>
 
 namespace lightq::inline v1 {
 
-/// The channel of a consumer, opened again on each new connection. Calls do not wait, except that the join
-/// may. Not movable. One thread.
+/// The channel of a consumer, opened again on each new connection. Owns the parts that each know one thing
+/// about it: the messages that were delivered, the position, the frames to send, the unanswered requests.
+/// This class takes the broker's frames and connects the parts. Calls do not wait, except that the join may.
+/// Not movable. One thread.
 class SessionConsumeLink {
  public:
   SessionConsumeLink(std::string topic, SessionJoin join, const ConsumerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options,
-               SessionConnection(hello(options), read_bytes, session_memory(options, memory_to_receive))) {}
+               SessionConnection(hello(options), read_bytes, session_memory(options, memory_to_receive))),
+        deliveries_(options.acknowledgement == Acknowledgement::automatic),
+        position_(options),
+        output_(route_, deliveries_.settling(), {options.prefetch_messages, options.prefetch_bytes}) {}
   SessionConsumeLink(const SessionConsumeLink&) = delete;
   SessionConsumeLink& operator=(const SessionConsumeLink&) = delete;
   ~SessionConsumeLink() { say_goodbye(); }
@@ -45,84 +50,63 @@ class SessionConsumeLink {
         [&](const SessionFrame& frame) { return take(frame, now); }, [this] { ask(); });
     if (!done) ended(done.error(), now);
   }
-  /// Returns the delivered batch, or nothing. Its messages count as received by the application.
-  [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
   /// Checks for the end of the connection even while the application has a batch and nothing is read.
   void look_for_end(SessionTime now) {
     if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
-  /// Releases the batch, which the application does not use any more.
+  /// Releases the present batch, which the application does not use any more.
   void release() {
-    if (!batch_) return;
-    batch_.reset();
-    settling_.back += std::exchange(of_batch_, {});
-    connection().release();
+    if (deliveries_.release()) connection().release();
   }
 
   /// Sends heartbeats that are due, acknowledgements and credit. `all`: sends all acknowledgements and
   /// credit; otherwise only once there are many or they have waited for 100 ms.
   void transmit(SessionTime now, bool all) {
     if (!route_.is_connected() || !route_.is_here()) return;
-    if (state_ == SessionState::open && has_news()) {
-      if (news_since_ == session_never) news_since_ = now;
-      if (all || has_much_news() || now >= news_since_ + news_wait) tell();
-    }
+    if (state_ == SessionState::open) output_.put_news(now, all);
     connection().beat(now);
     const Result<void> sent = connection().send(now, nullptr);
     if (!sent) ended(sent.error(), now);
   }
 
-  // --- Acknowledging. Messages that are no longer in flight to this consumer are skipped.
+  // --- Acknowledging. Messages that are no longer in flight to this consumer are skipped. Acknowledgements
+  // go directly to SessionDeliveries::settling.
 
-  /// Returns what acknowledgements change. Valid as long as this object.
-  [[nodiscard]] SessionSettling& settling() { return settling_; }
   void reject(OffsetRange range, std::uint32_t delay_ms) {
-    OffsetRanges pieces;  // merges ranges of neighbouring frames into one
-    const SessionAmount settled =
-        settling_.unsettled.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
-    counts_.rejected += settled.messages;
-    settling_.back += settled;
-    put_ranges(session::Reject{delay_ms, pieces.all()});
+    std::vector<OffsetRange> rejected = deliveries_.reject(range);
+    if (state_ == SessionState::open) output_.reject(std::move(rejected), delay_ms);
   }
   void extend(OffsetRange range, std::uint32_t ms) {
-    if (range.begin < range.end && settling_.unsettled.messages() != 0)
-      put_ranges(session::Extend{ms, {range}});
+    if (state_ == SessionState::open && range.begin < range.end && deliveries_.unsettled() != 0)
+      output_.extend({range}, ms);
   }
   /// Keeps the broker from redelivering messages that the program has not received yet because it works on
   /// earlier ones. Restarts `ack_timeout` for all messages in flight except those that the program has
   /// received. `waiting`: the messages of the present batch that it has not received. Called in every call of
   /// the program; sends one frame per sixteenth of `ack_timeout`.
   void keep(OffsetRange waiting, SessionTime now) {
-    if (now < keeps_at_ || state_ != SessionState::open || opened_->ack_timeout_ms == 0) return;
-    if (waiting.begin >= waiting.end || is_automatic()) return;
-    plan_to_keep(now);
-    put_ranges(session::Extend{opened_->ack_timeout_ms, settling_.unsettled.gaps(waiting)});
+    if (!output_.is_time_to_keep(now) || state_ != SessionState::open) return;
+    if (waiting.begin < waiting.end && !deliveries_.is_automatic()) output_.keep(waiting, now);
   }
   /// Asks the broker to move the position of the group or cursor. Forgets all unacknowledged messages.
+  /// Requires: the channel is open.
   void seek(const session::Place& to) {
-    tell();
+    output_.put_news();
     forget();
-    seeking_ = connection().next_request();
-    sought_.reset();
-    connection().put(session::Seek{to}, channel_, seeking_);
+    requests_.seek(output_.request(session::Seek{to}));
   }
-  /// Returns true until the answer to `seek` has arrived.
-  [[nodiscard]] bool is_seeking() const { return seeking_ != 0; }
-  /// Returns the broker's answer to `seek`, or nothing if the connection ended instead.
-  std::optional<Result<Offset>> take_sought() { return std::exchange(sought_, std::nullopt); }
   /// Stops giving credit, or gives it again.
-  void pause(bool paused) { paused_ = paused; }
+  void pause(bool paused) { output_.credit().pause(paused); }
 
   /// Asks the broker to close the channel. Its answer means that it has received all acknowledgements.
+  /// Requires: the channel is open.
   void begin_close() {
-    paused_ = true;
+    pause(true);
     release();
-    tell();
-    closing_ = connection().next_request();
-    connection().put(session::Close{}, channel_, closing_);
+    output_.put_news();
+    requests_.close(output_.request(session::Close{}));
   }
-  [[nodiscard]] bool is_closing() const { return closing_ != 0; }
   /// Ends the connection.
   void close() {
     say_goodbye();
@@ -130,57 +114,34 @@ class SessionConsumeLink {
     forget();
   }
 
-  [[nodiscard]] const std::string& topic() const { return route_.topic(); }
+  // --- State.
+
   [[nodiscard]] SessionState state() const { return state_; }
-  /// Returns why the last connection or attempt to connect ended.
-  [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
   /// Returns the broker's answer when it last opened the channel, or nothing if it has not yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return opened_; }
+  [[nodiscard]] SessionDeliveries& deliveries() { return deliveries_; }
+  [[nodiscard]] const SessionConsumeOutput& output() const { return output_; }
+  [[nodiscard]] SessionConsumeRequests& requests() { return requests_; }
+  [[nodiscard]] const SessionRoute& route() const { return route_; }
   [[nodiscard]] ConsumerStats stats() const {
-    ConsumerStats stats = counts_;
-    stats.acknowledged = settling_.acknowledged_messages;
+    ConsumerStats stats = deliveries_.stats();
+    stats.opens = opens_;
+    stats.new_logs = new_logs_;
     stats.violations = route_.violations();
     return stats;
   }
-  /// Returns the number of messages that the application has received and not acknowledged.
-  [[nodiscard]] std::uint64_t unacknowledged() const { return settling_.unsettled.messages(); }
-  /// Returns true if there are acknowledgements to send, or credit while the consumer is not paused.
-  [[nodiscard]] bool has_news() const {
-    return !settling_.acknowledged.empty() ||
-           (!paused_ && (settling_.back.messages != 0 || settling_.back.bytes != 0));
-  }
-  /// Returns until when acknowledgements and credit may wait for more before the application waits for input.
-  /// So messages that arrive one by one are acknowledged several at a time.
-  [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
-    return (news_since_ == session_never ? now : news_since_) + news_pause;
-  }
-  /// Returns the messages that were acknowledged too late since the last call.
-  std::vector<OffsetRange> take_late() { return std::exchange(late_, OffsetRanges()).all(); }
   /// Returns true if all acknowledgements and credit have left this process.
-  [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().has_unsent(); }
-
-  /// Returns true while nothing is read because the application still has a batch.
-  [[nodiscard]] bool is_held() const { return connection().is_held(); }
-  [[nodiscard]] int fd() const { return connection().fd(); }
-  [[nodiscard]] bool wants_write() const { return connection().wants_write(); }
-  [[nodiscard]] short wait_events() const { return connection().wait_events(); }
+  [[nodiscard]] bool is_all_said() const { return !output_.has_news() && !connection().has_unsent(); }
   /// Returns when something is due even if the descriptor reports nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (!is_alive()) return session_never;
     if (connection().pending()) return now;
     const SessionTime next = route_.next_timer(state_ == SessionState::open);
-    if (state_ != SessionState::open || !has_news()) return next;
-    return std::min(next, (news_since_ == session_never ? now : news_since_) + news_wait);
+    return state_ == SessionState::open ? std::min(next, output_.news_timer(now)) : next;
   }
 
  private:
   static constexpr std::size_t read_bytes = 256 * limits::KiB;
-  static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
-  static constexpr Timeout news_pause{1};   // the longest while the application waits for input
-  static constexpr std::size_t many_ranges = 1024;
-  static constexpr std::size_t late_ranges_max = 4096;  // kept for take_late
-  static constexpr std::uint32_t keep_parts = 16;       // extensions per ack_timeout
-  static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
 
   static session::Hello hello(const ConsumerOptions& options) {
     session::Hello hello = session_hello(options);
@@ -194,11 +155,6 @@ class SessionConsumeLink {
   [[nodiscard]] bool is_alive() const {
     return state_ == SessionState::connecting || state_ == SessionState::open;
   }
-  [[nodiscard]] bool is_automatic() const { return options_.acknowledgement == Acknowledgement::automatic; }
-  /// Returns true if only this consumer knows its position: mode `own` without a name.
-  [[nodiscard]] bool is_nameless() const {
-    return options_.mode == ConsumeMode::own && options_.group.empty();
-  }
 
   // --- From one connection to the next.
 
@@ -206,20 +162,17 @@ class SessionConsumeLink {
     Consequence consequence = route_.ended(error, state_ == SessionState::open, now);
     if (consequence == Consequence::doubt) consequence = Consequence::again;
     state_ = consequence == Consequence::fail ? SessionState::failed : SessionState::connecting;
-    seeking_ = closing_ = 0;
-    settling_.acknowledged.clear();
-    settling_.unsettled.clear();
-    of_batch_ = settling_.back = {};
-    news_since_ = session_never;
+    requests_.forget();
+    deliveries_.drop();
+    output_.drop();
   }
   void forget() {
-    settling_.acknowledged.clear();
-    settling_.back += settling_.unsettled.clear();
+    deliveries_.forget();
     release();
   }
   void say_goodbye() {
     if (connection().phase() == SessionConnection::Phase::open && route_.is_here()) {
-      if (state_ == SessionState::open) tell();
+      if (state_ == SessionState::open) output_.put_news();
       connection().put(session::Goodbye{}, 0, 0);
       (void)connection().send(route_.now(), nullptr);
     }
@@ -230,25 +183,14 @@ class SessionConsumeLink {
     session::ConsumeOpen open;
     open.mode = options_.mode;
     open.acknowledgement = options_.acknowledgement;
-    open.start = options_.from;
-    open.incarnation = options_.incarnation;
-    if (goes_on_at_) {
-      open.start = From::offset(*goes_on_at_);
-      open.incarnation = opened_->incarnation;
-    } else if (begins_anew_) {
-      open.start = From::first();
-      open.incarnation = 0;
-    }
+    position_.begin(open);
     open.holds = options_.holds && options_.mode == ConsumeMode::own;
-    open.credit_messages = paused_ ? 0 : options_.prefetch_messages;
-    open.credit_bytes = paused_ ? 0 : options_.prefetch_bytes;
+    const SessionAmount credit = output_.credit().begin(deliveries_.settling().back);
+    open.credit_messages = static_cast<std::uint32_t>(credit.messages);
+    open.credit_bytes = credit.bytes;
     open.ack_timeout_ms = static_cast<std::uint32_t>(options_.ack_timeout.count());
     open.topic = route_.topic();
     open.group = options_.group;
-    settling_.back = {options_.prefetch_messages - open.credit_messages,
-                      options_.prefetch_bytes - open.credit_bytes};
-    left_messages_ = open.credit_messages;
-    left_bytes_ = static_cast<std::int64_t>(open.credit_bytes);
     open_request_ = connection().next_request();
     connection().put(open, 0, open_request_);
   }
@@ -284,190 +226,77 @@ class SessionConsumeLink {
     if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
       return violation("opened a channel that was not requested");
     if (header.channel == 0) return violation("opened channel 0");
-    const bool is_new_log = opened_ && opened_->incarnation != opened.incarnation;
-    // A consumer without a name names the incarnation, so another log would have been refused. But the log
-    // may have lost its end.
-    const bool has_lost_its_end = goes_on_at_ && opened.next < goes_on_at_->value;
-    if (goes_on_at_ ? has_lost_its_end : is_new_log || begins_anew_) ++counts_.new_logs;
-    if (goes_on_at_ && goes_on_at_->value < opened.next)
-      lost_before_ += distance(*goes_on_at_, {opened.next});
-    begins_anew_ = false;
-    channel_ = header.channel;
+    if (position_.opened(opened)) ++new_logs_;
     opened_ = opened;
-    newest_ = {};
-    if (is_nameless()) goes_on_at_ = Offset{opened.next};
     state_ = SessionState::open;
-    if (batch_) connection().hold();
-    plan_to_keep(now);
-    ++counts_.opens;
+    if (deliveries_.batch()) connection().hold();
+    output_.opened(header.channel, opened.ack_timeout_ms, now);
+    ++opens_;
     route_.opened(now);
     return {};
   }
 
   Result<void> take_error(const session::FrameHeader& header, const session::ErrorAnswer& answer) {
-    if (header.request != 0 && header.request == seeking_) {
-      seeking_ = 0;
-      sought_ = route_.of_topic(error_of(answer.code, answer.sentence));
+    if (requests_.is_seek(header.request)) {
+      requests_.sought(route_.of_topic(error_of(answer.code, answer.sentence)));
       return {};
     }
-    if (header.request != 0 && header.request == closing_) {
-      closing_ = 0;
-      return {};
-    }
+    if (requests_.closed(header.request)) return {};
     if (answer.code != session::Code::incarnation_changed)
       return route_.ends_with(answer.code, answer.sentence);
-    // The topic is in memory and the broker was restarted: begin at the new log's first message.
-    begins_anew_ = goes_on_at_.has_value();
-    goes_on_at_.reset();
-    return route_.ends_with(answer.code, answer.sentence,
-                            begins_anew_ ? Consequence::again : Consequence::fail);
+    const bool goes_on = position_.log_was_replaced();
+    return route_.ends_with(answer.code, answer.sentence, goes_on ? Consequence::again : Consequence::fail);
   }
 
   Result<void> take_done(const session::FrameHeader& header, const session::Done& done) {
-    if (header.request != 0 && header.request == closing_) {
-      closing_ = 0;
-      return {};
-    }
-    if (header.request == 0 || header.request != seeking_)
-      return violation("answered a request that was not sent");
-    seeking_ = 0;
-    sought_ = Offset{done.value};
-    newest_ = {};
-    lost_before_ = 0;
-    if (is_nameless()) goes_on_at_ = Offset{done.value};
+    if (requests_.closed(header.request)) return {};
+    if (!requests_.is_seek(header.request)) return violation("answered a request that was not sent");
+    requests_.sought(Offset{done.value});
+    position_.sought(Offset{done.value});
     return {};
   }
 
   Result<void> take_late(const session::FrameHeader& header, const session::Late& late) {
-    if (state_ != SessionState::open || header.channel != channel_)
+    if (state_ != SessionState::open || header.channel != output_.channel())
       return violation("reported late acknowledgements on a channel that is not open");
-    for (const OffsetRange& range : late.ranges) {
-      counts_.late += distance(range.begin, range.end);
-      if (late_.size() < late_ranges_max) late_.add(range);
-    }
+    deliveries_.were_late(late.ranges);
     return {};
   }
 
   Result<void> take_batch(const SessionFrame& frame) {
-    if (state_ != SessionState::open || frame.header.channel != channel_ || frame.header.request != 0)
+    if (state_ != SessionState::open || frame.header.channel != output_.channel() ||
+        frame.header.request != 0)
       return violation("delivered on a channel that is not open");
-    const Result<session::DeliverHead> head =
-        session::DeliverHead::decode(frame.body.first(session::deliver_head_bytes));
-    if (!head) return head.error();
-    const ByteView bytes = frame.body.subspan(session::deliver_head_bytes);
-    if (const auto fault = BatchView::check(bytes))
-      return violation("delivered a batch that is damaged (fault " +
-                       std::to_string(static_cast<int>(*fault)) + ")");
-    const BatchView batch = BatchView::trusted(bytes.data());
-    if (batch.total_bytes() != bytes.size()) return violation("delivered bytes after a batch");
-    const std::uint64_t messages = batch.record_count();
-    if (batch.base_offset().value > UINT64_MAX - messages)
-      return violation("delivered offsets beyond the maximum");
-    if (head->delivery == 0) return violation("delivered messages with the attempt number 0");
-    // A member of a group receives no notice when another member seeks, so its offsets may go back.
-    const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
-    if (goes_back && options_.mode == ConsumeMode::own)
+    const Result<SessionDeliveries::Checked> checked = SessionDeliveries::check(frame);
+    if (!checked) return checked.error();
+    const BatchView& batch = checked->batch;
+    if (!position_.permits(batch.base_offset(), checked->head.delivery))
       return violation("delivered offsets in descending order");
-    const SessionAmount amount{messages, batch.message_bytes()};
-    if (!use_credit(amount)) return violation("delivered more messages than the credit permits");
-    if (seeking_ != 0 || closing_ != 0) {  // sent before the broker knew
-      settling_.back += amount;
+    if (!output_.credit().use(checked->amount()))
+      return violation("delivered more messages than the credit permits");
+    if (requests_.any()) {  // sent before the broker knew
+      deliveries_.settling().back += checked->amount();
       return {};
     }
-    const std::optional<BatchView> plain = unpacker_.unpack(batch);
-    unpacker_.forget();
+    const std::optional<BatchView> plain = deliveries_.unpack(batch);
     if (!plain) return violation("delivered a batch that cannot be unpacked");
-    hand_over(*plain, *head, amount);
-    return {};
-  }
-
-  bool use_credit(const SessionAmount& amount) {
-    if (amount.messages > left_messages_ || left_bytes_ <= 0) return false;
-    left_messages_ -= amount.messages;
-    left_bytes_ -= static_cast<std::int64_t>(amount.bytes);
-    return true;
-  }
-
-  void hand_over(const BatchView& batch, const session::DeliverHead& head, const SessionAmount& amount) {
-    const std::uint64_t lost = head.lost + std::exchange(lost_before_, 0);
-    batch_.emplace(batch, head.delivery, lost);
+    const std::uint64_t lost_before = position_.delivered({batch.base_offset(), batch.end_offset()});
+    deliveries_.hand_over(*checked, *plain, checked->head.lost + lost_before);
     connection().hold();
-    const OffsetRange range = batch_->range();
-    if (is_automatic()) {
-      of_batch_ = amount;
-    } else {
-      settling_.back += settling_.unsettled.add(range, amount.bytes);
-    }
-    newest_ = std::max(newest_, range.end);
-    if (goes_on_at_) goes_on_at_ = std::max(*goes_on_at_, range.end);
-    counts_.received += amount.messages;
-    if (head.delivery > 1) counts_.again += amount.messages;
-    counts_.lost += lost;
-  }
-
-  // --- Frames to the broker.
-
-  void plan_to_keep(SessionTime now) {
-    keeps_at_ = now + std::max(Timeout(opened_->ack_timeout_ms / keep_parts), Timeout(1));
-  }
-
-  /// Returns true if there is so much to send that waiting for more would slow the broker down.
-  [[nodiscard]] bool has_much_news() const {
-    if (settling_.acknowledged.size() >= many_ranges) return true;
-    return !paused_ && (settling_.back.messages >= std::max(options_.prefetch_messages / 4, 1U) ||
-                        settling_.back.bytes >= std::max<std::uint64_t>(options_.prefetch_bytes / 4, 1));
-  }
-  void tell() {
-    news_since_ = session_never;
-    if (!settling_.acknowledged.empty()) route_.worked();
-    while (!settling_.acknowledged.empty()) {
-      connection().put(session::Acknowledge{std::nullopt, settling_.acknowledged.take_first(ranges_max)},
-                       channel_, 0);
-    }
-    if (paused_ || (settling_.back.messages == 0 && settling_.back.bytes == 0)) return;
-    const SessionAmount credit = std::exchange(settling_.back, {});
-    left_messages_ += credit.messages;
-    left_bytes_ += static_cast<std::int64_t>(credit.bytes);
-    connection().put(session::Credit{static_cast<std::uint32_t>(credit.messages), credit.bytes}, channel_, 0);
-  }
-  template <typename Postpone>
-  void put_ranges(Postpone postpone) {
-    if (state_ != SessionState::open || postpone.ranges.empty()) return;
-    auto all = std::exchange(postpone.ranges, {});
-    for (std::size_t at = 0; at < all.size(); at += ranges_max) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at);
-      postpone.ranges.assign(begin,
-                             begin + static_cast<std::ptrdiff_t>(std::min(ranges_max, all.size() - at)));
-      connection().put(postpone, channel_, 0);
-    }
+    return {};
   }
 
   ConsumerOptions options_;
   SessionRoute route_;
+  SessionDeliveries deliveries_;
+  SessionPosition position_;
+  SessionConsumeRequests requests_;
+  SessionConsumeOutput output_;  // refers to the route and the deliveries
   SessionState state_ = SessionState::connecting;
   std::optional<session::ConsumeOpened> opened_;
   std::uint32_t open_request_ = 0;
-  std::uint32_t channel_ = 0;
-
-  BatchUnpacker unpacker_;
-  std::optional<DeliveredBatch> batch_;  // its bytes are in the connection's buffer or the unpacker's
-  SessionAmount of_batch_;               // credit to give when it is released
-  SessionSettling settling_;
-  OffsetRanges late_;                       // for take_late
-  SessionTime keeps_at_;                    // when `keep` extends the messages that wait
-  std::uint64_t left_messages_ = 0;         // credit in messages that the broker has
-  std::int64_t left_bytes_ = 0;             // credit in bytes that the broker has
-  SessionTime news_since_ = session_never;  // how long acknowledgements and credit have waited
-  bool paused_ = false;
-
-  std::optional<Offset> goes_on_at_;  // the position of a consumer without a name
-  bool begins_anew_ = false;          // the log of that position is gone
-  Offset newest_;                     // one past the newest message delivered since the opening or a seek
-  std::uint64_t lost_before_ = 0;
-  std::uint32_t seeking_ = 0;  // the number of the request
-  std::uint32_t closing_ = 0;
-  std::optional<Result<Offset>> sought_;
-  ConsumerStats counts_;
+  std::uint64_t opens_ = 0;
+  std::uint64_t new_logs_ = 0;
 };
 
 }  // namespace lightq::inline v1

@@ -1,0 +1,63 @@
+/// The batch that a consumer's program works on. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <lightq/base/reset_by_move.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/delivered.hpp>
+
+namespace lightq::inline v1 {
+
+/// Passes the messages of one batch to the program, one by one or all at once, and knows which of them the
+/// program has not begun to process. Owned by a ConsumerDriver. Movable: the object that was moved from has
+/// no messages. Lifetime: the messages lie in the memory of the consumer's channel. For one thread.
+class PresentBatch {
+ public:
+  /// Returns true if there are messages that the program has not received.
+  [[nodiscard]] bool is_ready() const { return left_.get() && !left_->empty(); }
+  /// Returns true if there is a batch from which not everything was taken at once.
+  [[nodiscard]] bool has_batch() const { return left_.get().has_value(); }
+  /// Returns the messages that the program has not received. Requires: is_ready.
+  [[nodiscard]] OffsetRange left() const { return left_->range(); }
+
+  void put(const DeliveredBatch& batch) { left_.get() = batch; }
+  /// Takes the next message. Requires: is_ready.
+  Delivered take() { return left_->take(); }
+  /// Takes all messages that are left. Requires: is_ready.
+  std::optional<DeliveredBatch> take_all() {
+    in_hand_ = left_->range();
+    return std::exchange(left_.get(), std::nullopt);
+  }
+  /// Drops the messages that the program has not received.
+  void drop() { left_.get().reset(); }
+  /// Drops everything, so that the next batch can be put in.
+  void clear() {
+    drop();
+    in_hand_ = {};
+  }
+
+  /// Records that the program has acknowledged `range`. If messages of a batch that was taken at once are
+  /// among them, the program is working on that batch.
+  void acknowledged(const OffsetRange& range) {
+    if (range.end <= in_hand_.begin || in_hand_.end <= range.begin) return;
+    in_hand_.begin = std::min(range.end, in_hand_.end);
+    goes_on_ = true;
+  }
+  /// Returns the messages that wait although the program works: the rest of the batch or, in a batch that was
+  /// taken at once, those after the last acknowledgement. In the second case, returns nothing unless a
+  /// message was acknowledged since the last call.
+  std::optional<OffsetRange> take_waiting() {
+    if (is_ready()) return left();
+    return std::exchange(goes_on_, false) ? std::optional(in_hand_) : std::nullopt;
+  }
+
+ private:
+  ResetByMove<std::optional<DeliveredBatch>> left_;  // messages that the program has not received
+  OffsetRange in_hand_;   // messages after the last acknowledgement of a batch that was taken at once
+  bool goes_on_ = false;  // a message of in_hand_ was acknowledged since the last take_waiting
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,146 @@
+/// The frames that a consumer sends on its open channel. docs/session.md, "Consuming". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+#include <lightq/detail/session_clock.hpp>
+#include <lightq/detail/session_route.hpp>
+#include <lightq/detail/session_settling.hpp>
+#include <lightq/impl/session_credit.hpp>
+#include <lightq/protocol/session_consuming.hpp>
+
+namespace lightq::inline v1 {
+
+/// Puts a consumer's frames into the connection: acknowledgements and credit, which it gathers ("news"),
+/// rejections, extensions and requests. Does not send them: see SessionConnection::send. Owned by a
+/// SessionConsumeLink. Lifetime: `route` and `settling` outlive it. Requires, for each call that puts frames:
+/// the channel is open. For one thread.
+class SessionConsumeOutput {
+ public:
+  /// `settling`: the acknowledgements to send, and the credit to give back. `credit_most`: the credit of a
+  /// new channel.
+  SessionConsumeOutput(SessionRoute& route, SessionSettling& settling, const SessionAmount& credit_most)
+      : route_(route), settling_(settling), credit_(credit_most) {}
+  SessionConsumeOutput(const SessionConsumeOutput&) = delete;
+  SessionConsumeOutput& operator=(const SessionConsumeOutput&) = delete;
+
+  /// Returns the credit that the broker has.
+  [[nodiscard]] SessionCredit& credit() { return credit_; }
+
+  /// Records that the broker has opened the channel. `ack_timeout_ms`: that of the channel; 0: none.
+  void opened(std::uint32_t channel, std::uint32_t ack_timeout_ms, SessionTime now) {
+    channel_ = channel;
+    ack_timeout_ms_ = ack_timeout_ms;
+    plan_to_keep(now);
+  }
+  /// Records that the connection has ended: nothing waits any more.
+  void drop() { news_since_ = session_never; }
+  /// Returns the number of the channel that was opened last.
+  [[nodiscard]] std::uint32_t channel() const { return channel_; }
+
+  // --- News: acknowledgements, and credit while the consumer is not paused.
+
+  [[nodiscard]] bool has_news() const {
+    return !settling_.acknowledged.empty() || credit_.is_due(settling_.back);
+  }
+  /// Puts all news if `all` is true, if there is much, or if it has waited for 100 ms.
+  void put_news(SessionTime now, bool all) {
+    if (!has_news()) return;
+    if (news_since_ == session_never) news_since_ = now;
+    if (all || has_much_news() || now >= news_since_ + news_wait) put_news();
+  }
+  /// Puts all news.
+  void put_news() {
+    news_since_ = session_never;
+    if (!settling_.acknowledged.empty()) route_.worked();
+    while (!settling_.acknowledged.empty())
+      put(session::Acknowledge{std::nullopt, settling_.acknowledged.take_first(ranges_max)});
+    if (!credit_.is_due(settling_.back)) return;
+    const SessionAmount given = credit_.give(settling_.back);
+    put(session::Credit{static_cast<std::uint32_t>(given.messages), given.bytes});
+  }
+  /// Returns until when news may wait for more before the program waits for input. So messages that arrive
+  /// one by one are acknowledged several at a time.
+  [[nodiscard]] SessionTime gathers_until(SessionTime now) const { return begun(now) + news_pause; }
+  /// Returns when `put_news` puts what waits, or session_never if nothing waits.
+  [[nodiscard]] SessionTime news_timer(SessionTime now) const {
+    return has_news() ? begun(now) + news_wait : session_never;
+  }
+
+  // --- Other frames.
+
+  void reject(std::vector<OffsetRange> ranges, std::uint32_t delay_ms) {
+    put_ranges(session::Reject{delay_ms, {}}, std::move(ranges));
+  }
+  void extend(std::vector<OffsetRange> ranges, std::uint32_t ms) {
+    put_ranges(session::Extend{ms, {}}, std::move(ranges));
+  }
+  /// Returns true if `ack_timeout` should be restarted for messages that the program has not received: after
+  /// each sixteenth of `ack_timeout`.
+  [[nodiscard]] bool is_time_to_keep(SessionTime now) const {
+    return now >= keeps_at_ && ack_timeout_ms_ != 0;
+  }
+  /// Restarts `ack_timeout` for all messages in flight except those that the program has received. `waiting`:
+  /// the messages of the present batch that it has not received.
+  void keep(const OffsetRange& waiting, SessionTime now) {
+    plan_to_keep(now);
+    extend(settling_.unsettled.gaps(waiting), ack_timeout_ms_);
+  }
+  /// Puts a request. Returns its number, which the answer has too.
+  template <typename Body>
+  std::uint32_t request(const Body& body) {
+    const std::uint32_t number = route_.connection().next_request();
+    route_.connection().put(body, channel_, number);
+    return number;
+  }
+
+ private:
+  static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
+  static constexpr Timeout news_pause{1};   // the longest while the program waits for input
+  static constexpr std::size_t many_ranges = 1024;
+  static constexpr std::uint32_t keep_parts = 16;                                       // of ack_timeout
+  static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
+
+  template <typename Body>
+  void put(const Body& body) {
+    route_.connection().put(body, channel_, 0);
+  }
+  /// Puts as many frames like `body` as `ranges` need.
+  template <typename Body>
+  void put_ranges(Body body, std::vector<OffsetRange> ranges) {
+    for (std::size_t at = 0; at < ranges.size(); at += ranges_max) {
+      const auto begin = ranges.begin() + static_cast<std::ptrdiff_t>(at);
+      body.ranges.assign(begin,
+                         begin + static_cast<std::ptrdiff_t>(std::min(ranges_max, ranges.size() - at)));
+      put(body);
+    }
+  }
+
+  /// Returns since when news has waited.
+  [[nodiscard]] SessionTime begun(SessionTime now) const {
+    return news_since_ == session_never ? now : news_since_;
+  }
+  /// Returns true if there is so much news that waiting for more would slow the broker down.
+  [[nodiscard]] bool has_much_news() const {
+    return settling_.acknowledged.size() >= many_ranges || credit_.is_much(settling_.back);
+  }
+  void plan_to_keep(SessionTime now) {
+    keeps_at_ = now + std::max(Timeout(ack_timeout_ms_ / keep_parts), Timeout(1));
+  }
+
+  SessionRoute& route_;
+  SessionSettling& settling_;
+  SessionCredit credit_;
+  std::uint32_t channel_ = 0;
+  std::uint32_t ack_timeout_ms_ = 0;
+  SessionTime keeps_at_;
+  SessionTime news_since_ = session_never;  // session_never: no `put_news` has found news since the last
+};
+
+}  // namespace lightq::inline v1
