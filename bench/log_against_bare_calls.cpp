@@ -52,7 +52,8 @@ struct BareCall {
   bool mapped = false;
 };
 
-/// A file that the measured call has filled before, because a recycled file was written by such calls.
+/// A file that pwrite has filled before the measurement, as a recycled file was. If the measured call stores
+/// into a mapping, all pages of the mapping are present.
 class BareFile {
  public:
   BareFile(const std::string& path, const std::vector<std::vector<std::byte>>& batches, std::size_t first,
@@ -100,8 +101,8 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
   const Scratch scratch;
   QueueOptions options = recycling_options(segment_bytes, segments);
   options.flush = call.flush;
-  // The reference maps its whole file. Our queue maps that, the next segment and those that wait for
-  // recycling.
+  // The reference maps its whole file. Our queue maps as many bytes, and also the next segment and the
+  // segments that wait to be recycled.
   options.mapped_bytes_max *= 2;
   Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
   const auto batches = packed_batches(128);
@@ -149,8 +150,7 @@ void compare_batches(LogSuite& suite, const BareCall& call) {
 }  // namespace
 
 void measure_against_bare_calls(LogSuite& suite) {
-  // This limit is never reached: it selects the policy of users that flush, without a sync in the
-  // measurement.
+  // The queue never reaches this limit. It has the code path of a queue that syncs, but no sync is measured.
   compare_batches(suite,
                   {"pwrite", "batches of 64 KB appended, written by pwrite", "pwrite into a recycled file",
                    FlushPolicy::every_bytes(std::uint64_t{1} << 60), false});

@@ -26,7 +26,7 @@ std::string name_of(const std::string& way_key) {
   return "LightQ `file`, everything kept";
 }
 
-/// Returns the route's name in row names, such as `file_keeping`.
+/// Returns a way's key in the form that row names have, such as `file_keeping` for `file-keeping`.
 std::string word_of(std::string way_key) {
   for (char& c : way_key) c = c == '-' ? '_' : c;
   return way_key;

@@ -15,7 +15,7 @@ constexpr const char* usage =
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
     "  --part NAME      only this part: throughput, latency, flat-out, fan-out, crowd, topics, single or "
     "lag\n"
-    "  --window BYTES   of the producers on sessions; default: what they choose by themselves\n"
+    "  --window BYTES   the window of each session's producer; default: the producer chooses it\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 

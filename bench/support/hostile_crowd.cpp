@@ -20,7 +20,7 @@ namespace lightq::bench {
 struct HostileCrowd::Shared {
   std::atomic<std::uint64_t> made = 0;
   std::atomic<std::uint64_t> closed = 0;
-  std::atomic<std::uint64_t> members_in = 0;  ///< number that have connected once
+  std::atomic<std::uint64_t> members_in = 0;  ///< members that have connected at least once
 };
 
 namespace {
@@ -31,7 +31,7 @@ constexpr auto slow_byte_after = std::chrono::milliseconds(100);
 /// processor from other processes of the machine more often than a crowd on other machines does.
 constexpr useconds_t tick_us = 10'000;
 constexpr auto start_time_max = std::chrono::seconds(60);
-constexpr std::size_t starts_a_millisecond = 5;  // initially: 10,000 connect as evenly as later
+constexpr std::size_t starts_a_millisecond = 5;  // so 10,000 connect over 2 s, as they do later
 
 enum class Manner { silent, slow, garbage, restless };
 
@@ -43,7 +43,7 @@ struct Member {
   bool was_in = false;
 };
 
-/// A time at which a member acts. Each kind of action has a separate queue, so that its entries are in order.
+/// A time at which a member acts. Each kind of action has its own queue of moments, in the order of time.
 struct Moment {
   Clock::time_point at;
   std::size_t member;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "admission/fair_share.hpp"
 #include "admission/no_mutex.hpp"
@@ -107,6 +108,15 @@ class Quota {
       quota_->drop_if_empty(quota_->counts_.find(own_->first));
     }
 
+    /// Charges all units to another key from now on.
+    void move_to(const Key& key) {
+      if (quota_ == nullptr) return;
+      const std::size_t units = units_;
+      Holding moved(quota_, key);
+      set(0);
+      std::swap(own_, moved.own_);
+      set(units);
+    }
     /// The holder has so many units now, even beyond the bounds.
     void set(std::size_t units) {
       if (units == units_ || quota_ == nullptr) return;

@@ -29,8 +29,14 @@ class RangeCharge {
  public:
   /// Without a budget nothing is bounded.
   RangeCharge(RangeBudget* budget, std::uint64_t user)
-      : ranges_(budget == nullptr ? nullptr : &budget->ranges, user) {}
+      : ranges_(budget == nullptr ? nullptr : &budget->ranges, user), user_(user) {}
 
+  /// Charges the ranges to `user` from now on, if they are charged to no user (0) yet.
+  void claim(std::uint64_t user) {
+    if (user_ != 0 || user == 0) return;
+    ranges_.move_to(user);
+    user_ = user;
+  }
   /// The owner has this many ranges now.
   void set(std::size_t ranges) { ranges_.set(ranges); }
   /// Returns true if the owner may have one more range. A few ranges are always allowed, so that an owner can
@@ -42,6 +48,7 @@ class RangeCharge {
 
  private:
   RangeBudget::Share::Holding ranges_;
+  std::uint64_t user_;
 };
 
 }  // namespace lightq::broker

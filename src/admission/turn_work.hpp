@@ -15,6 +15,8 @@ class TurnWork {
   static constexpr std::uint64_t batch_passed = 64;
   static constexpr std::uint64_t batch_looked_at = 1024;
   static constexpr std::uint64_t range_passed = 32;
+  static constexpr std::uint64_t set_changed =
+      256;  // a range that is added to or removed from a set of offsets
   static constexpr std::uint64_t member_visited = 64;
   static constexpr std::uint64_t segment_passed = 4;
   static constexpr std::uint64_t frame_taken = 32;

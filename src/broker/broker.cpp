@@ -226,9 +226,8 @@ void Broker::Parts::say_fewer_connections() const {
   const std::size_t most = user_connections_->per_user_max();
   if (most >= config_.connections_per_user) return;
   sink_.warn("a user can have " + std::to_string(most) + " data connections, not connections_per_user (" +
-             std::to_string(config_.connections_per_user) +
-             "), because that is a third of the file descriptors that are not reserved; raise the limit with "
-             "ulimit -n");
+             std::to_string(config_.connections_per_user) + "): a user has at most a third of the file " +
+             "descriptors that are not reserved; raise their hard limit with ulimit -Hn");
 }
 
 ReactorPool::Settings Broker::Parts::reactor_settings() const {
@@ -275,10 +274,9 @@ Result<void> Broker::Parts::open_control() {
   auto own = directory_->listen_for_owner(control_uri());
   if (own && *own) server_->listen_also(std::move(**own));
   if (!own)
-    sink_.warn(
-        "clients of this machine cannot use the administrator's account, because they cannot read its "
-        "password from " +
-        directory_->admin_file().string() + ": " + own.error().text());
+    sink_.warn("clients of this machine do not use the administrator's password in " +
+               directory_->admin_file().string() +
+               ", because the broker has no Unix socket in its data directory: " + own.error().text());
   if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());
   return {};
 }
@@ -291,7 +289,7 @@ Result<void> Broker::Parts::bring_up() {
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
     operations_->bring_up([this, &accepting] {
-      // Write these files first: clients that waited for their first answer read them next.
+      // Writes these files before it accepts: a client reads them right after its first reply.
       const auto published = directory_->publish(control_uri(), keys_.public_text());
       accepting.set_value(published ? server_->accept() : published);
     });

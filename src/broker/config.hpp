@@ -70,7 +70,7 @@ struct Config {
   std::uint64_t shared_bytes_total = limits::shared_bytes_total_default;  ///< shared with sessions' clients
   std::uint64_t in_flight_messages_max = limits::in_flight_messages_max;
   std::uint64_t outstanding_ranges_max = limits::outstanding_ranges_max;
-  std::uint64_t returned_ranges_max = limits::returned_ranges_max;
+  std::uint64_t group_state_bytes_max = limits::group_state_bytes_default;
   std::uint64_t redelivery_ms_max = limits::redelivery_ms_max_default;  ///< for a reject or an extend
   std::uint64_t producers_max = limits::producers_max;
   std::uint64_t client_keys_per_topic_max = limits::client_keys_per_topic_max;

@@ -112,7 +112,7 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
   endpoints.groups = {.groups_max = config.groups_per_topic_max,
                       .in_flight_messages_max = config.in_flight_messages_max,
                       .outstanding_ranges_max = config.outstanding_ranges_max,
-                      .returned_ranges_max = config.returned_ranges_max,
+                      .state_bytes_max = config.group_state_bytes_max,
                       .redelivery_ms_max = config.redelivery_ms_max};
   endpoints.unauthenticated = unauthenticated_limits_of(config);
   endpoints.ticket_lifetime = config.ticket_lifetime;

@@ -16,8 +16,8 @@
 namespace lightq::broker {
 
 /// The bounds of each source and each user of the control commands: requests a second, long replies a second,
-/// requests under way, and memory for unread replies. The control server owns it today. A second listener, on
-/// any thread, takes a reference to the same object: then a client has these bounds once, on both listeners
+/// requests under way, and memory for unread replies. ControlServer owns it. A second listener, on any
+/// thread, would take a reference to the same object. Then a client has these bounds once, on both listeners
 /// together. Thread: any; each member locks for itself, once or twice for a request.
 ///
 /// Not here, because each thread has its own: the bounds on connections (HandshakeQueue, EvictionQueue,

@@ -174,7 +174,7 @@ void ControlServer::accept_failed() {
 }
 
 void ControlServer::connection_opened(Connection& /*connection*/) {
-  // Every peer that speaks ZeroMQ may connect. Requests are checked one by one; see answer().
+  // Every peer that speaks ZeroMQ may connect. Requests are checked one by one; see requested().
 }
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {

@@ -10,15 +10,14 @@
 
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/plain_turn.hpp"
-#include "delivery/undone_ranges.hpp"
 
 namespace lightq::broker {
 
 namespace {
 constexpr std::size_t plain_turn_bytes = 16 * limits::KiB;  // while there are members
-// Unfinished ranges that are walked for each finished range that is saved.
-constexpr std::size_t undone_ranges_walked_per_range = 4;
 constexpr auto held_back_retry = std::chrono::seconds(1);
+// The most ranges that are taken back after their deadline in one call: a few milliseconds' work.
+constexpr std::size_t expired_max = 4096;
 }  // namespace
 
 // --- Consumers ---
@@ -26,9 +25,13 @@ constexpr auto held_back_retry = std::chrono::seconds(1);
 void ConsumerGroup::detach(RecordSink& consumer) {
   const auto found = std::find(plain_consumers_.begin(), plain_consumers_.end(), &consumer);
   if (found == plain_consumers_.end()) return;
+  messages_.plain_consumer_left(static_cast<std::size_t>(found - plain_consumers_.begin()));
   plain_consumers_.erase(found);
   plain_turn_ = 0;
-  for (const Offset offset : consumer.unsent()) requeue({offset, offset + 1}, 1);
+  CountedRanges unsent;
+  for (const Offset offset : consumer.unsent())
+    unsent.push_back({{offset, offset + 1}, DeliveryCounts::by_default});
+  requeue(std::move(unsent));
 }
 
 GroupMember& ConsumerGroup::attach(SessionConsumer& consumer, const ConsumeRequest& asked,
@@ -41,9 +44,11 @@ void ConsumerGroup::detach(GroupMember& member) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [&](const auto& owned) { return owned.get() == &member; });
   if (found == members_.end()) return;
+  CountedRanges unfinished;
   member.outstanding().for_each(
-      [&](OffsetRange range, const Delivery& delivery) { requeue(range, delivery.count); });
+      [&](OffsetRange range, const Delivery& delivery) { unfinished.push_back({range, delivery.count}); });
   members_.erase(found);
+  requeue(std::move(unfinished));
 }
 
 std::size_t ConsumerGroup::members_of(std::uint64_t user) const {
@@ -58,16 +63,24 @@ SessionConsumer* ConsumerGroup::a_consumer() const {
   return nullptr;
 }
 
-void ConsumerGroup::requeue(OffsetRange range, std::uint32_t deliveries) {
-  count_if_dropped(range);
-  redelivery_.add(range, deliveries);
-}
-
 /// A message that the log dropped while a consumer had it becomes lost when it is requeued. A group that does
 /// not hold the log counts that only for itself.
-void ConsumerGroup::count_if_dropped(OffsetRange range) {
-  if (terms_.holds && range.begin < drops_.before)
-    drops_.count += distance(range.begin, std::min(range.end, drops_.before));
+void ConsumerGroup::requeue(OffsetRange range, std::uint32_t deliveries) {
+  if (terms_.holds) drops_.count_requeued(range);
+  messages_.redelivery().add(range, deliveries);
+}
+
+/// Requeues many ranges at once, which takes less time for each.
+void ConsumerGroup::requeue(CountedRanges ranges) {
+  if (ranges.empty()) return;
+  sort_by_offset(ranges);
+  count_requeued(ranges);
+  messages_.redelivery().add(ranges);
+}
+
+void ConsumerGroup::count_requeued(const CountedRanges& ranges) {
+  if (!terms_.holds) return;
+  for (const CountedRange& each : ranges) drops_.count_requeued(each.range);
 }
 
 // --- Requests of a member ---
@@ -86,8 +99,25 @@ bool for_ranges(GroupMember& member, const std::vector<OffsetRange>& ranges, Cha
 }
 }  // namespace
 
+/// The messages of an acknowledgement that come too late.
+struct ConsumerGroup::LateAck {
+  std::vector<OffsetRange> ranges;
+  /// How many more parts of the redelivery queue it may still finish. A part takes about a microsecond, and a
+  /// range that was taken back may have become millions.
+  std::size_t parts_left = 1024;
+
+  void add(OffsetRange range) {
+    if (range.begin >= range.end) return;
+    if (!ranges.empty() && ranges.back().end == range.begin) {
+      ranges.back().end = range.end;
+    } else {
+      ranges.push_back(range);
+    }
+  }
+};
+
 bool ConsumerGroup::acknowledge(GroupMember& member, const Ack& acknowledged) {
-  std::vector<OffsetRange> late;
+  LateAck late;
   const auto done_with = [&](OffsetRange range) {
     member.cut(range);
     if (member.has_overdue()) acknowledge_overdue(member, range, late);
@@ -98,42 +128,38 @@ bool ConsumerGroup::acknowledge(GroupMember& member, const Ack& acknowledged) {
   } else {
     fits = for_ranges(member, acknowledged.ranges, done_with);
   }
-  if (!late.empty() && member.consumer() != nullptr) member.consumer()->late(late);
+  if (!late.ranges.empty() && member.consumer() != nullptr) member.consumer()->late(late.ranges);
   return fits;
 }
 
 /// Handles the acknowledgement of messages that were taken back from the member. Messages not delivered to
-/// another consumer since are finished after all. The others are added to `late`.
-void ConsumerGroup::acknowledge_overdue(GroupMember& member, OffsetRange range,
-                                        std::vector<OffsetRange>& late) {
-  const auto add = [&](OffsetRange part) {
-    if (part.begin >= part.end) return;
-    if (!late.empty() && late.back().end == part.begin) {
-      late.back().end = part.end;
-    } else {
-      late.push_back(part);
-    }
-  };
+/// another consumer since are finished after all, up to a number of parts. The others are added to `late`.
+void ConsumerGroup::acknowledge_overdue(GroupMember& member, OffsetRange range, LateAck& late) {
   member.take_overdue(range, [&](OffsetRange overdue) {
     Offset at = overdue.begin;
-    redelivery_.take_ready(overdue, [&](OffsetRange waiting) {
-      add({at, waiting.begin});
+    messages_.redelivery().take_ready(overdue, late.parts_left, [&](OffsetRange waiting) {
+      late.add({at, waiting.begin});
       at = waiting.end;
     });
-    add({at, overdue.end});
+    late.add({at, overdue.end});
   });
 }
 
 bool ConsumerGroup::reject(GroupMember& member, const Rejection& rejected, SteadyTime now) {
-  const SteadyTime due = rejected.delay_ms != 0 ? deadline_after(now, rejected.delay_ms) : now;
-  return for_ranges(member, rejected.ranges, [&](OffsetRange range) {
-    member.cut(range, [&](OffsetRange part, const Delivery& delivery) {
-      if (rejected.delay_ms == 0) return requeue(part, delivery.count);
-      count_if_dropped(part);
-      redelivery_.add_delayed(part, delivery.count, due);
-      wait_until(due);
-    });
+  CountedRanges parts;
+  const bool fits = for_ranges(member, rejected.ranges, [&](OffsetRange range) {
+    member.cut(range,
+               [&](OffsetRange part, const Delivery& delivery) { parts.push_back({part, delivery.count}); });
   });
+  if (parts.empty()) return fits;
+  if (rejected.delay_ms == 0) {
+    requeue(std::move(parts));
+    return fits;
+  }
+  sort_by_offset(parts);
+  count_requeued(parts);
+  messages_.redelivery().add_delayed(parts, DueTimes::after(now, rejected.delay_ms));
+  return fits;
 }
 
 bool ConsumerGroup::extend(GroupMember& member, const Extension& extended, SteadyTime now) {
@@ -145,9 +171,8 @@ bool ConsumerGroup::extend(GroupMember& member, const Extension& extended, Stead
 }
 
 void ConsumerGroup::seek(Offset offset) {
-  reader_.seek(offset);
+  messages_.seek(offset);
   read_again_ = {};
-  redelivery_.clear();
   // Visits only members that have something, because thousands may have nothing.
   const auto clear = [](GroupMember& member) {
     TurnWork::add(TurnWork::member_visited);
@@ -210,21 +235,24 @@ class ConsumerGroup::MemberTurn {
 TurnResult ConsumerGroup::dispatch(log::BatchLog& log, const DeliveryContext& context) {
   TurnResult result;
   tend(context.now);
+  const bool any_due = next_timer() <= context.now;  // `tend` makes a limited number of messages ready
+  result.more = any_due;
   if (paused_ || consumers() == 0) return result;
   if (read_again_ <= context.now) dispatch_available(log, context, result);
-  // Needed too if an earlier deadline has just passed.
+  result.more |= any_due;
+  // `tend` may have replaced the timer, so it is set even if nothing was read in this call.
   if (read_again_ != SteadyTime{}) wait_until(read_again_);
   for (RecordSink* const consumer : plain_consumers_) consumer->flush();
   redelivered_ += result.redelivered;
-  result.held_back = !std::exchange(held_back_, redelivery_.is_in_pieces()) && held_back_;
-  // Other groups can free ranges without any event in this group, so check again later.
+  result.held_back = !std::exchange(held_back_, messages_.redelivery().is_full()) && held_back_;
+  // Other groups can free memory without any event in this group, so check again later.
   if (held_back_) wait_until(context.now + held_back_retry);
   return result;
 }
 
 void ConsumerGroup::dispatch_available(log::BatchLog& log, const DeliveryContext& context,
                                        TurnResult& result) {
-  SliceSource source(log, context, reader_, &redelivery_);
+  SliceSource source(log, context, messages_.reader(), &messages_.redelivery());
   if (members_.empty()) {
     turn_of_plain(source, context.cursor_bytes_max, result);
   } else {
@@ -239,14 +267,14 @@ void ConsumerGroup::dispatch_available(log::BatchLog& log, const DeliveryContext
 
 const Error* ConsumerGroup::unavailable() const {
   if (plain_consumers_.empty() && standing_.turns.waiting() == 0) return nullptr;
-  const Error* const redelivery = redelivery_.unavailable();
-  return redelivery != nullptr ? redelivery : reader_.unavailable();
+  const Error* const redelivery = messages_.redelivery().unavailable();
+  return redelivery != nullptr ? redelivery : messages_.reader().unavailable();
 }
 
 /// Gives plain consumers a turn. Returns false if none took a message.
 bool ConsumerGroup::turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result) {
   const std::uint64_t before = result.messages + result.redelivered;
-  PlainTurn turn(plain_consumers_, plain_turn_, bytes_max, result);
+  PlainTurn turn(plain_consumers_, plain_turn_, bytes_max, result, &messages_);
   result.more = dispatch_turn(source, turn) == TurnEnd::over;
   return result.messages + result.redelivered > before;
 }
@@ -275,6 +303,7 @@ std::uint32_t ConsumerGroup::deliver(GroupMember& member, const DeliveredSlice& 
   const OffsetRange range = delivered.slice.range();
   if (!member.is_unflushed()) unflushed_.push_back(&member);
   const std::uint32_t taken = member.deliver(delivered, now);
+  if (!member.is_automatic()) messages_.delivered({range.begin, range.begin + taken}, delivered.delivery);
   if (taken < delivered.slice.count) requeue({range.begin + taken, range.end}, delivered.delivery - 1);
   wait_until(member.next_deadline());
   return taken;
@@ -284,14 +313,13 @@ std::uint32_t ConsumerGroup::deliver(GroupMember& member, const DeliveredSlice& 
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
 struct ConsumerGroup::HotFields {
   static_assert(
-      hot_fields_precede(offsetof(ConsumerGroup, redelivery_),
+      hot_fields_precede(offsetof(ConsumerGroup, messages_),
                          {offsetof(ConsumerGroup, terms_), offsetof(ConsumerGroup, paused_),
                           offsetof(ConsumerGroup, held_back_), offsetof(ConsumerGroup, plain_begins_),
                           offsetof(ConsumerGroup, next_timer_), offsetof(ConsumerGroup, read_again_),
                           offsetof(ConsumerGroup, redelivered_), offsetof(ConsumerGroup, loss_told_),
-                          offsetof(ConsumerGroup, damage_taken_), offsetof(ConsumerGroup, plain_consumers_),
-                          offsetof(ConsumerGroup, members_), offsetof(ConsumerGroup, unflushed_),
-                          offsetof(ConsumerGroup, standing_), offsetof(ConsumerGroup, reader_)}));
+                          offsetof(ConsumerGroup, plain_consumers_), offsetof(ConsumerGroup, members_),
+                          offsetof(ConsumerGroup, unflushed_), offsetof(ConsumerGroup, standing_)}));
 };
 #pragma GCC diagnostic pop
 
@@ -303,76 +331,18 @@ void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
 }
 
 void ConsumerGroup::expire(SteadyTime now) {
-  next_timer_ = redelivery_.release(now);
+  messages_.redelivery().release(now);
+  if (now < next_timer_) return;  // only delayed messages were due
+  next_timer_ = never;
+  std::size_t ranges_left = expired_max;
   for (const auto& member : members_) {
-    member->expire(now, [&](OffsetRange range, const Delivery& delivery) { requeue(range, delivery.count); });
+    CountedRanges expired;
+    member->expire(now, ranges_left, [&](OffsetRange range, const Delivery& delivery) {
+      expired.push_back({range, delivery.count});
+    });
+    requeue(std::move(expired));
     wait_until(member->next_deadline());
   }
-}
-
-// --- State ---
-
-Offset ConsumerGroup::committed() const {
-  Offset oldest = reader_.offset();
-  if (const auto redelivery = redelivery_.first()) oldest = std::min(oldest, *redelivery);
-  if (const auto outstanding = standing_.first()) oldest = std::min(oldest, *outstanding);
-  for (const RecordSink* const consumer : plain_consumers_) {
-    if (const auto unsent = consumer->first_unsent()) oldest = std::min(oldest, *unsent);
-  }
-  return oldest;
-}
-
-std::vector<OffsetRange> ConsumerGroup::acknowledged(std::size_t ranges_max) const {
-  std::vector<OffsetRange> acknowledged;
-  UndoneRanges undone(redelivery_, standing_, plain_consumers_);
-  Offset done_from = committed();
-  for (std::size_t walked = 0;; ++walked) {
-    const auto range = undone.next();
-    if (!range) break;
-    // Ranges that do not fit are delivered again after a crash.
-    if (acknowledged.size() == ranges_max || walked == ranges_max * undone_ranges_walked_per_range)
-      return acknowledged;
-    if (done_from < range->begin) acknowledged.push_back({done_from, range->begin});
-    done_from = std::max(done_from, range->end);
-  }
-  if (committed() < done_from && done_from < next()) acknowledged.push_back({done_from, next()});
-  return acknowledged;
-}
-
-void ConsumerGroup::restore(Offset committed, const std::vector<OffsetRange>& acknowledged) {
-  Offset undone_from = committed;
-  for (const OffsetRange& range : acknowledged) {
-    if (undone_from < range.begin) redelivery_.add({undone_from, range.begin}, 0);
-    undone_from = std::max(undone_from, range.end);
-  }
-  reader_.seek(undone_from);
-}
-
-ReadLoss ConsumerGroup::loss() const {
-  ReadLoss loss = reader_.loss();
-  loss += redelivery_.loss();
-  return loss;
-}
-
-std::vector<OffsetRange> ConsumerGroup::take_damage() {
-  // Damage is part of the loss. A group mostly has none that is new.
-  if (lost() == std::exchange(damage_taken_, lost())) return {};
-  auto damage = reader_.take_damage();
-  const auto returned = redelivery_.take_damage();
-  damage.insert(damage.end(), returned.begin(), returned.end());
-  return damage;
-}
-
-std::uint64_t ConsumerGroup::undelivered_in(OffsetRange range) const {
-  const std::uint64_t returned = redelivery_.messages_in(range);
-  const Offset from = std::max(range.begin, next());
-  return from < range.end ? returned + distance(from, range.end) : returned;
-}
-
-std::uint64_t ConsumerGroup::in_flight() const {
-  std::uint64_t messages = standing_.messages;
-  for (const RecordSink* const consumer : plain_consumers_) messages += consumer->unsent_messages();
-  return messages;
 }
 
 }  // namespace lightq::broker

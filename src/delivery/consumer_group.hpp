@@ -14,9 +14,8 @@
 #include "delivery/ack.hpp"
 #include "delivery/consume_request.hpp"
 #include "delivery/group_member.hpp"
-#include "delivery/record_reader.hpp"
+#include "delivery/group_messages.hpp"
 #include "delivery/record_sink.hpp"
-#include "delivery/redelivery_queue.hpp"
 #include "delivery/slice_source.hpp"
 #include "delivery/turn_result.hpp"
 
@@ -33,6 +32,11 @@ struct Drops {
   Offset before;  ///< all messages below it have been dropped, and counted
   /// Does not include dropped messages that are in flight. Each is added if it is requeued.
   std::uint64_t count = 0;
+
+  /// Counts messages that are requeued, if they have been dropped meanwhile.
+  void count_requeued(OffsetRange range) {
+    if (range.begin < before) count += distance(range.begin, std::min(range.end, before));
+  }
 };
 
 /// A cursor over one topic's log, and the consumers that share it: plain ones, and members over sessions.
@@ -41,19 +45,18 @@ struct Drops {
 /// and calls each group. Thread: the reactor's.
 /// Each message from committed() to next() is in flight, waits for redelivery, or is done. Done means
 /// acknowledged, or sent by a plain endpoint. Example: the group has delivered offsets 0 to 9. 0 to 2 and 5
-/// are acknowledged, 4 was rejected, the others are in flight. Then next() is 10, committed() is 3 and
-/// acknowledged() is [5, 6).
+/// are acknowledged, 4 was rejected, the others are in flight. Then next() is 10, committed() is 3, 4 is in
+/// the redelivery queue, and of the messages from 3 on only 5 is done.
 class ConsumerGroup {
  public:
   /// Creates a group that starts at `start`. An empty `name` means that the group is removed with its
-  /// consumer. Ranges that wait for redelivery are charged to `user`.
-  /// Lifetime: `drops` and `budget` outlive the group. Without a budget the total number of ranges is not
-  /// bounded.
+  /// consumer. The memory of messages that wait for redelivery is charged to `user`.
+  /// Lifetime: `drops` and `budget` outlive the group. Without a budget the memory of all groups together is
+  /// not bounded.
   ConsumerGroup(std::string name, GroupTerms terms, Offset start, Drops& drops,
                 const GroupLimits& group_limits, RangeBudget* budget = nullptr, std::uint64_t user = 0)
       : terms_(terms),
-        reader_(start),
-        redelivery_(group_limits.returned_ranges_max, budget, user),
+        messages_({standing_, plain_consumers_, members_}, start, group_limits, budget, user),
         drops_(drops),
         name_(std::move(name)),
         limits_(group_limits) {
@@ -88,6 +91,8 @@ class ConsumerGroup {
   // splits the member's messages in flight into too many ranges, the function ignores the remaining ranges
   // and returns false.
 
+  /// Finishes messages. Those that were taken back from the member and wait for redelivery since are
+  /// finished, too, in at most 1,024 parts; the member's consumer is told that all others were late.
   bool acknowledge(GroupMember& member, const Ack& acknowledged);
   bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
   bool extend(GroupMember& member, const Extension& extended, SteadyTime now);
@@ -106,68 +111,35 @@ class ConsumerGroup {
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(SteadyTime now) {
-    if (next_timer_ <= now) expire(now);
+    if (next_timer() <= now) expire(now);
   }
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.
   void set_paused(bool paused) { paused_ = paused; }
   [[nodiscard]] bool is_paused() const { return paused_; }
   /// Returns when to call `dispatch` next, to take back messages or to deliver delayed ones. The call may
   /// find nothing to do.
-  [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
+  [[nodiscard]] SteadyTime next_timer() const {
+    return std::min(next_timer_, messages_.redelivery().next_due());
+  }
 
   /// Returns the end of the hot fields: those from the object's start that each delivery and acknowledgement
   /// uses.
-  [[nodiscard]] const void* hot_end() const { return redelivery_.hot_end(); }
+  [[nodiscard]] const void* hot_end() const { return messages_.hot_end(); }
   /// Prefetches memory that a delivery will use; see TopicRuntime. Requires: the hot part was prefetched.
   void fetch_ahead_for_input(unsigned step) const;
 
   // State.
 
+  /// Returns the messages: their numbers in each state, losses, and snapshots.
+  [[nodiscard]] const GroupMessages& messages() const { return messages_; }
+  [[nodiscard]] GroupMessages& messages() { return messages_; }
   /// Returns the offset of the next message that was never delivered.
-  [[nodiscard]] Offset next() const { return reader_.offset(); }
-  /// Returns the offset that is delivered next if it can be read: the first in the redelivery queue, or
-  /// next().
-  [[nodiscard]] Offset upcoming() const { return redelivery_.ready() ? redelivery_.first_ready() : next(); }
-  /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. The group
-  /// continues here after a crash. A group that holds the log keeps the messages from here on.
-  [[nodiscard]] Offset committed() const;
-  /// Returns the finished ranges above committed(): the first `ranges_max` at most. Returns fewer than
-  /// `ranges_max` if it would have to walk over too many unfinished ranges.
-  [[nodiscard]] std::vector<OffsetRange> acknowledged(
-      std::size_t ranges_max = limits::acknowledged_ranges_max) const;
-  /// Removes messages below `first` from the redelivery queue, because the log no longer has them.
-  void give_up_before(Offset first) {
-    if (redelivery_.ranges() != 0) redelivery_.give_up_before(first);
-  }
-  /// Restores the group from saved values of committed() and acknowledged(): queues the unfinished messages
-  /// between these ranges for redelivery, and continues after the last range. Requires: no consumers.
-  void restore(Offset committed, const std::vector<OffsetRange>& acknowledged);
-
-  /// Returns how many messages could not be delivered, redeliveries included.
-  [[nodiscard]] ReadLoss loss() const;
-  /// Returns the damaged ranges found since the last call.
-  [[nodiscard]] std::vector<OffsetRange> take_damage();
-  /// Returns how many messages in `range` were never delivered, or wait for redelivery.
-  [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
-  // The states of unfinished messages, in a log from `first` to `next`. Each unfinished message is ready,
-  // retrying or in flight.
-
-  /// Returns how many messages can be delivered now, for the first time or again.
-  [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
-    return distance(std::max(this->next(), first), next) + redelivery_.ready_messages();
-  }
-  /// Returns how many rejected messages wait for the end of their delay.
-  [[nodiscard]] std::uint64_t retrying() const { return redelivery_.delayed_messages(); }
-  /// Returns how many messages members have not acknowledged or plain consumers have not sent.
-  [[nodiscard]] std::uint64_t in_flight() const;
-  /// Returns how many messages members have not acknowledged.
-  [[nodiscard]] std::uint64_t unacknowledged() const { return standing_.messages; }
-  // Counts work other than deliveries since the start, for tests: members asked whether they can take
-  // messages, and ranges walked in search of due ones.
-  [[nodiscard]] std::uint64_t members_asked() const { return standing_.members_asked; }
-  [[nodiscard]] std::uint64_t ranges_walked() const {
-    return roll_.ranges_walked + redelivery_.ranges_walked();
-  }
+  [[nodiscard]] Offset next() const { return messages_.next(); }
+  /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. A group that
+  /// holds the log keeps the messages from here on.
+  [[nodiscard]] Offset committed() const { return messages_.committed(); }
+  /// Returns the sums over the members.
+  [[nodiscard]] const GroupStanding& standing() const { return standing_; }
   /// Returns the number of redeliveries. A message that is delivered again twice counts twice.
   [[nodiscard]] std::uint64_t redelivered() const { return redelivered_; }
 
@@ -178,33 +150,31 @@ class ConsumerGroup {
   bool turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result);
   bool turn_of_members(SliceSource& source, TurnResult& result);
   std::uint32_t deliver(GroupMember& member, const DeliveredSlice& delivered, SteadyTime now);
-  /// Returns the sum of loss().
-  [[nodiscard]] std::uint64_t lost() const { return reader_.lost() + redelivery_.lost(); }
-  void acknowledge_overdue(GroupMember& member, OffsetRange range, std::vector<OffsetRange>& late);
+  struct LateAck;
+  void acknowledge_overdue(GroupMember& member, OffsetRange range, LateAck& late);
   void requeue(OffsetRange range, std::uint32_t deliveries);
-  void count_if_dropped(OffsetRange range);
+  void requeue(CountedRanges ranges);
+  void count_requeued(const CountedRanges& ranges);
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
-  // The hot fields, down to the first bytes of redelivery_: used by each delivery, acknowledgement and
+  // The hot fields, down to the first bytes of messages_: used by each delivery, acknowledgement and
   // committed(). They are contiguous, because with many groups each cache line costs an access to memory.
   // hot_end() depends on this order, which HotFields checks.
   struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
-  bool held_back_ = false;     // redelivery_.is_in_pieces() at the last dispatch
-  bool plain_begins_ = false;  // plain consumers go first in the next turn
-  SteadyTime next_timer_ = never;
-  SteadyTime read_again_{};  // the log was unavailable: do not read before this time
+  bool held_back_ = false;         // the redelivery queue was full at the last dispatch
+  bool plain_begins_ = false;      // plain consumers go first in the next turn
+  SteadyTime next_timer_ = never;  // for all but delayed messages
+  SteadyTime read_again_{};        // the log was unavailable: do not read before this time
   std::uint64_t redelivered_ = 0;
-  std::uint64_t loss_told_ = 0;     // the loss that members were told of
-  std::uint64_t damage_taken_ = 0;  // the value of lost() at the last take_damage()
+  std::uint64_t loss_told_ = 0;  // the loss that members were told of
   std::vector<RecordSink*> plain_consumers_;
   std::vector<std::unique_ptr<GroupMember>> members_;  // in the order in which they joined
   std::vector<GroupMember*> unflushed_;                // some of members_, during a dispatch
   GroupStanding standing_{roll_};                      // sums over members_
-  RecordReader reader_;
-  RedeliveryQueue redelivery_;
+  GroupMessages messages_;
 
   std::size_t plain_turn_ = 0;  // the plain consumer that is asked next
   Drops& drops_;

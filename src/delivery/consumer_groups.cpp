@@ -1,4 +1,4 @@
-/// Opens, dispatches, saves and restores a topic's groups. Layer: delivery.
+/// Opens and removes a topic's groups, dispatches to them, and reports their statistics. Layer: delivery.
 #include "delivery/consumer_groups.hpp"
 
 #include <algorithm>
@@ -15,26 +15,8 @@ namespace lightq::broker {
 
 namespace {
 
-// Prefixes of cursor names on disk; the group's name follows. docs/log_format.md, "Cursor file".
-struct Prefix {
-  std::string_view text;
-  GroupTerms terms;
-};
-constexpr Prefix prefixes[] = {{"group:", {GroupMode::group, true}},
-                               {"own:", {GroupMode::own, false}},
-                               {"holds:", {GroupMode::own, true}}};
-// A paused group has a second cursor with this prefix. Its offset means nothing.
-constexpr std::string_view paused_prefix = "paused:";
 // The most work of one dispatch to find and unpack messages, beside delivering them.
 constexpr std::uint64_t dispatch_work_max = 1 * limits::MiB;
-
-std::string cursor_name(const ConsumerGroup& group) {
-  const auto& terms = group.terms();
-  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
-    return each.terms.mode == terms.mode && each.terms.holds == terms.holds;
-  });
-  return std::string(prefix->text) + group.name();
-}
 
 }  // namespace
 
@@ -54,16 +36,16 @@ ConsumerGroup* ConsumerGroups::find(std::string_view name) const {
   return found == groups_.end() ? nullptr : found->group.get();
 }
 
-const ConsumerGroups::Entry& ConsumerGroups::entry_of(const ConsumerGroup& group) const {
+std::size_t ConsumerGroups::index_of(const ConsumerGroup& group) const {
   const auto found = std::find_if(groups_.begin(), groups_.end(),
                                   [&](const Entry& entry) { return entry.group.get() == &group; });
   assert(found != groups_.end());
-  return *found;
+  return static_cast<std::size_t>(found - groups_.begin());
 }
 
 ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                                    std::uint64_t user) {
-  const bool was_stored = birth == 0;
+  const bool was_stored = birth == GroupBirths::restored;
   groups_.push_back(
       {std::make_unique<ConsumerGroup>(std::move(name), terms, start, drops_, limits_, budget_, user),
        {},
@@ -79,7 +61,7 @@ ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset st
 ConsumerGroup& ConsumerGroups::open_plain() {
   if (plain_ == nullptr) {
     const Offset start = direct_ ? log_.next_offset() : log_.first_offset();
-    add(std::string(protocol::default_group), {}, start, ++births_);
+    add(std::string(protocol::default_group), {}, start, births_.next());
   }
   for (Entry& entry : groups_) entry.joined_plainly |= entry.group.get() == plain_;
   return *plain_;
@@ -89,15 +71,6 @@ bool ConsumerGroups::has_room_for(std::uint64_t user) const {
   const auto own = std::ranges::count(groups_, user, &Entry::user);
   return FairShare(limits_.groups_max).ask(groups_.size(), user, static_cast<std::size_t>(own)) ==
          FairShare::Verdict::room;
-}
-
-/// A consumer's own cursor belongs to the user that first opened it since the start. Returns false if it
-/// belongs to another.
-bool ConsumerGroups::takes_over(const ConsumerGroup& group, std::uint64_t owner) {
-  const auto entry =
-      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
-  if (!entry->owner) entry->owner = owner;
-  return owner == 0 || *entry->owner == owner;
 }
 
 std::optional<std::uint64_t> ConsumerGroups::owner_of(const std::string& name) const {
@@ -112,12 +85,16 @@ void ConsumerGroups::disown(const std::string& name) {
   if (entry != groups_.end()) entry->owner.reset();
 }
 
+namespace {
+
 /// A consumer's own cursor always has space: a new consumer replaces the former one.
-bool ConsumerGroups::has_room_in(const ConsumerGroup& group, std::uint64_t user) const {
+bool has_room_in(const ConsumerGroup& group, std::uint64_t user, std::size_t members_max) {
   if (group.terms().mode == GroupMode::own) return true;
-  return FairShare(limits_.members_max).ask(group.members(), user, group.members_of(user)) ==
+  return FairShare(members_max).ask(group.members(), user, group.members_of(user)) ==
          FairShare::Verdict::room;
 }
+
+}  // namespace
 
 ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const LogLives& lives,
                                             std::uint64_t user, std::optional<std::uint64_t> owner) {
@@ -127,11 +104,18 @@ ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const L
     return {ClientError::limit_reached, nullptr, Crowd::members_of_all};
   if (ConsumerGroup* const group = find(name); group != nullptr) {
     if (group->terms().mode != asked.mode) return {ClientError::not_supported};
-    if (!has_room_in(*group, user)) return {ClientError::limit_reached, nullptr, Crowd::members_of_group};
+    if (!has_room_in(*group, user, limits_.members_max))
+      return {ClientError::limit_reached, nullptr, Crowd::members_of_group};
+    const bool was_stored = groups_[index_of(*group)].birth == GroupBirths::restored;
     if (!shared) {
-      if (!takes_over(*group, owner.value_or(user))) return {ClientError::unauthorized_access};
+      // A consumer's own cursor belongs to the user that first opened it since the start.
+      const std::uint64_t opener = owner.value_or(user);
+      auto& owned_by = groups_[index_of(*group)].owner;
+      if (!owned_by) owned_by = opener;
+      if (opener != 0 && *owned_by != opener) return {ClientError::unauthorized_access};
       group->set_holds(asked.holds);
     }
+    if (was_stored) group->messages().redelivery().claim(user);
     return {ClientError::none, group};
   }
   // This name is reserved for the group of plain pullers.
@@ -146,7 +130,7 @@ ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const L
   if (!has_room_for(user)) return {ClientError::limit_reached};
   const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
   if (!start) return {ClientError::io_error};
-  ConsumerGroup& group = add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user);
+  ConsumerGroup& group = add(name, {asked.mode, shared || asked.holds}, *start, births_.next(), user);
   groups_.back().owner = owner.value_or(user);
   return {ClientError::none, &group};
 }
@@ -166,7 +150,7 @@ Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const StartPosition& t
 
 std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   const OffsetRange stored{log_.first_offset(), log_.next_offset()};
-  const std::uint64_t messages = group.undelivered_in(stored) + group.unacknowledged();
+  const std::uint64_t messages = group.messages().undelivered_in(stored) + group.messages().unacknowledged();
   group.seek(stored.end);
   return messages;
 }
@@ -251,7 +235,7 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
   for (const Entry& entry : groups_) {
     if (!holds_now(*entry.group)) continue;
     held = true;
-    most = std::max(most, entry.group->undelivered_in(range));
+    most = std::max(most, entry.group->messages().undelivered_in(range));
   }
   drops_.count += most;
   if (range.begin < range.end) drops_.before = range.end;
@@ -259,7 +243,7 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
 }
 
 void ConsumerGroups::give_up_dropped() {
-  for (Entry& entry : groups_) entry.group->give_up_before(log_.first_offset());
+  for (Entry& entry : groups_) entry.group->messages().give_up_before(log_.first_offset());
 }
 
 ConsumerGroups::DispatchResult ConsumerGroups::dispatch(const DeliveryContext& context, DamageCount& damage) {
@@ -285,7 +269,7 @@ void ConsumerGroups::dispatch_group(Entry& entry, const DeliveryContext& context
   ConsumerGroup& group = *entry.group;
   if (paused_) group.tend(context.now);
   const TurnResult dispatched = paused_ ? TurnResult{} : group.dispatch(log_, context);
-  damage.note(group.take_damage());
+  damage.note(group.messages().take_damage());
   result.deliveries += dispatched.messages + dispatched.redelivered;
   result.bytes += dispatched.bytes;
   result.more |= dispatched.more;
@@ -326,82 +310,58 @@ Offset ConsumerGroups::furthest_of_others() const {
 
 // --- The disk ---
 
-std::vector<log::NamedCursor> ConsumerGroups::cursors(std::size_t ranges_max) const {
-  std::vector<log::NamedCursor> cursors;
-  // All groups get equal parts, however many ranges each has.
-  const auto named =
-      std::ranges::count_if(groups_, [](const Entry& entry) { return !entry.group->name().empty(); });
-  const std::size_t part = ranges_max / std::max<std::size_t>(1, static_cast<std::size_t>(named));
-  const std::size_t of_group = std::min(std::max<std::size_t>(1, part), limits::acknowledged_ranges_max);
+std::vector<ConsumerGroup*> ConsumerGroups::named() const {
+  std::vector<ConsumerGroup*> named;
   for (const Entry& entry : groups_) {
-    const ConsumerGroup& group = *entry.group;
-    if (group.name().empty()) continue;
-    cursors.push_back({cursor_name(group), group.committed(), group.acknowledged(of_group)});
-    if (group.is_paused()) cursors.push_back({std::string(paused_prefix) + group.name(), Offset{0}});
+    if (!entry.group->name().empty()) named.push_back(entry.group.get());
   }
-  return cursors;
-}
-
-void ConsumerGroups::restore(const std::vector<log::NamedCursor>& stored) {
-  for (const log::NamedCursor& cursor : stored) restore_cursor(cursor);
-  for (const log::NamedCursor& mark : stored) {
-    if (!mark.name.starts_with(paused_prefix)) continue;
-    ConsumerGroup* const group = find(std::string_view(mark.name).substr(paused_prefix.size()));
-    if (group != nullptr) group->set_paused(true);
-  }
-}
-
-void ConsumerGroups::restore_cursor(const log::NamedCursor& stored) {
-  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
-    return std::string_view(stored.name).starts_with(each.text);
-  });
-  if (prefix == std::end(prefixes)) return;
-  std::string name = stored.name.substr(prefix->text.size());
-  if (find(name) != nullptr) return;
-  log::NamedCursor cursor = stored;
-  cursor.cut_at(log_.next_offset());
-  add(std::move(name), prefix->terms, cursor.offset, 0).restore(cursor.offset, cursor.acknowledged);
+  return named;
 }
 
 bool ConsumerGroups::is_saved(const ConsumerGroup& group) const {
-  return group.name().empty() || entry_of(group).birth <= births_saved_;
+  return group.name().empty() || births_.is_saved(groups_[index_of(group)].birth);
 }
 
 bool ConsumerGroups::is_provisional(const ConsumerGroup& group) const {
-  return !is_saved(group) && !entry_of(group).joined_plainly;
+  return !is_saved(group) && !groups_[index_of(group)].joined_plainly;
 }
 
 // --- Statistics ---
 
-protocol::GroupStats ConsumerGroups::stats_of(const ConsumerGroup& group, Timestamp now) const {
-  const Offset first = log_.first_offset();
+namespace {
+
+protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Timestamp now) {
+  const GroupMessages& messages = group.messages();
+  const Offset first = log.first_offset();
   const Offset committed = group.committed();
   protocol::GroupStats stats;
   stats.group = group.name();
   stats.mode = group.terms().mode == GroupMode::own ? "own" : "group";
   stats.next_offset = group.next().value;
   stats.committed_offset = committed.value;
-  stats.ready = group.ready(first, log_.next_offset());
-  stats.in_flight = group.in_flight();
-  stats.retrying = group.retrying();
+  stats.ready = messages.ready(first, log.next_offset());
+  stats.in_flight = messages.in_flight();
+  stats.retrying = messages.retrying();
   stats.pending = stats.ready + stats.in_flight + stats.retrying;
   stats.lag = stats.ready + stats.retrying;
-  stats.lost = group.loss().trimmed + group.undelivered_in({Offset{0}, first});
+  stats.lost = messages.loss().trimmed + messages.undelivered_in({Offset{0}, first});
   stats.consumers = group.consumers();
-  stats.unacknowledged = group.unacknowledged();
+  stats.unacknowledged = messages.unacknowledged();
   stats.redelivered = group.redelivered();
   stats.paused = group.is_paused();
   stats.blocked_by = blocked_by_disk(group.unavailable());
-  const auto oldest = append_time_at(committed, log_);
+  const auto oldest = append_time_at(committed, log);
   if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
   return stats;
 }
 
+}  // namespace
+
 std::vector<protocol::GroupStats> ConsumerGroups::stats(Timestamp now) const {
   std::vector<protocol::GroupStats> stats;
-  if (plain_ != nullptr) stats.push_back(stats_of(*plain_, now));
+  if (plain_ != nullptr) stats.push_back(stats_of(*plain_, log_, now));
   for (const Entry& entry : groups_) {
-    if (entry.group.get() != plain_) stats.push_back(stats_of(*entry.group, now));
+    if (entry.group.get() != plain_) stats.push_back(stats_of(*entry.group, log_, now));
   }
   return stats;
 }

@@ -1,13 +1,14 @@
-/// A topic's consumer groups: which exist, which of them hold the log, and the part of them that is saved on
-/// disk. Layer: delivery.
+/// A topic's consumer groups: which exist, which of them hold the log, and which are on disk. Layer:
+/// delivery.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <lightq/protocol/control.hpp>
@@ -16,7 +17,6 @@
 #include "delivery/consumer_group.hpp"
 #include "delivery/damage_count.hpp"
 #include "delivery/log_lives.hpp"
-#include "log/saved_state/cursor_file.hpp"
 
 namespace lightq::broker {
 
@@ -24,15 +24,37 @@ namespace lightq::broker {
 /// followed by `: ` and the system's error text if there is one.
 std::string blocked_by_disk(const Error* unavailable);
 
-/// Owns the groups of one topic: opens and removes them, dispatches to them in turn, and saves and restores
-/// their cursors.
+/// Numbers the groups of a topic in the order of their creation, and records which of them are on disk.
+/// A plain value for one thread.
+class GroupBirths {
+ public:
+  /// The number of a group that was found on disk.
+  static constexpr std::uint64_t restored = 0;
+
+  /// Returns the number of a group that is created now.
+  std::uint64_t next() { return ++last_; }
+  /// Marks the present groups as being saved. save_ended() says whether they are on disk.
+  void save_begun() { saving_ = last_; }
+  void save_ended(bool well) {
+    if (well) saved_ = saving_;
+  }
+  [[nodiscard]] bool is_saved(std::uint64_t birth) const { return birth <= saved_; }
+
+ private:
+  std::uint64_t last_ = 0;
+  std::uint64_t saving_ = 0;
+  std::uint64_t saved_ = 0;
+};
+
+/// Owns the groups of one topic: opens and removes them, and dispatches to them in turn. GroupCursors saves
+/// and restores them.
 /// A group *holds the log* if messages that it has not committed must stay. docs/design.md, "Semantics",
 /// gives the rules.
 /// Topic owns it and calls it. Thread: the reactor's.
 class ConsumerGroups {
  public:
   /// Creates an empty set. `direct`: a group without consumers keeps no messages. `budget` bounds the ranges
-  /// that all groups of the reactor keep; null means no bound.
+  /// and sets that all groups of the reactor keep; null means no bound.
   /// Lifetime: the log and the budget outlive the set.
   ConsumerGroups(log::BatchLog& log, bool direct, const GroupLimits& group_limits,
                  RangeBudget* budget = nullptr)
@@ -61,10 +83,9 @@ class ConsumerGroups {
     Crowd crowd = Crowd::groups;     ///< the limit, with limit_reached
   };
   /// Returns the group that is asked for, or creates it. A new group counts as the user's until a restart.
-  /// `owner` is the owner of a consumer's own cursor where that differs from `user`; 0 is the
-  /// administrator.
-  /// A start offset from an earlier life of the log is lowered to the offset up to which the messages are the
-  /// same.
+  /// The state of a group that was found on disk is charged to the first user that opens the group. `owner`
+  /// is the owner of a consumer's own cursor where that differs from `user`; 0 is the administrator. A start
+  /// offset from an earlier life of the log is lowered to the offset up to which the messages are the same.
   Opened open(const ConsumeRequest& asked, const LogLives& lives, std::uint64_t user = 0,
               std::optional<std::uint64_t> owner = std::nullopt);
   /// Returns the owner of the consumer's own cursor `name`. Returns nothing if there is none or no client has
@@ -123,7 +144,7 @@ class ConsumerGroups {
     std::uint64_t bytes = 0;
     bool more = false;
     bool progress = false;
-    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
+    std::uint64_t held_back = 0;  ///< groups whose redelivery queue is newly full
   };
   /// Removes messages below the log's first offset from all redelivery queues.
   void give_up_dropped();
@@ -140,18 +161,15 @@ class ConsumerGroups {
 
   // The disk.
 
-  /// Returns the cursors of the named groups, to be saved. About `ranges_max` ranges above committed offsets
-  /// are included, with an equal part for each group.
-  [[nodiscard]] std::vector<log::NamedCursor> cursors(
-      std::size_t ranges_max = std::numeric_limits<std::size_t>::max()) const;
-  /// Restores groups from stored cursors, in any order: their cursors, cut at the log's end, and their pause.
-  /// Ignores other stored cursors. Requires: no consumer has joined yet.
-  void restore(const std::vector<log::NamedCursor>& stored);
-  /// Marks the present groups as being saved. save_ended() says whether they are on disk.
-  void save_begun() { births_saving_ = births_; }
-  void save_ended(bool well) {
-    if (well) births_saved_ = births_saving_;
+  /// Returns the groups with a name, in the order of their creation. Lifetime: until groups are added or
+  /// removed.
+  [[nodiscard]] std::vector<ConsumerGroup*> named() const;
+  /// Adds a group that was found on disk. Requires: there is none of this name.
+  ConsumerGroup& add_restored(std::string name, GroupTerms terms, Offset start) {
+    return add(std::move(name), terms, start, GroupBirths::restored);
   }
+  /// Returns the record of groups that are on disk.
+  [[nodiscard]] GroupBirths& births() { return births_; }
   /// Returns true if the group is on disk, or has no name and is not saved.
   [[nodiscard]] bool is_saved(const ConsumerGroup& group) const;
   /// Returns true if the group is not on disk and no plain endpoint has joined it. In a topic that saves
@@ -167,7 +185,7 @@ class ConsumerGroups {
     std::unique_ptr<ConsumerGroup> group;
     Offset committed_known{};  ///< at the last dispatch
 
-    std::uint64_t birth = 0;  ///< 0: restored from disk
+    std::uint64_t birth = GroupBirths::restored;
     bool joined_plainly = false;
     std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
     /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
@@ -176,9 +194,7 @@ class ConsumerGroups {
   };
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
-  [[nodiscard]] const Entry& entry_of(const ConsumerGroup& group) const;
-  [[nodiscard]] bool takes_over(const ConsumerGroup& group, std::uint64_t owner);
-  [[nodiscard]] bool has_room_in(const ConsumerGroup& group, std::uint64_t user) const;
+  [[nodiscard]] std::size_t index_of(const ConsumerGroup& group) const;
   ConsumerGroup& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                      std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const ConsumerGroup& group) const {
@@ -187,8 +203,6 @@ class ConsumerGroups {
   void dispatch_group(Entry& entry, const DeliveryContext& context, DamageCount& damage,
                       DispatchResult& result);
   void drop_unclaimed_direct(ConsumerGroup& group);
-  void restore_cursor(const log::NamedCursor& stored);
-  [[nodiscard]] protocol::GroupStats stats_of(const ConsumerGroup& group, Timestamp now) const;
 
   // A publish, a delivery and an acknowledgement use these, up to drops_: hot_end() depends on this order.
   log::BatchLog& log_;
@@ -202,9 +216,7 @@ class ConsumerGroups {
   Drops drops_;
   RangeBudget* const budget_;
   const GroupLimits limits_;
-  std::uint64_t births_ = 0;
-  std::uint64_t births_saving_ = 0;
-  std::uint64_t births_saved_ = 0;
+  GroupBirths births_;
 };
 
 }  // namespace lightq::broker

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <vector>
 
-#include "delivery/range_map.hpp"
+#include "delivery/state/range_map.hpp"
 
 namespace lightq::broker {
 

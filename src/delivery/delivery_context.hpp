@@ -6,7 +6,7 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/group_time.hpp"
+#include "delivery/state/group_time.hpp"
 
 namespace lightq::broker {
 

@@ -28,8 +28,9 @@ concept DispatchTurn = requires(Turn turn, SliceSource& source, DeliveredSlice& 
 enum class TurnEnd : std::uint8_t {
   over,         ///< its budget is used up; there may be more messages
   no_consumer,  ///< no consumer takes more
-  no_message,   ///< no further message in the log or within the limits, or redeliveries hold newer ones back
-  pending,      ///< the store reports when the next message can be read
+  no_message,  ///< no further message in the log or within the limits, or a full redelivery queue holds newer
+               ///< ones back
+  pending,     ///< the store reports when the next message can be read
   unavailable,  ///< the next message cannot be read now
 };
 

@@ -14,7 +14,7 @@ struct GroupLimits {
   std::size_t members_max = limits::members_per_group_max;
   std::uint64_t in_flight_messages_max = limits::in_flight_messages_max;  ///< at least 1
   std::size_t outstanding_ranges_max = limits::outstanding_ranges_max;    ///< at least 2
-  std::size_t returned_ranges_max = limits::returned_ranges_max;          ///< at least 1
+  std::size_t state_bytes_max = limits::group_state_bytes_default;        ///< of one group; at least 1
   std::uint64_t redelivery_ms_max = limits::redelivery_ms_max_default;    ///< of a reject or an extend
   std::size_t ranges_max = limits::group_ranges_total;  ///< for all groups of a reactor together
 };

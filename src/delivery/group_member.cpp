@@ -38,6 +38,7 @@ GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
       outstanding_ranges_max_(group_limits.outstanding_ranges_max),
       charge_(standing.roll.budget, user),
       user_(user),
+      number_(standing.roll.members_joined++),
       counted_(standing.roll.budget == nullptr ? nullptr : &standing.roll.budget->members, user) {
   ++standing.roll.members_of[user];
   counted_.set(1);
@@ -63,6 +64,7 @@ void GroupMember::rest() {
 void GroupMember::settle() {
   const std::uint64_t messages = outstanding_.messages();
   if (messages < counted_messages_) wake();
+  if (messages != counted_messages_) ++standing_.changes;
   standing_.messages += messages - counted_messages_;
   counted_messages_ = messages;
   charge_.set(outstanding_.ranges() + overdue_ranges_);
@@ -102,7 +104,8 @@ bool GroupMember::add_credit(const Credit& credit) {
 
 std::uint32_t GroupMember::deliver(const DeliveredSlice& delivered, SteadyTime now) {
   const BatchSlice& slice = delivered.slice;
-  assert(can_take() && slice.count <= messages_left());
+  // Taking the slice from the redelivery queue may have split its sets, and so used up the budget.
+  assert(begun_ && consumer_ != nullptr && bytes_left_ > 0 && slice.count <= messages_left());
   messages_left_ -= slice.count;
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;

@@ -12,9 +12,9 @@
 #include "delivery/consume_request.hpp"
 #include "delivery/group_limits.hpp"
 #include "delivery/group_standing.hpp"
-#include "delivery/group_time.hpp"
-#include "delivery/range_map.hpp"
 #include "delivery/session_consumer.hpp"
+#include "delivery/state/group_time.hpp"
+#include "delivery/state/range_map.hpp"
 
 namespace lightq::broker {
 
@@ -40,6 +40,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   ~GroupMember();
 
   [[nodiscard]] std::uint64_t user() const { return user_; }
+  /// Returns how many members had joined the group before this one.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] SessionConsumer* consumer() const { return consumer_; }
   /// Allows messages to be delivered to the consumer.
   void begin() {
@@ -70,7 +72,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   [[nodiscard]] bool add_credit(const Credit& credit);
 
   /// Delivers the slice and returns how many messages the consumer took, from the slice's first record on.
-  /// Requires: can_take(), and a slice within messages_left() and bytes_left().
+  /// Requires: can_take() before the slice was taken from its source, and a slice within messages_left() and
+  /// bytes_left().
   std::uint32_t deliver(const DeliveredSlice& delivered, SteadyTime now);
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices are complete, if there were any.
@@ -114,24 +117,30 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   }
   /// Sets the deadline of the outstanding messages in `range`.
   void extend(OffsetRange range, SteadyTime deadline);
-  /// Takes back the messages past their deadline, and calls `removed(range, delivery)` for each range. A
-  /// member with many ranges is checked less often (walk_again_after).
+  /// Takes back messages past their deadline, in at most `ranges_left` ranges, and calls
+  /// `removed(range, delivery)` for each range, in ascending order. Subtracts the number of ranges from
+  /// `ranges_left`. If that becomes 0, next_deadline() is not in the future. A member with many ranges is
+  /// checked less often (walk_again_after).
   template <typename Removed>
-  void expire(SteadyTime now, Removed&& removed) {
-    if (now < next_deadline_) return;
+  void expire(SteadyTime now, std::size_t& ranges_left, Removed&& removed) {
+    if (now < next_deadline_ || ranges_left == 0) return;
     standing_.roll.ranges_walked += outstanding_.ranges();
     const SteadyTime again = walk_again_after(now, outstanding_.ranges());
-    outstanding_.cut_if([&](const Delivery& delivery) { return delivery.deadline <= now; },
-                        [&](OffsetRange range, const Delivery& delivery) {
-                          note_overdue(range);
-                          removed(range, delivery);
-                        });
-    next_deadline_ = never;
-    outstanding_.for_each([&](OffsetRange, const Delivery& delivery) {
-      next_deadline_ = std::min(next_deadline_, delivery.deadline);
-    });
-    not_before_ = again;
-    next_deadline_ = std::max(next_deadline_, not_before_);
+    outstanding_.cut_if(
+        [&](const Delivery& delivery) { return ranges_left != 0 && delivery.deadline <= now; },
+        [&](OffsetRange range, const Delivery& delivery) {
+          --ranges_left;
+          note_overdue(range);
+          removed(range, delivery);
+        });
+    if (ranges_left != 0) {
+      next_deadline_ = never;
+      outstanding_.for_each([&](OffsetRange, const Delivery& delivery) {
+        next_deadline_ = std::min(next_deadline_, delivery.deadline);
+      });
+      not_before_ = again;
+      next_deadline_ = std::max(next_deadline_, not_before_);
+    }
     settle_overdue();
     settle();
   }
@@ -144,6 +153,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
   [[nodiscard]] std::size_t pieces_max() const { return outstanding_ranges_max_; }
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
+  /// Returns true if messages are finished when they are delivered to it.
+  [[nodiscard]] bool is_automatic() const { return automatic_; }
 
  private:
   static constexpr std::size_t overdue_ranges_max = 64;
@@ -183,6 +194,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   RangeCharge charge_;
 
   const std::uint64_t user_;
+  const std::uint64_t number_;
   RangeBudget::Share::Holding counted_;  // this member, among those of its user
   RangeMap<bool> overdue_;               // taken back; neither acknowledged nor delivered to it again since
 };

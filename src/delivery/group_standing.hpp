@@ -24,6 +24,7 @@ struct GroupRoll {
   std::unordered_set<GroupMember*> overdue;                   ///< members with overdue messages
   std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
   std::uint64_t ranges_walked = 0;                            ///< since the start: in search of due messages
+  std::uint64_t members_joined = 0;                           ///< since the start
 };
 
 /// The sums that deliveries and acknowledgements use. The members update them at each change, so that reading
@@ -32,8 +33,9 @@ struct GroupStanding {
   explicit GroupStanding(GroupRoll& of_group) : roll(of_group) {}
 
   MemberTurns<GroupMember> turns;
-  std::uint64_t members_asked = 0;   ///< since the start: asked whether they can take messages
-  std::uint64_t messages = 0;        ///< messages in flight on all members
+  std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages
+  std::uint64_t messages = 0;       ///< messages in flight on all members
+  std::uint64_t changes = 0;  ///< since the start: how often messages became in flight, or left that state
   MemberFronts<GroupMember> fronts;  ///< the lowest offset in flight of each member that has any
   GroupRoll& roll;
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <vector>
 
 #include <lightq/base/types.hpp>
@@ -78,37 +77,6 @@ class MemberFronts {
       sink(last, hole);
     }
   }
-
-  /// Iterates over the fronts in ascending order. The first k steps cost time by k log k, and memory by k.
-  /// Lifetime: the heap outlives it, and does not change meanwhile.
-  class Ascending {
-   public:
-    explicit Ascending(const MemberFronts& fronts) : fronts_(fronts) {
-      if (!fronts.empty()) open_.push({fronts.top_.offset, 0});
-    }
-    /// Returns the next front, or null at the end.
-    [[nodiscard]] const Front* front() const {
-      return open_.empty() ? nullptr : &fronts_.at(open_.top().position);
-    }
-    /// Moves to the next front. Requires: front() is not null.
-    void next() {
-      const std::size_t position = open_.top().position;
-      open_.pop();
-      const std::size_t size = fronts_.size();
-      for (std::size_t child = child_of(position); child <= child_of(position) + 1 && child < size; ++child)
-        open_.push({fronts_.at(child).offset, child});
-    }
-
-   private:
-    struct Open {
-      Offset offset;
-      std::size_t position;
-      friend bool operator<(const Open& one, const Open& other) { return other.offset < one.offset; }
-    };
-    const MemberFronts& fronts_;
-    // Fronts that can be next: those whose parents were passed. The lowest is on top.
-    std::priority_queue<Open> open_;
-  };
 
  private:
   static std::size_t parent_of(std::size_t position) { return (position - 1) / 2; }

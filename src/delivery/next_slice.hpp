@@ -8,7 +8,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/delivered_slice.hpp"
-#include "delivery/group_time.hpp"
+#include "delivery/state/group_time.hpp"
 
 namespace lightq::broker {
 
@@ -29,7 +29,7 @@ enum class SliceOutcome : std::uint8_t {
   pending,      ///< the store reports when the next message can be read
   unavailable,  ///< the next message cannot be read now
   limit,        ///< the limits permit no message
-  held_back,    ///< newer messages must wait, because the group's redeliveries are in too many ranges
+  held_back,    ///< newer messages must wait, because the group's redelivery queue is full
 };
 
 /// The result beside the outcome. One object is used for all slices of a turn.

@@ -8,9 +8,9 @@
 
 namespace lightq::broker {
 
-/// Returns the offset of `place`, between the log's first and next offset. For a time it is the first message
-/// that was appended then or later. Errors: io_error if the message lies among messages that cannot be read
-/// now.
+/// Returns the offset of `place`, from the log's first to its next offset. The offset of a time is that of
+/// the first message that was appended at that time or later. Errors: io_error if the message is among
+/// messages that cannot be read now.
 Result<Offset> offset_of(const StartPosition& place, log::BatchLog& log);
 
 /// Returns the append time of the first readable message at or after `offset`. Returns nothing if there is

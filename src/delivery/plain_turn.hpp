@@ -8,6 +8,8 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "admission/turn_work.hpp"
+#include "delivery/group_messages.hpp"
 #include "delivery/next_slice.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
@@ -21,11 +23,15 @@ class PlainTurn {
  public:
   /// `first`: the index of the consumer that is asked first; it moves on with each message. The turn delivers
   /// about `bytes_max` bytes of new records.
+  /// `group`: receives the messages that a consumer takes; null for a subscriber.
   PlainTurn(std::span<RecordSink* const> consumers, std::size_t& first, std::uint64_t bytes_max,
-            TurnResult& result)
-      : consumers_(consumers), first_(first), bytes_max_(bytes_max), result_(result) {}
+            TurnResult& result, GroupMessages* group = nullptr)
+      : consumers_(consumers), first_(first), bytes_max_(bytes_max), result_(result), group_(group) {}
 
-  [[nodiscard]] bool has_budget() const { return new_bytes_ < bytes_max_ && redelivered_ < redelivered_max; }
+  [[nodiscard]] bool has_budget() const {
+    return new_bytes_ < bytes_max_ && redelivered_ < redelivered_max &&
+           TurnWork::bytes() - work_from_ < work_max;
+  }
   [[nodiscard]] bool can_take() const { return !refused_; }
   [[nodiscard]] SliceLimits limits() const { return {.redelivered = redelivered_max - redelivered_}; }
   void take(SliceSource& source, const DeliveredSlice& delivered) {
@@ -54,10 +60,13 @@ class PlainTurn {
     result_.bytes += payload_bytes;
     result_.count(delivered.delivery, taken);
     source.taken(taken, static_cast<std::size_t>(at - slice.records.data()));
+    if (group_ != nullptr) group_->delivered_plainly({slice.range().begin, offset});
   }
 
  private:
   static constexpr std::uint64_t redelivered_max = 4096;  // messages
+  // Beside delivering messages. Each redelivered range takes work by the number of sets that it is in.
+  static constexpr std::uint64_t work_max = 2 * limits::MiB;
 
   bool offer(Offset offset, ByteView payload) {
     const std::size_t count = consumers_.size();
@@ -74,8 +83,10 @@ class PlainTurn {
   std::size_t& first_;
   const std::uint64_t bytes_max_;
   TurnResult& result_;
+  GroupMessages* const group_;
   std::uint64_t new_bytes_ = 0;    // at most bytes_max_
   std::uint64_t redelivered_ = 0;  // messages of the redelivery queue, at most redelivered_max
+  const std::uint64_t work_from_ = TurnWork::bytes();
   bool refused_ = false;
 };
 

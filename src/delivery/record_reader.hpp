@@ -76,10 +76,12 @@ class RecordReader {
         skip(result.outcome, std::min(result.next, limits.end));
         continue;
       }
-      // Rules about single messages belong here, because every delivery to every consumer passes this point.
-      // Example: a rule about expired messages compares the time in each record's attributes with
-      // context.wall. It skips expired records at the position, and ends the slice before the next expired
-      // record. Such a rule must also consider:
+      // Rules about single messages belong here, because every delivery of the broker passes this point.
+      // Example: a rule about expired messages compares context.wall with an expiry time, which would be a
+      // new kind of attribute (AttributeKinds::times is the time of the event). It skips expired records at
+      // the position, and ends the slice before the next expired record. Such a rule must also consider:
+      // - `cut` takes the rest of a batch without reading its records. The rule has to read them.
+      // - ConsumerGroups::stats counts messages by offsets, expired ones included.
       // - A compressed batch is taken whole below. The rule must unpack the batch first.
       // - A skip inside a batch must move the position as `taken` does.
       // - Walking over many skipped records must count as TurnWork, and end the call with a new SliceOutcome.

@@ -60,7 +60,7 @@ class SliceSource {
         // Nothing newer is delivered before them.
         if (from_redelivery_ || redelivery_->ready()) return outcome;
       }
-      if (redelivery_->is_in_pieces()) return SliceOutcome::held_back;
+      if (redelivery_->is_full()) return SliceOutcome::held_back;
     }
     return reader_.next(log_, context_, limits, next);
   }

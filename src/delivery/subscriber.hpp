@@ -10,11 +10,11 @@
 
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
-#include "delivery/group_time.hpp"
 #include "delivery/plain_turn.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/group_time.hpp"
 #include "delivery/turn_result.hpp"
 #include "log/log.hpp"
 

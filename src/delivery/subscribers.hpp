@@ -15,8 +15,8 @@
 
 #include "delivery/damage_count.hpp"
 #include "delivery/delivery_context.hpp"
-#include "delivery/group_time.hpp"
 #include "delivery/record_sink.hpp"
+#include "delivery/state/group_time.hpp"
 #include "delivery/subscriber.hpp"
 #include "log/log.hpp"
 

@@ -191,7 +191,7 @@ std::uint64_t Topic::queue_size() const {
   const Offset next = log_->next_offset();
   const Offset first = log_->first_offset();
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
-    return plain->ready(first, next) + plain->retrying();
+    return plain->messages().ready(first, next) + plain->messages().retrying();
   return distance(std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next);
 }
 

@@ -18,10 +18,10 @@
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/group_limits.hpp"
-#include "delivery/group_time.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/group_time.hpp"
 #include "delivery/subscribers.hpp"
 #include "delivery/topic_definition.hpp"
 #include "log/log.hpp"
@@ -102,7 +102,7 @@ class Topic {
   struct DispatchResult {
     bool more = false;      ///< consumers could take more now: dispatch again soon
     bool progress = false;  ///< messages were delivered or space was freed: waiting producers may try again
-    std::uint64_t held_back = 0;  ///< groups that have newly reached returned_ranges_max
+    std::uint64_t held_back = 0;  ///< groups whose redelivery queue is newly full
   };
   /// Dispatches to all groups and subscribers, a bounded amount.
   DispatchResult dispatch(const DeliveryContext& context = {});

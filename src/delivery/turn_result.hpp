@@ -15,7 +15,7 @@ struct TurnResult {
   std::uint64_t redelivered = 0;
   std::uint64_t bytes = 0;
   bool more = false;       ///< stopped at its bound while consumers could take more
-  bool held_back = false;  ///< a group newly in too many ranges: delivers nothing newer
+  bool held_back = false;  ///< the group's redelivery queue is newly full: it delivers nothing newer
   std::uint64_t work_from = TurnWork::bytes();
   [[nodiscard]] std::uint64_t record_bytes() const {
     return bytes + (messages + redelivered) * lightq::record_bytes(0);

@@ -115,7 +115,8 @@ class BatchLog {
   /// Finds the first batch, in log order, that was appended at `time` or later; next_offset if there is none.
   /// A batch may be older than its predecessor, if the clock was set back. If a file cannot be opened, the
   /// result is its first offset, so that no message is left out; `unavailable` says whether that may be
-  /// temporary, and last_error() why. Answers at once, as `look` does.
+  /// temporary, and last_error() why. Never waits for `pending`
+  /// messages, as read_header.
   virtual FoundByTime first_since(Timestamp time) = 0;
 
   /// Returns the offset of the oldest kept message; next_offset if the log is empty.

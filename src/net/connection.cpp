@@ -13,7 +13,7 @@ namespace {
 
 // A leftover's memory up to this size is kept for the next one.
 constexpr std::size_t leftover_kept_max = 4 * limits::KiB;
-// The most bytes for which an unauthenticated peer is waited for before the thread wakes.
+// The highest low-water mark: the thread wakes when an unauthenticated peer has sent this many bytes.
 constexpr std::size_t waited_for_max = 4 * limits::KiB;
 
 }  // namespace
@@ -129,7 +129,7 @@ void Connection::on_ready() {
 void Connection::on_event(EventLoop::Readiness readiness) {
   life_.begin_callback();
   if (readiness.readable) silence_.heard();
-  // Now, so that no later step takes this connection for one that stands still.
+  // Notes the progress first, so that no later step closes this connection for lack of progress.
   if (memory_.is_counted()) memory_.note(true);
   // Does not end the connection: the peer's last bytes are still to be read.
   if (paused() && readiness.hung_up) transport_.note_hang_up();
@@ -144,7 +144,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     output_.flush();
     if (!life_.failed() && is_open()) on_writable();
   }
-  // Leftover input is parsed before more is read: the end may follow it.
+  // Parses leftover input before it reads more. Otherwise the end of the input could close it unparsed.
   if (readiness.readable && !paused() && !input_.leftover_unseen() && !life_.failed()) {
     reads_later_ = TurnShare::turn_is_long_over();
     reads_later_ ? loop_.call_by_turns(*this) : read();

@@ -47,8 +47,8 @@ class EventLoop {
     /// default.
     virtual void on_event(Readiness) { on_ready(); }
     /// Called when the descriptor is readable, or after call_soon or call_by_turns. Does a bounded amount of
-    /// work. If more is left, it calls call_soon(*this): a ZMQ_FD is edge-triggered, so there would be no
-    /// further call.
+    /// work. If more is left, it calls call_soon(*this): bytes that were already received cause no further
+    /// call.
     virtual void on_ready() = 0;
     /// Called after call_last.
     virtual void on_turn_end() {}

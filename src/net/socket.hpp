@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sys/types.h>
-#include <cstddef>
 
 #include <cstddef>
 #include <cstdint>

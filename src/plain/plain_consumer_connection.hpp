@@ -50,6 +50,10 @@ class PlainConsumerConnection : public ZmtpConnection, public RecordSink {
   void flush() override;
   [[nodiscard]] std::optional<Offset> first_unsent() const override;
   [[nodiscard]] std::vector<Offset> unsent() const override;
+  [[nodiscard]] std::size_t unsent_messages() const override {
+    forget_sent();
+    return taken_.size() - taken_head_;
+  }
   void forget_unsent() override { taken_head_ = taken_.size(); }
 
  protected:

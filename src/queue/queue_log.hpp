@@ -29,7 +29,7 @@ class QueueLog {
 
   /// Returns an error if a setting is out of its range.
   static Result<void> check(const QueueOptions& options);
-  /// Opens the log. Errors: those of SegmentLog::open; newer_format if a newer version has written the
+  /// Opens the log. Errors: those of SegmentLog::open; foreign_format if a newer version has written the
   /// cursors.
   Result<void> open(log::SegmentViews& views);
   [[nodiscard]] bool is_open() const { return log_ != nullptr; }

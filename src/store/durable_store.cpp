@@ -1,8 +1,11 @@
 /// Saves, flushes and removes a topic's files on the disk's thread. Layer: store.
 #include "store/durable_store.hpp"
 
+#include <chrono>
+#include <new>
 #include <utility>
 
+#include "admission/memory_reserve.hpp"
 #include "log/memory/write_behind_log.hpp"
 #include "store/removal_job.hpp"
 
@@ -14,7 +17,11 @@ namespace {
 class SaveJob final : public log::DiskJob {
  public:
   explicit SaveJob(std::function<Result<void>()> write) : write_(std::move(write)) {}
-  void run() override { result_ = write_(); }
+  /// Also frees what is written, which may be large, on the disk's thread.
+  void run() override {
+    result_ = write_();
+    write_ = nullptr;
+  }
   void finish() override {}
   /// Returns the result of the write. Requires: `run` has returned.
   [[nodiscard]] const Result<void>& result() const { return result_; }
@@ -24,27 +31,76 @@ class SaveJob final : public log::DiskJob {
   Result<void> result_;
 };
 
+/// Returns the cursors in their stored form. Clients can make them large, so it fails if there is no memory
+/// for them.
+Result<log::EncodedCursors> encoded(const TopicStore::MakeCursors& cursors) {
+  const FallibleAllocations fallible;
+  try {
+    return log::CursorFile::encode(cursors());
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit_reached,
+                 "there is not enough memory to save the state of the consumer groups"};
+  }
+}
+
+/// Encodes cursors.
+class EncodeJob final : public log::DiskJob {
+ public:
+  explicit EncodeJob(TopicStore::MakeCursors cursors) : cursors_(std::move(cursors)) {}
+  /// Also frees the cursors.
+  void run() override {
+    const auto begun = std::chrono::steady_clock::now();
+    result_ = encoded(cursors_);
+    cursors_ = nullptr;
+    took_ = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
+  }
+  void finish() override {}
+  /// Returns the encoded cursors. Requires: `run` has returned.
+  [[nodiscard]] Result<log::EncodedCursors>& result() { return result_; }
+  /// Returns how long `run` took. Requires: `run` has returned.
+  [[nodiscard]] std::int64_t took_us() const { return took_.count(); }
+
+ private:
+  TopicStore::MakeCursors cursors_;
+  Result<log::EncodedCursors> result_{log::EncodedCursors{}};
+  std::chrono::microseconds took_{0};
+};
+
 }  // namespace
 
 void StoreJobs::submit(std::unique_ptr<log::DiskJob> job, Done done) {
   ++out_;
-  disk_.submit(std::move(job),
-               [this, done = std::move(done), &loop = loop_](std::unique_ptr<log::DiskJob> ran) {
-                 // A shared_ptr only because a std::function must be copyable.
-                 std::shared_ptr<log::DiskJob> shared = std::move(ran);
-                 loop.post_answer([this, done, shared] {
-                   shared->finish();
-                   --out_;
-                   done(*shared);
-                   if (out_ == 0 && when_idle_) when_idle_();
-                 });
-               });
+  disk_.submit(std::move(job), posted(std::move(done)));
+}
+
+void StoreJobs::compute(std::unique_ptr<log::DiskJob> job, Done done) {
+  ++out_;
+  disk_.compute(std::move(job), posted(std::move(done)));
+}
+
+/// Returns a function that continues in a turn of the loop.
+DiskThread::Done StoreJobs::posted(Done done) {
+  return [this, done = std::move(done), &loop = loop_](std::unique_ptr<log::DiskJob> ran) {
+    // A shared_ptr only because a std::function must be copyable.
+    std::shared_ptr<log::DiskJob> shared = std::move(ran);
+    loop.post_answer([this, done, shared] {
+      shared->finish();
+      --out_;
+      done(*shared);
+      if (out_ == 0 && when_idle_) when_idle_();
+    });
+  };
 }
 
 template <typename LogType>
-void DurableStore<LogType>::save_consumers(const Cursors& cursors) {
-  save(StoredState::consumers, [this, encoded = log::CursorFile::encode(cursors)]() mutable {
-    return files_.consumers->write(std::move(encoded));
+void DurableStore<LogType>::save_consumers(MakeCursors cursors) {
+  jobs_.compute(std::make_unique<EncodeJob>(std::move(cursors)), [this](log::DiskJob& job) {
+    auto& ended = static_cast<EncodeJob&>(job);
+    consumers_encoding_us_ = ended.took_us();
+    if (!ended.result()) return saved(StoredState::consumers, ended.result().error());
+    save(StoredState::consumers, [this, encoded = std::move(*ended.result())]() mutable {
+      return files_.consumers->write(std::move(encoded));
+    });
   });
 }
 
@@ -69,8 +125,10 @@ void DurableStore<LogType>::saved(StoredState what, const Result<void>& result) 
 }
 
 template <typename LogType>
-Result<void> DurableStore<LogType>::save_consumers_now(const Cursors& cursors) {
-  return write_now([&] { return files_.consumers->write(log::CursorFile::encode(cursors)); });
+Result<void> DurableStore<LogType>::save_consumers_now(const MakeCursors& cursors) {
+  const auto made = encoded(cursors);
+  if (!made) return made.error();
+  return write_now([&] { return files_.consumers->write(*made); });
 }
 
 template <typename LogType>

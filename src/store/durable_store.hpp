@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,11 +35,15 @@ class StoreJobs {
 
   /// Runs the job on the disk's thread. Then calls its `finish` and `done` in a turn of the loop.
   void submit(std::unique_ptr<log::DiskJob> job, Done done);
+  /// Does the same for a job that touches no disk, beside the jobs of the disk's thread.
+  void compute(std::unique_ptr<log::DiskJob> job, Done done);
   [[nodiscard]] bool is_idle() const { return out_ == 0; }
   /// Sets a function that is called when is_idle() becomes true.
   void when_idle(std::function<void()> call) { when_idle_ = std::move(call); }
 
  private:
+  DiskThread::Done posted(Done done);
+
   DiskThread& disk_;
   EventLoop& loop_;
   int out_ = 0;
@@ -51,6 +56,7 @@ template <typename LogType>
 class DurableStore : public LogStore<LogType> {
  public:
   using Cursors = TopicStore::Cursors;
+  using MakeCursors = TopicStore::MakeCursors;
 
   /// `segments`: the part of `log` that is on disk. Lifetime: `disk` and `loop` outlive this.
   DurableStore(std::unique_ptr<LogType> log, log::SegmentLog& segments, StateFiles files, DiskThread& disk,
@@ -59,9 +65,10 @@ class DurableStore : public LogStore<LogType> {
 
   void report_to(StoreEvents& events) final { events_ = &events; }
   [[nodiscard]] bool is_durable() const final { return true; }
-  void save_consumers(const Cursors& cursors) final;
+  void save_consumers(MakeCursors cursors) final;
+  [[nodiscard]] std::int64_t consumers_encoding_us() const final { return consumers_encoding_us_; }
   void save_producers(log::SlotBytes producers) final;
-  Result<void> save_consumers_now(const Cursors& cursors) final;
+  Result<void> save_consumers_now(const MakeCursors& cursors) final;
   Result<void> save_producers_now(log::SlotBytes producers) final;
   void keep_dropped_from(Offset from) final { segments_.dropped().keep_from(from); }
   [[nodiscard]] DroppedMessages dropped() const final {
@@ -97,6 +104,7 @@ class DurableStore : public LogStore<LogType> {
   StoreJobs jobs_;
   StoreEvents* events_ = nullptr;
   bool log_job_out_ = false;
+  std::int64_t consumers_encoding_us_ = 0;
   Offset flush_wanted_;  // everything before it should be durable as soon as possible
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -18,9 +19,10 @@ class MemoryStore final : public LogStore<log::RingLog> {
 
   void report_to(StoreEvents& /*events*/) override {}
   [[nodiscard]] bool is_durable() const override { return false; }
-  void save_consumers(const Cursors& /*cursors*/) override { assert(false); }
+  void save_consumers(MakeCursors /*cursors*/) override { assert(false); }
+  [[nodiscard]] std::int64_t consumers_encoding_us() const override { return 0; }
   void save_producers(log::SlotBytes /*producers*/) override { assert(false); }
-  Result<void> save_consumers_now(const Cursors& /*cursors*/) override { return {}; }
+  Result<void> save_consumers_now(const MakeCursors& /*cursors*/) override { return {}; }
   Result<void> save_producers_now(log::SlotBytes /*producers*/) override { return {}; }
   void keep_dropped_from(Offset /*from*/) override {}
   [[nodiscard]] DroppedMessages dropped() const override { return {}; }

@@ -6,7 +6,7 @@
 namespace lightq {
 namespace {
 
-/// Returns a key of RFC 32's test case four times: its 8 bytes are 10 characters.
+/// Returns a key that repeats the 8 bytes of RFC 32's test case four times. In Z85 they are "HelloWorld".
 CurvePublicKey sample() {
   constexpr unsigned char bytes[] = {0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B};
   CurvePublicKey key{};

@@ -107,8 +107,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
                                    "2147483648", "26", "26"};
   all["outstanding_ranges_max"] = {[](const Config& c) { return shown(c.outstanding_ranges_max); }, "16384",
                                    "27", "27"};
-  all["returned_ranges_max"] = {[](const Config& c) { return shown(c.returned_ranges_max); }, "65536", "28",
-                                "28"};
+  all["group_state_bytes_max"] = {[](const Config& c) { return shown(c.group_state_bytes_max); }, "16777216",
+                                  "28KiB", "28672"};
   all["redelivery_ms_max"] = {[](const Config& c) { return shown(c.redelivery_ms_max); }, "43200000", "60000",
                               "60000"};
   all["producers_max"] = {[](const Config& c) { return shown(c.producers_max); }, "10000", "29", "29"};

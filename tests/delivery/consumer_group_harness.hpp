@@ -12,6 +12,7 @@
 #include "delivery/fake_consumer.hpp"
 #include "delivery/fake_record_sink.hpp"
 #include "delivery/log_lives.hpp"
+#include "delivery/stored_cursors.hpp"
 #include "delivery/topic_on_log.hpp"
 
 namespace lightq::test {
@@ -53,11 +54,15 @@ class GroupWorld {
                {.broker_type = type, .ring_bytes = ring_bytes, .overflow = overflow}},
               ring_bytes, wall) {}
 
-  /// Makes a topic of a reactor. Its groups together keep at most `ranges_max` ranges.
-  explicit GroupWorld(std::size_t ranges_max)
+  /// Makes a topic of a reactor. Its groups together keep at most `ranges_max` ranges, and 64 bytes of sets
+  /// each.
+  explicit GroupWorld(std::size_t ranges_max, const broker::GroupLimits& group_limits = {},
+                      std::uint64_t ring_bytes = limits::MiB)
       : budget(ranges_max),
-        topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}}, limits::MiB,
-              wall, {}, &budget) {}
+        topic({TopicId{1},
+               *TopicName::parse("t"),
+               {.broker_type = protocol::BrokerType::queue, .ring_bytes = ring_bytes}},
+              ring_bytes, wall, group_limits, &budget) {}
 
   /// Publishes one batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
@@ -97,7 +102,18 @@ class GroupWorld {
       more = result.more;
     }
   }
-  void pass(std::chrono::milliseconds time) { now += time; }
+  void pass(std::chrono::milliseconds time) {
+    now += time;
+    wall.us += std::chrono::microseconds(time).count();
+  }
+  [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
+  /// Returns the cursor of a group as it is stored.
+  log::NamedCursor stored(const std::string& group = "default") {
+    for (auto& cursor : stored_cursors(topic.groups(), clocks())) {
+      if (cursor.name.ends_with(":" + group)) return cursor;
+    }
+    return {};
+  }
   [[nodiscard]] protocol::GroupStats stats(const std::string& group = "default") const {
     for (const auto& stats : topic.stats(wall).groups) {
       if (stats.group == group) return stats;
@@ -113,7 +129,7 @@ class GroupWorld {
   broker::SteadyTime now{std::chrono::hours(1)};
   broker::RangeBudget budget;
   TopicOnLog topic;
-  std::uint64_t held_back = 0;  ///< groups that reached returned_ranges_max
+  std::uint64_t held_back = 0;  ///< groups whose redelivery queue became full
 };
 
 }  // namespace lightq::test

@@ -143,7 +143,7 @@ TEST_F(GroupSetTest, AnotherUserCannotTakeOverAnOwnCursor) {
   EXPECT_EQ(open(mallory), ClientError::unauthorized_access);
   EXPECT_EQ(open(alice), ClientError::none);
   EXPECT_EQ(open(0), ClientError::none) << "the administrator";
-  topic.groups().restore({{"holds:old", Offset{0}, {}}});
+  test::restore_cursors(topic, {{"holds:old", Offset{0}}});
   EXPECT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, alice).refusal, ClientError::none)
       << "one of a stored file is nobody's until somebody opens it";
   EXPECT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, mallory).refusal,
@@ -160,7 +160,7 @@ TEST_F(GroupSetTest, ACursorOfTheAdministratorsIsTakenOverByNoUser) {
 
 TEST_F(GroupSetTest, AStoredCursorDoesNotCountAmongTheGroupsOfItsOpener) {
   constexpr std::uint64_t ann = 7;
-  topic.groups().restore({{"holds:old", Offset{0}, {}}});
+  test::restore_cursors(topic, {{"holds:old", Offset{0}}});
   ASSERT_EQ(topic.groups().open(asked("old", GroupMode::own), first_life, ann).refusal, ClientError::none);
   std::size_t made = 0;
   while (topic.groups().open(asked("g" + std::to_string(made)), first_life, ann).refusal == ClientError::none)
@@ -435,18 +435,26 @@ TEST_F(GroupSetTest, ARestoredGroupDeliversExactlyTheUnfinishedMessages) {
   reject(member, {{5}, {6}}, 60'000);
   puller.give_room(0);
   reject(member, {{7}, {8}});
-  const auto stored = topic.groups().cursors();
+  const auto stored = test::stored_cursors(topic.groups(), clocks());
   ASSERT_EQ(stored.size(), 1U);
 
   GroupWorld next;
   next.publish_numbers(0, 12);
-  next.topic.groups().restore(stored);
-  EXPECT_EQ(next.stats().next_offset, 9U);
-  EXPECT_EQ(next.stats().lag, 3U + 6U);
+  test::restore_cursors(next.topic, stored, next.clocks());
+  EXPECT_EQ(next.stats().next_offset, 10U);
+  EXPECT_EQ(next.stats().lag, 7U + 2U);
+  EXPECT_EQ(next.stats().retrying, 1U);
   Member heir;
   next.join(heir, asked());
   next.dispatch();
-  EXPECT_THAT(heir.consumer.take(), ElementsAre("0", "1", "4", "5", "6", "7", "9", "10", "11"));
+  EXPECT_THAT(heir.consumer.take(), ElementsAre("0#2", "1#2", "4#2", "6#2", "7#2", "9#2", "10", "11"));
+  next.acknowledge_before(heir, 12);
+  next.pass(std::chrono::milliseconds(59'999));
+  next.dispatch();
+  EXPECT_THAT(heir.consumer.take(), ElementsAre()) << "5 was rejected for a minute";
+  next.pass(std::chrono::milliseconds(1'000));
+  next.dispatch();
+  EXPECT_EQ(heir.consumer.take().front(), "5#2");
 }
 
 TEST_F(GroupSetTest, NamesOnTheDiskTellTheKind) {
@@ -457,12 +465,12 @@ TEST_F(GroupSetTest, NamesOnTheDiskTellTheKind) {
   open.holds = true;
   join(holding, open);
   join(nameless, asked("", GroupMode::own));
-  auto stored = topic.groups().cursors();
+  auto stored = test::stored_cursors(topic.groups());
   ASSERT_EQ(stored.size(), 3U) << "one without a name is not kept";
-  stored.push_back({"sub:7", {}, {}});
+  stored.push_back({"sub:7", {}});
   GroupWorld next;
-  next.topic.groups().restore(stored);
-  EXPECT_EQ(next.topic.groups().cursors().size(), 3U) << "a subscriber's is no group";
+  test::restore_cursors(next.topic, stored);
+  EXPECT_EQ(test::stored_cursors(next.topic.groups()).size(), 3U) << "a subscriber's is no group";
   const auto terms = [&](const char* name) { return next.topic.groups().find(name)->terms(); };
   EXPECT_EQ(terms("a").mode, GroupMode::group);
   EXPECT_EQ(terms("b").mode, GroupMode::own);

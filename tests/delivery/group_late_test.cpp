@@ -58,6 +58,34 @@ TEST_F(GroupLateTest, AMessageRedeliveredToTheSameMemberIsNotLate) {
   EXPECT_THAT(slow.consumer.was_late, IsEmpty());
 }
 
+TEST_F(GroupLateTest, ALateAcknowledgementFinishesALimitedNumberOfParts) {
+  constexpr std::uint64_t messages = 6000;
+  constexpr std::uint64_t parts_max = 1024;
+  Member slow, other;
+  auto open = asked();
+  open.ack_timeout_ms = 1000;
+  slow.consumer.wants_late = true;
+  join(slow, open);
+  publish(std::vector<std::string>(messages, "x"));
+  dispatch();
+  slow.consumer.is_writable = false;
+  pass(milliseconds(1020));
+  open.ack_timeout_ms = 1'000'000;
+  join(other, open);
+  dispatch();
+  ASSERT_EQ(stats().unacknowledged, messages) << "the other member has all of them";
+  other.consumer.is_writable = false;
+  for (std::uint64_t i = 0; i < messages; i += 2) reject(other, {{i}, {i + 1}});
+  const std::uint64_t before = broker::TurnWork::bytes();
+  acknowledge_before(slow, messages);
+  EXPECT_LE(broker::TurnWork::bytes() - before, 4 * parts_max * broker::TurnWork::set_changed);
+  EXPECT_EQ(other.group->messages().redelivery().ready_messages(), messages / 2 - parts_max);
+  const auto& late = slow.consumer.was_late;
+  ASSERT_EQ(late.size(), parts_max);
+  EXPECT_EQ(late.front(), (OffsetRange{{1}, {2}}));
+  EXPECT_EQ(late.back(), (OffsetRange{{2 * parts_max - 1}, {messages}})) << "all others are late, in one range";
+}
+
 TEST_F(GroupLateTest, AMemberWithoutTheOptionIsNotToldOfLateAcknowledgements) {
   Member slow;
   auto open = asked();

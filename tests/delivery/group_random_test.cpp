@@ -27,7 +27,7 @@ struct Open {
   std::uint32_t deliveries = 0;
   const void* holder = nullptr;  // the member or sink that it was delivered to
   SteadyTime until = never;      // the deadline of a member's message
-  SteadyTime not_before{};       // the delay of a rejected message
+  Timestamp not_before{};        // the delay of a rejected message
 };
 
 struct Puller {
@@ -69,22 +69,24 @@ class GroupModel {
 
   void check() {
     const Offset next = group_->next();
-    std::set<std::uint64_t> acknowledged;
-    for (const OffsetRange& range : group_->acknowledged()) {
-      for (std::uint64_t at = range.begin.value; at < range.end.value; ++at) acknowledged.insert(at);
-    }
+    const log::NamedCursor stored = stored_cursor();
+    const DeliveryCounts counts(stored.unfinished.delivery_bits);
     const auto first_open = open_.begin();
     const std::uint64_t committed =
         first_open == open_.end() ? next.value : std::min(first_open->first, next.value);
     ASSERT_EQ(group_->committed().value, committed)
         << "everything before it is done, and it is the last such";
-    for (std::uint64_t at = committed; at < next.value; ++at)
-      ASSERT_EQ(acknowledged.contains(at), !open_.contains(at)) << "message " << at;
+    for (std::uint64_t at = committed; at < next.value; ++at) {
+      ASSERT_EQ(stored.unfinished.messages.contains({at}), open_.contains(at)) << "message " << at;
+      if (!open_.contains(at)) continue;
+      ASSERT_EQ(counts.of({at}), deliveries_of(at)) << "message " << at;
+    }
     std::uint64_t held = 0;
     for (const auto& [offset, message] : open_) held += is_member(message.holder) ? 1 : 0;
-    ASSERT_EQ(group_->unacknowledged(), held);
+    const GroupMessages& messages = group_->messages();
+    ASSERT_EQ(messages.unacknowledged(), held);
     ASSERT_EQ(
-        group_->ready(log_.first_offset(), log_.next_offset()) + group_->in_flight() + group_->retrying(),
+        messages.ready(log_.first_offset(), log_.next_offset()) + messages.in_flight() + messages.retrying(),
         open_.size())
         << "each message that is not done with is in one state";
   }
@@ -94,7 +96,7 @@ class GroupModel {
     while (!workers_.empty()) leave_with(0);
     while (!pullers_.empty()) leave_plainly_with(0);
     pause(false);
-    now_ += std::chrono::hours(10);
+    pass(std::chrono::hours(10));
     auto open = test::asked();
     open.acknowledgement = AckMode::automatic;
     join_as(open);
@@ -108,6 +110,19 @@ class GroupModel {
   [[nodiscard]] bool is_member(const void* holder) const {
     return std::any_of(workers_.begin(), workers_.end(),
                        [&](const auto& each) { return each.get() == holder; });
+  }
+
+  log::NamedCursor stored_cursor() {
+    for (const log::NamedCursor& cursor : test::stored_cursors(*set_, {now_, wall_})) {
+      if (cursor.name.starts_with("group:")) return cursor;
+    }
+    return {};
+  }
+
+  /// Returns the deliveries that are stored: a message that a plain consumer has taken was delivered once.
+  std::uint32_t deliveries_of(std::uint64_t offset) {
+    const Open& message = open_[offset];
+    return message.holder != nullptr && !is_member(message.holder) ? 1 : message.deliveries;
   }
 
   void publish() {
@@ -244,7 +259,7 @@ class GroupModel {
     group_->reject(*worker->member, {ms, ranges}, now_);
     each_held(*worker, ranges, [&](std::uint64_t offset) {
       open_[offset].holder = nullptr;
-      open_[offset].not_before = now_ + milliseconds(ms);
+      open_[offset].not_before = {wall_.us + std::int64_t{ms} * 1000};
     });
   }
 
@@ -266,7 +281,11 @@ class GroupModel {
         worker->member->add_credit({static_cast<std::uint32_t>(random_.below(40)), random_.below(200)}));
   }
 
-  void pass_time() { now_ += milliseconds(random_.one_in(5) ? random_.below(5000) : random_.below(50)); }
+  void pass_time() { pass(milliseconds(random_.one_in(5) ? random_.below(5000) : random_.below(50))); }
+  void pass(milliseconds time) {
+    now_ += time;
+    wall_.us += std::chrono::microseconds(time).count();
+  }
 
   void seek() {
     ++seeks;
@@ -288,14 +307,19 @@ class GroupModel {
   void restart() {
     ++restarts;
     std::vector<log::NamedCursor> stored;
-    if (set_ != nullptr) stored = set_->cursors();
+    if (set_ != nullptr) stored = test::stored_cursors(*set_, {now_, wall_});
+    for (auto& [offset, message] : open_) message.deliveries = deliveries_of(offset);
     set_ = std::make_unique<ConsumerGroups>(log_, false, GroupLimits{});
-    set_->restore(stored);
+    now_ = SteadyTime{std::chrono::hours(random_.between(1, 100))};  // another machine's clock
+    GroupCursors(*set_).restore(stored, log_.next_offset(), {now_, wall_});
     group_ = &set_->open_plain();
     ASSERT_EQ(group_->is_paused(), paused_);
     workers_.clear();
     pullers_.clear();
-    for (auto& [offset, message] : open_) message = {};
+    for (auto& [offset, message] : open_) {
+      message.holder = nullptr;
+      message.until = never;
+    }
   }
 
   void dispatch() {
@@ -319,7 +343,7 @@ class GroupModel {
     if (found == open_.end()) return nobody_;
     Open& message = found->second;
     EXPECT_EQ(message.holder, nullptr) << "message " << offset << " is held by two";
-    EXPECT_LE(message.not_before, now_) << "message " << offset << " was to wait";
+    EXPECT_LE(message.not_before, wall_) << "message " << offset << " was to wait";
     EXPECT_FALSE(paused_) << "message " << offset << " was delivered by a paused group";
     message.holder = to;
     return message;
@@ -357,6 +381,7 @@ class GroupModel {
   ConsumerGroup* group_ = nullptr;
   DamageCount damage_;
   SteadyTime now_{std::chrono::hours(1)};
+  Timestamp wall_{1'000'000'000'000};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Puller>> pullers_;
   std::uint64_t published_ = 0;

@@ -22,14 +22,17 @@ struct FrontItem : MemberFronts<FrontItem>::Place {};
 using Fronts = MemberFronts<FrontItem>;
 using FrontPair = std::pair<std::uint64_t, const FrontItem*>;
 
-/// Walks over at most `most` fronts.
-std::vector<FrontPair> walked_fronts(const Fronts& fronts, std::size_t most = SIZE_MAX) {
+/// Takes at most `most` fronts out in their order, and puts them back.
+std::vector<FrontPair> walked_fronts(Fronts& fronts, std::size_t most = SIZE_MAX) {
+  std::vector<Fronts::Front> taken;
+  while (!fronts.empty() && taken.size() < most) {
+    taken.push_back(fronts.first());
+    fronts.remove(*taken.back().member);
+  }
   std::vector<FrontPair> walked;
-  Fronts::Ascending ascending(fronts);
-  for (const auto* front = ascending.front(); front != nullptr && walked.size() < most;
-       front = ascending.front()) {
-    walked.emplace_back(front->offset.value, front->member);
-    ascending.next();
+  for (const Fronts::Front& front : taken) {
+    walked.emplace_back(front.offset.value, front.member);
+    fronts.set(*front.member, front.offset);
   }
   return walked;
 }

@@ -86,15 +86,15 @@ TEST_F(PauseTest, AGroupsPauseIsKeptWithItsCursor) {
   join(own, asked("mine", GroupMode::own));
   member.group->set_paused(true);
   own.group->set_paused(true);
-  auto cursors = topic.groups().cursors();
+  auto cursors = test::stored_cursors(topic.groups());
   std::reverse(cursors.begin(), cursors.end());  // the order in the file does not matter
   GroupWorld next;
   cursors.push_back({"paused:absent", Offset{0}});
-  next.topic.groups().restore(cursors);
+  test::restore_cursors(next.topic, cursors);
   EXPECT_TRUE(next.stats("g").paused);
   EXPECT_TRUE(next.stats("mine").paused);
   next.topic.groups().find("g")->set_paused(false);
-  EXPECT_THAT(next.topic.groups().cursors().size(), 3U);
+  EXPECT_THAT(test::stored_cursors(next.topic.groups()).size(), 3U);
   EXPECT_EQ(next.topic.groups().find("absent"), nullptr);
 }
 

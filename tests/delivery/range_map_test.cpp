@@ -1,5 +1,5 @@
 /// Tests of RangeMap: ranges with values, also compared with a plain map of offsets.
-#include "delivery/range_map.hpp"
+#include "delivery/state/range_map.hpp"
 
 #include <string>
 #include <vector>

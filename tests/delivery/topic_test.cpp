@@ -1,5 +1,6 @@
 /// Tests of a topic's rules: which consumers keep the log, which messages are dropped, and which events are
 /// counted.
+#include "delivery/stored_cursors.hpp"
 #include "delivery/topic_on_log.hpp"
 
 #include <gmock/gmock.h>
@@ -384,7 +385,7 @@ TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
 
 TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
   TopicOnLog topic = make_topic();
-  topic.groups().restore({{"group:default", Offset{1000}, {}}});
+  test::restore_cursors(topic, {{"group:default", Offset{1000}}});
   EXPECT_EQ(topic.groups().plain()->committed().value, 0U);
 }
 

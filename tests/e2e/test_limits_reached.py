@@ -200,7 +200,7 @@ def many_ranges_requeued(broker, control):
         consumer = session.consumer("t")
         consumer.receive(12)
         consumer.reject(0, 2, 4, ms=60_000)
-        until(lambda: reached(control)["returned_ranges_max"] > 0, "the group to be held back")
+        until(lambda: reached(control)["group_state_bytes_max"] > 0, "the group to be held back")
 
 
 def many_newcomers(broker, control):
@@ -247,7 +247,7 @@ CASES = {
     fewer_rights: ("rights_per_user_max", ["--rights-per-user-max", "3"]),
     many_ports: ("ports", ["--ports", "PORT"]),
     many_pieces: ("outstanding_ranges_max", ["--outstanding-ranges-max", "4"]),
-    many_ranges_requeued: ("returned_ranges_max", ["--returned-ranges-max", "3"]),
+    many_ranges_requeued: ("group_state_bytes_max", ["--group-state-bytes-max", "3"]),
     many_newcomers: ("accepts_per_second", ["--accepts-per-second", "1", "--handshakes-max", "16"] + LONG),
     much_credit: ("in_flight_messages_max", []),
     many_passwords_to_be_kept: ("passwords_waiting_per_source_max", []),

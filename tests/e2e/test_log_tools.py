@@ -309,6 +309,18 @@ def test_separately_acknowledged_ranges_of_a_cursor_are_listed(log_files):
     assert repaired["clamped_cursors"] == 2, repaired
 
 
+def test_unfinished_and_delayed_messages_of_a_cursor_are_counted(log_files):
+    golden = pathlib.Path(__file__).parent.parent / "golden" / "cursors.v3"
+    for slot in (0, 1):
+        shutil.copy(golden, log_files.directory / f"cursors.{slot}")
+    assert log_files("dump", "--cursors").stdout.decode().splitlines()[0] == "group:default\t7\t[8,9) [300,5000000)"
+    lines = [json.loads(line) for line in log_files("dump", "--cursors", "--json").stdout.splitlines()]
+    group = lines[0]
+    assert group["acknowledged"] == [[8, 9], [300, 5_000_000]] and group["next"] == 2**40, group
+    assert group["unfinished"] == 1 + 291 + 2**40 - 5_000_000 and group["delayed"] == 1 + 100 + 2**39, group
+    assert "next" not in lines[2] and "unfinished" not in lines[2] and "delayed" not in lines[1], lines
+
+
 def test_an_index_that_does_not_fit_is_a_note_and_a_lost_cursor_is_damage(queue_files):
     report = queue_files.verify()
     assert report["status"] == "clean" and report["cursors"] == 2, report

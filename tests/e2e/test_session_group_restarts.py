@@ -1,6 +1,7 @@
 """Tests groups and cursors over sessions when the broker ends: which messages count as acknowledged, and
 which are delivered again."""
 import random
+import time
 
 import pytest
 
@@ -68,6 +69,53 @@ def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_l
     assert again.is_silent()
     come = offsets(again.messages)
     assert set(come) <= certain | set(range(30, 40)) and len(set(come)) == len(come)
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_after_a_kill_deliveries_and_delays_are_as_before(broker, control, session, broker_type):
+    """The group's state is saved: no acknowledged message comes again, in whatever order they were acknowledged;
+    the delivery numbers go on; delayed messages are not early, and hold no new ones back."""
+    control.create("t", broker_type)
+    count, delay_ms = 2000, 6000
+    fill_numbered(session, "t", 0, count)
+    consumer = consumer_of(control, session, "t", "billing")
+    consumer.receive(count)
+    again, later, held = range(1, 200, 2), range(201, 400, 2), range(401, count, 2)
+    consumer.reject(*again)
+    come = consumer.receive(len(again))
+    assert {message.delivery for message in come} == {2}
+    consumer.reject(*again[:50])
+    assert {message.delivery for message in consumer.receive(50)} == {3}
+
+    def acknowledge():
+        consumer.acknowledge(*range(0, count, 2))
+        until(lambda: group_of(control, "t", "billing")["unacknowledged"] == count / 2, "the acknowledgement")
+
+    def reject():
+        consumer.reject(*later, ms=delay_ms)
+        until(lambda: group_of(control, "t", "billing")["retrying"] == len(later), "the reject")
+
+    saved(broker, acknowledge)
+    rejected_at = time.time()
+    saved(broker, reject)
+    saved(broker, lambda: consumer.extend((0, count), ms=60_000) or consumer.acknowledge(held[-1]))
+    broker.kill()
+    broker.start()
+    fill_numbered(session, "t", count, 10)
+    heir = consumer_of(control, session, "t", "billing")
+    expected = {offset: 4 if offset < 100 else 3 if offset < 200 else 2 for offset in [*again, *held]}
+    expected |= {offset: 1 for offset in range(count, count + 10)}
+    del expected[held[-1]]
+    heir.session.wait(lambda: expected.keys() <= set(offsets(heir.messages)) | {held[-1]}, "all that wait for nothing")
+    come = {message.offset: message.delivery for message in heir.messages}
+    early = set(come) & set(later)
+    assert not early or time.time() >= rejected_at + delay_ms / 1000, "delayed messages are early"
+    come.pop(held[-1], None)  # its acknowledgement may not have been saved
+    assert {offset: number for offset, number in come.items() if offset not in later} == expected
+    heir.session.wait(lambda: set(later) <= set(offsets(heir.messages)), "the delayed messages")
+    assert time.time() >= rejected_at + delay_ms / 1000, "delayed messages are early"
+    assert {message.delivery for message in heir.messages if message.offset in later} == {2}
+    assert len(heir.messages) == len(set(offsets(heir.messages)))
 
 
 @pytest.mark.parametrize("broker_type", DURABLE)

@@ -76,7 +76,7 @@ def test_a_consumer_that_leaves_many_gaps_is_ended_and_its_messages_go_to_anothe
 
 
 def test_a_group_receives_nothing_new_while_much_waits_for_redelivery(make_broker):
-    control, _ = broker_with(make_broker, "--returned-ranges-max", "2")
+    control, _ = broker_with(make_broker, "--group-state-bytes-max", "300")
     stored(control, numbered(4))
     with Session(session_client.join(control, "t", "pull")) as session:
         consumer = session.consumer("t")
@@ -84,7 +84,7 @@ def test_a_group_receives_nothing_new_while_much_waits_for_redelivery(make_broke
         consumer.reject(0, ms=60_000)
         consumer.acknowledge(1)
         stored(control, [b"newer"])
-        assert consumer.receive(1)[0].payload == b"newer", "one piece waits"
+        assert consumer.receive(1)[0].payload == b"newer", "one due time takes less than 300 bytes, and two more"
         consumer.reject(2, ms=1_500)
         consumer.acknowledge((3, 5))
         unaware = session.consumer("t", "another")

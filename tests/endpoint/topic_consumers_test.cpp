@@ -57,6 +57,18 @@ class TopicConsumersTest : public TopicRuntimeTest {
     for (int i = 0; i < messages; ++i) send(producer, static_cast<std::uint64_t>(i));
     topic->publishing().detach(producer);
   }
+  /// Publishes messages in one batch.
+  void publish_batch(std::uint64_t count) {
+    FakeProducer producer(false);
+    open(producer);
+    ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+    auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, 0,
+                                              std::vector<std::string>(count, "x"));
+    ASSERT_EQ(topic->publishing().store({bytes, static_cast<std::uint32_t>(count), count},
+                                        {producer.identity, 0, count}),
+              PublishOutcome::accepted);
+    topic->publishing().detach(producer);
+  }
   /// Opens the consumer, and waits until it is admitted.
   void join(SessionConsumer& consumer, const ConsumeRequest& open, const bool& done) {
     ASSERT_EQ(topic->open_consumer(open, consumer), ClientError::none);
@@ -142,7 +154,7 @@ TEST_F(TopicConsumersTest, OnlyUnacknowledgedMessagesAreDeliveredAfterARestart) 
   FakeConsumer next;
   join(next, asked("g"));
   expect_to_have(next, {1, 4, 5});
-  EXPECT_EQ(next.frames.front().delivery, 1U) << "delivery numbers do not outlive the broker";
+  EXPECT_EQ(next.frames.front().delivery, 2U) << "delivery numbers outlive the broker";
   topic->detach_consumer(next);
 }
 
@@ -154,7 +166,8 @@ TEST_F(TopicConsumersTest, AcknowledgementsOfASecondBeforeACrashAreKept) {
   broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {3}}}});
   ASSERT_TRUE(run_until([&] {
     const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
-    return !stored.empty() && stored[0].acknowledged == std::vector<OffsetRange>{{{1}, {3}}};
+    return !stored.empty() && stored[0].unfinished.next == Offset{4} &&
+           stored[0].unfinished.processed({0}, 9) == std::vector<OffsetRange>{{{1}, {3}}};
   }));
   restart(false);
   FakeConsumer next;
@@ -285,17 +298,79 @@ TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserHasNoOwner) {
   topic->detach_consumer(other);
 }
 
+TEST_F(TopicConsumersTest, AStateOfManyRangesIsSavedInPiecesAndWhole) {
+  constexpr std::uint64_t count = 12'000;
+  publish_batch(count);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 0; i < count; i += 2) every_second.push_back({{i}, {i + 1}});
+  broker::acknowledge(*topic, consumer, {std::nullopt, every_second});
+  ASSERT_TRUE(run_until([&] {
+    const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
+    return !stored.empty() && stored[0].unfinished.messages.size() == count / 2;
+  }));
+  restart(false);
+  FakeConsumer next;
+  join(next, asked("g"));
+  ASSERT_TRUE(run_until([&] { return next.frames.size() == count / 2; }));
+  for (std::uint64_t i = 0; i < count / 2; ++i) {
+    ASSERT_EQ(next.frames[i].range, (OffsetRange{{2 * i + 1}, {2 * i + 2}}));
+    ASSERT_EQ(next.frames[i].delivery, 2U);
+  }
+  topic->detach_consumer(next);
+}
+
+TEST_F(TopicConsumersTest, DelaysOutliveTheBroker) {
+  publish(3);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2});
+  broker::reject(*topic, consumer, {3'600'000, {{{0}, {1}}}}, EventLoop::Clock::now());
+  broker::reject(*topic, consumer, {600'000, {{{2}, {3}}}}, EventLoop::Clock::now());
+  restart(true);
+  EXPECT_EQ(stats_of("g").retrying, 2U);
+  on_open = [&](FoundTopic&) { step_clock(std::chrono::seconds(700)); };
+  restart(true);
+  FakeConsumer next;
+  join(next, asked("g"));
+  expect_to_have(next, {1, 2});
+  for (const auto& frame : next.frames) EXPECT_EQ(frame.delivery, 2U);
+  EXPECT_EQ(stats_of("g").retrying, 1U);
+  topic->detach_consumer(next);
+}
+
+TEST_F(TopicConsumersTest, NothingIsWrittenWhileNothingChanges) {
+  publish(3);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2});
+  broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {2}}}});
+  const auto stored = [&] { return log::CursorFile(storage, "/topics/1").load().value_or_throw(); };
+  ASSERT_TRUE(run_until([&] { return !stored().empty() && stored()[0].unfinished.messages.size() == 2; }));
+  std::atomic<int> writes = 0;
+  fail(0, [&](FaultyStorage::Call call, const std::string& path) {
+    writes += call == FaultyStorage::Call::write && is_cursor_file(path) ? 1 : 0;
+    return false;
+  });
+  step_clock(std::chrono::seconds(2));
+  topic->want_dispatch();
+  broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {2}}}});
+  broker::extend(*topic, consumer, {60'000, {{{0}, {3}}}}, EventLoop::Clock::now());
+  for (int i = 0; i < 20; ++i) {
+    step_clock(std::chrono::seconds(1));
+    topic->tick();
+    turn(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(writes, 0);
+  fail(0, {});
+  topic->detach_consumer(consumer);
+}
+
 TEST_F(TopicConsumersTest, AConsumerWithTooManyUnacknowledgedRangesEnds) {
-  FakeProducer producer(false);
-  open(producer);
-  ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
   const std::uint64_t count = 2 * limits::outstanding_ranges_max + 4;
-  auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, 0,
-                                            std::vector<std::string>(count, "x"));
-  ASSERT_EQ(topic->publishing().store({bytes, static_cast<std::uint32_t>(count), count},
-                                      {producer.identity, 0, count}),
-            PublishOutcome::accepted);
-  topic->publishing().detach(producer);
+  publish_batch(count);
   FakeConsumer consumer;
   join(consumer, asked("g"));
   ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));

@@ -122,7 +122,8 @@ TEST_F(TopicOpenerTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppe
   const log::NamedCursor within{"group:a", {2}, {}};
   ASSERT_TRUE(
       topic.cursor_file
-          ->write(log::CursorFile::encode({within, {"group:b", {9}, {}}, {"own:c", {1}, {{{2}, {7}}}}}))
+          ->write(log::CursorFile::encode(
+              {within, {"group:b", {9}, {}}, {"own:c", {1}, log::unfinished_between({1}, {{{2}, {7}}})}}))
           .ok());
   topic = {};
   open();
@@ -130,7 +131,8 @@ TEST_F(TopicOpenerTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppe
   log::CursorFile on_disk(storage, "/topics/1");
   const auto found = on_disk.load();
   ASSERT_TRUE(found.ok());
-  const std::vector<log::NamedCursor> cut{within, {"group:b", {3}, {}}, {"own:c", {1}, {{{2}, {3}}}}};
+  const std::vector<log::NamedCursor> cut{
+      within, {"group:b", {3}, {}}, {"own:c", {1}, log::unfinished_between({1}, {{{2}, {3}}})}};
   EXPECT_EQ(of_consumers(*found), cut);
   EXPECT_EQ(of_consumers(topic.stored), cut);
   EXPECT_EQ(topic.stored, *found);

@@ -275,7 +275,7 @@ TEST_F(ZmtpCurveTest, AnIncompatibleSocketTypeIsRefused) {
   EXPECT_FALSE(side.handshake.unauthorized());
 }
 
-TEST_F(ZmtpCurveTest, UnregisteredKeysAreRefused) {
+TEST_F(ZmtpCurveTest, PublicKeysOfLowOrderAreRefused) {
   CurveServer server(server_);
   CurveClient client(client_, server_.public_key());
   Bytes hello;

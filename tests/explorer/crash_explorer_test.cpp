@@ -1,5 +1,5 @@
-/// Runs the crash explorer on the log for some ten thousand states each, or as many as the environment asks
-/// for.
+/// Runs the crash explorer on logs and queues. Each test explores 25,000 states, or LIGHTQ_EXPLORER_STATES;
+/// with an encrypted log a quarter of that.
 #include "explorer/queue_explorer.hpp"
 
 #include <gtest/gtest.h>

@@ -164,7 +164,7 @@ std::vector<log::NamedCursor> LogClient::cursors_at(std::uint64_t offset) {
   // written.
   std::vector<OffsetRange> ranges;
   if (offset / 8 % 2 == 0) ranges = {{{offset + 1}, {offset + 2}}, {{offset + 5}, {offset + 9}}};
-  return {{std::string(600, 'n'), {offset}}, {"reader", {offset}, ranges}};
+  return {{std::string(600, 'n'), {offset}}, {"reader", {offset}, log::unfinished_between({offset}, ranges)}};
 }
 
 bool LogClient::commit(std::uint64_t offset) {

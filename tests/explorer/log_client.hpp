@@ -77,7 +77,6 @@ class LogClient {
   bool take_job();
   void run_job();
   void finish_job();
-  [[nodiscard]] bool has_job() const { return job_ != nullptr; }
   bool commit(std::uint64_t offset);
   /// Returns the cursors that `commit` writes. They are larger than a sector, so that a write can be torn.
   static std::vector<log::NamedCursor> cursors_at(std::uint64_t offset);

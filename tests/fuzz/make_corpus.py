@@ -296,6 +296,19 @@ CURSOR_TABLE = {
     "short": b"\x00" + (GOLDEN / "cursors-table.v1").read_bytes()[:5000],
     "whole": b"\x00" + (GOLDEN / "cursors-table.v1").read_bytes()[:12288],
 }
+
+# cursor_file_fuzz: 0 and a whole file; or the version to which the target corrects the header, and a file.
+def unfinished(*code, offset=4):
+    return b"\x03" + struct.pack("<16xQIIQH", 1, 0, 1, offset, 1) + b"a" + bytes(code)
+
+
+CURSOR_FILE = {
+    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3) for how in ("v", "mended_")},
+    "plain": unfinished(0, 1, 0, 0), "holes": unfinished(16, 3, 0, 4, 1, 2, 6, 1, 232, 7, 2, 0),
+    "all_messages": unfinished(16, 3, 0, 4, 3, 0, 1, 0, 1, 5, 0), "two_times": unfinished(16, 3, 0, 4, 0, 2, 5, 2, 0, 2, 2, 6),
+    "touching": unfinished(16, 3, 0, 0, 0, 0), "behind_next": unfinished(3, 3, 0, 4, 0, 0), "last": unfinished(1, 2, 0, 0, 0, offset=2**64 - 2),
+    "long_gap": unfinished(251, *[255] * 8, 1, 13, 0, 132, *[128] * 8, 2, 1, 5, 0, 0),
+}
 INDEX = (GOLDEN / "segment-index.v1").read_bytes()
 SEGMENT_INDEX = {
     "whole": b"\x00" + INDEX,
@@ -459,6 +472,7 @@ def main():
         "batch_fuzz": batches(),
         "curve_fuzz": curves(),
         "zmtp_dealer_fuzz": DEALER,
+        "cursor_file_fuzz": CURSOR_FILE,
         "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX,
         "producer_file_fuzz": PRODUCERS,

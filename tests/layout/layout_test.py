@@ -153,6 +153,8 @@ class [[nodiscard]] A final : public B<C<T>> {
   T* operator->() { return t_; }
   auto h() -> std::optional<int>;
   virtual void pure(int x = 0) = 0;
+  void i(int x = 1, B b = {}) { run(x); }
+  void j() { i(); }
   static std::string s();
  private:
   friend class D;
@@ -168,7 +170,7 @@ class A::Hidden { int a; };
 int free_function(int x) { return x; }
 """
     # `c_` and `d_` count as one, because they are one declaration.
-    assert list(rules.classes(text)) == [("Options", 0, 2), ("A", 7, 4), ("A::Hidden", 0, 1)]
+    assert list(rules.classes(text)) == [("Options", 0, 2), ("A", 9, 4), ("A::Hidden", 0, 1)]
 
 
 def test_an_exception_that_nothing_needs_is_found():

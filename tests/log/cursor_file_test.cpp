@@ -5,6 +5,7 @@
 
 #include <lightq/base/crc32c.hpp>
 
+#include "log/offsets/offset_model.hpp"
 #include "support/faulty_storage.hpp"
 
 namespace lightq::log {
@@ -15,9 +16,10 @@ using test::FaultyStorage;
 using Cursors = std::vector<NamedCursor>;
 const Cursors first = {{"default", {7}}, {"billing", {~std::uint64_t{0}}}};
 const Cursors second = {{"default", {8}}};
-const Cursors with_ranges = {{"group:a", {4}, {{{5}, {6}}, {{8}, {20}}}},
-                             {"default", {9}},
-                             {"own:b", {0}, {{{~std::uint64_t{0} - 1}, {~std::uint64_t{0}}}}}};
+const Cursors with_ranges = {
+    {"group:a", {4}, unfinished_between({4}, {{{5}, {6}}, {{8}, {20}}})},
+    {"default", {9}},
+    {"own:b", {0}, unfinished_between({0}, {{{~std::uint64_t{0} - 1}, {~std::uint64_t{0}}}})}};
 const Cursors third = {{"default", {9}}, {"", {1}}, {std::string(65535, 'n'), {2}}};
 
 class CursorFileTest : public testing::Test {
@@ -68,20 +70,21 @@ TEST_F(CursorFileTest, ChecksTheVersionToo) {
   ASSERT_TRUE(write(first).ok());
   for (const int slot : {0, 1}) {
     auto& version = storage.bytes_of("/topics/1/cursors." + std::to_string(slot)).at(8);
-    ASSERT_EQ(version, std::byte(2 - slot));
-    version ^= std::byte{3};
+    ASSERT_EQ(version, std::byte(slot == 0 ? 3 : 1));
+    version ^= std::byte{2};
     EXPECT_EQ(*load(), slot == 0 ? first : with_ranges);
-    version ^= std::byte{3};
+    version ^= std::byte{2};
   }
 }
 
-TEST_F(CursorFileTest, WritesTheLowestRangesOfTooMany) {
-  Cursors cursors = {{"group:a", {0}}, {"group:b", {1}, {{{2}, {3}}}}};
-  for (std::uint64_t i = 1; i <= limits::acknowledged_ranges_max + 10; ++i) {
-    cursors[0].acknowledged.push_back({{2 * i}, {2 * i + 1}});
-  }
+// Versions that wrote ranges kept only the lowest 4,096.
+TEST_F(CursorFileTest, WritesAnyNumberOfRanges) {
+  std::vector<OffsetRange> ranges;
+  for (std::uint64_t i = 1; i <= limits::acknowledged_ranges_max + 10; ++i)
+    ranges.push_back({{2 * i}, {2 * i + 1}});
+  const Cursors cursors = {{"group:a", {0}, unfinished_between({0}, ranges)},
+                           {"group:b", {1}, unfinished_between({1}, {{{2}, {3}}})}};
   ASSERT_TRUE(write(cursors).ok());
-  cursors[0].acknowledged.resize(limits::acknowledged_ranges_max);
   EXPECT_EQ(*load(), cursors);
 }
 
@@ -112,7 +115,7 @@ TEST_F(CursorFileTest, RefusesImpossibleRangesWithAValidChecksum) {
   ASSERT_TRUE(write(first).ok());
   auto& bytes = storage.bytes_of("/topics/1/cursors.0");
   bytes = file_of(4, 2, {{{5}, {6}}, {{8}, {20}}});
-  EXPECT_EQ(*load(), (Cursors{{"a", {4}, {{{5}, {6}}, {{8}, {20}}}}}));
+  EXPECT_EQ(*load(), (Cursors{{"a", {4}, unfinished_between({4}, {{{5}, {6}}, {{8}, {20}}})}}));
   const std::vector<std::vector<OffsetRange>> wrong = {
       {{{4}, {6}}},               // touches the offset
       {{{2}, {3}}},               // lies below the offset
@@ -138,7 +141,10 @@ TEST_F(CursorFileTest, RefusesImpossibleRangesWithAValidChecksum) {
 }
 
 TEST(NamedCursorTest, IsCutAtTheEndOfTheLog) {
-  const NamedCursor cursor{"a", {4}, {{{5}, {7}}, {{9}, {12}}}};
+  const auto with = [](const std::vector<OffsetRange>& processed) {
+    return NamedCursor{"a", {4}, unfinished_between({4}, processed)};
+  };
+  const NamedCursor cursor = with({{{5}, {7}}, {{9}, {12}}});
   const auto cut = [&](std::uint64_t end) {
     NamedCursor copy = cursor;
     const bool changed = copy.cut_at({end});
@@ -146,10 +152,13 @@ TEST(NamedCursorTest, IsCutAtTheEndOfTheLog) {
     return copy;
   };
   EXPECT_EQ(cut(12), cursor);
-  EXPECT_EQ(cut(10), (NamedCursor{"a", {4}, {{{5}, {7}}, {{9}, {10}}}}));
-  EXPECT_EQ(cut(9), (NamedCursor{"a", {4}, {{{5}, {7}}}}));
-  EXPECT_EQ(cut(6), (NamedCursor{"a", {4}, {{{5}, {6}}}}));
-  EXPECT_EQ(cut(5), (NamedCursor{"a", {4}}));
+  EXPECT_EQ(cut(10), with({{{5}, {7}}, {{9}, {10}}}));
+  // Messages 7 and 8 were delivered, and are not processed.
+  EXPECT_EQ(cut(9), (NamedCursor{"a", {4}, {{9}, test::set_of({{{4}, {5}}, {{7}, {9}}})}}));
+  EXPECT_EQ(cut(7), with({{{5}, {7}}}));
+  EXPECT_EQ(cut(6), with({{{5}, {6}}}));
+  EXPECT_EQ(cut(5), (NamedCursor{"a", {4}, {{5}, test::set_of({{{4}, {5}}})}}));
+  EXPECT_EQ(cut(4), (NamedCursor{"a", {4}}));
   EXPECT_EQ(cut(2), (NamedCursor{"a", {2}}));
 }
 

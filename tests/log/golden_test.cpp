@@ -109,10 +109,31 @@ TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion1Unchanged) {
   check("cursors.v1", {{"group:default", {7}}, {"sub:12", {~std::uint64_t{0}}}, {"", {0}}});
 }
 
-TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion2Unchanged) {
-  check("cursors.v2", {{"group:default", {7}, {{{8}, {9}}, {{300}, {~std::uint64_t{0}}}}},
+TEST_F(GoldenCursorTest, ReadsCursorFilesOfVersion2) {
+  put("/kept/cursors.1", golden("cursors.v2", {}));
+  const auto loaded = CursorFile(storage, "/kept").load();
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(*loaded,
+            (std::vector<NamedCursor>{
+                {"group:default", {7}, unfinished_between({7}, {{{8}, {9}}, {{300}, {~std::uint64_t{0}}}})},
+                {"sub:12", {~std::uint64_t{0}}},
+                {"own:", {0}, unfinished_between({0}, {{{1}, {2}}})}}));
+}
+
+TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion3Unchanged) {
+  Unfinished unfinished = unfinished_between({7}, {{{8}, {9}}, {{300}, {1'000'000}}});
+  unfinished.next = {std::uint64_t{1} << 40};
+  unfinished.messages.add({{5'000'000}, unfinished.next});
+  OffsetSet later;
+  later.add({{200}, {300}});
+  later.add({{std::uint64_t{1} << 39}, unfinished.next});
+  OffsetSet soon;
+  soon.add({{7}, {8}});
+  unfinished.delayed = {{{1'700'000'000'000'000}, soon}, {{1'700'000'000'500'000}, later}};
+  unfinished.delivery_bits = {unfinished.messages, {}, soon};
+  check("cursors.v3", {{"group:default", {7}, unfinished},
                        {"sub:12", {~std::uint64_t{0}}},
-                       {"own:", {0}, {{{1}, {2}}}}});
+                       {"own:", {0}, unfinished_between({0}, {{{1}, {2}}})}});
 }
 
 TEST_F(GoldenTest, ReadsAndWritesCursorTablesOfVersion1Unchanged) {

@@ -293,8 +293,10 @@ TEST_F(InspectTest, ChecksTheCursorFiles) {
   Keeper keeper;
   EXPECT_EQ(inspect(keeper).cursors, 1U);
   EXPECT_EQ(keeper.of(Kind::ahead).size(), 1U) << keeper.text();
-  ASSERT_TRUE(
-      cursors.write(log::CursorFile::encode({{"a", {3}, {{{4}, {10}}}}, {"b", {3}, {{{4}, {11}}}}})).ok());
+  ASSERT_TRUE(cursors
+                  .write(log::CursorFile::encode({{"a", {3}, log::unfinished_between({3}, {{{4}, {10}}})},
+                                                  {"b", {3}, log::unfinished_between({3}, {{{4}, {11}}})}}))
+                  .ok());
   Keeper acknowledged;
   EXPECT_EQ(inspect(acknowledged).damages, 0U);
   EXPECT_EQ(acknowledged.of(Kind::ahead).size(), 1U) << acknowledged.text();

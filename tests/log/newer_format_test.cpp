@@ -225,7 +225,7 @@ TEST_F(NewerFormatTest, InASealedSegmentIsNotSkipped) {
 
 TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
   CursorFile file(storage, directory);
-  const std::vector<NamedCursor> older = {{"group:g", {1}, {}}};
+  const std::vector<NamedCursor> older = {{"group:g", {1}}};
   ASSERT_TRUE(file.write(CursorFile::encode(older)).ok());
   for (const std::string name : {"/cursors.1", "/cursors.0"}) {
     put(directory + name, newer_file("cursors"));
@@ -235,7 +235,7 @@ TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().code, ErrorCode::foreign_format);
     EXPECT_EQ(loaded.error().message.rfind(
-                  directory + name + ": position 8: a cursor file of version 3, not 1 to 2", 0),
+                  directory + name + ": position 8: a cursor file of version 4, not 1 to 3", 0),
               0U)
         << loaded.error().message;
     EXPECT_FALSE(CursorFile(storage, directory).write(CursorFile::encode(older)).ok());
@@ -295,7 +295,7 @@ TEST_F(NewerFormatTest, ASealedSegmentIsLinkedByASnapshotOrRefused) {
 // A torn cursor file says nothing about a version.
 TEST_F(NewerFormatTest, ATornCursorFileIsNoNewerOne) {
   CursorFile file(storage, directory);
-  const std::vector<NamedCursor> older = {{"group:g", {1}, {}}};
+  const std::vector<NamedCursor> older = {{"group:g", {1}}};
   ASSERT_TRUE(file.write(CursorFile::encode(older)).ok());
   auto torn = newer_file("cursors");
   torn.back() ^= std::byte{1};

@@ -240,14 +240,18 @@ TEST_F(RepairTest, CopiesCursorsAndSetsThoseBackThatStandPastTheEnd) {
   log::CursorFile cursors(storage, directory);
   ASSERT_TRUE(cursors
                   .write(log::CursorFile::encode(
-                      {{"a", {3}, {{{5}, {7}}}}, {"b", {99}}, {"c", {2}, {{{4}, {6}}, {{8}, {12}}}}}))
+                      {{"a", {3}, log::unfinished_between({3}, {{{5}, {7}}})},
+                       {"b", {99}},
+                       {"c", {2}, log::unfinished_between({2}, {{{4}, {6}}, {{8}, {12}}})}}))
                   .ok());
   const auto report = repair();
   EXPECT_EQ(report.cursors, 3U);
   EXPECT_EQ(report.clamped_cursors, (std::vector<std::string>{"b", "c"}));
   log::CursorFile copy(storage, "/new");
   EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{
-                              {"a", {3}, {{{5}, {7}}}}, {"b", {10}}, {"c", {2}, {{{4}, {6}}, {{8}, {10}}}}}));
+                              {"a", {3}, log::unfinished_between({3}, {{{5}, {7}}})},
+                              {"b", {10}},
+                              {"c", {2}, log::unfinished_between({2}, {{{4}, {6}}, {{8}, {10}}})}}));
 }
 
 TEST_F(RepairTest, RefusesALogOfAnotherVersion) {

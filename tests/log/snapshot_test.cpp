@@ -122,10 +122,13 @@ TEST_F(SnapshotTest, ContainsOnlyCompleteBatches) {
 TEST_F(SnapshotTest, ContainsTheCursorsThatAreNotAheadOfIt) {
   fill(98);
   log::CursorFile cursors(storage, directory);
-  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}, {{{50}, {60}}}}})).ok());
+  ASSERT_TRUE(
+      cursors.write(log::CursorFile::encode({{"a", {42}, log::unfinished_between({42}, {{{50}, {60}}})}}))
+          .ok());
   check(snapshot());
   log::CursorFile copy(storage, "/backup/1");
-  EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{{"a", {42}, {{{50}, {60}}}}}));
+  EXPECT_EQ(*copy.load(),
+            (std::vector<log::NamedCursor>{{"a", {42}, log::unfinished_between({42}, {{{50}, {60}}})}}));
 }
 
 TEST_F(SnapshotTest, IsMarkedAsRestored) {

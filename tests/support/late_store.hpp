@@ -46,9 +46,10 @@ class LateStore final : public broker::TopicStore {
     store_.report_to(events);
   }
   [[nodiscard]] bool is_durable() const override { return store_.is_durable(); }
-  void save_consumers(const Cursors& cursors) override { store_.save_consumers(cursors); }
+  void save_consumers(MakeCursors cursors) override { store_.save_consumers(std::move(cursors)); }
+  [[nodiscard]] std::int64_t consumers_encoding_us() const override { return store_.consumers_encoding_us(); }
   void save_producers(log::SlotBytes producers) override { store_.save_producers(std::move(producers)); }
-  Result<void> save_consumers_now(const Cursors& cursors) override {
+  Result<void> save_consumers_now(const MakeCursors& cursors) override {
     return store_.save_consumers_now(cursors);
   }
   Result<void> save_producers_now(log::SlotBytes producers) override {

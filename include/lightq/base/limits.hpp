@@ -159,10 +159,12 @@ inline constexpr std::size_t members_per_group_max = 4096;  ///< consumers over 
 inline constexpr std::uint64_t in_flight_messages_max = 2'147'483'648;
 /// Ranges of one consumer's unacknowledged messages.
 inline constexpr std::size_t outstanding_ranges_max = 16'384;
-inline constexpr std::size_t returned_ranges_max = 65'536;  ///< ranges that wait for redelivery in one group
+/// Memory of one group for messages that wait for redelivery.
+inline constexpr std::size_t group_state_bytes_default = 16 * MiB;
+inline constexpr std::size_t group_state_bytes_max = 64 * MiB;
 /// Consumers on sessions, of one thread of the broker.
 inline constexpr std::size_t group_members_total = 131'072;
-/// Outstanding and returned ranges together, of one thread of the broker.
+/// Outstanding ranges, and 64 bytes of messages that wait for redelivery each, of one thread of the broker.
 inline constexpr std::size_t group_ranges_total = 1'048'576;
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 /// The longest time for which a consumer may keep a message from its group, by a reject, an extend or its ack
@@ -192,10 +194,8 @@ inline constexpr std::size_t decrypted_bytes_total_default = 64 * MiB;
 inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< the longest wait for a pipe's content
 
 // Consumer groups.
-inline constexpr std::size_t acknowledged_ranges_max =
-    4096;  ///< acknowledged ranges of one cursor that survive a restart
-/// The ranges of all groups of a topic that are kept over a crash.
-inline constexpr std::size_t acknowledged_ranges_total = 32'768;
+/// Acknowledged ranges of one cursor in a cursor file of version 2, which is only read.
+inline constexpr std::size_t acknowledged_ranges_max = 4096;
 
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;

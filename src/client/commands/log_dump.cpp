@@ -132,14 +132,29 @@ class Dump final : public log::LogVisitor {
   bool damaged_ = false;
 };
 
+// The number of processed ranges that are printed of one cursor.
+constexpr std::size_t printed_ranges_max = 4096;
+
+std::uint64_t delayed_of(const log::SurveyedCursor& cursor) {
+  std::uint64_t delayed = 0;
+  for (const auto& [due, part] : cursor.unfinished.delayed) delayed += part.size();
+  return delayed;
+}
+
+std::vector<OffsetRange> processed_of(const log::SurveyedCursor& cursor) {
+  return cursor.unfinished.processed(cursor.committed, printed_ranges_max);
+}
+
 std::string cursor_line(const log::SurveyedCursor& cursor) {
   std::string line = cursor.name + "\t" + std::to_string(cursor.committed.value);
   char before = '\t';
-  for (const OffsetRange& range : cursor.acknowledged) {
+  const auto processed = processed_of(cursor);
+  for (const OffsetRange& range : processed) {
     line += before;
     line += "[" + std::to_string(range.begin.value) + "," + std::to_string(range.end.value) + ")";
     before = ' ';
   }
+  if (processed.size() == printed_ranges_max) line += " ...";
   return line + "\n";
 }
 
@@ -157,7 +172,13 @@ std::string describe(const Common& common, const log::SurveyedCursor& cursor) {
   object.add_bytes("file", cursor.file)
       .add_bytes("name", cursor.name)
       .add("committed", cursor.committed.value);
-  if (!cursor.acknowledged.empty()) object.add_raw("acknowledged", ranges_text(cursor.acknowledged));
+  const log::Unfinished& unfinished = cursor.unfinished;
+  const auto processed = processed_of(cursor);
+  if (!processed.empty()) object.add_raw("acknowledged", ranges_text(processed));
+  if (!unfinished.is_plain(cursor.committed)) {
+    object.add("next", unfinished.next.value).add("unfinished", unfinished.messages.size());
+  }
+  if (!unfinished.delayed.empty()) object.add("delayed", delayed_of(cursor));
   if (cursor.delivered) object.add("delivered", cursor.delivered->value);
   return object.text() + "\n";
 }

@@ -13,14 +13,14 @@ namespace lightq::log {
 
 struct RingLogOptions {
   /// Address space of the ring, rounded up to whole pages. It takes memory only where batches were written. A
-  /// larger batch cannot be appended.
+  /// batch longer than this cannot be appended.
   std::uint64_t capacity_bytes = limits::ring_bytes_default;
   /// An append is accepted if the log is empty, or if all batches together stay within this limit; 0 means
   /// the capacity. So a small ring can still take one huge batch.
   std::uint64_t soft_limit_bytes = 0;
-  /// The ring starts again at its beginning, although there is space further on, once this many bytes and
-  /// twice the stored bytes are free there. The memory in use then stays small enough for the processor's
-  /// caches.
+  /// The ring starts again at its beginning, although there is space further on, if the free space there has
+  /// at least this many bytes, and at least the batch plus twice the stored bytes. The memory in use then
+  /// stays small enough for the processor's caches.
   std::uint64_t reuse_from_bytes = 16 * limits::KiB;
   Offset first_offset = {};  ///< of the first message ever appended
 };

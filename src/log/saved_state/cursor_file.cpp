@@ -3,20 +3,26 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
-#include <span>
 #include <utility>
 
 #include <lightq/base/bytes.hpp>
+
+#include "log/saved_state/unfinished_code.hpp"
 
 namespace lightq::log {
 
 namespace {
 
+constexpr std::uint32_t plain_version = 1;   // offsets and names only
+constexpr std::uint32_t ranges_version = 2;  // with acknowledged ranges; only read
+constexpr std::uint32_t newest_version = 3;  // with unfinished messages
+constexpr std::uint64_t cursor_file_bytes_max = 128 * limits::MiB;
+constexpr std::size_t cursors_memory_max = 512 * limits::MiB;  // of the cursors of one file
+
 // The body holds each cursor as: u64 offset; u16 length of the name; in version 2 u16 number of ranges; the
-// name; the ranges.
+// name; in version 2 the ranges, in version 3 the unfinished messages.
 constexpr std::size_t plain_cursor_bytes = 10;
-constexpr std::size_t cursor_bytes = 12;
+constexpr std::size_t ranges_cursor_bytes = 12;
 constexpr std::size_t range_bytes = 16;  // u64 begin, u64 end
 
 /// Takes `count` ranges from `bytes` and appends them to `ranges`. Returns false unless they are above
@@ -32,64 +38,64 @@ bool take_ranges(ByteView& bytes, std::size_t count, Offset above, std::vector<O
   return true;
 }
 
-/// Takes the first cursor from `bytes`. Returns nothing if the bytes there are not a sound cursor.
-std::optional<NamedCursor> take_cursor(ByteView& bytes, std::uint32_t version) {
-  const std::size_t fixed = version == 1 ? plain_cursor_bytes : cursor_bytes;
+/// Takes the first cursor from `bytes`, and subtracts about its memory from `memory_left`. Returns nothing if
+/// the bytes there are not a sound cursor, or if it takes more memory.
+std::optional<NamedCursor> take_cursor(ByteView& bytes, std::uint32_t version, std::size_t& memory_left) {
+  const std::size_t fixed = version == ranges_version ? ranges_cursor_bytes : plain_cursor_bytes;
   if (bytes.size() < fixed) return std::nullopt;
   const std::size_t length = load_little_endian<std::uint16_t>(bytes.data() + 8);
-  const std::size_t ranges = version == 1 ? 0 : load_little_endian<std::uint16_t>(bytes.data() + 10);
-  if (ranges > limits::acknowledged_ranges_max) return std::nullopt;
-  if (bytes.size() < fixed + length + ranges * range_bytes) return std::nullopt;
+  const std::size_t count =
+      version == ranges_version ? load_little_endian<std::uint16_t>(bytes.data() + 10) : 0;
+  if (count > limits::acknowledged_ranges_max) return std::nullopt;
+  if (bytes.size() < fixed + length + count * range_bytes) return std::nullopt;
+  const std::size_t own_bytes =
+      2 * sizeof(NamedCursor) + length;  // a vector may have room for twice its elements
+  if (memory_left < own_bytes) return std::nullopt;
+  memory_left -= own_bytes;
   NamedCursor cursor{std::string(as_text(bytes.subspan(fixed, length))),
                      {load_little_endian<std::uint64_t>(bytes.data())}};
   bytes = bytes.subspan(fixed + length);
-  if (!take_ranges(bytes, ranges, cursor.offset, cursor.acknowledged)) return std::nullopt;
+  if (version == ranges_version) {
+    std::vector<OffsetRange> ranges;
+    if (!take_ranges(bytes, count, cursor.offset, ranges)) return std::nullopt;
+    if (!ranges.empty()) cursor.unfinished = unfinished_between(cursor.offset, ranges);
+  } else if (version == newest_version) {
+    auto unfinished = take_unfinished(bytes, cursor.offset, memory_left);
+    if (!unfinished) return std::nullopt;
+    cursor.unfinished = std::move(*unfinished);
+  }
   return cursor;
 }
 
 bool sound(const SlotBytes& slot) {
   ByteView body = slot.body();
+  std::size_t memory_left = cursors_memory_max;
   for (std::uint32_t count = slot.count(); count != 0; --count) {
-    if (!take_cursor(body, slot.version())) return false;
+    if (!take_cursor(body, slot.version(), memory_left)) return false;
   }
   return body.empty();
 }
 
 constexpr SlotFormat format{"cursor file",
                             0x0A1A0A0D5255434CULL,  // "LCUR", then bytes that text mode corrupts
-                            2, 128 * limits::MiB, sound};
+                            newest_version, cursor_file_bytes_max, sound};
 
-/// Returns the ranges that are written: the lowest ones, up to the limit. Messages in the others are
-/// delivered again after a restart.
-std::span<const OffsetRange> written_ranges(const NamedCursor& cursor) {
-  return std::span(cursor.acknowledged)
-      .first(std::min(cursor.acknowledged.size(), limits::acknowledged_ranges_max));
-}
-
-std::byte* encode_cursor(const NamedCursor& cursor, std::uint32_t version, std::byte* to) {
+void append_cursor(const NamedCursor& cursor, std::uint32_t version, std::vector<std::byte>& to) {
   assert(cursor.name.size() <= 65535);
-  const auto ranges = written_ranges(cursor);
-  store_little_endian(to, cursor.offset.value);
-  store_little_endian(to + 8, static_cast<std::uint16_t>(cursor.name.size()));
-  if (version != 1) store_little_endian(to + 10, static_cast<std::uint16_t>(ranges.size()));
-  to += version == 1 ? plain_cursor_bytes : cursor_bytes;
-  std::memcpy(to, cursor.name.data(), cursor.name.size());
-  to += cursor.name.size();
-  [[maybe_unused]] Offset above = cursor.offset;
-  for (const OffsetRange& range : ranges) {
-    assert(above < range.begin && range.begin < range.end);
-    store_little_endian(to, range.begin.value);
-    store_little_endian(to + 8, range.end.value);
-    to += range_bytes;
-    above = range.end;
-  }
-  return to;
+  const std::size_t at = to.size();
+  to.resize(at + plain_cursor_bytes);
+  store_little_endian(to.data() + at, cursor.offset.value);
+  store_little_endian(to.data() + at + 8, static_cast<std::uint16_t>(cursor.name.size()));
+  const ByteView name = as_byte_view(cursor.name);
+  to.insert(to.end(), name.begin(), name.end());
+  if (version != plain_version) append_unfinished(cursor.unfinished, cursor.offset, to);
 }
 
 std::vector<NamedCursor> take_cursors(const SlotBytes& slot) {
   std::vector<NamedCursor> cursors;
   ByteView body = slot.body();
-  while (auto cursor = take_cursor(body, slot.version())) cursors.push_back(std::move(*cursor));
+  std::size_t memory_left = cursors_memory_max;
+  while (auto cursor = take_cursor(body, slot.version(), memory_left)) cursors.push_back(std::move(*cursor));
   return cursors;
 }
 
@@ -102,11 +108,9 @@ std::optional<Offset> offset_of_cursor(const std::vector<NamedCursor>& cursors, 
 }
 
 bool NamedCursor::cut_at(Offset end) {
-  const NamedCursor before = *this;
+  const bool is_behind = end < offset;
   offset = std::min(offset, end);
-  while (!acknowledged.empty() && end <= acknowledged.back().begin) acknowledged.pop_back();
-  if (!acknowledged.empty()) acknowledged.back().end = std::min(acknowledged.back().end, end);
-  return *this != before;
+  return unfinished.cut_at(end) || is_behind;
 }
 
 CursorFile::CursorFile(Storage& storage, std::string directory, const std::string& name)
@@ -121,23 +125,29 @@ Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable,
   return *slot ? take_cursors(**slot) : std::vector<NamedCursor>();
 }
 
-// Encodes version 1 when no cursor has ranges, so that brokers older than version 2 can read the file.
+// Encodes version 1 when all cursors are plain, so that brokers that do not know version 3 can read the file.
 EncodedCursors CursorFile::encode(const std::vector<NamedCursor>& cursors) {
-  const bool plain =
-      std::ranges::all_of(cursors, [](const auto& cursor) { return cursor.acknowledged.empty(); });
-  const std::uint32_t version = plain ? 1 : format.version;
-  std::size_t size = 0;
+  const bool is_plain = std::ranges::all_of(cursors, &NamedCursor::is_plain);
+  const std::uint32_t version = is_plain ? plain_version : newest_version;
+  std::size_t bytes_max = SlotBytes::header_bytes;
   for (const NamedCursor& cursor : cursors) {
-    size += (plain ? plain_cursor_bytes : cursor_bytes) + cursor.name.size();
-    size += written_ranges(cursor).size() * range_bytes;
+    bytes_max += plain_cursor_bytes + cursor.name.size();
+    if (!is_plain) bytes_max += unfinished_code_bytes_max(cursor.unfinished);
   }
-  EncodedCursors encoded{SlotFile::make(format, version, size, static_cast<std::uint32_t>(cursors.size()))};
-  std::byte* to = encoded.slot.body();
-  for (const NamedCursor& cursor : cursors) to = encode_cursor(cursor, version, to);
+  EncodedCursors encoded{SlotFile::make(format, version, 0, static_cast<std::uint32_t>(cursors.size()))};
+  encoded.slot.bytes.reserve(bytes_max);
+  for (const NamedCursor& cursor : cursors) append_cursor(cursor, version, encoded.slot.bytes);
   return encoded;
 }
 
+// A file above the limit could not be read again.
 Result<void> CursorFile::write(EncodedCursors cursors) {
+  if (cursors.slot.bytes.size() > cursor_file_bytes_max) {
+    return Error{ErrorCode::too_large,
+                 "the cursors take " + std::to_string(cursors.slot.bytes.size()) +
+                     " bytes, and a cursor file " + "has at most " + std::to_string(cursor_file_bytes_max),
+                 0};
+  }
   return slots_.write(std::move(cursors.slot));
 }
 

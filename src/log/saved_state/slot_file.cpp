@@ -183,6 +183,7 @@ Result<void> SlotFile::write(SlotBytes slot) {
   const int next = 1 - newest_slot_;
   std::byte* bytes = slot.bytes.data();
   store_little_endian(bytes + at_sequence, sequence_ + 1);
+  store_little_endian(bytes + at_bytes, static_cast<std::uint32_t>(slot.bytes.size()));
   store_little_endian(bytes + at_crc, checksum(slot.bytes));
   if (auto made = storage_.make_directory(directory_); !made) return made;
   if (auto written = write_slot(next, slot.bytes); !written) return written;

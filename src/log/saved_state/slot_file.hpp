@@ -62,7 +62,8 @@ class SlotFile {
   /// Returns true if the last load failed because a newer version wrote one of the files.
   [[nodiscard]] bool newer_found() const { return newer_found_; }
 
-  /// Returns a slot with a header for `count` entries and a body of `body_bytes` zeros, to be filled in.
+  /// Returns a slot with a header for `count` entries and a body of `body_bytes` zeros, to be filled in. More
+  /// bytes may be appended.
   /// `version`: one of the format's versions.
   static SlotBytes make(const SlotFormat& format, std::uint32_t version, std::size_t body_bytes,
                         std::uint32_t count);

@@ -144,7 +144,7 @@ void TableSurvey::judge_cursor(const DecodedCursor& decoded, std::uint64_t posit
   result_.cursors.push_back({path_,
                              decoded.identity.name,
                              decoded.newest->committed,
-                             {},
+                             {decoded.newest->committed, {}},
                              std::max(decoded.newest->committed, decoded.delivered)});
 }
 
@@ -179,7 +179,7 @@ CursorSurvey survey_cursor_files(const std::string& directory, Storage& storage)
     }
     survey.cursors.clear();
     for (NamedCursor& cursor : *loaded) {
-      survey.cursors.push_back({path, std::move(cursor.name), cursor.offset, std::move(cursor.acknowledged)});
+      survey.cursors.push_back({path, std::move(cursor.name), cursor.offset, std::move(cursor.unfinished)});
     }
     if (!file.passed_over()) break;
     survey.findings.push_back({Finding::Kind::torn, path, 0, 0, {}, {}, file.passed_over()->text()});

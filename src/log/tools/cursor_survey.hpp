@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "log/saved_state/unfinished.hpp"
 #include "log/storage/storage.hpp"
 #include "log/tools/finding.hpp"
 
@@ -17,15 +18,15 @@ struct SurveyedCursor {
   std::string file;
   std::string name;
   Offset committed;
-  std::vector<OffsetRange> acknowledged = {};  ///< a topic's: processed behind `committed`, ascending
-  std::optional<Offset> delivered =
-      {};  ///< an embedded queue's only: end of the messages its reader received, as noted last
+  Unfinished unfinished = {committed, {}};  ///< only of a topic: delivered messages that are not processed
+  /// Only of an embedded queue: the end of the messages that its reader has received, as it last noted.
+  std::optional<Offset> delivered = {};
 };
 
 /// The result of a survey.
 struct CursorSurvey {
   bool exists = false;            ///< there is at least one file
-  bool foreign = false;           ///< the file is sound, but of a format version that `findings` names
+  bool foreign = false;           ///< the file is sound, but its format is newer; `findings` names it
   std::uint64_t incarnation = 0;  ///< the log's incarnation, from the table; 0 if no table states one
   std::vector<SurveyedCursor> cursors;
   std::vector<Finding> findings;

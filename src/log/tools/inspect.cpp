@@ -15,7 +15,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int looks_max = 16;  // a look fails if the log meanwhile dropped everything surveyed
+constexpr int looks_max = 16;  // a look is repeated if the log has dropped all surveyed segments meanwhile
 
 class Inspection {
  public:
@@ -58,7 +58,7 @@ class Inspection {
   bool wanted_ = true;              // the visitor wants more
   bool has_clear_ = false;          // there are unencrypted segment files
   bool has_encrypted_ = false;      // there are encrypted segment files
-  bool odd_are_clear_ = false;      // if there are both kinds: the unencrypted ones do not belong
+  bool odd_are_clear_ = false;      // if the log has both kinds: the unencrypted ones are the fault
   std::vector<CursorSurvey> found_cursors_;
   std::unique_ptr<BatchCipher> cipher_;  // for cipher_incarnation_; null until a segment needs it
   std::uint64_t cipher_incarnation_ = 0;
@@ -124,8 +124,8 @@ void Inspection::leave_out_what_went() {
   expected_.reset();
 }
 
-// A caller with keys expects an encrypted log; without keys the kind with fewer files is the one that does
-// not belong.
+// A caller with keys expects an encrypted log, so its unencrypted files are the fault. Without keys the kind
+// with fewer files is.
 void Inspection::note_kinds(const std::vector<SurveyedSegment>& segments) {
   std::size_t clear = 0;
   std::size_t encrypted = 0;
@@ -168,7 +168,7 @@ void Inspection::check_cursors(std::uint64_t incarnation) {
     totals_.cursors += survey.cursors.size();
     for (const Finding& finding : survey.findings) report(finding);
     for (const SurveyedCursor& cursor : survey.cursors) {
-      const Offset end = cursor.acknowledged.empty() ? cursor.committed : cursor.acknowledged.back().end;
+      const Offset end = std::max(cursor.committed, cursor.unfinished.next);
       if (!expected_ || end <= *expected_) continue;
       report({Finding::Kind::ahead, cursor.file, 0, 0, *expected_, end, cursor.name});
     }
@@ -288,7 +288,7 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
       take(batch, walk.view(), summary);
       continue;
     }
-    // The file may have been recycled for another log's segment: then none of this is damage.
+    // The log may have dropped the file and recycled it meanwhile: then none of this is damage.
     summary.dropped = is_dropped(summary.segment, storage_);
     if (summary.dropped) return;
     ++summary.damages;
@@ -304,7 +304,7 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
   }
   summary.end_offset = walk.end_offset();
   summary.end_position = walk.end_position();
-  // Without a seal the walk may have read batches of a new use of the file.
+  // Without a seal, the walk may have read batches that the log wrote after it had recycled the file.
   summary.dropped = !summary.segment.seal && is_dropped(summary.segment, storage_);
   summary.torn_bytes = summary.dropped ? 0 : walk.torn_bytes();
   if (summary.torn_bytes == 0) return;

@@ -72,7 +72,7 @@ Result<LogSurvey> survey_log(const std::string& directory, Storage& storage);
 /// Opens the file of `segment`, also if it received its name after the survey. Errors: io_error.
 Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage);
 
-/// Returns true if the log has dropped `segment` since the survey. The file may belong to another log then,
+/// Returns true if the log has dropped `segment` since the survey. The log may have recycled the file then,
 /// so nothing read from it counts.
 bool is_dropped(const SurveyedSegment& segment, Storage& storage);
 

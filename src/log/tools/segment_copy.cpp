@@ -14,7 +14,7 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t block_bytes = 1 * limits::MiB;
-constexpr std::size_t page_bytes = 4096;  // the unit in which disks fail to read
+constexpr std::size_t page_bytes = 4096;  // a disk that fails to read one page can often read the next
 
 /// Fills `to` from the file. Pages that are missing or cannot be read become zeros.
 void read_what_can_be(File& from, std::span<std::byte> to, std::uint64_t position) {

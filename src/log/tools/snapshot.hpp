@@ -16,7 +16,7 @@ struct SnapshotReport {
   std::uint64_t copied_bytes = 0;
   Offset first_offset;
   Offset next_offset;
-  std::size_t damages = 0;  ///< damaged ranges in the copied files, as damaged as they are in the log
+  std::size_t damages = 0;  ///< damaged ranges in the copied files; the log has the same ones
 };
 
 /// Makes a snapshot of the log in `directory` at `output`. Sealed segments get a second name, or are copied

@@ -126,7 +126,7 @@ Topic::DispatchResult TopicConsumers::dispatch(const DeliveryContext& context) {
     result = topic_.dispatch(context);
   });
   result.more |= !left_.empty();
-  if (result.held_back > 0) count(limits_reached_, Limit::returned_ranges_max, result.held_back);
+  if (result.held_back > 0) count(limits_reached_, Limit::group_state_bytes_max, result.held_back);
   return result;
 }
 
@@ -150,7 +150,7 @@ void TopicConsumers::admit() {
     if (!attached_.contains(consumer)) continue;  // it was detached while another was admitted
     const auto [group, member] = consumer->membership();
     member->begin();
-    consumer->admitted({group->upcoming(), group->committed(), member->ack_timeout_ms()});
+    consumer->admitted({group->messages().upcoming(), group->committed(), member->ack_timeout_ms()});
   }
 }
 

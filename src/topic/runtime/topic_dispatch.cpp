@@ -34,9 +34,9 @@ void TopicDispatch::published() {
 }
 
 /// Sets a timer for the next dispatch. It handles messages that were not acknowledged in time, were rejected
-/// with a delay, or were unavailable.
+/// with a delay, or were unavailable; and a save that a command waits for.
 void TopicDispatch::arm_group_timer() {
-  const SteadyTime next = parts_.topic.next_timer();
+  const SteadyTime next = std::min(parts_.topic.next_timer(), parts_.saves.cursors().next_timer());
   if (next >= group_timer_at_) return;
   parts_.context.loop.cancel(group_timer_);
   group_timer_at_ = next;

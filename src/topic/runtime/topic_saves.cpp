@@ -28,7 +28,7 @@ void TopicSaves::after_dispatch(Timestamp now) {
   producers_.hurry();
   save_producers(now);
   start_work(now);
-  if (cursors_.is_awaited()) cursors_.save(now);
+  if (cursors_.wants_dispatch()) cursors_.save(now);
 }
 
 void TopicSaves::tick(Timestamp now) {
@@ -40,7 +40,8 @@ void TopicSaves::tick(Timestamp now) {
 }
 
 bool TopicSaves::wants_ticks() const {
-  return purges_.wants_retry() || parts_.known.wants_save() || cursors_.failed() || parts_.store.wants_work();
+  return purges_.wants_retry() || parts_.known.wants_save() || cursors_.wants_ticks() ||
+         parts_.store.wants_work();
 }
 
 void TopicSaves::on_durable() {

@@ -30,7 +30,7 @@ class ConsumerDriver {
   ConsumerDriver(std::string topic, SessionJoin join, const ConsumerOptions& options);
   ConsumerDriver(ConsumerDriver&&) noexcept;
   ConsumerDriver& operator=(ConsumerDriver&&) noexcept;
-  /// Sends what is due, without waiting, and ends the connection.
+  /// Sends all due frames, without waiting, and ends the connection.
   ~ConsumerDriver();
 
   /// Returns the channel; after a move, a closed one.

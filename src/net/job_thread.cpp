@@ -1,18 +1,18 @@
-/// Runs disk jobs on a thread. Layer: net.
-#include "net/disk_thread.hpp"
+/// Runs jobs on a thread. Layer: net.
+#include "net/job_thread.hpp"
 
 #include <utility>
 
 namespace lightq::broker {
 
-DiskThread::DiskThread() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
+JobThread::JobThread() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
-DiskThread::~DiskThread() {
+JobThread::~JobThread() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 
-void DiskThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
+void JobThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({std::move(job), std::move(done)});
@@ -20,7 +20,7 @@ void DiskThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
   changed_.notify_one();
 }
 
-void DiskThread::work(const std::stop_token& stop) {
+void JobThread::work(const std::stop_token& stop) {
   while (true) {
     Entry entry;
     {

@@ -1,0 +1,117 @@
+/// The messages of a group: their numbers, and snapshots of them. Layer: delivery.
+#include "delivery/group_messages.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "admission/turn_work.hpp"
+
+namespace lightq::broker {
+
+void GroupMessages::seek(Offset offset) {
+  ++seeks_;
+  reader_.seek(offset);
+  redelivery_.clear();
+  if (collection_ != nullptr) collection_->in_flight.clear();
+}
+
+void GroupMessages::restore(const log::Unfinished& saved, const ClockReading& clocks) {
+  reader_.seek(saved.next);
+  redelivery_.restore(saved, clocks);
+}
+
+Offset GroupMessages::committed() const {
+  Offset oldest = reader_.offset();
+  if (const auto redelivery = redelivery_.first()) oldest = std::min(oldest, *redelivery);
+  if (const auto outstanding = consumers_.standing.first()) oldest = std::min(oldest, *outstanding);
+  for (const RecordSink* const consumer : consumers_.plain) {
+    if (const auto unsent = consumer->first_unsent()) oldest = std::min(oldest, *unsent);
+  }
+  return oldest;
+}
+
+std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
+  const std::uint64_t returned = redelivery_.messages_in(range);
+  const Offset from = std::max(range.begin, next());
+  return from < range.end ? returned + distance(from, range.end) : returned;
+}
+
+std::uint64_t GroupMessages::unsent() const {
+  std::uint64_t messages = 0;
+  for (const RecordSink* const consumer : consumers_.plain) messages += consumer->unsent_messages();
+  return messages;
+}
+
+ReadLoss GroupMessages::loss() const {
+  ReadLoss loss = reader_.loss();
+  loss += redelivery_.loss();
+  return loss;
+}
+
+std::vector<OffsetRange> GroupMessages::take_damage() {
+  // Damage is part of the loss. A group mostly has none that is new.
+  const std::uint64_t lost = reader_.lost() + redelivery_.lost();
+  if (lost == std::exchange(damage_taken_, lost)) return {};
+  auto damage = reader_.take_damage();
+  const auto returned = redelivery_.take_damage();
+  damage.insert(damage.end(), returned.begin(), returned.end());
+  return damage;
+}
+
+// --- Snapshots ---
+
+namespace {
+/// Counts one visit. Returns false if none is left.
+bool visit_one(std::size_t& ranges_left) {
+  if (ranges_left == 0) return false;
+  --ranges_left;
+  TurnWork::add(TurnWork::range_passed);
+  return true;
+}
+}  // namespace
+
+std::optional<GroupSnapshot> GroupMessages::snapshot(std::size_t& ranges_left, const ClockReading& clocks) {
+  if (collection_ == nullptr)
+    collection_ = std::make_unique<Collection>(Collection{consumers_.standing.roll.members_joined});
+  if (!collect_plain(ranges_left) || !collect_members(ranges_left)) return std::nullopt;
+  const auto collected = std::move(collection_);
+  return GroupSnapshot{committed(), next(), redelivery_.waiting(), std::move(collected->in_flight), clocks};
+}
+
+bool GroupMessages::collect_plain(std::size_t& ranges_left) {
+  for (std::size_t& at = collection_->plain_visited; at < consumers_.plain.size(); ++at) {
+    if (!visit_one(ranges_left)) return false;
+    const std::vector<Offset> unsent = consumers_.plain[at]->unsent();
+    for (const Offset offset : unsent)
+      collection_->in_flight.add({offset, offset + 1}, DeliveryCounts::by_default);
+    ranges_left -= std::min(ranges_left, unsent.size());
+    TurnWork::add(TurnWork::record_passed * unsent.size());
+  }
+  return true;
+}
+
+bool GroupMessages::collect_members(std::size_t& ranges_left) {
+  const auto& members = consumers_.members;
+  auto at = std::ranges::lower_bound(members, collection_->member, {}, &GroupMember::number);
+  for (; at != members.end() && (*at)->number() < collection_->members_end; ++at) {
+    // The member that was visited last may have left.
+    if ((*at)->number() != std::exchange(collection_->member, (*at)->number())) collection_->visited_to = {};
+    if (!collect_from(**at, ranges_left)) return false;
+    collection_->member = (*at)->number() + 1;
+    collection_->visited_to = {};
+  }
+  return true;
+}
+
+bool GroupMessages::collect_from(const GroupMember& member, std::size_t& ranges_left) {
+  for (;;) {
+    if (!visit_one(ranges_left)) return false;
+    const auto entry = member.outstanding().first_behind(collection_->visited_to);
+    if (!entry) return true;
+    const Offset begin = std::max(entry->range.begin, collection_->visited_to);
+    collection_->in_flight.add({begin, entry->range.end}, entry->value.count);
+    collection_->visited_to = entry->range.end;
+  }
+}
+
+}  // namespace lightq::broker

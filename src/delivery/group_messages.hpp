@@ -1,0 +1,153 @@
+/// The messages of a group: which are new, wait for another delivery, or are in flight. Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "delivery/group_limits.hpp"
+#include "delivery/group_member.hpp"
+#include "delivery/group_standing.hpp"
+#include "delivery/record_reader.hpp"
+#include "delivery/record_sink.hpp"
+#include "delivery/redelivery_queue.hpp"
+#include "delivery/state/group_snapshot.hpp"
+
+namespace lightq::broker {
+
+/// Tells two states of a group's messages apart.
+struct GroupVersion {
+  std::uint64_t changes = 0;  ///< changes other than new deliveries
+  Offset next;
+  Offset committed;
+  std::uint64_t unsent = 0;  ///< messages that plain consumers have not sent
+  friend bool operator==(const GroupVersion&, const GroupVersion&) = default;
+};
+
+/// A group's position in the log, and the messages between its committed offset and that position. Each is
+/// ready or delayed (in the redelivery queue), in flight (on a member, or unsent by a plain consumer), or
+/// finished. Numbers of messages are computed from these parts, and never stored.
+///
+/// A snapshot of this state needs the messages in flight on all members. There may be a million ranges of
+/// them, so `snapshot` collects them in pieces, over several turns. The result has every message that is
+/// unfinished when the last piece is taken:
+/// - a message that was in flight on the same consumer all the time is found when that consumer is visited;
+/// - a message that was delivered since the first piece is noted by the delivery;
+/// - any other is in the redelivery queue, which is copied with the last piece.
+/// A message that is finished between the pieces may be in the result. The group's version then differs from
+/// the one before the first piece.
+///
+/// ConsumerGroup owns it. Thread: the reactor's.
+class GroupMessages {
+ public:
+  /// The consumers with messages in flight. Lifetime: the group's.
+  struct Consumers {
+    const GroupStanding& standing;
+    const std::vector<RecordSink*>& plain;
+    const std::vector<std::unique_ptr<GroupMember>>& members;  ///< by number
+  };
+
+  GroupMessages(const Consumers& consumers, Offset start, const GroupLimits& group_limits,
+                RangeBudget* budget, std::uint64_t user)
+      : consumers_(consumers), reader_(start), redelivery_(group_limits.state_bytes_max, budget, user) {}
+
+  /// Returns the reader of new messages.
+  [[nodiscard]] RecordReader& reader() { return reader_; }
+  [[nodiscard]] const RecordReader& reader() const { return reader_; }
+  [[nodiscard]] RedeliveryQueue& redelivery() { return redelivery_; }
+  [[nodiscard]] const RedeliveryQueue& redelivery() const { return redelivery_; }
+
+  // Changes.
+
+  /// Moves the position to `offset`, and forgets all messages before and after. Requires: the group forgets
+  /// the messages in flight, too.
+  void seek(Offset offset);
+  /// Removes messages below `first` from the redelivery queue, because the log no longer has them.
+  void give_up_before(Offset first) { redelivery_.give_up_before(first); }
+  /// Restores the messages that were saved. Requires: no consumers.
+  void restore(const log::Unfinished& saved, const ClockReading& clocks);
+  /// Called when a member has received messages that it has to acknowledge.
+  void delivered(OffsetRange range, std::uint32_t deliveries) {
+    if (collection_ != nullptr) collection_->in_flight.add(range, deliveries);
+  }
+  /// Called when a plain consumer has taken messages. If it does not send them, they were delivered once.
+  void delivered_plainly(OffsetRange range) { delivered(range, DeliveryCounts::by_default); }
+  /// Called when the plain consumer at this index has left.
+  void plain_consumer_left(std::size_t index) {
+    if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
+  }
+
+  // State.
+
+  /// Returns the offset of the next message that was never delivered.
+  [[nodiscard]] Offset next() const { return reader_.offset(); }
+  /// Returns the offset that is delivered next if it can be read: the first in the redelivery queue, or
+  /// next().
+  [[nodiscard]] Offset upcoming() const { return redelivery_.ready() ? redelivery_.first_ready() : next(); }
+  /// Returns the offset below which all messages are finished. Takes constant time for each plain consumer,
+  /// and for all other parts together.
+  [[nodiscard]] Offset committed() const;
+  /// Returns how many messages can be delivered now, for the first time or again, in a log from `first` to
+  /// `next`.
+  [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
+    return distance(std::max(this->next(), first), next) + redelivery_.ready_messages();
+  }
+  /// Returns how many rejected messages wait for the end of their delay.
+  [[nodiscard]] std::uint64_t retrying() const { return redelivery_.delayed_messages(); }
+  /// Returns how many messages members have not acknowledged or plain consumers have not sent.
+  [[nodiscard]] std::uint64_t in_flight() const { return unacknowledged() + unsent(); }
+  /// Returns how many messages members have not acknowledged.
+  [[nodiscard]] std::uint64_t unacknowledged() const { return consumers_.standing.messages; }
+  /// Returns how many messages in `range` were never delivered, or wait for redelivery.
+  [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
+  /// Returns how many messages could not be delivered, redeliveries included.
+  [[nodiscard]] ReadLoss loss() const;
+  /// Returns the damaged ranges found since the last call.
+  [[nodiscard]] std::vector<OffsetRange> take_damage();
+
+  // Snapshots.
+
+  /// Returns a value that differs from earlier ones if anything that a snapshot contains has changed.
+  [[nodiscard]] GroupVersion version() const {
+    return {consumers_.standing.changes + redelivery_.changes() + seeks_, next(), committed(), unsent()};
+  }
+  /// Begins a snapshot, or continues the one that was begun. Visits at most `ranges_left` ranges and
+  /// consumers, and one plain consumer more, and subtracts them. Returns the snapshot, or nothing if
+  /// `ranges_left` was not enough: call it again. `clocks`: read for storing, at this call.
+  std::optional<GroupSnapshot> snapshot(std::size_t& ranges_left, const ClockReading& clocks);
+  /// Forgets the pieces of a snapshot that is not complete.
+  void drop_snapshot() { collection_.reset(); }
+
+  /// Returns the end of the part that a group uses while no message is delivered again. The part starts with
+  /// the object.
+  [[nodiscard]] const void* hot_end() const { return redelivery_.hot_end(); }
+
+ private:
+  /// The pieces of a snapshot so far. Plain consumers are visited first, then members by number. Consumers
+  /// that join later need no visit, because their deliveries are noted.
+  struct Collection {
+    std::uint64_t members_end;  ///< the number of the first member that need not be visited
+    std::size_t plain_visited = 0;
+    std::uint64_t member = 0;  ///< the number of the member that is visited next
+    Offset visited_to{};       ///< its messages below were visited
+    InFlightList in_flight{};
+  };
+
+  [[nodiscard]] std::uint64_t unsent() const;
+  bool collect_plain(std::size_t& ranges_left);
+  bool collect_members(std::size_t& ranges_left);
+  bool collect_from(const GroupMember& member, std::size_t& ranges_left);
+
+  // Hot, down to the first bytes of redelivery_: see ConsumerGroup.
+  Consumers consumers_;
+  std::unique_ptr<Collection> collection_;  // while a snapshot is under way
+  std::uint64_t seeks_ = 0;
+  std::uint64_t damage_taken_ = 0;  // the sum of loss() at the last take_damage()
+  RecordReader reader_;
+  RedeliveryQueue redelivery_;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,124 @@
+/// The part of a topic's groups that is saved on disk. Layer: delivery.
+#include "delivery/saves/group_cursors.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+// Prefixes of cursor names on disk; the group's name follows. docs/log_format.md, "Cursor file".
+struct CursorPrefix {
+  std::string_view text;
+  GroupTerms terms;
+};
+constexpr CursorPrefix cursor_prefixes[] = {{"group:", {GroupMode::group, true}},
+                                            {"own:", {GroupMode::own, false}},
+                                            {"holds:", {GroupMode::own, true}}};
+// A paused group has a second cursor with this prefix. Its offset means nothing.
+constexpr std::string_view paused_prefix = "paused:";
+// Finding a group costs as much as visiting so many ranges.
+constexpr std::size_t ranges_of_group = 16;
+
+const CursorPrefix* prefix_of(std::string_view cursor_name) {
+  const auto* const found = std::ranges::find_if(
+      cursor_prefixes, [&](const CursorPrefix& each) { return cursor_name.starts_with(each.text); });
+  return found == std::end(cursor_prefixes) ? nullptr : found;
+}
+
+std::string cursor_name_of(const ConsumerGroup& group) {
+  const auto& terms = group.terms();
+  const auto* const prefix = std::ranges::find_if(cursor_prefixes, [&](const CursorPrefix& each) {
+    return each.terms.mode == terms.mode && each.terms.holds == terms.holds;
+  });
+  return std::string(prefix->text) + group.name();
+}
+
+}  // namespace
+
+std::vector<log::NamedCursor> CursorsSnapshot::finished() const {
+  std::vector<log::NamedCursor> cursors = plain;
+  for (const Group& group : groups)
+    cursors.push_back({group.name, group.state.committed, group.state.unfinished()});
+  std::ranges::sort(cursors, {}, &log::NamedCursor::name);
+  return cursors;
+}
+
+bool GroupCursors::is_of_group(const std::string& cursor_name) {
+  return prefix_of(cursor_name) != nullptr || cursor_name.starts_with(paused_prefix);
+}
+
+void GroupCursors::restore(const std::vector<log::NamedCursor>& stored, Offset log_end,
+                           const ClockReading& clocks) {
+  bool same = true;
+  for (const log::NamedCursor& cursor : stored) same &= restore_cursor(cursor, log_end, clocks);
+  for (const log::NamedCursor& mark : stored) {
+    if (!mark.name.starts_with(paused_prefix)) continue;
+    ConsumerGroup* const group = groups_.find(std::string_view(mark.name).substr(paused_prefix.size()));
+    if (group != nullptr) group->set_paused(true);
+  }
+  if (same) known_ = present();
+}
+
+/// Returns false if the group is not as it was stored.
+bool GroupCursors::restore_cursor(const log::NamedCursor& stored, Offset log_end,
+                                  const ClockReading& clocks) {
+  const CursorPrefix* const prefix = prefix_of(stored.name);
+  if (prefix == nullptr) return true;
+  std::string name = stored.name.substr(prefix->text.size());
+  if (groups_.find(name) != nullptr) return false;
+  log::NamedCursor cursor = stored;
+  const bool cut = cursor.cut_at(log_end);
+  groups_.add_restored(std::move(name), prefix->terms, cursor.offset)
+      .messages()
+      .restore(cursor.unfinished, clocks);
+  return !cut;
+}
+
+std::vector<GroupCursors::Known> GroupCursors::present() const {
+  std::vector<Known> present;
+  for (ConsumerGroup* const group : groups_.named())
+    present.push_back({cursor_name_of(*group), group->is_paused(), group->messages().version()});
+  return present;
+}
+
+bool GroupCursors::changed() const {
+  return present() != known_;
+}
+
+void GroupCursors::begin() {
+  known_ = present();
+  snapshot_ = {};
+  left_.clear();
+  for (ConsumerGroup* const group : groups_.named()) {
+    group->messages().drop_snapshot();
+    left_.push_back(group->name());
+  }
+  std::ranges::reverse(left_);
+}
+
+bool GroupCursors::collect(std::size_t ranges_max, const ClockReading& clocks) {
+  std::size_t ranges_left = ranges_max;
+  for (; !left_.empty(); left_.pop_back()) {
+    if (ranges_left == 0) return false;
+    ranges_left -= std::min(ranges_left, ranges_of_group);
+    ConsumerGroup* const group = groups_.find(left_.back());
+    if (group == nullptr) continue;  // it was removed meanwhile
+    auto state = group->messages().snapshot(ranges_left, clocks);
+    if (!state) return false;
+    ranges_left -= std::min(ranges_left, state->waiting.due().sets().size());
+    snapshot_.groups.push_back({cursor_name_of(*group), std::move(*state)});
+    if (group->is_paused())
+      snapshot_.plain.push_back({std::string(paused_prefix) + group->name(), Offset{0}});
+  }
+  return true;
+}
+
+CursorsSnapshot GroupCursors::take() {
+  return std::exchange(snapshot_, {});
+}
+
+}  // namespace lightq::broker

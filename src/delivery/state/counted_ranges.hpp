@@ -1,0 +1,26 @@
+/// Ranges of messages with their numbers of deliveries. Layer: delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::broker {
+
+/// Messages that were delivered equally often.
+struct CountedRange {
+  OffsetRange range;
+  std::uint32_t deliveries = 0;
+  friend bool operator==(const CountedRange&, const CountedRange&) = default;
+};
+using CountedRanges = std::vector<CountedRange>;
+
+/// Sorts the ranges by offset. Takes little time if they ascend already.
+inline void sort_by_offset(CountedRanges& ranges) {
+  const auto begin_of = [](const CountedRange& each) { return each.range.begin; };
+  if (!std::ranges::is_sorted(ranges, {}, begin_of)) std::ranges::stable_sort(ranges, {}, begin_of);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,42 @@
+/// A thread that runs jobs. Layer: net.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "log/log.hpp"
+
+namespace lightq::broker {
+
+/// Runs jobs one after another on a thread of its own. Thread: any may call `submit`.
+class JobThread {
+ public:
+  using Done = std::function<void(std::unique_ptr<log::DiskJob>)>;
+
+  JobThread();
+  JobThread(const JobThread&) = delete;
+  JobThread& operator=(const JobThread&) = delete;
+  /// Waits for the running job, and drops the jobs that have not started.
+  ~JobThread();
+
+  /// Runs the job, then calls `done` with it on this thread. `done` posts the job to its owner's thread.
+  void submit(std::unique_ptr<log::DiskJob> job, Done done);
+
+ private:
+  struct Entry {
+    std::unique_ptr<log::DiskJob> job;
+    Done done;
+  };
+  void work(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Entry> queue_;  // guarded by mutex_
+  std::jthread thread_;      // last: stops before the other members are destroyed
+};
+
+}  // namespace lightq::broker
