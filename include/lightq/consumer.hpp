@@ -56,7 +56,9 @@ namespace lightq::inline v1 {
 /// is writable and wants_write() is true, and at next_timer(). Read all three again before each wait,
 /// next_timer() last.
 ///
-/// At most `prefetch_messages` are unacknowledged at a time. Acknowledging lets the broker send more.
+/// The consumer requests messages ahead of the program: as many as the program processes in `prefetch_time`,
+/// measured, or a fixed number (`prefetch_messages`). At most that number, or 10,000, are unacknowledged at a
+/// time. Acknowledging lets the broker send more.
 class Consumer {
  public:
   using Messages = MessageRange<Consumer, Delivered>;

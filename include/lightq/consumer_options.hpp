@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <lightq/base/limits.hpp>
@@ -54,8 +55,17 @@ struct ConsumerOptions {
   /// The maximum of messages, and of payload bytes, in flight: on their way to this consumer, waiting in it,
   /// or returned to the program and not acknowledged. With `automatic`: on their way or waiting in the
   /// consumer. One message larger than `prefetch_bytes` is delivered all the same.
-  std::uint32_t prefetch_messages = 10'000;
+  ///
+  /// A value for `prefetch_messages` is fixed, 1 to 1,000,000,000. Without a value the maximum is 10,000; a
+  /// member of a group with acknowledgement `by_consumer` then adapts to its work, see `prefetch_time`.
+  std::optional<std::uint32_t> prefetch_messages = std::nullopt;
   std::uint64_t prefetch_bytes = 1 * limits::MiB;
+  /// Without `prefetch_messages`: how much work the consumer requests ahead of its program, 1 ms to an hour.
+  /// The consumer measures the time that the program takes for each message. It requests as many messages as
+  /// the program then finishes in `prefetch_time`: 16 at first, 1 to 10,000 later. Until the program has
+  /// worked for 8 times that time, it requests an eighth of the work so far, or 2 ms if that is more. So a
+  /// slow member of a group takes no messages from quicker ones.
+  Timeout prefetch_time{100};
   /// The broker redelivers a message that is not acknowledged within this time. 0: the broker's 30 s. The
   /// time begins when receive or receive_batch returns the message, or earlier by up to 1/16 of the timeout.
   /// Messages that wait in the consumer are extended only while the program calls it. If the program makes no

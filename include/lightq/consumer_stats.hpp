@@ -21,6 +21,9 @@ struct ConsumerStats {
   std::uint64_t new_logs = 0;
   std::uint64_t violations =
       0;  ///< how often the consumer ended a connection because of a protocol violation
+  /// Not a counter: how many messages the consumer requests ahead of its program now (ConsumerOptions). 0
+  /// after close().
+  std::uint64_t prefetch_messages = 0;
 };
 
 }  // namespace lightq::inline v1

@@ -51,11 +51,6 @@ void ConsumerGroup::detach(GroupMember& member) {
   requeue(std::move(unfinished));
 }
 
-std::size_t ConsumerGroup::members_of(std::uint64_t user) const {
-  const auto counted = roll_.members_of.find(user);
-  return counted == roll_.members_of.end() ? 0 : counted->second;
-}
-
 SessionConsumer* ConsumerGroup::a_consumer() const {
   for (const auto& member : members_) {
     if (member->consumer() != nullptr) return member->consumer();
@@ -63,24 +58,13 @@ SessionConsumer* ConsumerGroup::a_consumer() const {
   return nullptr;
 }
 
-/// A message that the log dropped while a consumer had it becomes lost when it is requeued. A group that does
-/// not hold the log counts that only for itself.
-void ConsumerGroup::requeue(OffsetRange range, std::uint32_t deliveries) {
-  if (terms_.holds) drops_.count_requeued(range);
-  messages_.redelivery().add(range, deliveries);
-}
-
-/// Requeues many ranges at once, which takes less time for each.
+/// Delivers messages again. A message that the log dropped while a consumer had it becomes lost. A group that
+/// does not hold the log counts that only for itself.
 void ConsumerGroup::requeue(CountedRanges ranges) {
   if (ranges.empty()) return;
   sort_by_offset(ranges);
-  count_requeued(ranges);
+  if (terms_.holds) drops_.count_requeued(ranges);
   messages_.redelivery().add(ranges);
-}
-
-void ConsumerGroup::count_requeued(const CountedRanges& ranges) {
-  if (!terms_.holds) return;
-  for (const CountedRange& each : ranges) drops_.count_requeued(each.range);
 }
 
 // --- Requests of a member ---
@@ -157,7 +141,7 @@ bool ConsumerGroup::reject(GroupMember& member, const Rejection& rejected, Stead
     return fits;
   }
   sort_by_offset(parts);
-  count_requeued(parts);
+  if (terms_.holds) drops_.count_requeued(parts);
   messages_.redelivery().add_delayed(parts, DueTimes::after(now, rejected.delay_ms));
   return fits;
 }
@@ -304,7 +288,10 @@ std::uint32_t ConsumerGroup::deliver(GroupMember& member, const DeliveredSlice& 
   if (!member.is_unflushed()) unflushed_.push_back(&member);
   const std::uint32_t taken = member.deliver(delivered, now);
   if (!member.is_automatic()) messages_.delivered({range.begin, range.begin + taken}, delivered.delivery);
-  if (taken < delivered.slice.count) requeue({range.begin + taken, range.end}, delivered.delivery - 1);
+  if (const OffsetRange refused{range.begin + taken, range.end}; refused.begin < refused.end) {
+    if (terms_.holds) drops_.count_requeued(refused);
+    messages_.redelivery().add(refused, delivered.delivery - 1);
+  }
   wait_until(member.next_deadline());
   return taken;
 }

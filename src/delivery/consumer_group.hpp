@@ -17,6 +17,7 @@
 #include "delivery/group_messages.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/counted_ranges.hpp"
 #include "delivery/turn_result.hpp"
 
 namespace lightq::broker {
@@ -36,6 +37,9 @@ struct Drops {
   /// Counts messages that are requeued, if they have been dropped meanwhile.
   void count_requeued(OffsetRange range) {
     if (range.begin < before) count += distance(range.begin, std::min(range.end, before));
+  }
+  void count_requeued(const CountedRanges& ranges) {
+    for (const CountedRange& each : ranges) count_requeued(each.range);
   }
 };
 
@@ -82,8 +86,6 @@ class ConsumerGroup {
   [[nodiscard]] std::size_t consumers() const { return plain_consumers_.size() + members_.size(); }
   [[nodiscard]] std::size_t plain_consumers() const { return plain_consumers_.size(); }
   [[nodiscard]] std::size_t members() const { return members_.size(); }
-  /// Returns how many members belong to `user`.
-  [[nodiscard]] std::size_t members_of(std::uint64_t user) const;
   /// Returns the consumer of some member, or null if no member has one.
   [[nodiscard]] SessionConsumer* a_consumer() const;
 
@@ -152,9 +154,7 @@ class ConsumerGroup {
   std::uint32_t deliver(GroupMember& member, const DeliveredSlice& delivered, SteadyTime now);
   struct LateAck;
   void acknowledge_overdue(GroupMember& member, OffsetRange range, LateAck& late);
-  void requeue(OffsetRange range, std::uint32_t deliveries);
   void requeue(CountedRanges ranges);
-  void count_requeued(const CountedRanges& ranges);
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 

@@ -67,12 +67,6 @@ ConsumerGroup& ConsumerGroups::open_plain() {
   return *plain_;
 }
 
-bool ConsumerGroups::has_room_for(std::uint64_t user) const {
-  const auto own = std::ranges::count(groups_, user, &Entry::user);
-  return FairShare(limits_.groups_max).ask(groups_.size(), user, static_cast<std::size_t>(own)) ==
-         FairShare::Verdict::room;
-}
-
 std::optional<std::uint64_t> ConsumerGroups::owner_of(const std::string& name) const {
   const auto entry =
       std::ranges::find_if(groups_, [&](const Entry& each) { return each.group->name() == name; });
@@ -90,7 +84,7 @@ namespace {
 /// A consumer's own cursor always has space: a new consumer replaces the former one.
 bool has_room_in(const ConsumerGroup& group, std::uint64_t user, std::size_t members_max) {
   if (group.terms().mode == GroupMode::own) return true;
-  return FairShare(members_max).ask(group.members(), user, group.members_of(user)) ==
+  return FairShare(members_max).ask(group.members(), user, group.standing().members_of(user)) ==
          FairShare::Verdict::room;
 }
 
@@ -127,7 +121,9 @@ ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const L
     if (!same) return {ClientError::incarnation_changed};
     if (from.from == StartPosition::From::offset) from.value = std::min(from.value, same->value);
   }
-  if (!has_room_for(user)) return {ClientError::limit_reached};
+  const auto own = static_cast<std::size_t>(std::ranges::count(groups_, user, &Entry::user));
+  if (FairShare(limits_.groups_max).ask(groups_.size(), user, own) != FairShare::Verdict::room)
+    return {ClientError::limit_reached};
   const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
   if (!start) return {ClientError::io_error};
   ConsumerGroup& group = add(name, {asked.mode, shared || asked.holds}, *start, births_.next(), user);

@@ -193,7 +193,6 @@ class ConsumerGroups {
     std::optional<std::uint64_t> owner;
   };
 
-  [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] std::size_t index_of(const ConsumerGroup& group) const;
   ConsumerGroup& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                      std::uint64_t user = 0);

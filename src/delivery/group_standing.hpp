@@ -44,6 +44,11 @@ struct GroupStanding {
     if (fronts.empty()) return std::nullopt;
     return fronts.first().offset;
   }
+  /// Returns how many members belong to `user`.
+  [[nodiscard]] std::size_t members_of(std::uint64_t user) const {
+    const auto counted = roll.members_of.find(user);
+    return counted == roll.members_of.end() ? 0 : counted->second;
+  }
 };
 
 }  // namespace lightq::broker

@@ -19,14 +19,15 @@ class DiskThread {
   /// A topic has at most one job of each kind here at a time (log, cursors, producers, removal), so that the
   /// number of topics bounds the queue.
   void submit(std::unique_ptr<log::DiskJob> job, Done done) { disk_.submit(std::move(job), std::move(done)); }
-  /// Does the same on a second thread, for a job that touches no disk. A topic has at most one such job.
+  /// Does the same on a second thread, for a job that touches no disk, and that catches std::bad_alloc. A
+  /// topic has at most one such job.
   void compute(std::unique_ptr<log::DiskJob> job, Done done) {
     encoder_.submit(std::move(job), std::move(done));
   }
 
  private:
   JobThread disk_;
-  JobThread encoder_;
+  JobThread encoder_{JobMemory::fallible};
 };
 
 }  // namespace lightq::broker

@@ -1,11 +1,15 @@
 /// Runs jobs on a thread. Layer: net.
 #include "net/job_thread.hpp"
 
+#include <optional>
 #include <utility>
+
+#include "admission/memory_reserve.hpp"
 
 namespace lightq::broker {
 
-JobThread::JobThread() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
+JobThread::JobThread(JobMemory memory)
+    : memory_(memory), thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
 JobThread::~JobThread() {
   thread_.request_stop();
@@ -29,7 +33,11 @@ void JobThread::work(const std::stop_token& stop) {
       entry = std::move(queue_.front());
       queue_.pop_front();
     }
-    entry.job->run();
+    {
+      std::optional<FallibleAllocations> fallible;
+      if (memory_ == JobMemory::fallible) fallible.emplace();
+      entry.job->run();
+    }
     entry.done(std::move(entry.job));
   }
 }

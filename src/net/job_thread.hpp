@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -12,12 +13,16 @@
 
 namespace lightq::broker {
 
+/// The memory that jobs may use: with `fallible` their allocations throw std::bad_alloc, which the job
+/// catches, rather than use the process's reserve. See FallibleAllocations.
+enum class JobMemory : std::uint8_t { reserved, fallible };
+
 /// Runs jobs one after another on a thread of its own. Thread: any may call `submit`.
 class JobThread {
  public:
   using Done = std::function<void(std::unique_ptr<log::DiskJob>)>;
 
-  JobThread();
+  explicit JobThread(JobMemory memory = JobMemory::reserved);
   JobThread(const JobThread&) = delete;
   JobThread& operator=(const JobThread&) = delete;
   /// Waits for the running job, and drops the jobs that have not started.
@@ -33,6 +38,7 @@ class JobThread {
   };
   void work(const std::stop_token& stop);
 
+  const JobMemory memory_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Entry> queue_;  // guarded by mutex_

@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "admission/memory_reserve.hpp"
 #include "log/memory/write_behind_log.hpp"
 #include "store/removal_job.hpp"
 
@@ -34,7 +33,6 @@ class SaveJob final : public log::DiskJob {
 /// Returns the cursors in their stored form. Clients can make them large, so it fails if there is no memory
 /// for them.
 Result<log::EncodedCursors> encoded(const TopicStore::MakeCursors& cursors) {
-  const FallibleAllocations fallible;
   try {
     return log::CursorFile::encode(cursors());
   } catch (const std::bad_alloc&) {

@@ -35,7 +35,8 @@ class StoreJobs {
 
   /// Runs the job on the disk's thread. Then calls its `finish` and `done` in a turn of the loop.
   void submit(std::unique_ptr<log::DiskJob> job, Done done);
-  /// Does the same for a job that touches no disk, beside the jobs of the disk's thread.
+  /// Does the same for a job that touches no disk, beside the jobs of the disk's thread. See
+  /// DiskThread::compute.
   void compute(std::unique_ptr<log::DiskJob> job, Done done);
   [[nodiscard]] bool is_idle() const { return out_ == 0; }
   /// Sets a function that is called when is_idle() becomes true.

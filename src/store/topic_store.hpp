@@ -62,16 +62,17 @@ class TopicStore : public log::BatchLog {
 
   // Saving state: at most one save of each kind at a time. Requires: is_durable().
 
-  /// Saves the cursors that `cursors` returns, sorted by name, and reports the result with on_saved. `cursors`
-  /// is called once, on the thread that encodes them; so this call takes constant time. Errors: io_error,
-  /// no_space, limit_reached (no memory to encode them).
+  /// Saves the cursors that `cursors` returns, sorted by name, and reports the result with on_saved.
+  /// `cursors` is called once, on the thread that encodes them; so this call takes constant time. Errors:
+  /// io_error, no_space, limit_reached (no memory to encode them).
   virtual void save_consumers(MakeCursors cursors) = 0;
-  /// Returns how many microseconds the last save_consumers has taken to encode the cursors, without the time in
-  /// which it waited or wrote. 0 before the first one.
+  /// Returns how many microseconds the last save_consumers has taken to encode the cursors, without the time
+  /// in which it waited or wrote. 0 before the first one.
   [[nodiscard]] virtual std::int64_t consumers_encoding_us() const = 0;
   /// Saves an encoded table of producers (ProducerFile::encode), and reports the result with on_saved.
   virtual void save_producers(log::SlotBytes producers) = 0;
-  /// Saves the cursors before it returns. For a stop: requires is_idle(). Errors: as save_consumers.
+  /// Saves the cursors before it returns. For a stop: requires is_idle(). Errors: as save_consumers. With
+  /// FallibleAllocations it may throw std::bad_alloc while it writes.
   virtual Result<void> save_consumers_now(const MakeCursors& cursors) = 0;
   /// Saves the producers before it returns, as save_consumers_now does.
   virtual Result<void> save_producers_now(log::SlotBytes producers) = 0;

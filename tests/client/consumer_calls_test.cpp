@@ -93,8 +93,10 @@ TEST_F(PresentBatchTest, PassesTheRestAtOnce) {
 TEST_F(PresentBatchTest, LetsTheRestOfABatchWait) {
   EXPECT_EQ(present_.take_waiting(), std::nullopt);
   put_four();
+  EXPECT_EQ(present_.waiting(), 4U);
   EXPECT_EQ(present_.take_waiting(), offsets(10, 14));
   (void)present_.take();
+  EXPECT_EQ(present_.waiting(), 3U);
   EXPECT_EQ(present_.take_waiting(), offsets(11, 14)) << "whether or not anything was acknowledged";
   EXPECT_EQ(present_.take_waiting(), offsets(11, 14));
 }
@@ -106,10 +108,12 @@ TEST_F(PresentBatchTest, LetsMessagesAfterTheLastAcknowledgementWaitOncePerAckno
   present_.acknowledged(offsets(0, 10));
   present_.acknowledged(offsets(14, 20));
   EXPECT_EQ(present_.take_waiting(), std::nullopt) << "those are other messages";
+  EXPECT_EQ(present_.waiting(), 4U);
   present_.acknowledged(offsets(10, 11));
   EXPECT_EQ(present_.take_waiting(), offsets(11, 14));
   EXPECT_EQ(present_.take_waiting(), std::nullopt);
   present_.acknowledged(offsets(12, 13));
+  EXPECT_EQ(present_.waiting(), 1U);
   EXPECT_EQ(present_.take_waiting(), offsets(13, 14)) << "12 was processed, so 11 was received";
   present_.acknowledged(offsets(13, 99));
   EXPECT_EQ(present_.take_waiting(), offsets(14, 14));

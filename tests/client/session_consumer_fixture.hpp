@@ -48,7 +48,8 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
   explicit SessionConsumerTest(FakeSessionListener::Kind kind = FakeSessionListener::Kind::unix_socket)
       : SessionPeerTest(kind) {
     options.clock = clock.source();
-    options.share_memory = false;    // tested in session_memory_test.cpp
+    options.share_memory = false;        // tested in session_memory_test.cpp
+    options.prefetch_messages = 10'000;  // fixed; session_prefetch_test.cpp tests the default
     options.heartbeat = Timeout(0);  // a slow machine could otherwise end a connection that a test relies on
     opened.incarnation = 99;
     opened.ack_timeout_ms = 30'000;

@@ -135,14 +135,14 @@ TEST_F(GroupBounds, SeekVisitsOnlyMembersThatHaveMessages) {
   publish(std::vector<std::string>(10, "x"));
   dispatch();
   ASSERT_EQ(stats().unacknowledged, 10U);
-  EXPECT_EQ(busy.group->members_of(7), std::size_t{idle_members});
-  EXPECT_EQ(busy.group->members_of(8), 1U);
+  EXPECT_EQ(busy.group->standing().members_of(7), std::size_t{idle_members});
+  EXPECT_EQ(busy.group->standing().members_of(8), 1U);
   const std::uint64_t before = TurnWork::bytes();
   busy.group->seek({0});
   EXPECT_LT(TurnWork::bytes() - before, 10 * TurnWork::member_visited);
   EXPECT_EQ(stats().unacknowledged, 0U);
   for (Member& member : idle) leave(member);
-  EXPECT_EQ(busy.group->members_of(7), 0U);
+  EXPECT_EQ(busy.group->standing().members_of(7), 0U);
 }
 
 TEST_F(GroupBounds, SeekForgetsMessagesThatWereTakenBackByTheTimeout) {

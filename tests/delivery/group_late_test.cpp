@@ -83,7 +83,8 @@ TEST_F(GroupLateTest, ALateAcknowledgementFinishesALimitedNumberOfParts) {
   const auto& late = slow.consumer.was_late;
   ASSERT_EQ(late.size(), parts_max);
   EXPECT_EQ(late.front(), (OffsetRange{{1}, {2}}));
-  EXPECT_EQ(late.back(), (OffsetRange{{2 * parts_max - 1}, {messages}})) << "all others are late, in one range";
+  EXPECT_EQ(late.back(), (OffsetRange{{2 * parts_max - 1}, {messages}}))
+      << "all others are late, in one range";
 }
 
 TEST_F(GroupLateTest, AMemberWithoutTheOptionIsNotToldOfLateAcknowledgements) {

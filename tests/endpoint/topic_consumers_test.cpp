@@ -322,6 +322,22 @@ TEST_F(TopicConsumersTest, AStateOfManyRangesIsSavedInPiecesAndWhole) {
   topic->detach_consumer(next);
 }
 
+TEST_F(TopicConsumersTest, AFailedSaveAtAStopIsRepeated) {
+  publish(3);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2});
+  broker::acknowledge(*topic, consumer, {Offset{2}, {}});
+  topic->begin_stop(ClientError::shutting_down);
+  ASSERT_TRUE(run_until([&] { return topic->idle_on_disk(); }));
+  fail(EIO, [](FaultyStorage::Call, const std::string& path) { return is_cursor_file(path); });
+  topic->flush_for_stop();
+  fail(0, nullptr);
+  topic->flush_for_stop();
+  const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
+  EXPECT_EQ(log::offset_of_cursor(stored, "group:g"), Offset{2});
+}
+
 TEST_F(TopicConsumersTest, DelaysOutliveTheBroker) {
   publish(3);
   FakeConsumer consumer;

@@ -83,7 +83,7 @@ TEST_F(DurableStoreTest, EncodingKeepsNoOtherJobFromTheDisk) {
     waited = others_go_on.wait_for(std::chrono::seconds(30)) != std::future_status::ready;
     return TopicStore::Cursors{{"group:g", {1}}};
   });
-  store->save_producers({});
+  store->save_producers({std::vector<std::byte>(log::SlotBytes::header_bytes)});
   run();
   EXPECT_FALSE(waited) << "the producers are saved while the cursors are encoded";
   ASSERT_TRUE(saved.has_value() && saved->ok());

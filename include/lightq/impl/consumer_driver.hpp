@@ -41,6 +41,7 @@ LIGHTQ_INLINE void ConsumerDriver::drive() {
   const SessionTime time = now();
   receive_from(time);
   keep_waiting(time);
+  link().look(batch_.waiting(), time);
   link().transmit(time, true);
 }
 
@@ -92,6 +93,7 @@ LIGHTQ_INLINE void ConsumerDriver::look_for_end() {
 LIGHTQ_INLINE void ConsumerDriver::send_due() {
   const SessionTime time = now();
   keep_waiting(time);
+  link().look(batch_.waiting(), time);
   link().transmit(time, pace_.was_away(time));
   pace_.looked(time);
 }
@@ -109,9 +111,9 @@ LIGHTQ_INLINE void ConsumerDriver::keep_waiting(SessionTime time) {
 }
 
 LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout) {
-  batch_.clear();
-  link().release();
   SessionTime time = now();
+  batch_.clear();
+  link().release(time);
   const SessionTime deadline = session_deadline(time, timeout);
   while (true) {
     receive_from(time);

@@ -36,7 +36,7 @@ class SessionConsumeLink {
                SessionConnection(hello(options), read_bytes, session_memory(options, memory_to_receive))),
         deliveries_(options.acknowledgement == Acknowledgement::automatic),
         position_(options),
-        output_(route_, deliveries_.settling(), {options.prefetch_messages, options.prefetch_bytes}) {}
+        output_(route_, deliveries_.settling(), SessionCredit::requested_by(options)) {}
   SessionConsumeLink(const SessionConsumeLink&) = delete;
   SessionConsumeLink& operator=(const SessionConsumeLink&) = delete;
   ~SessionConsumeLink() { say_goodbye(); }
@@ -55,9 +55,15 @@ class SessionConsumeLink {
     if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
-  /// Releases the present batch, which the application does not use any more.
-  void release() {
-    if (deliveries_.release()) connection().release();
+  /// Releases the present batch, because the application asks for more messages.
+  void release(SessionTime now) {
+    if (auto& prefetch = output_.credit().prefetch()) prefetch->finished(now);
+    release_batch();
+  }
+  /// Records that the application has not begun `waiting` messages of the present batch. So the credit
+  /// follows its work.
+  void look(std::uint64_t waiting, SessionTime now) {
+    if (auto& prefetch = output_.credit().prefetch()) prefetch->look(waiting, now);
   }
 
   /// Sends heartbeats that are due, acknowledgements and credit. `all`: sends all acknowledgements and
@@ -103,7 +109,7 @@ class SessionConsumeLink {
   /// Requires: the channel is open.
   void begin_close() {
     pause(true);
-    release();
+    drop_batch();
     output_.put_news();
     requests_.close(output_.request(session::Close{}));
   }
@@ -128,6 +134,7 @@ class SessionConsumeLink {
     stats.opens = opens_;
     stats.new_logs = new_logs_;
     stats.violations = route_.violations();
+    if (is_alive()) stats.prefetch_messages = output_.credit().prefetch_messages();
     return stats;
   }
   /// Returns true if all acknowledgements and credit have left this process.
@@ -168,7 +175,14 @@ class SessionConsumeLink {
   }
   void forget() {
     deliveries_.forget();
-    release();
+    drop_batch();
+  }
+  void drop_batch() {
+    if (auto& prefetch = output_.credit().prefetch()) prefetch->dropped();
+    release_batch();
+  }
+  void release_batch() {
+    if (deliveries_.release()) connection().release();
   }
   void say_goodbye() {
     if (connection().phase() == SessionConnection::Phase::open && route_.is_here()) {
@@ -201,7 +215,7 @@ class SessionConsumeLink {
     using session::Op;
     const session::FrameHeader& header = frame.header;
     switch (header.op) {
-      case Op::deliver: return take_batch(frame);
+      case Op::deliver: return take_batch(frame, now);
       case Op::consume_opened:
         return with_body<session::ConsumeOpened>(
             frame, [&](const auto& opened) { return take_opened(header, opened, now); });
@@ -263,7 +277,7 @@ class SessionConsumeLink {
     return {};
   }
 
-  Result<void> take_batch(const SessionFrame& frame) {
+  Result<void> take_batch(const SessionFrame& frame, SessionTime now) {
     if (state_ != SessionState::open || frame.header.channel != output_.channel() ||
         frame.header.request != 0)
       return violation("delivered on a channel that is not open");
@@ -282,6 +296,7 @@ class SessionConsumeLink {
     if (!plain) return violation("delivered a batch that cannot be unpacked");
     const std::uint64_t lost_before = position_.delivered({batch.base_offset(), batch.end_offset()});
     deliveries_.hand_over(*checked, *plain, checked->head.lost + lost_before);
+    if (auto& prefetch = output_.credit().prefetch()) prefetch->delivered(checked->amount().messages, now);
     connection().hold();
     return {};
   }

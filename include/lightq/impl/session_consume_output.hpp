@@ -23,15 +23,15 @@ namespace lightq::inline v1 {
 /// the channel is open. For one thread.
 class SessionConsumeOutput {
  public:
-  /// `settling`: the acknowledgements to send, and the credit to give back. `credit_most`: the credit of a
-  /// new channel.
-  SessionConsumeOutput(SessionRoute& route, SessionSettling& settling, const SessionAmount& credit_most)
-      : route_(route), settling_(settling), credit_(credit_most) {}
+  /// `settling`: the acknowledgements to send, and the credit to give back.
+  SessionConsumeOutput(SessionRoute& route, SessionSettling& settling, const SessionCredit& credit)
+      : route_(route), settling_(settling), credit_(credit) {}
   SessionConsumeOutput(const SessionConsumeOutput&) = delete;
   SessionConsumeOutput& operator=(const SessionConsumeOutput&) = delete;
 
   /// Returns the credit that the broker has.
   [[nodiscard]] SessionCredit& credit() { return credit_; }
+  [[nodiscard]] const SessionCredit& credit() const { return credit_; }
 
   /// Records that the broker has opened the channel. `ack_timeout_ms`: that of the channel; 0: none.
   void opened(std::uint32_t channel, std::uint32_t ack_timeout_ms, SessionTime now) {

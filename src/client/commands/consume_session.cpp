@@ -17,9 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 200ms;  // between checks for signals and for a broken connection
-constexpr std::uint32_t prefetch_messages = 10'000;
-constexpr std::uint64_t unflushed_max = prefetch_messages / 4;  // messages that may wait in the buffer
+constexpr auto longest_wait = 200ms;                 // between checks for signals and for a broken connection
+constexpr std::uint32_t bounded_count_max = 10'000;  // of messages for which credit is given at once
+constexpr std::uint64_t unflushed_max = 2'500;       // messages that may wait in the buffer
 
 /// One run of the command.
 class SessionConsumeRun {
@@ -124,7 +124,7 @@ class SessionConsumeRun {
   /// Gives each connection credit for the requested number of messages only, so that the broker sends no
   /// more.
   void bound_credit() {
-    if (consume_.count == 0 || consume_.count > prefetch_messages) return;
+    if (consume_.count == 0 || consume_.count > bounded_count_max) return;
     const std::uint64_t opens = consumer_.stats().opens;
     if (consumer_.connected() && opens == opens_) return;
     consumer_.resume();
@@ -181,9 +181,8 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   options.mode = shared ? ConsumeMode::group : ConsumeMode::own;
   options.group = consume.group;
   options.from = consume.from.value_or(shared ? From::first() : From::next());
-  options.prefetch_messages = prefetch_messages;
   options.connection = consume.connection;
-  if (consume.count > 0 && consume.count <= prefetch_messages) {
+  if (consume.count > 0 && consume.count <= bounded_count_max) {
     options.prefetch_messages = static_cast<std::uint32_t>(consume.count);
     options.prefetch_bytes = 1024 * limits::GiB;  // see bound_credit; the memory here is limited all the same
   }

@@ -25,7 +25,8 @@ struct CursorsSnapshot {
   std::vector<log::NamedCursor> plain;  ///< with no more than an offset
   std::vector<Group> groups;
 
-  /// Returns the cursors in the form in which they are stored, sorted by name. Call it on the disk's thread.
+  /// Returns the cursors in the form in which they are stored, sorted by name. Call it on the encoding
+  /// thread.
   [[nodiscard]] std::vector<log::NamedCursor> finished() const;
 };
 

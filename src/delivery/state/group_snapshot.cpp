@@ -63,8 +63,8 @@ std::vector<NumberedEntry> numbered(const InFlightList& list, OffsetRange bounds
   return entries;
 }
 
-/// Returns the entries of the list in `bounds` as ascending ranges that do not overlap. Of several entries
-/// for a message, the one that was added last counts.
+/// Returns the entries of the list in `bounds` as ascending ranges that do not overlap. If a message has
+/// several entries, the one that was added last counts.
 CountedRanges ascending(const InFlightList& list, OffsetRange bounds) {
   const std::vector<NumberedEntry> entries = numbered(list, bounds);
   CountedRanges ranges;

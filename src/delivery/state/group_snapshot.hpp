@@ -63,7 +63,7 @@ struct GroupSnapshot {
   ClockReading clocks;  ///< for the due times
 
   /// Returns the form in which the state is saved. Messages in flight become ready, with their number of
-  /// deliveries. Takes time by the number of ranges: call it on the disk's thread. Ignores messages outside
+  /// deliveries. Takes time by the number of ranges: call it on the encoding thread. Ignores messages outside
   /// [committed, next), which no cursor can have.
   [[nodiscard]] log::Unfinished unfinished() const;
 };

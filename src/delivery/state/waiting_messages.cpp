@@ -13,7 +13,7 @@ namespace lightq::broker {
 namespace {
 // The most ranges that become ready in one call: less than a millisecond's work.
 constexpr std::size_t released_max = 1024;
-// Of one of them: both sets change where they changed last, which takes less time than elsewhere.
+// The work for each range: both sets change where they changed last, which takes less time than elsewhere.
 constexpr std::uint64_t release_work = 6 * TurnWork::range_passed;
 }  // namespace
 

@@ -97,7 +97,7 @@ class WaitingMessages {
   }
 
  private:
-  /// What is not given up of ranges that are added.
+  /// The part of added ranges that is not given up.
   struct Kept {
     CountedRanges counted;
     std::vector<OffsetRange> ranges;  ///< the same, regardless of the number of deliveries

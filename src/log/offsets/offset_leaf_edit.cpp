@@ -129,10 +129,11 @@ void OffsetTreeEdit::split_leaf(OffsetTree& leaf, const Splice& splice, const Co
   const auto code_size = static_cast<std::size_t>(store_run(code.data(), first.begin, first) - code.data());
   const auto behind = static_cast<std::size_t>(end - at);
 
-  split_ = {first.begin, leaf.messages - messages, make_leaf(code_size + behind)};
-  std::memcpy(leaf_bytes(*split_.node), code.data(), code_size);
-  std::memcpy(leaf_bytes(*split_.node) + code_size, at, behind);
-  set_.bytes_ += heap_bytes(0, split_.node->capacity);
+  const OffsetTree right{first.begin, leaf.messages - messages, make_leaf(code_size + behind)};
+  split_ = OwnedTree(right, 0);
+  std::memcpy(leaf_bytes(*right.node), code.data(), code_size);
+  std::memcpy(leaf_bytes(*right.node) + code_size, at, behind);
+  set_.bytes_ += heap_bytes(0, right.node->capacity);
   leaf.messages = messages;
   if (leaf.node->capacity < left) fit_leaf(leaf, left);
   std::memcpy(leaf_bytes(*leaf.node), all.data(), left);

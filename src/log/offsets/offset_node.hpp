@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <lightq/base/types.hpp>
 
@@ -100,5 +101,30 @@ inline bool is_sole_use(const OffsetNode& node) {
 /// Removes a use. The last one frees the node, and removes a use of each node below. An inner node may have
 /// empty entries, after a change that found no memory.
 void release(OffsetNode& node, std::size_t level);
+
+/// A subtree that no node points to yet. Frees it, unless it was taken: for changes that find no memory.
+class OwnedTree {
+ public:
+  OwnedTree() = default;
+  OwnedTree(const OffsetTree& tree, std::size_t level) : tree_(tree), level_(level) {}
+  OwnedTree(OwnedTree&& other) noexcept : tree_(other.take()), level_(other.level_) {}
+  OwnedTree& operator=(OwnedTree&& other) noexcept {
+    std::swap(tree_, other.tree_);
+    std::swap(level_, other.level_);
+    return *this;
+  }
+  ~OwnedTree() {
+    if (tree_.node != nullptr) release(*tree_.node, level_);
+  }
+
+  [[nodiscard]] bool is_empty() const { return tree_.node == nullptr; }
+  [[nodiscard]] OffsetTree& tree() { return tree_; }
+  /// Returns the subtree, and gives it up.
+  OffsetTree take() { return std::exchange(tree_, {}); }
+
+ private:
+  OffsetTree tree_;
+  std::size_t level_ = 0;
+};
 
 }  // namespace lightq::log

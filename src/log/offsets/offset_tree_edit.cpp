@@ -69,10 +69,10 @@ void OffsetTreeEdit::apply() {
     root = {};
     return;
   }
-  if (split_.node != nullptr) {
+  if (!split_.is_empty()) {
     OffsetNode* const above = make_inner(2);
     entries_of(*above)[0] = root;
-    entries_of(*above)[1] = std::exchange(split_, {});
+    entries_of(*above)[1] = split_.take();
     root.messages = messages_of(entries_of(*above), entries_of(*above) + 2);
     root.node = above;
     ++set_.levels_;
@@ -125,7 +125,7 @@ void OffsetTreeEdit::edit_inner(OffsetTree& tree, std::size_t level, Offset limi
     tree = {};
     return;
   }
-  if (split_.node != nullptr) {
+  if (!split_.is_empty()) {
     insert_split(tree, level, first + 1);
   } else {
     join_around(node, level - 1, first, kept);
@@ -136,32 +136,34 @@ void OffsetTreeEdit::edit_inner(OffsetTree& tree, std::size_t level, Offset limi
 
 /// Inserts `split_` as the entry `at`. If the node is full, it is split, too.
 void OffsetTreeEdit::insert_split(OffsetTree& tree, std::size_t level, std::size_t at) {
-  const OffsetTree added = std::exchange(split_, {});
+  OwnedTree inserted = std::exchange(split_, {});
+  const OffsetTree added = inserted.tree();
   OffsetTree* into = &tree;
   tree.messages += added.messages;
   if (tree.node->used == offset_node_entries_max) {
     const std::size_t left = offset_node_entries_max / 2;
     const std::size_t right = offset_node_entries_max - left;
     OffsetTree* const from = entries_of(*tree.node) + left;
-    split_ = {from->begin, messages_of(from, from + right), make_inner(right)};
-    set_.bytes_ += heap_bytes(level, split_.node->capacity);
-    std::copy_n(from, right, entries_of(*split_.node));
-    tree.messages -= split_.messages;
+    OffsetTree moved{from->begin, messages_of(from, from + right), make_inner(right)};
+    set_.bytes_ += heap_bytes(level, moved.node->capacity);
+    std::copy_n(from, right, entries_of(*moved.node));
+    split_ = OwnedTree(moved, level);
+    tree.messages -= moved.messages;
     tree.node->used = static_cast<std::uint16_t>(left);
     if (left < at) {
-      into = &split_;
+      into = &split_.tree();
       at -= left;
       // It was counted in the left part.
       tree.messages -= added.messages;
-      split_.messages += added.messages;
+      into->messages += added.messages;
     }
-    if (into == &split_) fit_inner(tree, left);
+    if (into != &tree) fit_inner(tree, left);
   }
   const std::size_t used = into->node->used;
   fit_inner(*into, used + 1);
   OffsetTree* const entries = entries_of(*into->node);
   std::copy_backward(entries + at, entries + used, entries + used + 1);
-  entries[at] = added;
+  entries[at] = inserted.take();
   into->node->used = static_cast<std::uint16_t>(used + 1);
   // Either part of the split node may be small enough for a neighbour.
   join_around(*into->node, level - 1, at - 1, at + 1);

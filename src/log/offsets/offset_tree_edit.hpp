@@ -79,7 +79,7 @@ class OffsetTreeEdit {
   OffsetRange cut_;
   std::optional<OffsetRange> put_;
   RemovedSink removed_;
-  OffsetTree split_;  // the right part of the node that `edit` has split; null if it has not
+  OwnedTree split_;  // the right part of the node that `edit` has split; null if it has not
 };
 
 }  // namespace lightq::log

@@ -6,8 +6,10 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <new>
 #include <utility>
 
+#include "admission/memory_reserve.hpp"
 #include "log/elapsed.hpp"
 
 namespace lightq::broker {
@@ -129,6 +131,16 @@ void CursorSaves::saved(const Result<void>& result) {
   if (failed_) parts_.reports.cursors_not_saved(result.error());
 }
 
+/// Saves the cursors, or fails if there is no memory to encode them.
+Result<void> CursorSaves::save_now(const TopicStore::MakeCursors& cursors) {
+  const FallibleAllocations fallible;
+  try {
+    return parts_.store.save_consumers_now(cursors);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit_reached, "there is not enough memory to save the consumer groups"};
+  }
+}
+
 Result<void> CursorSaves::save_for_stop() {
   if (!parts_.store.is_durable()) return {};
   auto others = present_others();
@@ -139,7 +151,7 @@ Result<void> CursorSaves::save_for_stop() {
   CursorsSnapshot snapshot = groups_.take();
   others_ = std::move(others);
   snapshot.plain.insert(snapshot.plain.end(), others_.begin(), others_.end());
-  const auto saved = parts_.store.save_consumers_now([&] { return snapshot.finished(); });
+  const auto saved = save_now([&] { return snapshot.finished(); });
   kept_ = saved.ok();
   if (!saved) parts_.reports.cursors_not_saved(saved.error());
   return saved;

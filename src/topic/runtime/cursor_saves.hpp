@@ -93,6 +93,7 @@ class CursorSaves {
   [[nodiscard]] std::vector<log::NamedCursor> present_others() const;
   [[nodiscard]] bool is_too_early(Timestamp now, bool awaited);
   void collect();
+  Result<void> save_now(const TopicStore::MakeCursors& cursors);
 
   // A dispatch uses these up to begun_at_: hot_end() depends on this order.
   const Parts parts_;

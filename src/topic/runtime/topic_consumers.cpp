@@ -87,7 +87,7 @@ bool TopicConsumers::has_in_flight(const SessionConsumer& consumer) {
 bool TopicConsumers::shares_group_with_others(const SessionConsumer& consumer) {
   const auto [group, member] = consumer.membership();
   if (group == nullptr) return false;
-  return group->members_of(member->user()) != group->members() || group->plain_consumers() > 0;
+  return group->standing().members_of(member->user()) != group->members() || group->plain_consumers() > 0;
 }
 
 Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const StartPosition& to) {

@@ -1,5 +1,5 @@
-/// Tests of the form in which a group's state is saved: it has each message in flight once, and never anything that
-/// a reader would refuse.
+/// Tests of the form in which a group's state is saved: it has each message in flight once, and never
+/// anything that a reader would refuse.
 #include "delivery/state/group_snapshot.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ TEST(GroupSnapshot, HasEachMessageOnceWithTheNumberThatWasNotedLast) {
       if (queue.contains(at)) continue;
       queue[at] = static_cast<std::uint32_t>(random.below(9));
       if (random.one_in(3)) {
-        snapshot.waiting.add_delayed({{at}, {at + 1}}, queue[at], snapshot_time + milliseconds(8 * random.below(9)));
+        snapshot.waiting.add_delayed({{at}, {at + 1}}, queue[at],
+                                     snapshot_time + milliseconds(8 * random.below(9)));
       } else {
         snapshot.waiting.add({{at}, {at + 1}}, queue[at]);
       }

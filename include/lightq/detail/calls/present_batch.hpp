@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -45,6 +46,11 @@ class PresentBatch {
     if (range.end <= in_hand_.begin || in_hand_.end <= range.begin) return;
     in_hand_.begin = std::min(range.end, in_hand_.end);
     goes_on_ = true;
+  }
+  /// Returns how many messages of the batch the program has not begun: those that it has not received or, in
+  /// a batch that was taken at once, those after the last acknowledgement.
+  [[nodiscard]] std::uint64_t waiting() const {
+    return is_ready() ? left_->size() : distance(in_hand_.begin, in_hand_.end);
   }
   /// Returns the messages that wait although the program works: the rest of the batch or, in a batch that was
   /// taken at once, those after the last acknowledgement. In the second case, returns nothing unless a
