@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_scan.hpp>
 
 #include "control/catalogue/catalogue_record.hpp"
 

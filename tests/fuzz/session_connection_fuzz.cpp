@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "access/connection_authorizer.hpp"
 #include "access/ticket_key.hpp"
 #include "crypto/tls_context.hpp"
 #include "endpoint/tls_peer.hpp"

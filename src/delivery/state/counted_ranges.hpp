@@ -20,7 +20,7 @@ using CountedRanges = std::vector<CountedRange>;
 /// Sorts the ranges by offset. Takes little time if they ascend already.
 inline void sort_by_offset(CountedRanges& ranges) {
   const auto begin_of = [](const CountedRange& each) { return each.range.begin; };
-  if (!std::ranges::is_sorted(ranges, {}, begin_of)) std::ranges::stable_sort(ranges, {}, begin_of);
+  if (!std::ranges::is_sorted(ranges, {}, begin_of)) std::ranges::sort(ranges, {}, begin_of);
 }
 
 }  // namespace lightq::broker
