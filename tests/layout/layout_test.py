@@ -317,3 +317,10 @@ def test_the_sample_configuration_names_settings_only():
     samples = code_blocks(TREE["docs/configuration.md"], "toml")
     keys = re.findall(r"^(\w+) *=", "".join(samples), re.M)
     assert keys and set(keys) <= names
+
+
+def test_a_decision_that_the_design_does_not_list_is_found():
+    tree = {"docs/adr/0007-use-less.md": "# 7. Use less", "docs/design.md": "| 7 | [Use less](adr/0007-use-less.md) |"}
+    assert list(rules.unlisted_decisions(tree)) == []
+    tree["docs/adr/0008-use-more.md"] = "# 8. Use more"
+    assert list(rules.unlisted_decisions(tree)) == ["docs/adr/0008-use-more.md: docs/design.md does not list it"]

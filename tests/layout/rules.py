@@ -485,6 +485,14 @@ def lost_definitions(tree):
             yield f"{path}: lightq/source.hpp does not reach it"
 
 
-RULES = [large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+def unlisted_decisions(tree):
+    """Decision records that docs/design.md does not list."""
+    listed = set(re.findall(r"^\| \d+ \| \[[^]]*\]\((adr/[^)]*)\)", tree.get("docs/design.md", ""), re.M))
+    for path in tree:
+        if re.fullmatch(r"docs/adr/\d{4}-[^/]+\.md", path) and path.removeprefix("docs/") not in listed:
+            yield f"{path}: docs/design.md does not list it"
+
+
+RULES = [unlisted_decisions, large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
          machine_paths,
          leftovers, sleeping_tests]
