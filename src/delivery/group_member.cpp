@@ -87,9 +87,13 @@ void GroupMember::settle_overdue() {
 }
 
 bool GroupMember::can_take() const {
+  return can_take_but_for_budget() && charge_.has_room();
+}
+
+bool GroupMember::can_take_but_for_budget() const {
   if (!begun_ || consumer_ == nullptr || messages_left() == 0 || bytes_left_ <= 0) return false;
   // The other half of the limit stays free: acknowledgements can split ranges into more.
-  return outstanding_.ranges() < outstanding_ranges_max_ / 2 && charge_.has_room() && consumer_->writable();
+  return outstanding_.ranges() < outstanding_ranges_max_ / 2 && consumer_->writable();
 }
 
 bool GroupMember::add_credit(const Credit& credit) {
@@ -105,7 +109,7 @@ bool GroupMember::add_credit(const Credit& credit) {
 std::uint32_t GroupMember::deliver(const DeliveredSlice& delivered, SteadyTime now) {
   const BatchSlice& slice = delivered.slice;
   // Taking the slice from the redelivery queue may have split its sets, and so used up the budget.
-  assert(begun_ && consumer_ != nullptr && bytes_left_ > 0 && slice.count <= messages_left());
+  assert(can_take_but_for_budget() && slice.count <= messages_left());
   messages_left_ -= slice.count;
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;

@@ -159,6 +159,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
  private:
   static constexpr std::size_t overdue_ranges_max = 64;
 
+  [[nodiscard]] bool can_take_but_for_budget() const;
   void settle();
   void settle_overdue();
   // Remembers messages that were taken back, to tell the consumer if it acknowledges them too late. If there
