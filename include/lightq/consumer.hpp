@@ -36,7 +36,7 @@ namespace lightq::inline v1 {
 ///
 /// Delivery is at least once: the broker delivers a message until a member of the group has acknowledged it.
 /// With Acknowledgement::automatic it is at most once. The broker redelivers a message when it is rejected,
-/// when it is not acknowledged in time, or when its consumer loses the connection. The redelivery may go to
+/// when its processing takes too long, or when its consumer loses the connection. The redelivery may go to
 /// another member and may follow later messages.
 ///
 /// The consumer reconnects by itself when a connection breaks or the broker restarts. A group then continues
@@ -48,9 +48,12 @@ namespace lightq::inline v1 {
 /// has waited a millisecond, when there are many, or in any call once they have waited 100 ms. poll, flush
 /// and a receive that does not wait send them immediately.
 ///
-/// The program has `ack_timeout` for each message that receive returned, and more time with extend. This
-/// holds whether or not the program calls the consumer meanwhile. Messages that wait in the consumer do not
-/// use up their time while the program keeps calling.
+/// The program has `ack_timeout`, by default 30 minutes, for each message that receive returned, and more
+/// time with extend. It may work without calling the consumer meanwhile. Messages that wait in the consumer
+/// have no timeout. But if the program makes no call for twice the broker's heartbeat, the broker gives them
+/// to another member that can take them. Delivered::revoked and stop_token tell which messages the broker has
+/// taken back. With a broker that gives no leases, the time is 30 s and also runs for waiting messages while
+/// the program makes no call.
 ///
 /// In an event loop, call poll, and then receive(0) until it returns nothing: when fd() is readable, when it
 /// is writable and wants_write() is true, and at next_timer(). Read all three again before each wait,
@@ -79,12 +82,12 @@ class Consumer {
   /// Returns the next message, or nothing if none arrived within `timeout` (0 does not wait). Errors: closed,
   /// and the error that ended the consumer.
   Result<std::optional<Delivered>> receive(Timeout timeout) {
-    return driver_.receive_by<Delivered>(timeout, [this] { return driver_.batch().take(); });
+    return driver_.receive_by<Delivered>(timeout, false, [this] { return driver_.batch().take(); });
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
   /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
-    return driver_.receive_by<DeliveredBatch>(timeout, [this] { return driver_.batch().take_all(); });
+    return driver_.receive_by<DeliveredBatch>(timeout, true, [this] { return driver_.batch().take_all(); });
   }
   /// Returns a range for loops; see the class's example. The range ends after `idle_timeout` without a
   /// message, when `stop` is requested (noticed within 100 ms), or at an error. Its result() then returns
@@ -117,7 +120,11 @@ class Consumer {
   /// already redelivered the message; the broker reports this later, see take_late.
   std::uint64_t acknowledge(OffsetRange range) { return driver_.acknowledge(range); }
   std::uint64_t acknowledge(Offset offset) { return acknowledge(OffsetRange{offset, offset + 1}); }
-  std::uint64_t acknowledge(const Delivered& message) { return acknowledge(message.offset); }
+  /// Acknowledges this delivery of the message: if the message was taken back and delivered again, an earlier
+  /// delivery of it is late.
+  std::uint64_t acknowledge(const Delivered& message) {
+    return driver_.acknowledge(message.offset, message.hand_out);
+  }
   std::uint64_t acknowledge(const DeliveredBatch& batch) { return acknowledge(batch.range()); }
   /// Acknowledges every message before `offset` that this consumer has returned to the program. Skips the
   /// messages of the present batch that receive has not returned yet: they may be redeliveries of offsets
@@ -136,10 +143,19 @@ class Consumer {
   /// days).
   void reject(OffsetRange range, Timeout delay = Timeout(0));
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
+  /// Gives back messages that the program has not begun to process. The broker redelivers them immediately to
+  /// any member of the group. This delivery does not count, unless the broker gives no leases.
+  void release(OffsetRange range);
   /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
-  /// from now. Sends the request immediately.
+  /// from now, if the connection lasts. Sends the request immediately.
   void extend(OffsetRange range, Timeout time);
   void extend(Offset offset, Timeout time) { extend(OffsetRange{offset, offset + 1}, time); }
+
+  /// Returns a token that is stopped when the broker has taken the message back, or when the connection over
+  /// which it came has ended. Any thread may look at the token; it is stopped within this consumer's calls
+  /// (poll looks for revocations each time). It is also stopped, at some time, after the message was settled.
+  /// Stopped immediately if the message is not in flight.
+  [[nodiscard]] std::stop_token stop_token(const Delivered& message);
 
   // --- Position.
 

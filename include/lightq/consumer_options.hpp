@@ -66,15 +66,18 @@ struct ConsumerOptions {
   /// worked for 8 times that time, it requests an eighth of the work so far, or 2 ms if that is more. So a
   /// slow member of a group takes no messages from quicker ones.
   Timeout prefetch_time{100};
-  /// The broker redelivers a message that is not acknowledged within this time. 0: the broker's 30 s. The
-  /// time begins when receive or receive_batch returns the message, or earlier by up to 1/16 of the timeout.
-  /// Messages that wait in the consumer are extended only while the program calls it. If the program makes no
-  /// call for longer than this time, the broker redelivers the waiting messages too.
+  /// The broker redelivers a message that is not acknowledged within this time. 0: the broker's setting
+  /// processing_timeout_ms, 30 minutes. The time begins when receive or receive_batch returns the message, or
+  /// a few milliseconds earlier. With a broker that gives no leases, 0 means 30 s, and the time may begin
+  /// earlier by up to 1/16 of it. Messages that wait in the consumer are then extended only while the program
+  /// calls it. If the program makes no call for longer than this time, that broker redelivers the waiting
+  /// messages too.
   Timeout ack_timeout{0};
-  /// True: the program may process messages without calling the consumer. Until `ack_timeout` has passed for
-  /// every unacknowledged message, the broker does not end the session because of silence. It still notices a
-  /// lost connection. false: after a silence of twice its own heartbeat the broker ends the session and
-  /// redelivers the messages. Choose false for a program that calls often and may hang.
+  /// True: the program may process messages without calling the consumer. The broker does not end the session
+  /// because of silence while it has unacknowledged messages. (Without leases: until `ack_timeout` has passed
+  /// for all of them.) It still notices a lost connection. false: after a silence of twice its own heartbeat
+  /// the broker ends the session and redelivers the messages. Choose false for a program that calls often and
+  /// may hang.
   bool may_be_busy = true;
   /// The longest frame that the consumer accepts, 64 KiB to 2 GiB. A frame contains a message and a few
   /// bytes.

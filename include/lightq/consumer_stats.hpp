@@ -11,9 +11,11 @@ struct ConsumerStats {
   std::uint64_t again = 0;         ///< of these, redeliveries
   std::uint64_t acknowledged = 0;  ///< while they were in flight to this consumer
   std::uint64_t rejected = 0;      ///< while they were in flight to this consumer
-  std::uint64_t late = 0;          ///< acknowledged too late: the broker had already redelivered them
-  std::uint64_t lost = 0;          ///< dropped or damaged before they could be delivered
-  std::uint64_t opens = 0;         ///< how often the channel was opened
+  /// Acknowledged too late: the broker had already redelivered them, or had taken them back.
+  std::uint64_t late = 0;
+  std::uint64_t revoked = 0;  ///< taken back by the broker before they were settled
+  std::uint64_t lost = 0;     ///< dropped or damaged before they could be delivered
+  std::uint64_t opens = 0;    ///< how often the channel was opened
   /// How often the topic was opened with another log than before, or with a log that had lost its end. In
   /// both cases the broker assigns the same offsets to other messages. A consumer without a name then
   /// continues where the two logs begin to differ, or at the first message. With a name, or in a group, this

@@ -10,6 +10,7 @@
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/detail/session_settling.hpp>
 
 namespace lightq::inline v1 {
 
@@ -25,6 +26,17 @@ struct Delivered {
   Timestamp time;  ///< time at which the log appended it
   /// Number of messages directly before this one that were dropped or damaged, and are never delivered.
   std::uint64_t lost = 0;
+  /// The number of this delivery to this consumer; 0 if the broker gives no leases.
+  HandOut hand_out = 0;
+  const SessionSettling* holder = nullptr;  ///< null if the broker gives no leases
+
+  /// Returns true if the message is not in flight to this consumer any more: the broker has taken it back, as
+  /// far as the consumer's last call has found, or the connection has ended. An acknowledgement would be too
+  /// late. Also returns true after the message was acknowledged or rejected. Always false if the broker gives
+  /// no leases. Lifetime: the consumer's.
+  [[nodiscard]] bool revoked() const {
+    return holder != nullptr && !holder->unsettled.holds(offset, hand_out);
+  }
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
   [[nodiscard]] bool is_again() const { return delivery > 1; }
@@ -49,15 +61,19 @@ struct Delivered {
 /// the messages lie in the consumer's memory until the consumer's next receive.
 class DeliveredBatch {
  public:
-  /// Makes a range of all messages of `batch`. Requires: the batch was checked and is not compressed.
-  DeliveredBatch(const BatchView& batch, std::uint32_t delivery, std::uint64_t lost)
+  /// Makes a range of all messages of `batch`. `hand_out`, `holder`: those of its messages. Requires: the
+  /// batch was checked and is not compressed.
+  DeliveredBatch(const BatchView& batch, std::uint32_t delivery, std::uint64_t lost, HandOut hand_out = 0,
+                 const SessionSettling* holder = nullptr)
       : records_(batch.records()),
         next_{.offset = batch.base_offset(),
               .payload = {},
               .delivery = delivery,
               .kinds = batch.kinds(),
               .time = batch.append_time(),
-              .lost = lost},
+              .lost = lost,
+              .hand_out = hand_out,
+              .holder = holder},
         end_(batch.end_offset()) {}
 
   [[nodiscard]] OffsetRange range() const { return {next_.offset, end_}; }
@@ -68,6 +84,8 @@ class DeliveredBatch {
   /// Returns the number of messages directly before the first one that were dropped or damaged, and are never
   /// delivered.
   [[nodiscard]] std::uint64_t lost() const { return next_.lost; }
+  /// Returns the number of this delivery to this consumer; 0 if the broker gives no leases.
+  [[nodiscard]] HandOut hand_out() const { return next_.hand_out; }
 
   /// Removes the first message and returns it. Requires: the batch is not empty.
   Delivered take() {
@@ -82,6 +100,9 @@ class DeliveredBatch {
     next_.lost = 0;
     return taken;
   }
+
+  /// Removes the messages from `offset` on. Requires: `offset` is in range(), or its end.
+  void drop_from(Offset offset) { end_ = offset; }
 
   class Iterator;
   [[nodiscard]] Iterator begin() const;

@@ -72,6 +72,8 @@ struct Config {
   std::uint64_t outstanding_ranges_max = limits::outstanding_ranges_max;
   std::uint64_t group_state_bytes_max = limits::group_state_bytes_default;
   std::uint64_t redelivery_ms_max = limits::redelivery_ms_max_default;  ///< for a reject or an extend
+  std::uint64_t processing_timeout_ms =
+      limits::processing_timeout_ms_default;  ///< of consumers with leases; 0: no limit
   std::uint64_t producers_max = limits::producers_max;
   std::uint64_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
   std::uint64_t users_max = limits::users_max;

@@ -113,7 +113,8 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
                       .in_flight_messages_max = config.in_flight_messages_max,
                       .outstanding_ranges_max = config.outstanding_ranges_max,
                       .state_bytes_max = config.group_state_bytes_max,
-                      .redelivery_ms_max = config.redelivery_ms_max};
+                      .redelivery_ms_max = config.redelivery_ms_max,
+                      .processing_timeout_ms = static_cast<std::uint32_t>(config.processing_timeout_ms)};
   endpoints.unauthenticated = unauthenticated_limits_of(config);
   endpoints.ticket_lifetime = config.ticket_lifetime;
   endpoints.open_topics = config.open_topics;

@@ -31,6 +31,12 @@ struct Credit {
   std::uint64_t bytes = 0;
 };
 
+/// The consumers that a group accepts, and whether it keeps messages in the log.
+struct GroupTerms {
+  GroupMode mode = GroupMode::group;  ///< own: at most one consumer, over a session
+  bool holds = true;                  ///< messages that the group has not committed stay in the log
+};
+
 struct ConsumeRequest {
   std::string group;  ///< the name of the group or of the consumer's own cursor; empty: the default group, or
                       ///< a cursor that ends with its consumer
@@ -40,7 +46,8 @@ struct ConsumeRequest {
   bool holds = false;                ///< an own cursor keeps its messages in the log
   Credit credit;                     ///< at most the maximum
   std::uint64_t incarnation = 0;     ///< the log that `start` refers to; 0: any
-  std::uint32_t ack_timeout_ms = 0;  ///< 0: the default
+  std::uint32_t ack_timeout_ms = 0;  ///< 0: the default; with leases: the processing timeout
+  bool leases = false;               ///< the consumer tells which messages it has started
 };
 
 }  // namespace lightq::broker

@@ -10,6 +10,7 @@
 
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/plain_turn.hpp"
+#include "delivery/state/counted_ranges.hpp"
 
 namespace lightq::broker {
 
@@ -31,7 +32,7 @@ void ConsumerGroup::detach(RecordSink& consumer) {
   CountedRanges unsent;
   for (const Offset offset : consumer.unsent())
     unsent.push_back({{offset, offset + 1}, DeliveryCounts::by_default});
-  requeue(std::move(unsent));
+  returns_.requeue(std::move(unsent));
 }
 
 GroupMember& ConsumerGroup::attach(SessionConsumer& consumer, const ConsumeRequest& asked,
@@ -45,10 +46,11 @@ void ConsumerGroup::detach(GroupMember& member) {
                                   [&](const auto& owned) { return owned.get() == &member; });
   if (found == members_.end()) return;
   CountedRanges unfinished;
-  member.outstanding().for_each(
-      [&](OffsetRange range, const Delivery& delivery) { unfinished.push_back({range, delivery.count}); });
+  member.outstanding().for_each([&](OffsetRange range, const Delivery& delivery) {
+    unfinished.push_back({range, returns_.deliveries_of(range, delivery, delivery.started)});
+  });
   members_.erase(found);
-  requeue(std::move(unfinished));
+  returns_.requeue(std::move(unfinished));
 }
 
 SessionConsumer* ConsumerGroup::a_consumer() const {
@@ -56,15 +58,6 @@ SessionConsumer* ConsumerGroup::a_consumer() const {
     if (member->consumer() != nullptr) return member->consumer();
   }
   return nullptr;
-}
-
-/// Delivers messages again. A message that the log dropped while a consumer had it becomes lost. A group that
-/// does not hold the log counts that only for itself.
-void ConsumerGroup::requeue(CountedRanges ranges) {
-  if (ranges.empty()) return;
-  sort_by_offset(ranges);
-  if (terms_.holds) drops_.count_requeued(ranges);
-  messages_.redelivery().add(ranges);
 }
 
 // --- Requests of a member ---
@@ -83,28 +76,11 @@ bool for_ranges(GroupMember& member, const std::vector<OffsetRange>& ranges, Cha
 }
 }  // namespace
 
-/// The messages of an acknowledgement that come too late.
-struct ConsumerGroup::LateAck {
-  std::vector<OffsetRange> ranges;
-  /// How many more parts of the redelivery queue it may still finish. A part takes about a microsecond, and a
-  /// range that was taken back may have become millions.
-  std::size_t parts_left = 1024;
-
-  void add(OffsetRange range) {
-    if (range.begin >= range.end) return;
-    if (!ranges.empty() && ranges.back().end == range.begin) {
-      ranges.back().end = range.end;
-    } else {
-      ranges.push_back(range);
-    }
-  }
-};
-
 bool ConsumerGroup::acknowledge(GroupMember& member, const Ack& acknowledged) {
-  LateAck late;
+  LateRequests late(member);
   const auto done_with = [&](OffsetRange range) {
-    member.cut(range);
-    if (member.has_overdue()) acknowledge_overdue(member, range, late);
+    member.cut(range, acknowledged.hand_out, [](OffsetRange, const Delivery&) {});
+    if (member.has_overdue()) returns_.acknowledge_overdue(member, range, acknowledged.hand_out, late);
   };
   bool fits = true;
   if (acknowledged.before) {
@@ -112,58 +88,63 @@ bool ConsumerGroup::acknowledge(GroupMember& member, const Ack& acknowledged) {
   } else {
     fits = for_ranges(member, acknowledged.ranges, done_with);
   }
-  if (!late.ranges.empty() && member.consumer() != nullptr) member.consumer()->late(late.ranges);
+  late.tell();
   return fits;
-}
-
-/// Handles the acknowledgement of messages that were taken back from the member. Messages not delivered to
-/// another consumer since are finished after all, up to a number of parts. The others are added to `late`.
-void ConsumerGroup::acknowledge_overdue(GroupMember& member, OffsetRange range, LateAck& late) {
-  member.take_overdue(range, [&](OffsetRange overdue) {
-    Offset at = overdue.begin;
-    messages_.redelivery().take_ready(overdue, late.parts_left, [&](OffsetRange waiting) {
-      late.add({at, waiting.begin});
-      at = waiting.end;
-    });
-    late.add({at, overdue.end});
-  });
 }
 
 bool ConsumerGroup::reject(GroupMember& member, const Rejection& rejected, SteadyTime now) {
   CountedRanges parts;
+  LateRequests late(member);
   const bool fits = for_ranges(member, rejected.ranges, [&](OffsetRange range) {
-    member.cut(range,
-               [&](OffsetRange part, const Delivery& delivery) { parts.push_back({part, delivery.count}); });
+    member.cut(range, rejected.hand_out, [&](OffsetRange part, const Delivery& delivery) {
+      member.lease().note_taken_back();
+      parts.push_back({part, returns_.deliveries_of(part, delivery, !rejected.releases)});
+    });
+    late.add_overdue(range, rejected.hand_out);
   });
-  if (parts.empty()) return fits;
   if (rejected.delay_ms == 0) {
-    requeue(std::move(parts));
-    return fits;
+    returns_.requeue(std::move(parts));
+  } else {
+    returns_.requeue_delayed(std::move(parts), DueTimes::after(now, rejected.delay_ms));
   }
-  sort_by_offset(parts);
-  if (terms_.holds) drops_.count_requeued(parts);
-  messages_.redelivery().add_delayed(parts, DueTimes::after(now, rejected.delay_ms));
+  late.tell();
   return fits;
 }
 
 bool ConsumerGroup::extend(GroupMember& member, const Extension& extended, SteadyTime now) {
   const SteadyTime deadline = deadline_after(now, extended.timeout_ms);
-  const bool fits =
-      for_ranges(member, extended.ranges, [&](OffsetRange range) { member.extend(range, deadline); });
+  LateRequests late(member);
+  const bool fits = for_ranges(member, extended.ranges, [&](OffsetRange range) {
+    member.extend(range, extended.hand_out, deadline);
+    if (!member.lease().is_on()) return;
+    messages_.changed_in_flight(member, range);
+    late.add_overdue(range, extended.hand_out);
+  });
+  late.tell();
   wait_until(member.next_deadline());
   return fits;
 }
 
-void ConsumerGroup::seek(Offset offset) {
+bool ConsumerGroup::start(GroupMember& member, const Start& started, SteadyTime now) {
+  const auto start_range = [&](OffsetRange range) {
+    member.start(range, started.hand_out, now);
+    messages_.changed_in_flight(member, range);
+  };
+  bool fits = true;
+  if (started.before) {
+    start_range({Offset{0}, *started.before});
+  } else {
+    fits = for_ranges(member, started.ranges, start_range);
+  }
+  wait_until(member.next_deadline());
+  return fits;
+}
+
+void ConsumerGroup::seek(Offset offset, RevokeCause cause) {
+  ++standing_.seeks;
   messages_.seek(offset);
   read_again_ = {};
-  // Visits only members that have something, because thousands may have nothing.
-  const auto clear = [](GroupMember& member) {
-    TurnWork::add(TurnWork::member_visited);
-    member.clear();
-  };
-  while (!standing_.fronts.empty()) clear(*standing_.fronts.first().member);
-  while (!roll_.overdue.empty()) clear(**roll_.overdue.begin());
+  returns_.forget_all(cause);
   for (RecordSink* const consumer : plain_consumers_) consumer->forget_unsent();
 }
 
@@ -188,16 +169,13 @@ class ConsumerGroup::MemberTurn {
     }
     return false;
   }
-  [[nodiscard]] SliceLimits limits() {
-    const GroupMember& member = turns().front();
-    return {
-        .records = member.messages_left(), .message_bytes = member.bytes_left(), .codecs = member.codecs()};
-  }
+  [[nodiscard]] SliceLimits limits() { return turns().front().limits(); }
   void take(SliceSource& source, DeliveredSlice& delivered) {
     const BatchSlice& slice = delivered.slice;
     delivered.lost = source.take_untold_loss(group_.loss_told_);
+    const bool again = source.is_redelivery();
     source.taken(slice.count, slice.records.size());  // the member may call the group
-    result_.count(delivered.delivery, group_.deliver(turns().front(), delivered, context_.now));
+    result_.count(delivered.delivery, again, group_.deliver(turns().front(), delivered, context_.now));
     result_.bytes += slice.message_bytes();
     turns().next();  // a member keeps its turn until it receives a slice
     any_ = true;
@@ -219,15 +197,16 @@ class ConsumerGroup::MemberTurn {
 TurnResult ConsumerGroup::dispatch(log::BatchLog& log, const DeliveryContext& context) {
   TurnResult result;
   tend(context.now);
-  const bool any_due = next_timer() <= context.now;  // `tend` makes a limited number of messages ready
-  result.more = any_due;
+  bool any_left = next_timer() <= context.now;  // `tend` makes a limited number of messages ready
+  result.more = any_left;
   if (paused_ || consumers() == 0) return result;
+  if (standing_.any_silent) any_left |= returns_.take_back_from_silent(plain_consumers_);
   if (read_again_ <= context.now) dispatch_available(log, context, result);
-  result.more |= any_due;
+  result.more |= any_left;
   // `tend` may have replaced the timer, so it is set even if nothing was read in this call.
   if (read_again_ != SteadyTime{}) wait_until(read_again_);
   for (RecordSink* const consumer : plain_consumers_) consumer->flush();
-  redelivered_ += result.redelivered;
+  redelivered_ += returns_.redeliveries_of(result.redelivered);
   result.held_back = !std::exchange(held_back_, messages_.redelivery().is_full()) && held_back_;
   // Other groups can free memory without any event in this group, so check again later.
   if (held_back_) wait_until(context.now + held_back_retry);
@@ -257,10 +236,10 @@ const Error* ConsumerGroup::unavailable() const {
 
 /// Gives plain consumers a turn. Returns false if none took a message.
 bool ConsumerGroup::turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result) {
-  const std::uint64_t before = result.messages + result.redelivered;
+  const std::uint64_t before = result.deliveries();
   PlainTurn turn(plain_consumers_, plain_turn_, bytes_max, result, &messages_);
   result.more = dispatch_turn(source, turn) == TurnEnd::over;
-  return result.messages + result.redelivered > before;
+  return result.deliveries() > before;
 }
 
 /// Gives members a turn. Returns false if none took a message.
@@ -283,15 +262,13 @@ bool ConsumerGroup::turn_of_both(SliceSource& source, TurnResult& result) {
 }
 
 /// Delivers the slice and returns how many messages the member took. The others are requeued.
-std::uint32_t ConsumerGroup::deliver(GroupMember& member, const DeliveredSlice& delivered, SteadyTime now) {
+std::uint32_t ConsumerGroup::deliver(GroupMember& member, DeliveredSlice& delivered, SteadyTime now) {
   const OffsetRange range = delivered.slice.range();
   if (!member.is_unflushed()) unflushed_.push_back(&member);
   const std::uint32_t taken = member.deliver(delivered, now);
-  if (!member.is_automatic()) messages_.delivered({range.begin, range.begin + taken}, delivered.delivery);
-  if (const OffsetRange refused{range.begin + taken, range.end}; refused.begin < refused.end) {
-    if (terms_.holds) drops_.count_requeued(refused);
-    messages_.redelivery().add(refused, delivered.delivery - 1);
-  }
+  if (!member.is_automatic()) messages_.changed_in_flight(member, {range.begin, range.begin + taken});
+  if (taken < delivered.slice.count)
+    returns_.requeue({range.begin + taken, range.end}, delivered.delivery - 1);
   wait_until(member.next_deadline());
   return taken;
 }
@@ -323,11 +300,7 @@ void ConsumerGroup::expire(SteadyTime now) {
   next_timer_ = never;
   std::size_t ranges_left = expired_max;
   for (const auto& member : members_) {
-    CountedRanges expired;
-    member->expire(now, ranges_left, [&](OffsetRange range, const Delivery& delivery) {
-      expired.push_back({range, delivery.count});
-    });
-    requeue(std::move(expired));
+    returns_.take_overdue(*member, now, ranges_left);
     wait_until(member->next_deadline());
   }
 }

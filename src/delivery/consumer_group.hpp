@@ -15,33 +15,12 @@
 #include "delivery/consume_request.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_messages.hpp"
+#include "delivery/group_returns.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
-#include "delivery/state/counted_ranges.hpp"
 #include "delivery/turn_result.hpp"
 
 namespace lightq::broker {
-
-/// The consumers that a group accepts, and whether it keeps messages in the log.
-struct GroupTerms {
-  GroupMode mode = GroupMode::group;  ///< own: at most one consumer, over a session
-  bool holds = true;                  ///< messages that the group has not committed stay in the log
-};
-
-/// Messages that were dropped to make space before a group of the topic had committed them.
-struct Drops {
-  Offset before;  ///< all messages below it have been dropped, and counted
-  /// Does not include dropped messages that are in flight. Each is added if it is requeued.
-  std::uint64_t count = 0;
-
-  /// Counts messages that are requeued, if they have been dropped meanwhile.
-  void count_requeued(OffsetRange range) {
-    if (range.begin < before) count += distance(range.begin, std::min(range.end, before));
-  }
-  void count_requeued(const CountedRanges& ranges) {
-    for (const CountedRange& each : ranges) count_requeued(each.range);
-  }
-};
 
 /// A cursor over one topic's log, and the consumers that share it: plain ones, and members over sessions.
 /// Plain consumers and members are attached while they are connected.
@@ -61,7 +40,7 @@ class ConsumerGroup {
                 const GroupLimits& group_limits, RangeBudget* budget = nullptr, std::uint64_t user = 0)
       : terms_(terms),
         messages_({standing_, plain_consumers_, members_}, start, group_limits, budget, user),
-        drops_(drops),
+        returns_({terms_, standing_, messages_, drops}),
         name_(std::move(name)),
         limits_(group_limits) {
     roll_.budget = budget;
@@ -89,18 +68,20 @@ class ConsumerGroup {
   /// Returns the consumer of some member, or null if no member has one.
   [[nodiscard]] SessionConsumer* a_consumer() const;
 
-  // Requests of a member. Each function ignores ranges that are not in flight on the member. If a range
-  // splits the member's messages in flight into too many ranges, the function ignores the remaining ranges
-  // and returns false.
+  // Requests of a member. Each function ignores ranges that are not in flight on the member with the
+  // request's hand-out number. If a range splits the member's messages in flight into too many ranges, the
+  // function ignores the remaining ranges and returns false. All but `start` report late ranges to a consumer
+  // with leases.
 
   /// Finishes messages. Those that were taken back from the member and wait for redelivery since are
   /// finished, too, in at most 1,024 parts; the member's consumer is told that all others were late.
   bool acknowledge(GroupMember& member, const Ack& acknowledged);
   bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
   bool extend(GroupMember& member, const Extension& extended, SteadyTime now);
+  bool start(GroupMember& member, const Start& started, SteadyTime now);
   /// Moves the cursor to `offset`. Forgets which messages are in flight, acknowledged or waiting for
-  /// redelivery.
-  void seek(Offset offset);
+  /// redelivery. Tells consumers with leases that their messages are revoked.
+  void seek(Offset offset, RevokeCause cause = RevokeCause::seek);
 
   // Dispatch.
 
@@ -135,6 +116,8 @@ class ConsumerGroup {
   /// Returns the messages: their numbers in each state, losses, and snapshots.
   [[nodiscard]] const GroupMessages& messages() const { return messages_; }
   [[nodiscard]] GroupMessages& messages() { return messages_; }
+  /// Returns the part that takes messages back from consumers.
+  [[nodiscard]] GroupReturns& returns() { return returns_; }
   /// Returns the offset of the next message that was never delivered.
   [[nodiscard]] Offset next() const { return messages_.next(); }
   /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. A group that
@@ -151,10 +134,7 @@ class ConsumerGroup {
   bool turn_of_both(SliceSource& source, TurnResult& result);
   bool turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result);
   bool turn_of_members(SliceSource& source, TurnResult& result);
-  std::uint32_t deliver(GroupMember& member, const DeliveredSlice& delivered, SteadyTime now);
-  struct LateAck;
-  void acknowledge_overdue(GroupMember& member, OffsetRange range, LateAck& late);
-  void requeue(CountedRanges ranges);
+  std::uint32_t deliver(GroupMember& member, DeliveredSlice& delivered, SteadyTime now);
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
@@ -177,7 +157,7 @@ class ConsumerGroup {
   GroupMessages messages_;
 
   std::size_t plain_turn_ = 0;  // the plain consumer that is asked next
-  Drops& drops_;
+  GroupReturns returns_;
   std::string name_;
   const GroupLimits limits_;
   GroupRoll roll_;

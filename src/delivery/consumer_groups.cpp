@@ -147,12 +147,12 @@ Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const StartPosition& t
 std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   const OffsetRange stored{log_.first_offset(), log_.next_offset()};
   const std::uint64_t messages = group.messages().undelivered_in(stored) + group.messages().unacknowledged();
-  group.seek(stored.end);
+  group.seek(stored.end, RevokeCause::purge);
   return messages;
 }
 
 void ConsumerGroups::pass_over_all() {
-  for (Entry& entry : groups_) entry.group->seek(log_.next_offset());
+  for (Entry& entry : groups_) entry.group->seek(log_.next_offset(), RevokeCause::purge);
 }
 
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
@@ -266,7 +266,7 @@ void ConsumerGroups::dispatch_group(Entry& entry, const DeliveryContext& context
   if (paused_) group.tend(context.now);
   const TurnResult dispatched = paused_ ? TurnResult{} : group.dispatch(log_, context);
   damage.note(group.messages().take_damage());
-  result.deliveries += dispatched.messages + dispatched.redelivered;
+  result.deliveries += dispatched.deliveries();
   result.bytes += dispatched.bytes;
   result.more |= dispatched.more;
   result.held_back += dispatched.held_back ? 1 : 0;
@@ -278,8 +278,7 @@ void ConsumerGroups::dispatch_group(Entry& entry, const DeliveryContext& context
   // Messages that were sent or acknowledged since the last dispatch free space too, even if nothing new was
   // delivered.
   const Offset committed = group.committed();
-  result.progress |=
-      dispatched.messages > 0 || dispatched.redelivered > 0 || committed != entry.committed_known;
+  result.progress |= dispatched.deliveries() > 0 || committed != entry.committed_known;
   entry.committed_known = committed;
 }
 

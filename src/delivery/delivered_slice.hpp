@@ -11,6 +11,7 @@ namespace lightq::broker {
 struct DeliveredSlice {
   BatchSlice slice;
   std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
+  std::uint32_t hand_out = 0;  ///< number of the hand-out; 0 if the consumer has no leases
   std::uint64_t lost = 0;      ///< messages that were lost since the consumer's previous slice
 };
 

@@ -12,24 +12,35 @@ namespace lightq::broker {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
 struct GroupMember::HotFields {
-  static_assert(hot_fields_precede(offsetof(GroupMember, user_),
-                                   {offsetof(GroupMember, begun_), offsetof(GroupMember, unflushed_),
-                                    offsetof(GroupMember, automatic_), offsetof(GroupMember, ack_timeout_ms_),
-                                    offsetof(GroupMember, consumer_), offsetof(GroupMember, standing_),
-                                    offsetof(GroupMember, messages_left_), offsetof(GroupMember, bytes_left_),
-                                    offsetof(GroupMember, in_flight_messages_max_),
-                                    offsetof(GroupMember, outstanding_ranges_max_),
-                                    offsetof(GroupMember, counted_messages_),
-                                    offsetof(GroupMember, overdue_ranges_),
-                                    offsetof(GroupMember, next_deadline_), offsetof(GroupMember, not_before_),
-                                    offsetof(GroupMember, outstanding_), offsetof(GroupMember, charge_)}));
+  static_assert(hot_fields_precede(
+      offsetof(GroupMember, user_),
+      {offsetof(GroupMember, begun_), offsetof(GroupMember, unflushed_), offsetof(GroupMember, automatic_),
+       offsetof(GroupMember, ack_timeout_ms_), offsetof(GroupMember, consumer_),
+       offsetof(GroupMember, standing_), offsetof(GroupMember, messages_left_),
+       offsetof(GroupMember, bytes_left_), offsetof(GroupMember, in_flight_messages_max_),
+       offsetof(GroupMember, outstanding_ranges_max_), offsetof(GroupMember, counted_messages_),
+       offsetof(GroupMember, overdue_ranges_), offsetof(GroupMember, next_deadline_),
+       offsetof(GroupMember, not_before_), offsetof(GroupMember, outstanding_),
+       offsetof(GroupMember, charge_), offsetof(GroupMember, lease_)}));
 };
 #pragma GCC diagnostic pop
+
+namespace {
+std::uint32_t timeout_of(const ConsumeRequest& asked, const GroupLimits& group_limits) {
+  if (asked.ack_timeout_ms != 0) return asked.ack_timeout_ms;
+  return asked.leases ? group_limits.processing_timeout_ms : limits::ack_timeout_ms_default;
+}
+
+/// Returns the deadline of messages that are started now, or delivered without leases. `ms` 0: no limit.
+SteadyTime deadline_from(SteadyTime now, std::uint32_t ms) {
+  return ms == 0 ? never : deadline_after(now, ms);
+}
+}  // namespace
 
 GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
                          const GroupLimits& group_limits, GroupStanding& standing, std::uint64_t user)
     : automatic_(asked.acknowledgement == AckMode::automatic),
-      ack_timeout_ms_(asked.ack_timeout_ms != 0 ? asked.ack_timeout_ms : limits::ack_timeout_ms_default),
+      ack_timeout_ms_(timeout_of(asked, group_limits)),
       consumer_(&consumer),
       standing_(standing),
       messages_left_(asked.credit.messages),
@@ -37,6 +48,7 @@ GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
       in_flight_messages_max_(group_limits.in_flight_messages_max),
       outstanding_ranges_max_(group_limits.outstanding_ranges_max),
       charge_(standing.roll.budget, user),
+      lease_(asked.leases, standing.seeks),
       user_(user),
       number_(standing.roll.members_joined++),
       counted_(standing.roll.budget == nullptr ? nullptr : &standing.roll.budget->members, user) {
@@ -45,7 +57,9 @@ GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
 }
 
 GroupMember::~GroupMember() {
-  clear();
+  outstanding_.clear();
+  forget_overdue();
+  set_silent(false);
   rest();
   auto& members_of = standing_.roll.members_of;
   const auto counted = members_of.find(user_);
@@ -106,34 +120,77 @@ bool GroupMember::add_credit(const Credit& credit) {
   return true;
 }
 
-std::uint32_t GroupMember::deliver(const DeliveredSlice& delivered, SteadyTime now) {
+std::uint32_t GroupMember::deliver(DeliveredSlice& delivered, SteadyTime now) {
   const BatchSlice& slice = delivered.slice;
   // Taking the slice from the redelivery queue may have split its sets, and so used up the budget.
   assert(can_take_but_for_budget() && slice.count <= messages_left());
   messages_left_ -= slice.count;
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;
+  delivered.hand_out = lease_.number_of_delivery(standing_.seeks);
   consumer_->deliver(delivered);
   // The consumer may have left during `deliver`. The group then requeues these with its other messages.
   const std::uint32_t taken = slice.count - (consumer_ != nullptr ? consumer_->refused() : 0);
   if (!automatic_ && taken > 0) {
-    const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);
     const Offset begin = slice.range().begin;
-    outstanding_.assign({begin, begin + taken}, {delivered.delivery, deadline});
-    if (has_overdue()) {
-      overdue_.cut({begin, begin + taken});
-      settle_overdue();
-    }
-    expect(deadline);
-    settle();
+    hold({begin, begin + taken}, {.count = delivered.delivery,
+                                  .hand_out = delivered.hand_out,
+                                  .deadline = deadline_from(now, ack_timeout_ms_)});
   }
   return taken;
 }
 
-void GroupMember::extend(OffsetRange range, SteadyTime deadline) {
-  outstanding_.update(range, [&](Delivery& delivery) { delivery.deadline = deadline; });
+/// Records messages that the consumer has taken. `delivery` is as if the program had started them.
+void GroupMember::hold(OffsetRange range, const Delivery& delivery) {
+  OffsetRange started = range;
+  if (lease_.is_on()) {
+    started = lease_.started_of(range);
+    const Delivery waits{delivery.count, delivery.hand_out, never, false};
+    outstanding_.assign({range.begin, started.begin}, waits);
+    outstanding_.assign({started.end, range.end}, waits);
+  } else if (has_overdue()) {
+    overdue_.cut(range);
+    settle_overdue();
+  }
+  if (started.begin < started.end) {
+    outstanding_.assign(started, delivery);
+    expect(delivery.deadline);
+  }
+  settle();
+}
+
+void GroupMember::extend(OffsetRange range, std::uint32_t hand_out, SteadyTime deadline) {
+  outstanding_.update(range, [&](Delivery& delivery) {
+    if (delivery.hand_out != hand_out) return;
+    delivery.deadline = deadline;
+    delivery.started = true;
+  });
+  if (lease_.is_on()) ++standing_.changes;
   expect(deadline);
   settle();
+}
+
+void GroupMember::start(OffsetRange range, std::uint32_t hand_out, SteadyTime now) {
+  const SteadyTime deadline = deadline_from(now, ack_timeout_ms_);
+  outstanding_.update(range, [&](Delivery& delivery) {
+    if (delivery.hand_out != hand_out || delivery.started) return;
+    delivery.deadline = deadline;
+    delivery.started = true;
+    ++standing_.changes;  // the number of deliveries that a restart finds
+  });
+  lease_.start(range, hand_out);
+  expect(deadline);
+  settle();
+}
+
+void GroupMember::set_silent(bool silent) {
+  auto& of_group = standing_.roll.silent;
+  if (silent && lease_.is_on()) {
+    of_group.insert(this);
+  } else {
+    of_group.erase(this);
+  }
+  standing_.any_silent = !of_group.empty();
 }
 
 void GroupMember::flush() {

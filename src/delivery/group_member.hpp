@@ -12,16 +12,24 @@
 #include "delivery/consume_request.hpp"
 #include "delivery/group_limits.hpp"
 #include "delivery/group_standing.hpp"
+#include "delivery/next_slice.hpp"
 #include "delivery/session_consumer.hpp"
 #include "delivery/state/group_time.hpp"
+#include "delivery/state/member_lease.hpp"
 #include "delivery/state/range_map.hpp"
 
 namespace lightq::broker {
 
 /// How a range of messages was delivered to a member.
 struct Delivery {
-  std::uint32_t count = 1;  ///< number of deliveries, this one included
-  SteadyTime deadline;      ///< when the acknowledgement is due
+  std::uint32_t count = 1;     ///< number of deliveries, this one included
+  std::uint32_t hand_out = 0;  ///< number of the hand-out; 0: the member has no leases
+  SteadyTime deadline;         ///< when the acknowledgement is due
+  bool started = true;         ///< false: the messages only wait in a client that has leases
+
+  /// Returns the number of deliveries that count if the messages are taken back now. The present one does not
+  /// count if the program has not started them.
+  [[nodiscard]] std::uint32_t counted() const { return started ? count : count - 1; }
   friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 
@@ -63,18 +71,19 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   [[nodiscard]] std::uint64_t messages_left() const {
     return std::min(messages_left_, in_flight_messages_max_ - outstanding_.messages());
   }
-  [[nodiscard]] std::uint64_t bytes_left() const {
-    return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
+  /// Returns the messages, the bytes and the codecs of compressed batches that its consumer can take now.
+  [[nodiscard]] SliceLimits limits() const {
+    return {.records = messages_left(),
+            .message_bytes = bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0,
+            .codecs = consumer_ == nullptr ? CodecSet() : consumer_->codecs()};
   }
-  /// Returns the codecs of the compressed batches that its consumer can read.
-  [[nodiscard]] CodecSet codecs() const { return consumer_ == nullptr ? CodecSet() : consumer_->codecs(); }
   /// Adds credit. Returns false and changes nothing if the sum would exceed the protocol's maximum.
   [[nodiscard]] bool add_credit(const Credit& credit);
 
   /// Delivers the slice and returns how many messages the consumer took, from the slice's first record on.
-  /// Requires: can_take() before the slice was taken from its source, and a slice within messages_left() and
-  /// bytes_left().
-  std::uint32_t deliver(const DeliveredSlice& delivered, SteadyTime now);
+  /// Sets the slice's hand-out number. Requires: can_take() before the slice was taken from its source, and a
+  /// slice within limits().
+  std::uint32_t deliver(DeliveredSlice& delivered, SteadyTime now);
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices are complete, if there were any.
   void flush();
@@ -88,35 +97,57 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
 
   /// Returns the messages that were delivered and not acknowledged, rejected or taken back.
   [[nodiscard]] const RangeMap<Delivery>& outstanding() const { return outstanding_; }
-  /// Removes `range` from the outstanding messages, and calls `removed(part, delivery)` for each part
-  /// removed.
+  /// Removes the messages of `range` with this hand-out number from the outstanding ones, and calls
+  /// `removed(part, delivery)` for each part removed.
   template <typename Removed>
-  void cut(OffsetRange range, Removed&& removed) {
-    outstanding_.cut(range, removed);
+  void cut(OffsetRange range, std::uint32_t hand_out, Removed&& removed) {
+    outstanding_.cut_picked(
+        range, [hand_out](const Delivery& delivery) { return delivery.hand_out == hand_out; }, removed);
     settle();
   }
-  void cut(OffsetRange range) {
-    cut(range, [](OffsetRange, const Delivery&) {});
+  /// Takes back the outstanding messages for which `picks(delivery)` returns true, and calls
+  /// `removed(range, delivery)` for each range. They become overdue: the consumer is told if it acknowledges
+  /// them too late. If there are too many such ranges, all are forgotten and the consumer gets no notice of
+  /// them.
+  template <typename Picks, typename Removed>
+  void take_back(Picks&& picks, Removed&& removed) {
+    const bool hears_late = consumer_ != nullptr && (lease_.is_on() || consumer_->hears_late());
+    outstanding_.cut_if(picks, [&](OffsetRange range, const Delivery& delivery) {
+      if (hears_late) overdue_.assign(range, delivery.hand_out);
+      if (overdue_.ranges() > (lease_.is_on() ? overdue_ranges_with_leases_max : overdue_ranges_max))
+        overdue_.clear();
+      lease_.note_taken_back();
+      removed(range, delivery);
+    });
+    settle_overdue();
+    settle();
   }
-  /// Forgets all outstanding and overdue messages.
-  void clear() {
-    outstanding_.clear();
+  void forget_overdue() {
     overdue_.clear();
     settle_overdue();
     settle();
   }
   /// Returns true if messages were taken back from it after their deadline and are not acknowledged since.
   [[nodiscard]] bool has_overdue() const { return overdue_ranges_ != 0; }
-  /// Removes `range` from the overdue messages, and calls `removed(part)` for each part removed, in ascending
-  /// order.
+  /// Removes the overdue messages of `range` whose hand-out was the one with this number or a later one, and
+  /// calls `removed(part)` for each part removed, in ascending order.
   template <typename Removed>
-  void take_overdue(OffsetRange range, Removed&& removed) {
-    overdue_.cut(range, [&](OffsetRange part, bool) { removed(part); });
+  void take_overdue(OffsetRange range, std::uint32_t hand_out, Removed&& removed) {
+    overdue_.cut_picked(
+        range, [hand_out](std::uint32_t of_part) { return of_part >= hand_out; },
+        [&](OffsetRange part, std::uint32_t) { removed(part); });
     settle_overdue();
     settle();
   }
-  /// Sets the deadline of the outstanding messages in `range`.
-  void extend(OffsetRange range, SteadyTime deadline);
+  /// Sets the deadline of the outstanding messages in `range` with this hand-out number. They are started.
+  void extend(OffsetRange range, std::uint32_t hand_out, SteadyTime deadline);
+  /// Marks the outstanding messages in `range` with this hand-out number as started. Their processing timeout
+  /// begins. Also marks such messages if they are delivered later, until the number changes or another range
+  /// is started. Requires: lease().is_on().
+  void start(OffsetRange range, std::uint32_t hand_out, SteadyTime now);
+  [[nodiscard]] MemberLease& lease() { return lease_; }
+  /// Called when the client has become silent, or is heard again. Has an effect only with leases.
+  void set_silent(bool silent);
   /// Takes back messages past their deadline, in at most `ranges_left` ranges, and calls
   /// `removed(range, delivery)` for each range, in ascending order. Subtracts the number of ranges from
   /// `ranges_left`. If that becomes 0, next_deadline() is not in the future. A member with many ranges is
@@ -126,23 +157,18 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     if (now < next_deadline_ || ranges_left == 0) return;
     standing_.roll.ranges_walked += outstanding_.ranges();
     const SteadyTime again = walk_again_after(now, outstanding_.ranges());
-    outstanding_.cut_if(
-        [&](const Delivery& delivery) { return ranges_left != 0 && delivery.deadline <= now; },
-        [&](OffsetRange range, const Delivery& delivery) {
-          --ranges_left;
-          note_overdue(range);
-          removed(range, delivery);
-        });
-    if (ranges_left != 0) {
-      next_deadline_ = never;
-      outstanding_.for_each([&](OffsetRange, const Delivery& delivery) {
-        next_deadline_ = std::min(next_deadline_, delivery.deadline);
-      });
-      not_before_ = again;
-      next_deadline_ = std::max(next_deadline_, not_before_);
-    }
-    settle_overdue();
-    settle();
+    take_back([&](const Delivery& delivery) { return ranges_left != 0 && delivery.deadline <= now; },
+              [&](OffsetRange range, const Delivery& delivery) {
+                --ranges_left;
+                removed(range, delivery);
+              });
+    if (ranges_left == 0) return;
+    next_deadline_ = never;
+    outstanding_.for_each([&](OffsetRange, const Delivery& delivery) {
+      next_deadline_ = std::min(next_deadline_, delivery.deadline);
+    });
+    not_before_ = again;
+    next_deadline_ = std::max(next_deadline_, not_before_);
   }
   /// Returns when to call `expire` next. The call may find nothing to do.
   [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
@@ -152,23 +178,19 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   /// Returns true if is_in_pieces(), or if the reactor's range budget has nothing left for the member's user.
   [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
   [[nodiscard]] std::size_t pieces_max() const { return outstanding_ranges_max_; }
+  /// Returns the time for an acknowledgement, or for the processing of a message with leases; 0: no limit.
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
   /// Returns true if messages are finished when they are delivered to it.
   [[nodiscard]] bool is_automatic() const { return automatic_; }
 
  private:
   static constexpr std::size_t overdue_ranges_max = 64;
+  static constexpr std::size_t overdue_ranges_with_leases_max = 1024;
 
   [[nodiscard]] bool can_take_but_for_budget() const;
   void settle();
   void settle_overdue();
-  // Remembers messages that were taken back, to tell the consumer if it acknowledges them too late. If there
-  // are more than overdue_ranges_max such ranges, all are forgotten and the consumer gets no notice of them.
-  void note_overdue(OffsetRange range) {
-    if (consumer_ == nullptr || !consumer_->hears_late()) return;
-    overdue_.assign(range, true);
-    if (overdue_.ranges() > overdue_ranges_max) overdue_.clear();
-  }
+  void hold(OffsetRange range, const Delivery& delivery);
   void expect(SteadyTime deadline) {
     next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
   }
@@ -193,11 +215,14 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   SteadyTime not_before_{};  // deadlines are not checked again before this time
   RangeMap<Delivery> outstanding_;
   RangeCharge charge_;
+  MemberLease lease_;
 
   const std::uint64_t user_;
   const std::uint64_t number_;
   RangeBudget::Share::Holding counted_;  // this member, among those of its user
-  RangeMap<bool> overdue_;               // taken back; neither acknowledged nor delivered to it again since
+  // Hand-out numbers of messages that were taken back; neither acknowledged since nor, without leases,
+  // delivered to it again.
+  RangeMap<std::uint32_t> overdue_;
 };
 
 }  // namespace lightq::broker

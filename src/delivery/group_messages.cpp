@@ -9,7 +9,6 @@
 namespace lightq::broker {
 
 void GroupMessages::seek(Offset offset) {
-  ++seeks_;
   reader_.seek(offset);
   redelivery_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();
@@ -109,8 +108,19 @@ bool GroupMessages::collect_from(const GroupMember& member, std::size_t& ranges_
     const auto entry = member.outstanding().first_behind(collection_->visited_to);
     if (!entry) return true;
     const Offset begin = std::max(entry->range.begin, collection_->visited_to);
-    collection_->in_flight.add({begin, entry->range.end}, entry->value.count);
+    collection_->in_flight.add({begin, entry->range.end}, entry->value.counted());
     collection_->visited_to = entry->range.end;
+  }
+}
+
+void GroupMessages::note_in_flight(const GroupMember& member, OffsetRange range) {
+  while (range.begin < range.end) {
+    const auto entry = member.outstanding().first_behind(range.begin);
+    if (!entry || entry->range.begin >= range.end) return;
+    const OffsetRange part{std::max(entry->range.begin, range.begin), std::min(entry->range.end, range.end)};
+    collection_->in_flight.add(part, entry->value.counted());
+    TurnWork::add(TurnWork::range_passed);
+    range.begin = part.end;
   }
 }
 

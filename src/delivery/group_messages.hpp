@@ -35,7 +35,8 @@ struct GroupVersion {
 /// them, so `snapshot` collects them in pieces, over several turns. The result has every message that is
 /// unfinished when the last piece is taken:
 /// - a message that was in flight on the same consumer all the time is found when that consumer is visited;
-/// - a message that was delivered since the first piece is noted by the delivery;
+/// - a message that was delivered since the first piece is noted by the delivery, and one that was started
+///   since then is noted again;
 /// - any other is in the redelivery queue, which is copied with the last piece.
 /// A message that is finished between the pieces may be in the result. The group's version then differs from
 /// the one before the first piece.
@@ -69,12 +70,14 @@ class GroupMessages {
   void give_up_before(Offset first) { redelivery_.give_up_before(first); }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
-  /// Called when a member has received messages that it has to acknowledge.
-  void delivered(OffsetRange range, std::uint32_t deliveries) {
-    if (collection_ != nullptr) collection_->in_flight.add(range, deliveries);
+  /// Called when a member has received messages that it has to acknowledge, or has started some.
+  void changed_in_flight(const GroupMember& member, OffsetRange range) {
+    if (collection_ != nullptr) note_in_flight(member, range);
   }
   /// Called when a plain consumer has taken messages. If it does not send them, they were delivered once.
-  void delivered_plainly(OffsetRange range) { delivered(range, DeliveryCounts::by_default); }
+  void delivered_plainly(OffsetRange range) {
+    if (collection_ != nullptr) collection_->in_flight.add(range, DeliveryCounts::by_default);
+  }
   /// Called when the plain consumer at this index has left.
   void plain_consumer_left(std::size_t index) {
     if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
@@ -112,7 +115,8 @@ class GroupMessages {
 
   /// Returns a value that differs from earlier ones if anything that a snapshot contains has changed.
   [[nodiscard]] GroupVersion version() const {
-    return {consumers_.standing.changes + redelivery_.changes() + seeks_, next(), committed(), unsent()};
+    const std::uint64_t changes = consumers_.standing.changes + consumers_.standing.seeks;
+    return {changes + redelivery_.changes(), next(), committed(), unsent()};
   }
   /// Begins a snapshot, or continues the one that was begun. Visits at most `ranges_left` ranges and
   /// consumers, and one plain consumer more, and subtracts them. Returns the snapshot, or nothing if
@@ -137,6 +141,7 @@ class GroupMessages {
   };
 
   [[nodiscard]] std::uint64_t unsent() const;
+  void note_in_flight(const GroupMember& member, OffsetRange range);
   bool collect_plain(std::size_t& ranges_left);
   bool collect_members(std::size_t& ranges_left);
   bool collect_from(const GroupMember& member, std::size_t& ranges_left);
@@ -144,8 +149,7 @@ class GroupMessages {
   // Hot, down to the first bytes of redelivery_: see ConsumerGroup.
   Consumers consumers_;
   std::unique_ptr<Collection> collection_;  // while a snapshot is under way
-  std::uint64_t seeks_ = 0;
-  std::uint64_t damage_taken_ = 0;  // the sum of loss() at the last take_damage()
+  std::uint64_t damage_taken_ = 0;          // the sum of loss() at the last take_damage()
   RecordReader reader_;
   RedeliveryQueue redelivery_;
 };

@@ -20,8 +20,9 @@ class GroupMember;
 /// The sums and other fields that deliveries and timely acknowledgements do not use. They are apart, so that
 /// the fields of GroupStanding are contiguous.
 struct GroupRoll {
-  RangeBudget* budget = nullptr;                              ///< null: not bounded
-  std::unordered_set<GroupMember*> overdue;                   ///< members with overdue messages
+  RangeBudget* budget = nullptr;             ///< null: not bounded
+  std::unordered_set<GroupMember*> overdue;  ///< members with overdue messages
+  std::unordered_set<GroupMember*> silent;   ///< silent members that may have messages they have not started
   std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
   std::uint64_t ranges_walked = 0;                            ///< since the start: in search of due messages
   std::uint64_t members_joined = 0;                           ///< since the start
@@ -34,7 +35,9 @@ struct GroupStanding {
 
   MemberTurns<GroupMember> turns;
   std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages
+  bool any_silent = false;          ///< roll.silent has members
   std::uint64_t messages = 0;       ///< messages in flight on all members
+  std::uint64_t seeks = 0;          ///< since the start: how often the group's position was moved
   std::uint64_t changes = 0;  ///< since the start: how often messages became in flight, or left that state
   MemberFronts<GroupMember> fronts;  ///< the lowest offset in flight of each member that has any
   GroupRoll& roll;

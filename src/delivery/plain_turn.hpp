@@ -58,7 +58,7 @@ class PlainTurn {
     }
     (again ? redelivered_ : new_bytes_) = (again ? redelivered_max : bytes_max_) - left;
     result_.bytes += payload_bytes;
-    result_.count(delivered.delivery, taken);
+    result_.count(delivered.delivery, again, taken);
     source.taken(taken, static_cast<std::size_t>(at - slice.records.data()));
     if (group_ != nullptr) group_->delivered_plainly({slice.range().begin, offset});
   }

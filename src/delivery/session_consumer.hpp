@@ -15,6 +15,15 @@ namespace lightq::broker {
 class ConsumerGroup;
 class GroupMember;
 
+/// Why messages in flight were taken back from a consumer.
+enum class RevokeCause : std::uint8_t {
+  processing_timeout,
+  silent,  ///< its client was silent and had not started them, and another consumer could take them
+  seek,
+  purge,
+  rights,
+};
+
 /// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the
 /// reactor's.
 class SessionConsumer {
@@ -23,7 +32,7 @@ class SessionConsumer {
   struct Opened {
     Offset next;
     Offset committed;
-    std::uint32_t ack_timeout_ms = 0;
+    std::uint32_t ack_timeout_ms = 0;  ///< with leases: the processing timeout; 0: none
   };
 
   /// The consumer's group, and its member there.
@@ -58,11 +67,16 @@ class SessionConsumer {
   [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
   /// Called when all slices of a turn are delivered.
   virtual void flush() = 0;
-  /// Returns true if it wants to be told of acknowledgements that come too late.
+  /// Returns true if it wants to be told of acknowledgements that come too late. With leases, it is told
+  /// anyway.
   [[nodiscard]] virtual bool hears_late() const { return false; }
   /// Reports ranges that it acknowledged too late: they were requeued and delivered to others. Ascending, and
   /// not adjacent.
   virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
+  /// Reports messages that were taken back. Called only if the consumer has leases. For these messages all
+  /// hand-outs with numbers below `before` are over. `ranges`: ascending, and not adjacent.
+  virtual void revoked(RevokeCause /*cause*/, std::uint32_t /*before*/,
+                       const std::vector<OffsetRange>& /*ranges*/) {}
   /// Ends the consumer. The topic has already removed it.
   virtual void end(ClientError code, const std::string& why) = 0;
 

@@ -15,6 +15,7 @@ using session::FrameHeader;
 using session::Op;
 
 TopicConsumers::Refusal ConsumeChannel::open(const ConsumeRequest& asked, std::uint64_t user) {
+  has_leases_ = asked.leases;
   const auto refusal = topic_->open_consumer(asked, *this, user);
   if (refusal.code != ClientError::none) topic_ = nullptr;
   return refusal;
@@ -37,6 +38,7 @@ void ConsumeChannel::take(const FrameHeader& header, ByteView body) {
     case Op::acknowledge: return on_acknowledge(header, body);
     case Op::reject: return on_reject(header, body);
     case Op::extend: return on_extend(header, body);
+    case Op::started: return on_started(header, body);
     default: return on_seek(header, body);
   }
 }
@@ -49,8 +51,26 @@ void ConsumeChannel::on_credit(const FrameHeader& header, ByteView body) {
 }
 
 void ConsumeChannel::on_acknowledge(const FrameHeader& header, ByteView body) {
-  if (auto done = session_.decode<session::Acknowledge>(header, body, this))
-    acknowledge(*topic_, *this, ack_of(std::move(*done)));
+  auto done = session_.decode<session::Acknowledge>(header, body, this);
+  if (!done || names_no_hand_out(header)) return;
+  acknowledge(*topic_, *this, ack_of(std::move(*done)));
+}
+
+void ConsumeChannel::on_started(const FrameHeader& header, ByteView body) {
+  auto started = session_.decode<session::Started>(header, body, this);
+  if (!started) return;
+  if (!has_leases_) return session_.refuse_frame(header, this, "started: the consumer has no leases");
+  start(*topic_, *this, start_of(std::move(*started)), EventLoop::Clock::now());
+}
+
+/// Ends the channel if the frame names a hand-out and the consumer has no leases, or the other way round.
+bool ConsumeChannel::names_no_hand_out(const FrameHeader& header) {
+  if (has_leases_ == ((header.flags & session::flag_hand_out) != 0)) return false;
+  session_.refuse_frame(header, this,
+                        std::string(session::rule_of(header.op).name) +
+                            (has_leases_ ? ": the number of the hand-out is missing"
+                                         : ": a hand-out, and the consumer has no leases"));
+  return true;
 }
 
 void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
@@ -58,13 +78,13 @@ void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
     return session_.end(*this, Code::not_supported, "this version does not support dead letters");
-  if (keeps_too_long(rejected->ms)) return;
+  if (names_no_hand_out(header) || keeps_too_long(rejected->ms)) return;
   reject(*topic_, *this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
 }
 
 void ConsumeChannel::on_extend(const FrameHeader& header, ByteView body) {
   auto extended = session_.decode<session::Extend>(header, body, this);
-  if (!extended || keeps_too_long(extended->ms)) return;
+  if (!extended || names_no_hand_out(header) || keeps_too_long(extended->ms)) return;
   extend(*topic_, *this, extension_of(std::move(*extended)), EventLoop::Clock::now());
 }
 
@@ -98,7 +118,8 @@ void ConsumeChannel::admitted(const Opened& opened) {
                                                .committed = opened.committed.value,
                                                .next_offset = topic_->store().next_offset().value,
                                                .incarnation = topic_->incarnation(),
-                                               .ack_timeout_ms = opened.ack_timeout_ms});
+                                               .ack_timeout_ms = opened.ack_timeout_ms,
+                                               .leases = has_leases_});
 }
 
 bool ConsumeChannel::writable() const {
@@ -110,9 +131,12 @@ bool ConsumeChannel::writable() const {
 }
 
 void ConsumeChannel::deliver(const DeliveredSlice& delivered) {
-  const auto sent = deliver_slice(
-      output_, delivered.slice,
-      {.channel = number(), .request = 0, .delivery = delivered.delivery, .lost = delivered.lost});
+  const auto sent = deliver_slice(output_, delivered.slice,
+                                  {.channel = number(),
+                                   .request = 0,
+                                   .delivery = delivered.delivery,
+                                   .hand_out = delivered.hand_out,
+                                   .lost = delivered.lost});
   refused_ = delivered.slice.count - sent;
   if (refused_ == 0) return;
   retire();
@@ -120,14 +144,33 @@ void ConsumeChannel::deliver(const DeliveredSlice& delivered) {
   session_.life().work_soon();
 }
 
-void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
-  constexpr std::size_t ranges_max = session::ranges_body_bytes_max / (2 * sizeof(std::uint64_t));
+namespace {
+/// Calls `send(ranges)` with as many of the ranges at a time as fit into a frame.
+template <typename Send>
+void in_frames(const std::vector<OffsetRange>& ranges, Send&& send) {
+  constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / (2 * sizeof(std::uint64_t));
   for (auto from = ranges.begin(); from != ranges.end();) {
     const auto count = std::min(ranges_max, static_cast<std::size_t>(ranges.end() - from));
     const auto to = from + static_cast<std::ptrdiff_t>(count);
-    output_.send(session::Late{{from, to}}, number(), 0);
+    send(std::vector<OffsetRange>(from, to));
     from = to;
   }
+}
+}  // namespace
+
+void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
+  in_frames(ranges, [&](std::vector<OffsetRange> part) {
+    output_.send(session::Late{std::move(part)}, number(), 0);
+  });
+}
+
+/// Also sends to a client that is considered busy: the frame waits for it.
+void ConsumeChannel::revoked(RevokeCause cause, std::uint32_t before,
+                             const std::vector<OffsetRange>& ranges) {
+  in_frames(ranges, [&](std::vector<OffsetRange> part) {
+    output_.send(session::Revoked{frame_of(cause), before, std::move(part)}, number(), 0);
+  });
+  session_.life().flush_at_turn_end();
 }
 
 void ConsumeChannel::flush() {

@@ -51,8 +51,12 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   [[nodiscard]] EndpointRole role() const { return role_; }
   [[nodiscard]] const GroupScope& scope() const { return scope_; }
   [[nodiscard]] bool is_admitted() const { return admitted_; }
-  /// Handles a frame of the client: credit, acknowledge, reject, extend or seek.
+  /// Handles a frame of the client: credit, acknowledge, reject, extend, started or seek.
   void take(const session::FrameHeader& header, ByteView body);
+  /// Called when the client has become silent, or is heard again.
+  void set_silent(bool silent) {
+    if (topic_ != nullptr) topic_->consumers().set_silent(*this, silent);
+  }
   /// Returns true if the client has messages in flight that are not overdue.
   [[nodiscard]] bool has_in_flight() { return topic_ != nullptr && topic_->consumers().has_in_flight(*this); }
   /// Stops taking messages.
@@ -73,6 +77,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   void flush() override;
   [[nodiscard]] bool hears_late() const override { return output_.client_hears_late(); }
   void late(const std::vector<OffsetRange>& ranges) override;
+  void revoked(RevokeCause cause, std::uint32_t before, const std::vector<OffsetRange>& ranges) override;
   void end(ClientError error, const std::string& why) override;
 
  private:
@@ -81,7 +86,9 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   void on_reject(const session::FrameHeader& header, ByteView body);
   void on_extend(const session::FrameHeader& header, ByteView body);
   void on_seek(const session::FrameHeader& header, ByteView body);
+  void on_started(const session::FrameHeader& header, ByteView body);
   bool keeps_too_long(std::uint64_t ms);
+  bool names_no_hand_out(const session::FrameHeader& header);
 
   TopicRuntime* topic_;
   const EndpointRole role_;
@@ -91,6 +98,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   const SessionTickets& tickets_;
   Wanted& wanted_;
   bool admitted_ = false;
+  bool has_leases_ = false;
   bool retired_ = false;
   std::uint32_t refused_ = 0;        // records at the end of the last slice
   mutable bool wants_room_ = false;  // has reported that it is not writable

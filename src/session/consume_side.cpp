@@ -73,7 +73,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, session_, tickets_, wanted_,
                                                   channels.take_number());
-  const auto refusal = channel->open(request_of(*asked), user);
+  const auto refusal = channel->open(request_of(*asked, output.client_knows_leases()), user);
   if (refusal.code == ClientError::limit_reached) tickets_.limit_reached(limit_of(refusal.crowd));
   if (refusal.code != ClientError::none)
     return output.answer_error(header, code_of(refusal.code), why_refused(refusal));
@@ -119,6 +119,13 @@ bool ConsumeSide::has_in_flight() const {
   return any;
 }
 
+void ConsumeSide::set_silent(bool silent) {
+  session_.book().for_each([&](Channel& channel) {
+    if (channel.kind() != Channel::Kind::consumes) return;
+    static_cast<ConsumeChannel&>(channel).set_silent(silent);
+  });
+}
+
 void ConsumeSide::leave() {
   session_.book().for_each([](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
@@ -139,8 +146,10 @@ void ConsumeSide::end_unpermitted() {
     if (tickets_.permitted(topic->definition().name.text(), channel.role(), channel.scope()) == topic) return;
     doomed.push_back(&channel);
   });
-  for (ConsumeChannel* const channel : doomed)
+  for (ConsumeChannel* const channel : doomed) {
+    TopicConsumers::tell_end(*channel, RevokeCause::rights);
     session_.end(*channel, Code::unauthorized_access, "the right to consume was revoked");
+  }
   reads_.end_unpermitted();
 }
 

@@ -41,6 +41,8 @@ class ConsumeSide final : private ReadQueue::Host {
   void retire(std::uint32_t number);
   /// Returns true if the client has messages in flight that are not overdue.
   [[nodiscard]] bool has_in_flight() const;
+  /// Called when the client has become silent, or is heard again.
+  void set_silent(bool silent);
   /// Leaves all topics, because the client said goodbye. Its unacknowledged messages go to other consumers.
   void leave();
   /// Ends channels and reads of topics that the session may no longer consume.

@@ -10,6 +10,7 @@
 #include "delivery/client_error.hpp"
 #include "delivery/consume_request.hpp"
 #include "delivery/producers/producer_identity.hpp"
+#include "delivery/session_consumer.hpp"
 
 namespace lightq::broker {
 
@@ -47,7 +48,8 @@ inline StartPosition position_of(const session::Place& place) {
   return {From::first, place.value};
 }
 
-inline ConsumeRequest request_of(const session::ConsumeOpen& frame) {
+/// `knows_leases`: the client knows leases. A consumer whose messages are finished at delivery has none.
+inline ConsumeRequest request_of(const session::ConsumeOpen& frame, bool knows_leases = false) {
   const bool automatic = frame.acknowledgement == session::Acknowledgement::automatic;
   return {.group = frame.group,
           .mode = frame.mode == session::Mode::own ? GroupMode::own : GroupMode::group,
@@ -56,7 +58,8 @@ inline ConsumeRequest request_of(const session::ConsumeOpen& frame) {
           .holds = frame.holds,
           .credit = {frame.credit_messages, frame.credit_bytes},
           .incarnation = frame.incarnation,
-          .ack_timeout_ms = frame.ack_timeout_ms};
+          .ack_timeout_ms = frame.ack_timeout_ms,
+          .leases = knows_leases && !automatic};
 }
 
 inline Credit credit_of(const session::Credit& frame) {
@@ -64,15 +67,30 @@ inline Credit credit_of(const session::Credit& frame) {
 }
 
 inline Ack ack_of(session::Acknowledge&& frame) {
-  return {frame.before, std::move(frame.ranges)};
+  return {frame.before, std::move(frame.ranges), frame.hand_out.value_or(0)};
+}
+
+inline Start start_of(session::Started&& frame) {
+  return {frame.before, std::move(frame.ranges), frame.hand_out};
 }
 
 inline Rejection rejection_of(session::Reject&& frame) {
-  return {frame.ms, std::move(frame.ranges)};
+  return {frame.ms, std::move(frame.ranges), frame.hand_out.value_or(0), frame.releases};
 }
 
 inline Extension extension_of(session::Extend&& frame) {
-  return {frame.ms, std::move(frame.ranges)};
+  return {frame.ms, std::move(frame.ranges), frame.hand_out.value_or(0)};
+}
+
+constexpr session::RevokeCause frame_of(RevokeCause cause) {
+  switch (cause) {
+    case RevokeCause::processing_timeout: break;
+    case RevokeCause::silent: return session::RevokeCause::silent;
+    case RevokeCause::seek: return session::RevokeCause::seek;
+    case RevokeCause::purge: return session::RevokeCause::purge;
+    case RevokeCause::rights: return session::RevokeCause::rights;
+  }
+  return session::RevokeCause::processing_timeout;
 }
 
 inline ProducerIdentity identity_of(const session::ProducerIdentity& frame) {

@@ -44,7 +44,8 @@ bool is_addressed(const FrameHeader& header) {
                     header.op == Op::read || header.op == Op::close;
   const bool on_channel = header.op == Op::produce || header.op == Op::credit ||
                           header.op == Op::acknowledge || header.op == Op::reject ||
-                          header.op == Op::extend || header.op == Op::seek || header.op == Op::close;
+                          header.op == Op::extend || header.op == Op::started || header.op == Op::seek ||
+                          header.op == Op::close;
   return asks == (header.request != 0) && on_channel == (header.channel != 0);
 }
 
@@ -70,7 +71,9 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       producing_(channels_, tickets_),
       consuming_(channels_, tickets_, host.session_settings().reads, host.turns(), *this),
       reader_(carrier),
-      heartbeats_(loop, transport(), session_life_, frames_, [this] { return consuming_.has_in_flight(); }) {}
+      heartbeats_(
+          loop, transport(), session_life_, frames_, [this] { return consuming_.has_in_flight(); },
+          [this](bool silent) { consuming_.set_silent(silent); }) {}
 
 SessionConnection::~SessionConnection() {
   if (TurnQueue* const turns = host_.turns()) turns->forget(*this);
@@ -260,6 +263,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::acknowledge:
     case Op::reject:
     case Op::extend:
+    case Op::started:
     case Op::seek:
       if (Channel* const channel = channels_.addressee(header, Channel::Kind::consumes))
         static_cast<ConsumeChannel*>(channel)->take(header, body);
@@ -272,6 +276,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::welcome:
     case Op::shared:
     case Op::late:
+    case Op::revoked:
     case Op::produce_opened:
     case Op::confirm:
     case Op::refuse:
@@ -286,7 +291,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
 
 void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   if (tickets_.is_admitted()) return session_life_.break_off("a second hello");
-  const auto hello = channels_.decode<session::Hello>(header, body);
+  auto hello = channels_.decode<session::Hello>(header, body);
   if (!hello) return;
   SessionTickets::Refusal refusal;
   if (hello->newest_version < session::version_oldest || session::version_newest < hello->oldest_version) {
@@ -303,8 +308,11 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   input().allow_frames_of(2 * std::uint64_t{body_bytes_max_} + 64 * limits::KiB);
   name_ = hello->name;
   loop().cancel(hello_timer_);
-  frames_.greet(*hello);
   const auto& settings = host_.session_settings();
+  // Without heartbeats, others would never receive what waits in a silent client with leases.
+  if (settings.heartbeat_ms == 0)
+    hello->codecs = CodecSet(hello->codecs.bits() & ~session::hello_knows_leases);
+  frames_.greet(*hello);
   frames_.send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
                                 .frame_bytes_max = body_bytes_max_,
                                 .heartbeat_ms = settings.heartbeat_ms,

@@ -29,6 +29,7 @@ void SessionHeartbeats::hear(std::size_t bytes) {
   heard_ = EventLoop::Clock::now();
   if (!std::exchange(is_quiet_, false)) return;
   output_.set_quiet(false);
+  set_silent_(false);
   life_.work_soon();
 }
 
@@ -52,17 +53,20 @@ void SessionHeartbeats::check_silence(std::chrono::milliseconds allowed) {
       !transport_.is_paused() || (life_.is_leaving() && output_.sent_total() == sent_seen_);
   if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed) {
     if (!is_busy()) return life_.ask_end(session::Code::idle, "received nothing for twice the heartbeat");
-    is_quiet_ = true;
-    output_.set_quiet(true);
+    if (!std::exchange(is_quiet_, true)) {
+      output_.set_quiet(true);
+      set_silent_(true);
+    }
   }
   arm_silence_timer();
 }
 
 /// Returns true if the client's silence may mean that it processes messages in flight. The system must still
-/// have a working connection to it.
+/// have a working connection to it. With leases it stays busy when the messages go to others meanwhile.
 bool SessionHeartbeats::is_busy() const {
-  return output_.client_may_be_busy() && !life_.is_leaving() && has_in_flight_() &&
-         !transport_.is_peer_lost();
+  if (!output_.client_may_be_busy() || life_.is_leaving()) return false;
+  const bool was_busy = is_quiet_ && output_.client_knows_leases();
+  return (was_busy || has_in_flight_()) && !transport_.is_peer_lost();
 }
 
 void SessionHeartbeats::arm_heartbeat_timer() {

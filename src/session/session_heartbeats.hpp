@@ -17,19 +17,23 @@ namespace lightq::broker {
 /// Ends a session without a sign of life of its client for twice the heartbeat interval, and sends heartbeats
 /// to the client. A whole frame is a sign of life, and so is a number of bytes of an incomplete one. A client
 /// that is busy with messages becomes *quiet* instead: nothing is delivered to it until it is heard again.
+/// A quiet client that knows leases keeps its session, even if others receive what it has not started.
 /// Time in which the broker itself does not read does not count. SessionConnection owns and calls it. Thread:
 /// the reactor's.
 class SessionHeartbeats {
  public:
-  /// `has_in_flight` returns true if the client has messages in flight that are not overdue. Lifetime: all
-  /// outlive it.
-  SessionHeartbeats(EventLoop& loop, const ConnectionTransport& transport, SessionLife& life,
-                    SessionOutput& output, std::function<bool()> has_in_flight)
+  /// `has_in_flight` returns true if the client has messages in flight that are not overdue. `set_silent` is
+  /// called when the client becomes quiet (true) and when it is heard again (false). Lifetime: all outlive
+  /// it.
+  SessionHeartbeats(
+      EventLoop& loop, const ConnectionTransport& transport, SessionLife& life, SessionOutput& output,
+      std::function<bool()> has_in_flight, std::function<void(bool)> set_silent = [](bool) {})
       : loop_(loop),
         transport_(transport),
         life_(life),
         output_(output),
-        has_in_flight_(std::move(has_in_flight)) {}
+        has_in_flight_(std::move(has_in_flight)),
+        set_silent_(std::move(set_silent)) {}
   SessionHeartbeats(const SessionHeartbeats&) = delete;
   SessionHeartbeats& operator=(const SessionHeartbeats&) = delete;
   ~SessionHeartbeats();
@@ -55,6 +59,7 @@ class SessionHeartbeats {
   SessionLife& life_;
   SessionOutput& output_;
   const std::function<bool()> has_in_flight_;
+  const std::function<void(bool)> set_silent_;
   std::uint32_t broker_ms_ = 0;
   std::uint32_t client_ms_ = 0;
   EventLoop::Clock::time_point heard_;

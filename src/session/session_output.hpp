@@ -50,6 +50,9 @@ class SessionOutput final : public FrameOutput {
   /// Returns true if the client may be silent while it processes messages.
   [[nodiscard]] bool client_may_be_busy() const { return says(session::hello_may_be_busy); }
 
+  /// Returns true if the client tells which messages it has started, and has leases.
+  [[nodiscard]] bool client_knows_leases() const { return says(session::hello_knows_leases); }
+
   /// Returns true if confirms may be sent: the client reads them.
   [[nodiscard]] bool may_confirm() const {
     return !connection_.failed() && !has_ended_ && output_.buffered() <= bytes_max;

@@ -35,7 +35,7 @@ void deliver_frame(FrameOutput& output, const BatchSlice& slice, const SliceAddr
   std::array<std::byte, frame_header_bytes + deliver_head_bytes + batch_layout::header_bytes> start;
   std::byte* const head = start.data() + frame_header_bytes;
   store_little_endian(head, address.delivery);
-  store_little_endian(head + 4, std::uint32_t{0});
+  store_little_endian(head + 4, address.hand_out);
   store_little_endian(head + 8, address.lost);
   const BatchHeaderSpace batch_header(head + deliver_head_bytes, batch_layout::header_bytes);
   const bool whole = slice.is_whole();

@@ -13,6 +13,7 @@ struct SliceAddress {
   std::uint32_t channel = 0;
   std::uint32_t request = 0;
   std::uint32_t delivery = 0;
+  std::uint32_t hand_out = 0;
   std::uint64_t lost = 0;
 };
 

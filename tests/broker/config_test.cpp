@@ -111,6 +111,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
                                   "28KiB", "28672"};
   all["redelivery_ms_max"] = {[](const Config& c) { return shown(c.redelivery_ms_max); }, "43200000", "60000",
                               "60000"};
+  all["processing_timeout_ms"] = {[](const Config& c) { return shown(c.processing_timeout_ms); }, "1800000",
+                                  "36", "36"};
   all["producers_max"] = {[](const Config& c) { return shown(c.producers_max); }, "10000", "29", "29"};
   all["client_keys_per_topic_max"] = {[](const Config& c) { return shown(c.client_keys_per_topic_max); },
                                       "16384", "30", "30"};

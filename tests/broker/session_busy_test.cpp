@@ -90,25 +90,57 @@ TEST_F(SessionBusy, PrefetchDoesNotTakeWorkAwayFromASlowHandler) {
   EXPECT_EQ(first.stats().again + second.stats().again, 0U);
 }
 
-TEST_F(SessionBusy, AHandlerThatCallsNothingForLongKeepsItsMessagesAndItsSession) {
+TEST_F(SessionBusy, AHandlerThatCallsNothingForLongKeepsWhatItHasStartedAndItsSession) {
   produce(3);
-  Consumer busy = member(10s);
-  Delivered message = busy.receive(10s).value_or_throw().value_or(Delivered{});
-  Consumer other = member(10s);
-  for (std::uint64_t number = 0;; ++number) {
-    EXPECT_EQ(message.offset, Offset{number});
-    EXPECT_EQ(message.delivery, 1U);
-    const auto until = std::chrono::steady_clock::now() + 1500ms;  // more than twice the heartbeat
-    while (std::chrono::steady_clock::now() < until)
-      EXPECT_FALSE(other.receive(100ms).value_or_throw().has_value());
-    EXPECT_EQ(busy.acknowledge(message), 1U);
-    if (number == 2) break;
-    message = busy.receive(10s).value_or_throw().value_or(Delivered{});
+  Consumer busy = member(0s);
+  const Delivered message = busy.receive(10s).value_or_throw().value_or(Delivered{});
+  EXPECT_EQ(message.offset, Offset{0});
+  Consumer other = member(0s);
+  // After twice the heartbeat, the messages that only wait in `busy` go to the other member.
+  for (std::uint64_t number = 1; number < 3; ++number) {
+    const Delivered free = other.receive(10s).value_or_throw().value_or(Delivered{});
+    EXPECT_EQ(free.offset, Offset{number});
+    EXPECT_EQ(free.delivery, 1U) << "it was not started";
+    EXPECT_EQ(other.acknowledge(free), 1U);
   }
+  const auto until = std::chrono::steady_clock::now() + 1500ms;  // more than twice the heartbeat
+  while (std::chrono::steady_clock::now() < until)
+    EXPECT_FALSE(other.receive(100ms).value_or_throw().has_value());
+  EXPECT_EQ(busy.acknowledge(message), 1U);
+  EXPECT_FALSE(busy.receive(100ms).value_or_throw().has_value()) << "the others are revoked";
+  EXPECT_EQ(busy.stats().revoked, 2U);
   EXPECT_EQ(busy.stats().opens, 1U);
   EXPECT_TRUE(busy.close(10s).ok());
   EXPECT_EQ(group().redelivered, 0U);
+  EXPECT_TRUE(other.close(10s).ok());
   EXPECT_EQ(group().committed_offset, 3U);
+}
+
+TEST_F(SessionBusy, ASilentConsumerKeepsEverythingWhileNobodyElseWantsIt) {
+  produce(3);
+  Consumer busy = member(0s);
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    const Delivered message = busy.receive(10s).value_or_throw().value_or(Delivered{});
+    EXPECT_EQ(message.offset, Offset{number});
+    EXPECT_EQ(message.delivery, 1U);
+    work_on_it(900ms);
+    EXPECT_EQ(busy.acknowledge(message), 1U);
+  }
+  EXPECT_EQ(busy.stats().revoked, 0U);
+  EXPECT_EQ(busy.stats().opens, 1U);
+  EXPECT_TRUE(busy.close(10s).ok());
+}
+
+TEST_F(SessionBusy, WithoutHeartbeatsThereAreNoLeases) {
+  EmbeddedBroker quiet("tcp://127.0.0.1:0", [](auto& config) { config.session_heartbeat = 0ms; });
+  Client of_quiet = quiet.client();
+  of_quiet.create_topic("work").value_or_throw();
+  Consumer without = of_quiet.consumer("work").value_or_throw();
+  without.wait_open(10s).value_or_throw();
+  EXPECT_FALSE(without.opened()->leases);
+  EXPECT_EQ(without.opened()->ack_timeout_ms, 30'000U);
+  produce(1);
+  EXPECT_TRUE(member(0ms).opened()->leases);
 }
 
 TEST_F(SessionBusy, ASilentConsumerWithoutMessagesEnds) {
@@ -119,18 +151,63 @@ TEST_F(SessionBusy, ASilentConsumerWithoutMessagesEnds) {
   EXPECT_EQ(group().consumers, 0U);
 }
 
-TEST_F(SessionBusy, AConsumerThatTimesOutEndsAndItsMessagesGoToOthers) {
+TEST_F(SessionBusy, AConsumerThatTimesOutLosesItsMessagesAndReceivesOthersLater) {
   produce(2);
   Consumer hung = member(1500ms);
   const Delivered lost = hung.receive(10s).value_or_throw().value_or(Delivered{});
-  Consumer other = member(10s);
-  const Delivered again = other.receive(10s).value_or_throw().value_or(Delivered{});
-  EXPECT_EQ(again.offset, lost.offset);
-  EXPECT_EQ(again.delivery, 2U);
+  EXPECT_EQ(lost.offset, Offset{0});
+  {
+    Consumer other = member(10s);
+    const Delivered free = other.receive(10s).value_or_throw().value_or(Delivered{});
+    EXPECT_EQ(free.offset, Offset{1});
+    EXPECT_EQ(free.delivery, 1U);
+    other.acknowledge(free);
+    const Delivered again = other.receive(10s).value_or_throw().value_or(Delivered{});
+    EXPECT_EQ(again.offset, Offset{0});
+    EXPECT_EQ(again.delivery, 2U);
+    other.acknowledge(again);
+    EXPECT_EQ(group().consumers, 2U) << "its session lasts";
+    EXPECT_TRUE(other.close(10s).ok());
+  }
+  EXPECT_EQ(hung.acknowledge(lost), 0U) << "it is told that the message is not its own";
+  EXPECT_TRUE(lost.revoked());
+  EXPECT_EQ(hung.stats().late, 1U);
+  auto producer = client.producer("work").value_or_throw();
+  producer.send("2").value_or_throw();
+  producer.close(20s).value_or_throw();
+  EXPECT_EQ(hung.receive(10s).value_or_throw().value_or(Delivered{}).offset, Offset{2});
+  EXPECT_EQ(hung.stats().opens, 1U);
+}
+
+TEST_F(SessionBusy, ASeekAndAPurgeTellTheOtherMembers) {
+  produce(2);
+  Consumer working = member(0s, 1), seeking = member(0s, 1);
+  const Delivered mine = working.receive(10s).value_or_throw().value_or(Delivered{});
+  const std::stop_token token = working.stop_token(mine);
+  EXPECT_FALSE(mine.revoked());
+  EXPECT_EQ(seeking.seek(From::first(), 10s).value_or_throw(), Offset{0});
   const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (group().consumers > 1 && std::chrono::steady_clock::now() < deadline) EXPECT_TRUE(other.poll().ok());
-  EXPECT_EQ(group().consumers, 1U);
-  EXPECT_EQ(hung.acknowledge(lost.offset), 0U) << "it is told that the message is not its own";
+  while (!mine.revoked() && std::chrono::steady_clock::now() < deadline) EXPECT_TRUE(working.poll().ok());
+  EXPECT_TRUE(mine.revoked());
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_EQ(working.acknowledge(mine), 0U);
+  EXPECT_EQ(working.stats().late, 1U);
+}
+
+TEST_F(SessionBusy, OnlyStartedMessagesOfAConsumerThatEndsAreCounted) {
+  produce(20);
+  {
+    Consumer ends = member(0s);
+    EXPECT_EQ(ends.receive(10s).value_or_throw().value_or(Delivered{}).offset, Offset{0});
+    EXPECT_TRUE(ends.close(10s).ok());
+  }
+  Consumer next = member(0s);
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    const Delivered message = next.receive(10s).value_or_throw().value_or(Delivered{});
+    EXPECT_EQ(message.offset, Offset{number}) << "in order";
+    EXPECT_EQ(message.delivery, number == 0 ? 2U : 1U);
+    next.acknowledge(message);
+  }
 }
 
 TEST_F(SessionBusy, ALateAcknowledgementIsReported) {

@@ -57,7 +57,7 @@ class PresentBatchTest : public ::testing::Test {
     for (const char* text : {"a", "b", "c", "d"}) builder_.add(as_byte_view(std::string_view(text)));
     const std::span<std::byte> bytes = builder_.finish();
     stamp_batch(bytes, Offset{10}, Timestamp{1}, 1);
-    present_.put(DeliveredBatch(BatchView::trusted(bytes.data()), 1, 0));
+    present_.put(DeliveredBatch(BatchView::trusted(bytes.data()), 1, 0), Offset{14});
   }
   static OffsetRange offsets(std::uint64_t begin, std::uint64_t end) { return {{begin}, {end}}; }
 
@@ -66,6 +66,19 @@ class PresentBatchTest : public ::testing::Test {
  private:
   BatchBuilder builder_;
 };
+
+TEST_F(PresentBatchTest, PassesOnlyMessagesThatAreBegun) {
+  put_four();
+  present_.begun(Offset{12});
+  EXPECT_TRUE(present_.is_begun());
+  EXPECT_EQ(present_.take_all()->range(), offsets(10, 12));
+  EXPECT_FALSE(present_.is_begun());
+  EXPECT_TRUE(present_.is_ready());
+  present_.begun(Offset{14});
+  EXPECT_EQ(present_.take().text(), "c");
+  EXPECT_EQ(present_.take_all()->range(), offsets(13, 14));
+  EXPECT_FALSE(present_.is_begun());
+}
 
 TEST_F(PresentBatchTest, PassesMessagesOneByOne) {
   EXPECT_FALSE(present_.is_ready());

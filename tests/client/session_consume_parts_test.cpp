@@ -93,7 +93,7 @@ TEST_F(SessionPositionTest, OfAGroupIsKnownToTheBrokerOnly) {
   EXPECT_FALSE(opened(position, 5, 70));
   EXPECT_EQ(position.delivered({{5}, {9}}), 0U);
   expect_to_begin(position, From::offset({5}), 70);
-  EXPECT_TRUE(position.permits({5}, 1)) << "another member may have moved the group";
+  EXPECT_TRUE(position.permits({5}, 1, 0)) << "another member may have moved the group";
   EXPECT_FALSE(position.log_was_replaced());
 }
 
@@ -113,14 +113,15 @@ TEST_F(SessionPositionTest, OfOwnModeOnlyAscendsExceptForRedeliveries) {
   SessionPosition position(of_mode(ConsumeMode::own, "reports"));
   EXPECT_FALSE(opened(position, 5, 70));
   position.delivered({{5}, {9}});
-  EXPECT_TRUE(position.permits({9}, 1));
-  EXPECT_FALSE(position.permits({8}, 1));
-  EXPECT_TRUE(position.permits({8}, 2));
+  EXPECT_TRUE(position.permits({9}, 1, 0));
+  EXPECT_FALSE(position.permits({8}, 1, 0));
+  EXPECT_TRUE(position.permits({8}, 2, 0));
+  EXPECT_TRUE(position.permits({8}, 1, 3)) << "released: the number of deliveries has not grown";
   position.sought({3});
-  EXPECT_TRUE(position.permits({3}, 1));
+  EXPECT_TRUE(position.permits({3}, 1, 0));
   position.delivered({{3}, {4}});
   EXPECT_FALSE(opened(position, 0, 70));
-  EXPECT_TRUE(position.permits({0}, 1)) << "another connection";
+  EXPECT_TRUE(position.permits({0}, 1, 0)) << "another connection";
   expect_to_begin(position, From::offset({5}), 70);
 }
 
@@ -203,7 +204,7 @@ class SessionDeliveriesTest : public ::testing::Test {
     ASSERT_TRUE(checked.ok());
     const auto plain = deliveries.unpack(checked->batch);
     ASSERT_TRUE(plain);
-    deliveries.hand_over(*checked, *plain, checked->head.lost);
+    deliveries.hand_over(*checked, *plain, checked->head.lost, 0);
   }
   static OffsetRange offsets(std::uint64_t begin, std::uint64_t end) { return {{begin}, {end}}; }
 
@@ -229,8 +230,10 @@ TEST_F(SessionDeliveriesTest, GivesCreditBackForSettledMessages) {
   EXPECT_EQ(deliveries.unsettled(), 3U);
   EXPECT_EQ(deliveries.settling().back, SessionAmount());
   EXPECT_EQ(deliveries.settling().acknowledge(offsets(5, 6)), 1U);
-  EXPECT_THAT(deliveries.reject(offsets(0, 7)), ElementsAre(offsets(6, 7)));
-  EXPECT_THAT(deliveries.reject(offsets(0, 7)), IsEmpty()) << "they are settled";
+  HandOutRanges rejected = deliveries.reject(offsets(0, 7));
+  EXPECT_THAT(rejected.take_first(9).ranges, ElementsAre(offsets(6, 7)));
+  EXPECT_TRUE(rejected.empty());
+  EXPECT_TRUE(deliveries.reject(offsets(0, 7)).empty()) << "they are settled";
   EXPECT_EQ(deliveries.settling().back, (SessionAmount{2, 2}));
   deliveries.forget();
   EXPECT_EQ(deliveries.settling().back, (SessionAmount{3, 3}));

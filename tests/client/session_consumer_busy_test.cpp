@@ -37,13 +37,13 @@ class SessionConsumerBusy : public SessionConsumerTest {
   static constexpr const char* all = "extend 30000 [0,18446744073709551615)";
 };
 
-TEST_F(SessionConsumerBusy, AnnouncesThatItMayBeBusyAndWantsLateReports) {
-  const std::uint32_t both = session::hello_may_be_busy | session::hello_hears_late;
+TEST_F(SessionConsumerBusy, AnnouncesThatItMayBeBusyAndKnowsLeases) {
+  const std::uint32_t always = session::hello_hears_late | session::hello_knows_leases;
   Consumer consumer = make();
-  EXPECT_EQ(greet(consumer).codecs.bits(), CodecSet::known().bits() | both);
+  EXPECT_EQ(greet(consumer).codecs.bits(), CodecSet::known().bits() | always | session::hello_may_be_busy);
   options.may_be_busy = false;
   Consumer brisk = make();
-  EXPECT_EQ(greet(brisk).codecs.bits(), CodecSet::known().bits() | session::hello_hears_late);
+  EXPECT_EQ(greet(brisk).codecs.bits(), CodecSet::known().bits() | always);
 }
 
 TEST_F(SessionConsumerBusy, KeepsWaitingMessagesWhileItsHandlerTakes25SecondsAMessage) {

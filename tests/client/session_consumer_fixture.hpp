@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ struct Delivery {
   std::uint32_t number = 1;
   std::uint64_t lost = 0;
   Timestamp time{1'000'000};
+  std::uint32_t hand_out = 0;
 };
 
 /// Returns a `deliver` frame with a batch of these messages.
@@ -30,6 +32,7 @@ inline std::vector<std::byte> deliver_frame(std::uint32_t channel, Offset base,
   namespace at = session::frame_layout;
   std::vector<std::byte> frame(at::header_bytes + session::deliver_head_bytes);
   store_little_endian(frame.data() + at::header_bytes, delivery.number);
+  store_little_endian(frame.data() + at::header_bytes + 4, delivery.hand_out);
   store_little_endian(frame.data() + at::header_bytes + 8, delivery.lost);
   frame.insert(frame.end(), batch.begin(), batch.end());
   stamp_batch(std::span(frame).subspan(at::header_bytes + session::deliver_head_bytes), base, delivery.time,
@@ -89,7 +92,7 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
     return true;
   }
 
-  /// Returns the frames that the consumer sends, in words: "ack [1,3)", "credit 2/10" …
+  /// Returns the frames that the consumer sends, in words: "ack [1,3)", "credit 2/10", "ack #4 [1,3)" …
   std::vector<std::string> said(Consumer& consumer) {
     std::vector<std::string> words;
     for (int step = 0; step < 50; ++step) {
@@ -107,15 +110,26 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
         all += " [" + std::to_string(range.begin.value) + "," + std::to_string(range.end.value) + ")";
       return all;
     };
+    const auto number = [](std::optional<std::uint32_t> hand_out) {
+      return hand_out ? " #" + std::to_string(*hand_out) : std::string();
+    };
     switch (frame.header.op) {
-      case Op::acknowledge: return "ack" + text(frame.as<session::Acknowledge>().ranges);
+      case Op::acknowledge: {
+        const auto done = frame.as<session::Acknowledge>();
+        return "ack" + number(done.hand_out) + text(done.ranges);
+      }
+      case Op::started: {
+        const auto started = frame.as<session::Started>();
+        return "started" + number(started.hand_out) + text(started.ranges);
+      }
       case Op::reject: {
         const auto reject = frame.as<session::Reject>();
-        return "reject " + std::to_string(reject.ms) + text(reject.ranges);
+        const std::string word = reject.releases ? "release" : "reject " + std::to_string(reject.ms);
+        return word + number(reject.hand_out) + text(reject.ranges);
       }
       case Op::extend: {
         const auto extend = frame.as<session::Extend>();
-        return "extend " + std::to_string(extend.ms) + text(extend.ranges);
+        return "extend " + std::to_string(extend.ms) + number(extend.hand_out) + text(extend.ranges);
       }
       case Op::credit: {
         const auto credit = frame.as<session::Credit>();

@@ -150,6 +150,16 @@ TEST_F(SessionPrefetchTest, DoesNotCountTheMessageThatTheProgramTakesNext) {
   EXPECT_EQ(prefetch.waiting(), 0U);
 }
 
+TEST_F(SessionPrefetchTest, DoesNotCountMessagesThatTheBrokerHasTakenBack) {
+  prefetch.delivered(10, at);
+  prefetch.look(9, at + 100us);
+  EXPECT_EQ(prefetch.messages(), 17U);
+  prefetch.dropped(8);
+  EXPECT_EQ(prefetch.waiting(), 0U);
+  prefetch.look(1, at + 20ms);
+  EXPECT_EQ(prefetch.messages(), 17U) << "it has done nothing since";
+}
+
 class AdaptiveCreditTest : public ::testing::Test {
  protected:
   SessionCredit credit{{10'000, 1000}, SessionPrefetch(100ms)};

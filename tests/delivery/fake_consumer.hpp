@@ -21,6 +21,14 @@ class FakeConsumer final : public broker::SessionConsumer {
     std::uint64_t lost;
     bool whole;
     std::vector<std::string> payloads;
+    std::uint32_t hand_out = 0;
+  };
+  /// A revocation that it was told.
+  struct Revocation {
+    broker::RevokeCause cause;
+    std::uint32_t before;
+    std::vector<OffsetRange> ranges;
+    friend bool operator==(const Revocation&, const Revocation&) = default;
   };
 
   void admitted(const Opened& opened) override { opened_at = opened; }
@@ -28,6 +36,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   [[nodiscard]] CodecSet codecs() const override { return reads; }
   void deliver(const broker::DeliveredSlice& delivered) override {
     Frame frame{delivered.slice.range(), delivered.delivery, delivered.lost, delivered.slice.is_whole(), {}};
+    frame.hand_out = delivered.hand_out;
     message_bytes += delivered.slice.message_bytes();
     packed += delivered.slice.batch.is_compressed() ? 1 : 0;
     const broker::BatchSlice plain =
@@ -53,6 +62,10 @@ class FakeConsumer final : public broker::SessionConsumer {
   void late(const std::vector<OffsetRange>& ranges) override {
     was_late.insert(was_late.end(), ranges.begin(), ranges.end());
   }
+  void revoked(broker::RevokeCause cause, std::uint32_t before,
+               const std::vector<OffsetRange>& ranges) override {
+    revocations.push_back({cause, before, ranges});
+  }
   void end(broker::ClientError code, const std::string&) override { ended = code; }
 
   [[nodiscard]] std::vector<std::string> payloads() const {
@@ -77,6 +90,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   int flushes = 0;
   bool wants_late = false;
   std::vector<OffsetRange> was_late;
+  std::vector<Revocation> revocations;
   int packed = 0;  ///< the number of slices that arrived compressed
   std::uint64_t message_bytes = 0;
   std::vector<Frame> frames;

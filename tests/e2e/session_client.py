@@ -23,7 +23,8 @@ RECEIVED, FLUSHED = 1, 2
 GROUP, OWN = 1, 2
 EXPLICIT, AUTOMATIC = 1, 2
 STARTS = {"first": 1, "next": 2, "last": 3, "offset": 4, "time": 5}
-PART, CUMULATIVE, DEAD_LETTER = 1, 1, 1
+PART, CUMULATIVE, DEAD_LETTER, LEASES, HAND_OUT, RELEASE = 1, 1, 1, 1, 2, 4
+KNOWS_LEASES, MAY_BE_BUSY, HEARS_LATE = 1 << 28, 1 << 29, 1 << 30
 PLENTY = (1 << 20, 1 << 40)  # credit: messages, bytes
 CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "topic_not_found", "unknown_channel",
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
@@ -92,6 +93,7 @@ class Message(typing.NamedTuple):
     time_us: int
     size: int  # attributes and payload
     said: batch_bytes.Message  # the payload and the attributes
+    hand_out: int = 0
 
 
 class Session:
@@ -346,7 +348,8 @@ def open_values(topic, group="", mode=GROUP, automatic=False, start="first", val
 def messages_of(frame):
     """Returns the messages of a deliver frame, after checking its batch's checksums."""
     batch = session_frames.unbatch(bytes.fromhex(frame.values["batch"]))
-    return [Message(batch.offset + index, said.payload, frame.values["delivery"], batch.time_us, size, said)
+    return [Message(batch.offset + index, said.payload, frame.values["delivery"], batch.time_us, size, said,
+                    frame.values["hand_out"])
             for index, (said, size) in enumerate(zip(batch.messages, batch.sizes))]
 
 
@@ -360,7 +363,8 @@ class Consumer:
         self.credit_messages, self.credit_bytes = credit
         answer = session.request("consume_open", **open_values(topic, group, mode, credit=credit, **more))
         assert answer.op == "consume_opened", answer
-        self.opened, self.channel = answer.values, answer.channel
+        self.opened, self.channel, self.leases = answer.values, answer.channel, bool(answer.flags & LEASES)
+        self.hand_out = 1  # with leases: of the last delivery
         assert self.channel != 0, answer
         session.consumers[self.channel] = self
         early = [frame for frame in session.frames if frame.op == "deliver" and frame.channel == self.channel]
@@ -375,6 +379,8 @@ class Consumer:
             assert self.credit_messages > 0 and self.credit_bytes > 0, "more than there was credit for"
             self.credit_messages -= 1
             self.credit_bytes -= message.size
+        assert (come[0].hand_out != 0) == self.leases, frame
+        self.hand_out = max(self.hand_out, come[0].hand_out)
         self.messages += come
         self.lost += frame.values["lost"]
         self.parts += frame.flags & PART
@@ -408,22 +414,44 @@ class Consumer:
         self.credit_bytes += size
         self.session.send("credit", channel=self.channel, messages=messages, bytes=size)
 
-    def acknowledge(self, *ranges):
+    def _request(self, op, flags=0, hand_out=None, **values):
+        """Sends a frame about messages. With leases it names their hand-out: by default that of the last
+        delivery."""
+        if self.leases:
+            flags |= HAND_OUT
+            values["hand_out"] = self.hand_out if hand_out is None else hand_out
+        self.session.send(op, channel=self.channel, flags=flags, **values)
+
+    def acknowledge(self, *ranges, hand_out=None):
         """Acknowledges offsets, or pairs (begin, end)."""
-        self.session.send("acknowledge", channel=self.channel, ranges=as_ranges(ranges))
+        self._request("acknowledge", ranges=as_ranges(ranges), hand_out=hand_out)
 
     def acknowledge_before(self, offset):
-        self.session.send("acknowledge", channel=self.channel, flags=CUMULATIVE, before=offset)
+        self._request("acknowledge", flags=CUMULATIVE, before=offset)
 
     def acknowledge_all(self, messages):
         if messages:
             self.acknowledge(*merged(message.offset for message in messages))
 
     def reject(self, *ranges, ms=0):
-        self.session.send("reject", channel=self.channel, ms=ms, ranges=as_ranges(ranges))
+        self._request("reject", ms=ms, ranges=as_ranges(ranges))
+
+    def release(self, *ranges):
+        self._request("reject", flags=RELEASE, ms=0, ranges=as_ranges(ranges))
 
     def extend(self, *ranges, ms):
-        self.session.send("extend", channel=self.channel, ms=ms, ranges=as_ranges(ranges))
+        self._request("extend", ms=ms, ranges=as_ranges(ranges))
+
+    def start(self, *ranges):
+        """Names messages as started."""
+        self.session.send("started", channel=self.channel, hand_out=self.hand_out, ranges=as_ranges(ranges))
+
+    def take_revoked(self):
+        return self.session.take(lambda frame: frame.op == "revoked" and frame.channel == self.channel, "revoked").values
+
+    def take_late(self):
+        late = self.session.take(lambda frame: frame.op == "late" and frame.channel == self.channel, "late")
+        return late.values["ranges"]
 
     def seek(self, start, value=0):
         """Moves the cursor. Returns the next offset to be delivered. Forgets messages that arrived before."""

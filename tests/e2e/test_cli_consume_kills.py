@@ -97,6 +97,20 @@ def test_a_consumer_that_is_stopped_during_delivery_loses_nothing(full, by):
     assert_goes_on(first, second)
 
 
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_consumer_gives_back_what_it_has_not_printed(full, by):
+    """The messages that it has received and not printed do not count as delivered."""
+    consumer, read = begin_in_pipe(full)
+    consumer.send_signal(by)
+    rest, told = consumer.communicate(timeout=DEADLINE)
+    assert consumer.returncode == 0, told
+    printed = len(numbers(read + rest))
+    until_gone(full)
+    assert 0 < printed < COUNT and group(full)["committed_offset"] == printed
+    assert numbers(full("consume", "t", "--no-follow").stdout) == list(range(printed, COUNT))
+    assert group(full)["redelivered"] == 0
+
+
 def test_the_messages_of_a_killed_member_are_shared_by_its_group(full, tmp_path):
     stuck, read = begin_in_pipe(full)
     with open(tmp_path / "out", "wb") as out:

@@ -466,29 +466,5 @@ TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndContinue
   topic->detach_consumer(consumer);
 }
 
-TEST_F(TopicConsumersTest, ManyRangesOfTwoConsumersAreRequeuedInTwoTurns) {
-  constexpr std::uint64_t messages = 18'000;
-  publish(messages);
-  FakeConsumer first;
-  FakeConsumer second;
-  join(first, asked("first"));
-  join(second, asked("second"));
-  std::vector<OffsetRange> every_second;
-  for (std::uint64_t i = 1; i < messages; i += 2) every_second.push_back({{i}, {i + 1}});
-  for (const auto& [consumer, group] : {std::pair(&first, "first"), std::pair(&second, "second")}) {
-    ASSERT_TRUE(run_until([&, name = group] { return stats_of(name).unacknowledged == messages; }));
-    broker::acknowledge(*topic, *consumer, {std::nullopt, every_second});
-    ASSERT_EQ(stats_of(group).unacknowledged, messages / 2);
-  }
-  run_until([turns = 0]() mutable { return ++turns == 2; });
-  topic->detach_consumer(first);
-  EXPECT_EQ(stats_of("first").unacknowledged, 0U);
-  topic->detach_consumer(second);
-  EXPECT_EQ(stats_of("second").unacknowledged, messages / 2) << "in another turn";
-  EXPECT_TRUE(run_until([&] { return stats_of("second").unacknowledged == 0; }));
-  EXPECT_EQ(stats_of("second").ready, messages / 2);
-  EXPECT_EQ(stats_of("first").ready, messages / 2);
-}
-
 }  // namespace
 }  // namespace lightq::broker

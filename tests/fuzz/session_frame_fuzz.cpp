@@ -44,7 +44,7 @@ void take_stream(ByteView left) {
     const ByteView body = left.subspan(frame_layout::header_bytes, decoded.header.body_bytes);
     take_one_of<Hello, Welcome, ProduceOpen, ProduceOpened, Confirm, Refuse, ConsumeOpen, ConsumeOpened,
                 Credit, Acknowledge, Reject, Extend, Seek, Read, Done, Close, Heartbeat, ErrorAnswer, Goodbye,
-                Present, Share, Shared, Late>(decoded.header, body);
+                Present, Share, Shared, Late, Started, Revoked>(decoded.header, body);
     if (decoded.header.op == Op::deliver) {
       static_cast<void>(DeliverHead::decode(body.first(deliver_head_bytes)));
       static_cast<void>(BatchView::check(body.subspan(deliver_head_bytes)));

@@ -113,10 +113,15 @@ void fill(const json& body, ConsumeOpened& opened) {
   opened = {body.at("next"), body.at("committed"), body.at("next_offset"), body.at("incarnation"),
             body.at("ack_timeout_ms")};
 }
+std::optional<std::uint32_t> hand_out_of_vector(const json& body) {
+  if (!body.contains("hand_out")) return std::nullopt;
+  return body.at("hand_out").get<std::uint32_t>();
+}
 void fill(const json& body, Credit& credit) {
   credit = {body.at("messages"), body.at("bytes")};
 }
 void fill(const json& body, Acknowledge& acknowledge) {
+  acknowledge.hand_out = hand_out_of_vector(body);
   if (body.contains("before")) {
     acknowledge.before = Offset{body.at("before")};
   } else {
@@ -125,10 +130,22 @@ void fill(const json& body, Acknowledge& acknowledge) {
 }
 template <Op op>
 void fill(const json& body, Postpone<op>& postpone) {
-  postpone = {body.at("ms"), ranges_of(body)};
+  postpone = {body.at("ms"), ranges_of(body), hand_out_of_vector(body)};
 }
 void fill(const json& body, Late& late) {
   late.ranges = ranges_of(body);
+}
+void fill(const json& body, Started& started) {
+  started.hand_out = body.at("hand_out");
+  if (body.contains("before")) {
+    started.before = Offset{body.at("before")};
+  } else {
+    started.ranges = ranges_of(body);
+  }
+}
+void fill(const json& body, Revoked& revoked) {
+  revoked = {static_cast<RevokeCause>(body.at("cause").get<int>()), body.at("hand_outs_before"),
+             ranges_of(body)};
 }
 void fill(const json& body, Seek& seek) {
   seek.to = {static_cast<From>(body.at("start").get<int>()), body.at("start_value")};
@@ -153,11 +170,19 @@ void fill(const json& body, Verdict<op>& verdict) {
   verdict = {static_cast<Code>(body.at("code").get<int>()), body.at("sentence")};
 }
 
+/// Sets the fields that only flags express.
+template <typename Body>
+void fill_by_flags(std::uint8_t flags, Body& body) {
+  if constexpr (requires { body.releases; }) body.releases = (flags & flag_release) != 0;
+  if constexpr (requires { body.leases; }) body.leases = (flags & flag_leases) != 0;
+}
+
 /// Checks the conversion both ways, between a vector's fields and its bytes.
 template <typename Body>
 void expect_agrees(const json& vector, const std::vector<std::byte>& frame) {
   Body expected;
   fill(vector.at("body"), expected);
+  fill_by_flags(vector.at("flags"), expected);
   const auto decoded = Body::decode(body_of(frame), vector.at("flags"));
   ASSERT_TRUE(decoded.ok()) << decoded.error().text();
   EXPECT_EQ(expected, *decoded);
@@ -181,7 +206,7 @@ std::map<Op, Handled> handled() {
 const std::map<Op, Handled> bodies =
     handled<Hello, Welcome, ProduceOpen, ProduceOpened, Confirm, Refuse, ConsumeOpen, ConsumeOpened, Credit,
             Acknowledge, Reject, Extend, Seek, Read, Done, Close, Heartbeat, ErrorAnswer, Goodbye, Present,
-            Share, Shared, Late>();
+            Share, Shared, Late, Started, Revoked>();
 
 FrameHeader header_of(const std::vector<std::byte>& frame) {
   const auto decoded = decode_frame_header(frame, vectors().at("receiver_takes"));
@@ -196,7 +221,8 @@ void expect_batch_frame_agrees(const json& vector, const std::vector<std::byte>&
   EXPECT_EQ(bytes_of(vector.at("body").at("batch")), std::vector<std::byte>(batch.begin(), batch.end()));
   if (header.op == Op::produce) return;
   const auto head = DeliverHead::decode(body_of(frame).first(before)).value_or_throw();
-  const DeliverHead expected{vector.at("body").at("delivery"), vector.at("body").at("lost")};
+  const DeliverHead expected{vector.at("body").at("delivery"), vector.at("body").at("hand_out"),
+                             vector.at("body").at("lost")};
   EXPECT_EQ(expected, head);
   EXPECT_FALSE(BatchView::check(batch)) << "what is delivered is a sound batch";
   std::vector<std::byte> encoded;
@@ -291,7 +317,7 @@ TEST(SessionFrameTest, AnyBytesAreReadToAnAnswer) {
   Random random;
   for (int round = 0; round < 20'000; ++round) {
     auto frame = random.bytes(frame_layout::header_bytes + random.below(200));
-    frame[frame_layout::op] = static_cast<std::byte>(random.below(26));
+    frame[frame_layout::op] = static_cast<std::byte>(random.below(28));
     frame[frame_layout::zero] = frame[frame_layout::zero + 1] = std::byte{0};
     const auto decoded = decode_frame_header(frame, 65536);
     if (decoded.fault || body_of(frame).size() < decoded.header.checked_bytes()) continue;

@@ -67,6 +67,35 @@ TEST(FrameTranslationTest, ARequestKeepsEveryFieldThatDeliveryUses) {
   EXPECT_FALSE(plain.holds);
 }
 
+TEST(FrameTranslationTest, OnlyAConsumerThatAcknowledgesHasLeases) {
+  session::ConsumeOpen frame;
+  EXPECT_TRUE(request_of(frame, true).leases);
+  EXPECT_FALSE(request_of(frame, false).leases);
+  frame.acknowledgement = session::Acknowledgement::automatic;
+  EXPECT_FALSE(request_of(frame, true).leases);
+}
+
+TEST(FrameTranslationTest, RequestsAboutMessagesKeepTheirHandOut) {
+  const std::vector<OffsetRange> ranges = {{{1}, {3}}};
+  EXPECT_EQ(ack_of({std::nullopt, ranges, 7}).hand_out, 7U);
+  EXPECT_EQ(ack_of({std::nullopt, ranges}).hand_out, 0U);
+  const Start start = start_of({7, Offset{9}, {}});
+  EXPECT_EQ(start.hand_out, 7U);
+  EXPECT_EQ(start.before, Offset{9});
+  const Rejection rejection = rejection_of({0, ranges, 7, true});
+  EXPECT_EQ(rejection.hand_out, 7U);
+  EXPECT_TRUE(rejection.releases);
+  EXPECT_EQ(extension_of({750, ranges, 7}).hand_out, 7U);
+}
+
+TEST(FrameTranslationTest, EachCauseOfARevocationHasItsNumber) {
+  EXPECT_EQ(frame_of(RevokeCause::processing_timeout), session::RevokeCause::processing_timeout);
+  EXPECT_EQ(frame_of(RevokeCause::silent), session::RevokeCause::silent);
+  EXPECT_EQ(frame_of(RevokeCause::seek), session::RevokeCause::seek);
+  EXPECT_EQ(frame_of(RevokeCause::purge), session::RevokeCause::purge);
+  EXPECT_EQ(frame_of(RevokeCause::rights), session::RevokeCause::rights);
+}
+
 TEST(FrameTranslationTest, RequestsAboutMessagesKeepTheirRangesAndTimes) {
   const std::vector<OffsetRange> ranges = {{{1}, {3}}, {{5}, {6}}};
   EXPECT_EQ(ack_of({std::nullopt, ranges}).ranges, ranges);

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "session/session_wire.hpp"
 
@@ -67,8 +68,10 @@ class HeartbeatsWorld {
 
   test::SessionWire wire;
   bool in_flight = false;
+  std::vector<bool> silences;  // the calls of set_silent
   std::unique_ptr<SessionHeartbeats> heartbeats = std::make_unique<SessionHeartbeats>(
-      wire.loop, wire.transport, wire.session_life, wire.frames, [this] { return in_flight; });
+      wire.loop, wire.transport, wire.session_life, wire.frames, [this] { return in_flight; },
+      [this](bool silent) { silences.push_back(silent); });
   // The session began between these two times.
   LoopClock::time_point before;
   LoopClock::time_point after;
@@ -145,9 +148,29 @@ TEST_F(SessionHeartbeatsTest, ABusyClientReceivesNothingMoreUntilItIsHeard) {
     in_flight = false;
     plan(heard_from + silence_allowed / 2, [this] {
       EXPECT_FALSE(has_ended());
-      EXPECT_EQ(wire.calls, 1) << "to deliver the messages that have waited";
+      EXPECT_EQ(wire.calls, 1) << "to deliver what has waited";
     });
     plan(LoopClock::now() + silence_allowed, [this] { expect_idle(); });
+  });
+  run();
+}
+
+TEST_F(SessionHeartbeatsTest, AClientWithLeasesKeepsItsSessionThoughItsMessagesGoToOthers) {
+  session::Hello hello;
+  hello.codecs = CodecSet(session::hello_may_be_busy | session::hello_knows_leases);
+  wire.frames.greet(hello);
+  in_flight = true;
+  begin(short_heartbeat_ms);
+  plan(after + silence_allowed, [this] {
+    EXPECT_THAT(silences, testing::ElementsAre(true));
+    in_flight = false;
+    plan(LoopClock::now() + 3 * silence_allowed, [this] {
+      EXPECT_FALSE(has_ended());
+      EXPECT_THAT(silences, testing::ElementsAre(true)) << "told once";
+      hear_frame();
+      EXPECT_THAT(silences, testing::ElementsAre(true, false));
+      plan(LoopClock::now() + silence_allowed, [this] { expect_idle(); });
+    });
   });
   run();
 }

@@ -52,7 +52,7 @@ class SliceFramesTest : public testing::Test {
       EXPECT_LE(frame.header.body_bytes, port.takes_bytes);
       EXPECT_EQ(frame.header.channel, 3U);
       EXPECT_EQ(frame.header.request, 0U);
-      EXPECT_EQ(frame.head(), (session::DeliverHead{2, i == 0 ? 11U : 0U}));
+      EXPECT_EQ(frame.head(), (session::DeliverHead{2, 0, i == 0 ? 11U : 0U}));
       EXPECT_EQ(frame.is_part(), counts[i] != all.size());
       const BatchView batch = frame.batch();
       EXPECT_EQ(batch.base_offset(), Offset{base + begin});

@@ -14,7 +14,7 @@ HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body by
 
 # Each op has a number and the fields of its body, in their order. A field is a name and a format. The format
 # is one of `struct` (always little-endian), "text", or "bytes" (a text of bytes, here in hexadecimal digits).
-# The name None stands for bytes that are zero.
+# The name None stands for bytes that are zero. A format that begins with "?" is there only with flag 2.
 OPS = {
     "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
                   ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
@@ -34,11 +34,11 @@ OPS = {
                          ("filter", "text")]),
     "consume_opened": (9, [("next", "Q"), ("committed", "Q"), ("next_offset", "Q"), ("incarnation", "Q"),
                            ("ack_timeout_ms", "I"), (None, "I")]),
-    "deliver": (10, [("delivery", "I"), (None, "I"), ("lost", "Q"), ("batch", "rest")]),
+    "deliver": (10, [("delivery", "I"), ("hand_out", "I"), ("lost", "Q"), ("batch", "rest")]),
     "credit": (11, [("messages", "I"), ("bytes", "Q")]),
-    "acknowledge": (12, [("ranges", "ranges")]),
-    "reject": (13, [("ms", "I"), ("ranges", "ranges")]),
-    "extend": (14, [("ms", "I"), ("ranges", "ranges")]),
+    "acknowledge": (12, [("hand_out", "?I"), (None, "?I"), ("ranges", "ranges")]),
+    "reject": (13, [("ms", "I"), ("hand_out", "?I"), ("ranges", "ranges")]),
+    "extend": (14, [("ms", "I"), ("hand_out", "?I"), ("ranges", "ranges")]),
     "seek": (15, [("start", "B"), (None, "3s"), (None, "I"), ("start_value", "Q")]),
     "read": (16, [("begin", "Q"), ("end", "Q"), ("bytes", "Q"), ("topic", "text")]),
     "done": (17, [("value", "Q")]),
@@ -50,6 +50,8 @@ OPS = {
     "share": (23, [("to_broker", "I"), ("to_client", "I")]),
     "shared": (24, [("to_broker", "I"), ("to_client", "I")]),
     "late": (25, [("ranges", "ranges")]),
+    "started": (26, [("hand_out", "I"), (None, "I"), ("ranges", "ranges")]),
+    "revoked": (27, [("cause", "B"), (None, "B"), (None, "H"), ("hand_outs_before", "I"), ("ranges", "ranges")]),
 }
 NAMES = {number: name for name, (number, _) in OPS.items()}
 BEFORE_BATCH = {"produce": 0, "deliver": 16}
@@ -58,6 +60,9 @@ BEFORE_BATCH = {"produce": 0, "deliver": 16}
 def encode_body(op, values):
     body = b""
     for name, kind in OPS[op][1]:
+        if kind.startswith("?") and "hand_out" not in values:
+            continue
+        kind = kind.removeprefix("?")
         if kind == "text":
             text = values.get(name, "").encode()
             body += struct.pack("<H", len(text)) + text
@@ -79,6 +84,9 @@ def encode_body(op, values):
 def decode_body(op, flags, body):
     values = {}
     for name, kind in OPS[op][1]:
+        if kind.startswith("?") and not flags & 2:
+            continue
+        kind = kind.removeprefix("?")
         if kind == "text":
             length, = struct.unpack_from("<H", body)
             values[name], body = body[2:2 + length].decode(), body[2 + length:]
@@ -88,7 +96,7 @@ def decode_body(op, flags, body):
         elif kind == "rest":
             values[name], body = body.hex(), b""
         elif kind == "ranges":
-            if op == "acknowledge" and flags & 1:
+            if op in ("acknowledge", "started") and flags & 1:
                 values["before"], = struct.unpack("<Q", body)
             else:
                 values["ranges"] = [list(both) for both in struct.iter_unpack("<QQ", body)]
@@ -166,17 +174,34 @@ def sound_frames():
     yield "consume_opened", "consume_opened", dict(next=1000, committed=998, next_offset=1003,
                                                    incarnation=0x0102030405060708, ack_timeout_ms=30000), dict(
                                                        channel=2, request=3)
-    yield "deliver", "deliver", dict(delivery=1, lost=0, batch=delivered.hex()), dict(channel=2)
+    yield "consume_opened with leases", "consume_opened", dict(
+        next=1000, committed=998, next_offset=1003, incarnation=0x0102030405060708, ack_timeout_ms=1800000), dict(
+            channel=2, request=3, flags=1)
+    yield "deliver", "deliver", dict(delivery=1, hand_out=0, lost=0, batch=delivered.hex()), dict(channel=2)
+    yield "deliver with a hand-out", "deliver", dict(delivery=2, hand_out=0x01020304, lost=0, batch=delivered.hex()), dict(
+        channel=2)
     yield "deliver a part again", "deliver", dict(
-        delivery=4, lost=17,
+        delivery=4, hand_out=0, lost=17,
         batch=batch([b"three"], offset=1002, time_us=1763750000123456, segment_epoch=7).hex()), dict(channel=2, flags=1)
     yield "deliver with attributes, compressed by Zstandard", "deliver", dict(
-        delivery=1, lost=0,
+        delivery=1, hand_out=0, lost=0,
         batch=batch(labelled, offset=1003, time_us=1763750000123456, segment_epoch=7, codec=ZSTD).hex()), dict(channel=2)
     yield "credit", "credit", dict(messages=64, bytes=65536), dict(channel=2)
     yield "acknowledge", "acknowledge", dict(ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
     yield "acknowledge everything before", "acknowledge", dict(before=1003), dict(channel=2, flags=1)
     yield "reject", "reject", dict(ms=5000, ranges=[[1001, 1002]]), dict(channel=2)
+    yield "acknowledge messages of a hand-out", "acknowledge", dict(
+        hand_out=7, ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2, flags=2)
+    yield "acknowledge everything before, of a hand-out", "acknowledge", dict(hand_out=7, before=1003), dict(
+        channel=2, flags=3)
+    yield "reject messages of a hand-out", "reject", dict(ms=5000, hand_out=7, ranges=[[1001, 1002]]), dict(
+        channel=2, flags=2)
+    yield "release", "reject", dict(ms=0, hand_out=7, ranges=[[1001, 1002], [1005, 1006]]), dict(channel=2, flags=6)
+    yield "extend messages of a hand-out", "extend", dict(ms=60000, hand_out=7, ranges=[[1001, 1002]]), dict(
+        channel=2, flags=2)
+    yield "started", "started", dict(hand_out=7, ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
+    yield "started everything before", "started", dict(hand_out=7, before=1003), dict(channel=2, flags=1)
+    yield "revoked", "revoked", dict(cause=2, hand_outs_before=8, ranges=[[1000, 1001], [1005, 1010]]), dict(channel=2)
     yield "extend", "extend", dict(ms=60000, ranges=[[0, 1], [2, (1 << 64) - 1]]), dict(channel=2)
     yield "seek to a time", "seek", dict(start=5, start_value=1763750000000000), dict(channel=2, request=5)
     yield "seek to the end", "seek", dict(start=2, start_value=0), dict(channel=2, request=6)
@@ -197,7 +222,7 @@ def broken_frames():
     does not permit."""
     confirm = encode("confirm", dict(received=43, flushed=40, next_offset=1003), channel=1)
     yield "op 0", b"\0" + confirm[1:], "unknown_op"
-    yield "op 26", b"\x1a" + confirm[1:], "unknown_op"
+    yield "op 28", b"\x1c" + confirm[1:], "unknown_op"
     yield "a flag that confirm has not", confirm[:1] + b"\1" + confirm[2:], "unknown_flags"
     yield "a flag that produce has not", encode("produce", dict(batch=batch([b"x"]).hex()), flags=2), "unknown_flags"
     yield "reserved bytes", confirm[:3] + b"\1" + confirm[4:], "reserved_bytes"
@@ -208,7 +233,7 @@ def broken_frames():
     yield "a produce longer than the receiver takes", encode("produce", {}, body=b"\0" * 65537)[:20], "bad_length"
     yield "a checksum that does not fit", confirm[:-1] + b"\1", "bad_crc"
     yield "a head in front of a batch that does not fit", (lambda frame: frame[:20] + b"\2" + frame[21:])(encode(
-        "deliver", dict(delivery=1, lost=0, batch=batch([b"x"], offset=1).hex()))), "bad_crc"
+        "deliver", dict(delivery=1, hand_out=0, lost=0, batch=batch([b"x"], offset=1).hex()))), "bad_crc"
     good = dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=65536, heartbeat_ms=0, codecs=0,
                 name="", ticket="")
     for name, change in [("another magic", dict(magic=0x5353514D)), ("versions backwards", dict(oldest_version=2)),
@@ -239,6 +264,16 @@ def broken_frames():
     yield "an empty range", encode("acknowledge", dict(ranges=[[5, 5]])), "body"
     yield "ranges that touch", encode("acknowledge", dict(ranges=[[1, 2], [2, 3]])), "body"
     yield "ranges that descend", encode("reject", dict(ms=0, ranges=[[7, 9], [1, 2]])), "body"
+    yield "a release with a delay", encode("reject", dict(ms=1, ranges=[[1, 2]]), flags=4), "body"
+    yield "a hand-out without its zero", encode(
+        "acknowledge", {}, flags=2, body=struct.pack("<IIQQ", 7, 1, 1, 2)), "body"
+    yield "a hand-out and no range", encode("acknowledge", {}, flags=2, body=struct.pack("<II", 7, 0)), "body"
+    yield "started without its zero", encode("started", {}, body=struct.pack("<IIQQ", 7, 1, 1, 2)), "body"
+    yield "started, half a range", encode("started", {}, body=struct.pack("<IIQ", 7, 0, 1)), "body"
+    yield "revoked without a cause", encode("revoked", dict(cause=0, hand_outs_before=8, ranges=[[1, 2]])), "body"
+    yield "revoked ranges that touch", encode("revoked", dict(
+        cause=1, hand_outs_before=8, ranges=[[1, 2], [2, 3]])), "body"
+    yield "a release that extend has not", encode("extend", dict(ms=0, ranges=[[1, 2]]), flags=4), "unknown_flags"
     yield "a start that needs no value", encode("seek", dict(start=1, start_value=1)), "body"
     yield "start 6", encode("seek", dict(start=6, start_value=0)), "body"
     yield "a range backwards", encode("read", dict(begin=2, end=1, bytes=1, topic="t")), "body"

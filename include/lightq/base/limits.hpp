@@ -167,6 +167,8 @@ inline constexpr std::size_t group_members_total = 131'072;
 /// Outstanding ranges, and 64 bytes of messages that wait for redelivery each, of one thread of the broker.
 inline constexpr std::size_t group_ranges_total = 1'048'576;
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
+/// The time to process a message, from its start, of consumers with leases.
+inline constexpr std::uint32_t processing_timeout_ms_default = 1'800'000;
 /// The longest time for which a consumer may keep a message from its group, by a reject, an extend or its ack
 /// timeout.
 inline constexpr std::uint64_t redelivery_ms_max_default = 43'200'000;

@@ -28,6 +28,28 @@ class OffsetRanges {
     }
   }
 
+  /// Removes `range`. Returns the part that was in the set.
+  OffsetRanges take(OffsetRange range) {
+    OffsetRanges taken, left;
+    for (const OffsetRange& each : ranges_) {
+      const OffsetRange part{std::max(each.begin, range.begin), std::min(each.end, range.end)};
+      if (part.begin >= part.end) {
+        left.ranges_.push_back(each);
+        continue;
+      }
+      taken.ranges_.push_back(part);
+      left.add({each.begin, part.begin});
+      left.add({part.end, each.end});
+    }
+    ranges_ = std::move(left.ranges_);
+    return taken;
+  }
+  /// Returns true if the set has an offset of `range`.
+  [[nodiscard]] bool overlaps(OffsetRange range) const {
+    return std::ranges::any_of(
+        ranges_, [&](const OffsetRange& each) { return each.begin < range.end && range.begin < each.end; });
+  }
+
   [[nodiscard]] const std::vector<OffsetRange>& all() const { return ranges_; }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }

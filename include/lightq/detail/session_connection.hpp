@@ -126,6 +126,28 @@ class SessionConnection {
     }
     return {};
   }
+  /// While a frame is held: reads available bytes, a limited amount, and calls `look(const SessionFrame&)`
+  /// for each frame with this operation that waits behind the held one and was not shown before. The frames
+  /// are taken later. Errors: closed, io_error.
+  template <typename Look>
+  Result<void> look_ahead(session::Op op, Look&& look) {
+    if (!held_ || phase_ != Phase::open) return {};
+    for (int reads = 0; reads < reads_at_once && inbox_.unused_bytes() < ahead_bytes_max; ++reads) {
+      // Needs new memory only if there is more than fits behind the held frame.
+      std::span<std::byte> room = inbox_.room_behind();
+      if (room.empty()) {
+        if (!may_read()) break;
+        if (kept_.empty()) kept_ = inbox_.part_with_memory();
+        room = inbox_.room();
+      }
+      Result<std::size_t> got = wire_->read(room);
+      if (!got) return got.error();
+      inbox_.add(*got);
+      if (*got < room.size()) break;
+    }
+    inbox_.look_ahead(op, look);
+    return {};
+  }
   /// Stops reading and taking frames. The last frame taken stays valid until `release`, even after `drop` and
   /// `begin`. A new connection reads until it is held too.
   void hold() { held_ = true; }
@@ -238,6 +260,7 @@ class SessionConnection {
 
   static constexpr std::size_t parts_max = 64;
   static constexpr int reads_at_once = 16;
+  static constexpr std::size_t ahead_bytes_max = 4 * limits::MiB;
 
   static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address,
                                                       std::uint64_t frame_bytes_max, bool shares) {
@@ -263,6 +286,12 @@ class SessionConnection {
     return std::unique_ptr<SessionWire>(std::make_unique<SessionSocket>(std::move(*made)));
   }
 
+  /// Returns false if nothing can be read now.
+  [[nodiscard]] bool may_read() {
+    if (wire_->pending(POLLIN)) return true;
+    pollfd entry{wire_->fd(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) > 0;
+  }
   Result<void> flush() {
     const Result<bool> flushed = wire_->flush();
     if (!flushed) return flushed.error();
@@ -385,7 +414,7 @@ class SessionConnection {
   bool blocked_ = false;             // the system accepted less than was offered
   bool held_ = false;
   bool was_held_ = false;        // since the last `receive`
-  std::vector<std::byte> kept_;  // memory of a held frame, after its connection was dropped
+  std::vector<std::byte> kept_;  // memory of a held frame that the inbox does not have any more
 };
 
 }  // namespace lightq::inline v1

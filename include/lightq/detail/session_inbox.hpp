@@ -34,11 +34,13 @@ class SessionInbox {
 
   /// Returns the space for the next bytes; never empty. Invalidates the frames returned before.
   std::span<std::byte> room() {
-    if (begin_ == end_) begin_ = end_ = 0;
+    if (begin_ == end_) begin_ = end_ = looked_ = 0;
     if (buffer_.size() - end_ < read_bytes_) make_room();
     return std::span(buffer_).subspan(end_);
   }
-  /// Records that `bytes` were written to `room`.
+  /// Returns the space behind all bytes. It may be empty. The frames returned before stay valid.
+  [[nodiscard]] std::span<std::byte> room_behind() { return std::span(buffer_).subspan(end_); }
+  /// Records that `bytes` were written to `room` or `room_behind`.
   void add(std::size_t bytes) {
     assert(bytes <= buffer_.size() - end_);
     end_ += bytes;
@@ -55,12 +57,39 @@ class SessionInbox {
     if (left.size() < whole) return std::optional<SessionFrame>();
     if (!session::frame_crc_fits(left, header)) return broken(session::FrameFault::bad_crc);
     begin_ += whole;
+    looked_ -= std::min(looked_, whole);
     return std::optional(
         SessionFrame{header, left.first(whole).subspan(session::frame_layout::header_bytes)});
   }
 
+  /// Calls `look(const SessionFrame&)` for each whole frame with this operation that waits behind the last
+  /// frame taken, unless an earlier call has. Does not take the frames. Stops at bytes that are not a frame.
+  template <typename Look>
+  void look_ahead(session::Op op, Look&& look) {
+    while (true) {
+      const ByteView left = ByteView(buffer_).subspan(begin_ + looked_, end_ - begin_ - looked_);
+      if (left.size() < session::frame_layout::header_bytes) return;
+      const auto [fault, header] = session::decode_frame_header(left, body_bytes_max_);
+      const std::size_t whole = session::frame_layout::header_bytes + header.body_bytes;
+      if (fault || left.size() < whole) return;
+      if (header.op == op && session::frame_crc_fits(left, header))
+        look(SessionFrame{header, left.first(whole).subspan(session::frame_layout::header_bytes)});
+      looked_ += whole;
+    }
+  }
+  [[nodiscard]] std::size_t unused_bytes() const { return end_ - begin_; }
+  /// Returns the memory, in which the frames returned before stay valid, and keeps the unused bytes in new
+  /// memory.
+  std::vector<std::byte> part_with_memory() {
+    std::vector<std::byte> fresh(unused_bytes() + 2 * read_bytes_);
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), unused_bytes(), fresh.begin());
+    end_ -= begin_;
+    begin_ = 0;
+    return std::exchange(buffer_, std::move(fresh));
+  }
+
   /// Drops all bytes and keeps the memory.
-  void clear() { begin_ = end_ = 0; }
+  void clear() { begin_ = end_ = looked_ = 0; }
   /// Drops all bytes and returns the memory. Frames returned before stay valid as long as it exists.
   std::vector<std::byte> give_memory() {
     clear();
@@ -86,6 +115,7 @@ class SessionInbox {
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;  // of the unused bytes
   std::size_t end_ = 0;
+  std::size_t looked_ = 0;  // unused bytes that look_ahead has passed
 };
 
 }  // namespace lightq::inline v1

@@ -40,8 +40,8 @@ class SessionSocket final : public SessionWire {
   ~SessionSocket() override { close(); }
 
   /// Starts to connect to `uri` (see resolve_session_uri); `connected` reports when that is done. Sets
-  /// TCP_NODELAY. Errors: invalid_argument, limit_reached (no descriptors), io_error (for example refused
-  /// immediately).
+  /// TCP_NODELAY and keep-alive. Errors: invalid_argument, limit_reached (no descriptors), io_error (for
+  /// example refused immediately).
   static Result<SessionSocket> connect(const std::string& uri) {
     Result<SessionSockAddress> address = resolve_session_uri(uri);
     if (!address) return address.error();
@@ -54,6 +54,11 @@ class SessionSocket final : public SessionWire {
       const int on = 1;
       (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       (void)::setsockopt(made.fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+      // As the broker does: a lost peer is noticed after about 90 s without traffic.
+      const int idle_s = 60, interval_s = 10, probes = 3;
+      (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+      (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+      (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
       send_unpaced_on_loopback(made.fd_, address->storage);
     }
     if (::connect(made.fd_, reinterpret_cast<const sockaddr*>(&address->storage), address->bytes) != 0 &&

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <type_traits>
 #include <vector>
 
 #include <lightq/base/types.hpp>
+#include <lightq/detail/hand_outs.hpp>
 
 namespace lightq::inline v1 {
 
@@ -30,16 +32,17 @@ class SessionUnsettled {
  public:
   /// Adds a range. Returns how much of it was unsettled before: these messages have been redelivered, and
   /// count once.
-  SessionAmount add(OffsetRange range, std::uint64_t bytes) {
+  SessionAmount add(OffsetRange range, std::uint64_t bytes, HandOut hand_out = 0) {
     const SessionAmount before = settle(range, [](const OffsetRange&) {});
-    pieces_.emplace_hint(pieces_.end(), range.end.value, Piece{range.begin.value, bytes});
+    pieces_.emplace_hint(pieces_.end(), range.end.value, Piece{range.begin.value, bytes, hand_out});
     messages_ += distance(range.begin, range.end);
     return before;
   }
 
-  /// Removes the unsettled messages of `range`, and calls `visit(OffsetRange)` for each piece of them, in
-  /// ascending order. Returns their number and size. Always inlined, because it is called for each
-  /// acknowledged message. Without the attribute, the compiler inlines it only in large source files.
+  /// Removes the unsettled messages of `range`, and calls `visit(OffsetRange)`, or `visit(OffsetRange,
+  /// HandOut)`, for each piece of them, in ascending order. Returns their number and size. Always inlined,
+  /// because it is called for each acknowledged message. Without the attribute, the compiler inlines it only
+  /// in large source files.
   template <typename Visit>
   [[gnu::always_inline]] SessionAmount settle(OffsetRange range, Visit&& visit) {
     SessionAmount settled;
@@ -48,11 +51,34 @@ class SessionUnsettled {
     while (piece != pieces_.end() && piece->second.begin < range.end.value) {
       const std::uint64_t begin = std::max(piece->second.begin, range.begin.value);
       const std::uint64_t end = std::min(piece->first, range.end.value);
+      const HandOut hand_out = piece->second.hand_out;
       settled += take(piece, begin, end);
-      visit(OffsetRange{{begin}, {end}});
+      if constexpr (std::is_invocable_v<Visit&, OffsetRange, HandOut>) {
+        visit(OffsetRange{{begin}, {end}}, hand_out);
+      } else {
+        visit(OffsetRange{{begin}, {end}});
+      }
     }
     messages_ -= settled.messages;
     return settled;
+  }
+
+  /// Calls `visit(OffsetRange, HandOut)` for each piece of the unsettled messages of `range`, in ascending
+  /// order. `visit` must not use this object.
+  template <typename Visit>
+  void for_each_in(OffsetRange range, Visit&& visit) const {
+    for (auto piece = pieces_.upper_bound(range.begin.value);
+         piece != pieces_.end() && piece->second.begin < range.end.value; ++piece) {
+      visit(OffsetRange{{std::max(piece->second.begin, range.begin.value)},
+                        {std::min(piece->first, range.end.value)}},
+            piece->second.hand_out);
+    }
+  }
+  /// Returns true if the message at `offset` is unsettled since this hand-out.
+  [[nodiscard]] bool holds(Offset offset, HandOut hand_out) const {
+    const auto piece = pieces_.upper_bound(offset.value);
+    return piece != pieces_.end() && piece->second.begin <= offset.value &&
+           piece->second.hand_out == hand_out;
   }
 
   /// Returns all offsets that are not unsettled, and those in `waiting`, as ascending ranges that do not
@@ -89,6 +115,7 @@ class SessionUnsettled {
   struct Piece {
     std::uint64_t begin;
     std::uint64_t bytes;
+    HandOut hand_out;
   };
   using Pieces = std::map<std::uint64_t, Piece>;  // by end: settling in order then changes no key
 
@@ -96,14 +123,16 @@ class SessionUnsettled {
   SessionAmount take(Pieces::iterator& piece, std::uint64_t begin, std::uint64_t end) {
     const SessionAmount front = share(piece->second, piece->first, begin);
     const std::uint64_t front_begin = piece->second.begin;
-    piece->second = {begin, piece->second.bytes - front.bytes};
+    piece->second.begin = begin;
+    piece->second.bytes -= front.bytes;
     const SessionAmount taken = share(piece->second, piece->first, end);
     if (front.messages != 0) [[unlikely]]
-      split(piece, begin, Piece{front_begin, front.bytes});
+      split(piece, begin, Piece{front_begin, front.bytes, piece->second.hand_out});
     if (end == piece->first) {
       piece = pieces_.erase(piece);
     } else {
-      piece->second = {end, piece->second.bytes - taken.bytes};
+      piece->second.begin = end;
+      piece->second.bytes -= taken.bytes;
       ++piece;
     }
     return taken;

@@ -42,6 +42,15 @@ LIGHTQ_INLINE void Consumer::reject(OffsetRange range, Timeout delay) {
   driver_.look();
 }
 
+LIGHTQ_INLINE void Consumer::release(OffsetRange range) {
+  driver_.link().reject(range, std::nullopt);
+  driver_.look();
+}
+
+LIGHTQ_INLINE std::stop_token Consumer::stop_token(const Delivered& message) {
+  return driver_.link().leases().watch(message.offset, message.hand_out);
+}
+
 LIGHTQ_INLINE void Consumer::extend(OffsetRange range, Timeout time) {
   driver_.link().extend(range, detail::frame_milliseconds(time));
   driver_.send_all();
@@ -66,11 +75,11 @@ LIGHTQ_INLINE Result<Offset> Consumer::seek(const session::Place& to, Timeout ti
 }
 
 LIGHTQ_INLINE void Consumer::pause() {
-  driver_.link().pause(true);
+  driver_.link().output().credit().pause(true);
 }
 
 LIGHTQ_INLINE void Consumer::resume() {
-  driver_.link().pause(false);
+  driver_.link().output().credit().pause(false);
   driver_.send_all();
 }
 
@@ -103,6 +112,7 @@ LIGHTQ_INLINE Result<void> Consumer::flush(Timeout timeout) {
 
 LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
   if (finished()) return {};
+  driver_.release_not_begun();
   driver_.batch().drop();
   SessionConsumeLink& link = driver_.link();
   Result<void> done;
@@ -118,7 +128,8 @@ LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
   return Error{ErrorCode::timeout, driver_.of_topic(std::to_string(stats().late) +
                                                     " messages were acknowledged after their timeout of " +
                                                     std::to_string(opened()->ack_timeout_ms) +
-                                                    " ms, and were redelivered to other consumers")};
+                                                    " ms, or after the broker had taken them back, and are "
+                                                    "redelivered to other consumers")};
 }
 
 LIGHTQ_INLINE bool Consumer::finished() const {

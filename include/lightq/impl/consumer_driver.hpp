@@ -20,8 +20,24 @@ LIGHTQ_INLINE ConsumerDriver::ConsumerDriver(std::string topic, SessionJoin join
   settling_ = &link_->deliveries().settling();
 }
 LIGHTQ_INLINE ConsumerDriver::ConsumerDriver(ConsumerDriver&&) noexcept = default;
-LIGHTQ_INLINE ConsumerDriver& ConsumerDriver::operator=(ConsumerDriver&&) noexcept = default;
-LIGHTQ_INLINE ConsumerDriver::~ConsumerDriver() = default;
+LIGHTQ_INLINE ConsumerDriver& ConsumerDriver::operator=(ConsumerDriver&& from) noexcept {
+  if (this == &from) return *this;
+  release_not_begun();
+  batch_ = std::move(from.batch_);
+  pace_ = std::move(from.pace_);
+  clock_ = std::move(from.clock_);
+  settling_ = std::move(from.settling_);
+  link_ = std::move(from.link_);
+  return *this;
+}
+LIGHTQ_INLINE ConsumerDriver::~ConsumerDriver() {
+  release_not_begun();
+}
+
+LIGHTQ_INLINE void ConsumerDriver::release_not_begun() {
+  if (link_ == nullptr) return;
+  link_->release_not_begun(batch_.is_ready() ? std::optional(batch_.left()) : std::nullopt);
+}
 
 LIGHTQ_INLINE SessionConsumeLink& ConsumerDriver::link() const {
   struct Closed : SessionConsumeLink {
@@ -40,8 +56,9 @@ LIGHTQ_INLINE void ConsumerDriver::send_all() {
 LIGHTQ_INLINE void ConsumerDriver::drive() {
   const SessionTime time = now();
   receive_from(time);
+  look_for_revocations(time, true);
   keep_waiting(time);
-  link().look(batch_.waiting(), time);
+  link().output().credit().look(batch_.waiting(), time);
   link().transmit(time, true);
 }
 
@@ -87,13 +104,16 @@ LIGHTQ_INLINE std::string ConsumerDriver::of_topic(const std::string& what) cons
 }
 
 LIGHTQ_INLINE void ConsumerDriver::look_for_end() {
-  link().look_for_end(now());
+  const SessionTime time = now();
+  look_for_revocations(time, true);
+  link().look_for_end(time);
 }
 
 LIGHTQ_INLINE void ConsumerDriver::send_due() {
   const SessionTime time = now();
+  look_for_revocations(time, false);
   keep_waiting(time);
-  link().look(batch_.waiting(), time);
+  link().output().credit().look(batch_.waiting(), time);
   link().transmit(time, pace_.was_away(time));
   pace_.looked(time);
 }
@@ -103,7 +123,42 @@ LIGHTQ_INLINE void ConsumerDriver::receive_from(SessionTime time) {
   const std::optional<DeliveredBatch>& delivered = link.deliveries().batch();
   const bool had_one = delivered.has_value();
   link.receive(time);
-  if (!had_one && delivered) batch_.put(*delivered);
+  if (!had_one && delivered)
+    batch_.put(*delivered, link.leases().started_end(delivered->range(), delivered->hand_out()));
+}
+
+LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_whole, bool away) {
+  while (true) {
+    if (away) look_for_revocations(now(), true);
+    drop_revoked();
+    if (batch_.is_ready()) {
+      const auto begun = link().start(batch_.left(), batch_.hand_out(), is_whole);
+      batch_.begun(begun.end);
+      if (begun.is_named) link().transmit(now(), true);
+      return true;
+    }
+    const Result<bool> come = next_batch(timeout);
+    if (!come || !*come) return come;
+    if (batch_.is_begun() && !is_whole && !away) return true;
+  }
+}
+
+LIGHTQ_INLINE void ConsumerDriver::drop_revoked() {
+  std::uint64_t dropped = 0;
+  while (batch_.is_ready()) {
+    const OffsetRange revoked = link().leases().first_revoked(batch_.left(), batch_.hand_out());
+    if (batch_.left().begin < revoked.begin || revoked.begin == revoked.end) break;
+    const OffsetRange gone{revoked.begin, std::min(revoked.end, batch_.left().end)};
+    for (; batch_.is_ready() && batch_.left().begin < gone.end; ++dropped) (void)batch_.take();
+    (void)settling_->revoked.take(gone);  // the program does not have them
+  }
+  if (dropped == 0) return;
+  link().deliveries().not_given(dropped);
+  link().output().credit().dropped(dropped);
+}
+
+LIGHTQ_INLINE void ConsumerDriver::look_for_revocations(SessionTime time, bool at_once) {
+  if (link().look_for_revocations(time, at_once) && batch_.is_ready()) batch_.begun(batch_.left().begin);
 }
 
 LIGHTQ_INLINE void ConsumerDriver::keep_waiting(SessionTime time) {
@@ -115,6 +170,7 @@ LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout) {
   batch_.clear();
   link().release(time);
   const SessionTime deadline = session_deadline(time, timeout);
+  bool away = false;
   while (true) {
     receive_from(time);
     keep_waiting(time);
@@ -122,13 +178,15 @@ LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout) {
     const bool is_last = timeout.count() <= 0 || time >= deadline;
     link().transmit(time, !batch_.has_batch() && (is_last || time >= output.gathers_until(time)));
     if (batch_.has_batch()) {
+      if (away) look_for_revocations(time, true);  // perhaps the process was stopped in the wait
       pace_.received(time);
       return true;
     }
     if (const Result<void> able = usable(); !able) return able.error();
     if (is_last) return false;
     wait_for_io(output.has_news() ? std::min(deadline, output.gathers_until(time)) : deadline);
-    time = now();
+    const SessionTime before = std::exchange(time, now());
+    away = ConsumerPace::is_long(time - before);
   }
 }
 

@@ -13,19 +13,21 @@
 #include <lightq/detail/session_route.hpp>
 #include <lightq/detail/session_settling.hpp>
 #include <lightq/impl/session_credit.hpp>
+#include <lightq/impl/session_leases.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
 namespace lightq::inline v1 {
 
 /// Puts a consumer's frames into the connection: acknowledgements and credit, which it gathers ("news"),
 /// rejections, extensions and requests. Does not send them: see SessionConnection::send. Owned by a
-/// SessionConsumeLink. Lifetime: `route` and `settling` outlive it. Requires, for each call that puts frames:
-/// the channel is open. For one thread.
+/// SessionConsumeLink. Lifetime: the constructor's references outlive it. Requires, for each call that puts
+/// frames: the channel is open. For one thread.
 class SessionConsumeOutput {
  public:
-  /// `settling`: the acknowledgements to send, and the credit to give back.
-  SessionConsumeOutput(SessionRoute& route, SessionSettling& settling, const SessionCredit& credit)
-      : route_(route), settling_(settling), credit_(credit) {}
+  /// `settling`: the acknowledgements to send, and the credit to give back. `leases`: numbers the requests.
+  SessionConsumeOutput(SessionRoute& route, SessionSettling& settling, const SessionLeases& leases,
+                       const SessionCredit& credit)
+      : route_(route), settling_(settling), leases_(leases), credit_(credit) {}
   SessionConsumeOutput(const SessionConsumeOutput&) = delete;
   SessionConsumeOutput& operator=(const SessionConsumeOutput&) = delete;
 
@@ -59,8 +61,10 @@ class SessionConsumeOutput {
   void put_news() {
     news_since_ = session_never;
     if (!settling_.acknowledged.empty()) route_.worked();
-    while (!settling_.acknowledged.empty())
-      put(session::Acknowledge{std::nullopt, settling_.acknowledged.take_first(ranges_max)});
+    while (!settling_.acknowledged.empty()) {
+      HandOutRanges::Part part = settling_.acknowledged.take_first(ranges_max);
+      put(session::Acknowledge{std::nullopt, std::move(part.ranges), leases_.number_of(part.hand_out)});
+    }
     if (!credit_.is_due(settling_.back)) return;
     const SessionAmount given = credit_.give(settling_.back);
     put(session::Credit{static_cast<std::uint32_t>(given.messages), given.bytes});
@@ -75,11 +79,22 @@ class SessionConsumeOutput {
 
   // --- Other frames.
 
-  void reject(std::vector<OffsetRange> ranges, std::uint32_t delay_ms) {
-    put_ranges(session::Reject{delay_ms, {}}, std::move(ranges));
+  void reject(HandOutRanges messages, std::uint32_t delay_ms) {
+    put_parts(session::Reject{delay_ms, {}}, std::move(messages));
   }
+  /// Gives messages back that the program has not begun. A broker without leases counts this delivery.
+  void release(HandOutRanges messages) {
+    put_parts(session::Reject{0, {}, std::nullopt, leases_.is_on()}, std::move(messages));
+  }
+  /// Without leases: `ranges` may have offsets that are not in flight.
   void extend(std::vector<OffsetRange> ranges, std::uint32_t ms) {
     put_ranges(session::Extend{ms, {}}, std::move(ranges));
+  }
+  void extend(HandOutRanges messages, std::uint32_t ms) {
+    put_parts(session::Extend{ms, {}}, std::move(messages));
+  }
+  void started(OffsetRange range, HandOut hand_out) {
+    put(session::Started{wire_number(hand_out), std::nullopt, {range}});
   }
   /// Returns true if `ack_timeout` should be restarted for messages that the program has not received: after
   /// each sixteenth of `ack_timeout`.
@@ -122,6 +137,17 @@ class SessionConsumeOutput {
     }
   }
 
+  /// Puts as many frames like `body` as the ranges of `messages` need, with the numbers of their hand-outs.
+  template <typename Body>
+  void put_parts(Body body, HandOutRanges messages) {
+    while (!messages.empty()) {
+      HandOutRanges::Part part = messages.take_first(ranges_max);
+      body.hand_out = leases_.number_of(part.hand_out);
+      body.ranges = std::move(part.ranges);
+      put(body);
+    }
+  }
+
   /// Returns since when news has waited.
   [[nodiscard]] SessionTime begun(SessionTime now) const {
     return news_since_ == session_never ? now : news_since_;
@@ -136,6 +162,7 @@ class SessionConsumeOutput {
 
   SessionRoute& route_;
   SessionSettling& settling_;
+  const SessionLeases& leases_;
   SessionCredit credit_;
   std::uint32_t channel_ = 0;
   std::uint32_t ack_timeout_ms_ = 0;

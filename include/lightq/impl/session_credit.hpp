@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <lightq/consumer_options.hpp>
+#include <lightq/detail/session_clock.hpp>
 #include <lightq/detail/session_unsettled.hpp>
 #include <lightq/impl/session_prefetch.hpp>
 
@@ -41,6 +42,16 @@ class SessionCredit {
   /// Returns how many messages the consumer requests ahead now. Without a SessionPrefetch: the maximum.
   [[nodiscard]] std::uint64_t prefetch_messages() const {
     return prefetch_ ? std::min(prefetch_->messages(), most_.messages) : most_.messages;
+  }
+
+  /// Records that the program has not begun `waiting` messages of the present batch. So the credit follows
+  /// its work.
+  void look(std::uint64_t waiting, SessionTime now) {
+    if (prefetch_) prefetch_->look(waiting, now);
+  }
+  /// Records that the program does not receive the next `messages` of the present batch.
+  void dropped(std::uint64_t messages) {
+    if (prefetch_) prefetch_->dropped(messages);
   }
 
   /// Stops giving credit, or gives it again.

@@ -62,14 +62,15 @@ class SessionDeliveries {
     return plain;
   }
   /// Makes a batch the present one. `plain`: its uncompressed form; `lost`: the number of messages lost
-  /// directly before it. Requires: there is no present batch.
-  void hand_over(const Checked& checked, const BatchView& plain, std::uint64_t lost) {
+  /// directly before it; `hand_out`: 0 without leases. Requires: there is no present batch.
+  void hand_over(const Checked& checked, const BatchView& plain, std::uint64_t lost, HandOut hand_out) {
     const SessionAmount amount = checked.amount();
-    batch_.emplace(plain, checked.head.delivery, lost);
+    batch_.emplace(plain, checked.head.delivery, lost, hand_out, hand_out != 0 ? &settling_ : nullptr);
     if (is_automatic_) {
       of_batch_ = amount;
     } else {
-      settling_.back += settling_.unsettled.add(batch_->range(), amount.bytes);
+      settling_.back += settling_.unsettled.add(batch_->range(), amount.bytes, hand_out);
+      settling_.newest = hand_out;
     }
     counts_.received += amount.messages;
     if (checked.head.delivery > 1) counts_.again += amount.messages;
@@ -89,16 +90,22 @@ class SessionDeliveries {
 
   /// Returns what acknowledgements change. Valid as long as this object.
   [[nodiscard]] SessionSettling& settling() { return settling_; }
-  /// Settles the messages of `range` that are in flight, because the program rejects them. Returns them as
-  /// ranges that do not touch each other.
-  std::vector<OffsetRange> reject(OffsetRange range) {
-    OffsetRanges pieces;  // merges ranges of neighbouring frames into one
-    const SessionAmount settled =
-        settling_.unsettled.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
+  /// Settles the messages of `range` that are in flight, because the program rejects them. Returns them.
+  HandOutRanges reject(OffsetRange range) {
+    HandOutRanges pieces;  // merges ranges of neighbouring frames into one
+    const SessionAmount settled = settling_.unsettled.settle(
+        range, [&](const OffsetRange& piece, HandOut hand_out) { pieces.add(piece, hand_out); });
     counts_.rejected += settled.messages;
     settling_.back += settled;
-    return pieces.all();
+    return pieces;
   }
+  /// Takes messages of `range` out of flight if their hand-out came before `before`, because the broker has
+  /// taken them back. `is_known`: the program may have received them.
+  void revoke(OffsetRange range, HandOut before, bool is_known) {
+    counts_.revoked += settling_.revoke(range, before, is_known);
+  }
+  /// Counts messages of the present batch that the program does not receive after all.
+  void not_given(std::uint64_t messages) { counts_.received -= messages; }
   /// Returns the number of messages that the program has received and not settled.
   [[nodiscard]] std::uint64_t unsettled() const { return settling_.unsettled.messages(); }
   /// Returns true if the broker counts messages as acknowledged when it sends them.
@@ -106,12 +113,14 @@ class SessionDeliveries {
   /// Forgets all messages in flight while the channel stays open, so that their credit goes back.
   void forget() {
     settling_.acknowledged.clear();
+    settling_.revoked.clear();
     settling_.back += settling_.unsettled.clear();
   }
   /// Forgets all messages in flight and all credit because the connection has ended. The present batch stays.
   void drop() {
     settling_.acknowledged.clear();
     settling_.unsettled.clear();
+    settling_.revoked.clear();
     of_batch_ = settling_.back = {};
   }
 
@@ -119,30 +128,25 @@ class SessionDeliveries {
 
   /// Records messages that were acknowledged too late.
   void were_late(const std::vector<OffsetRange>& ranges) {
-    for (const OffsetRange& range : ranges) {
-      counts_.late += distance(range.begin, range.end);
-      if (late_.size() < late_ranges_max) late_.add(range);
-    }
+    for (const OffsetRange& range : ranges) settling_.was_late(range);
   }
-  /// Returns the messages that were acknowledged too late since the last call, at most `late_ranges_max`
-  /// ranges.
-  std::vector<OffsetRange> take_late() { return std::exchange(late_, OffsetRanges()).all(); }
+  /// Returns the messages that were acknowledged too late since the last call, at most
+  /// SessionSettling::ranges_max ranges.
+  std::vector<OffsetRange> take_late() { return std::exchange(settling_.late, OffsetRanges()).all(); }
   /// Returns the counters of messages; those of the channel are 0.
   [[nodiscard]] ConsumerStats stats() const {
     ConsumerStats stats = counts_;
     stats.acknowledged = settling_.acknowledged_messages;
+    stats.late = settling_.late_messages;
     return stats;
   }
 
  private:
-  static constexpr std::size_t late_ranges_max = 4096;
-
   bool is_automatic_;
   BatchUnpacker unpacker_;
   std::optional<DeliveredBatch> batch_;
   SessionAmount of_batch_;  // credit to give when the present batch is released
   SessionSettling settling_;
-  OffsetRanges late_;
   ConsumerStats counts_;
 };
 

@@ -69,9 +69,10 @@ class SessionPosition {
 
   /// Returns true if the broker may deliver a batch that begins at `begin`. A member of a group receives no
   /// notice when another member seeks, so its offsets may go back. `delivery`: the number of the attempt;
-  /// redeliveries may have any offset.
-  [[nodiscard]] bool permits(Offset begin, std::uint32_t delivery) const {
-    return !is_own_ || delivery > 1 || begin >= newest_;
+  /// redeliveries may have any offset. `hand_out`: 0 without leases. With leases, a message that the program
+  /// had not begun is redelivered with the same number.
+  [[nodiscard]] bool permits(Offset begin, std::uint32_t delivery, std::uint32_t hand_out) const {
+    return !is_own_ || delivery > 1 || hand_out != 0 || begin >= newest_;
   }
   /// Records that the messages of `range` were delivered. Returns how many messages were lost before the
   /// channel was opened, which no earlier call has returned.

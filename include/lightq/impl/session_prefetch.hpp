@@ -61,6 +61,11 @@ class SessionPrefetch {
   }
   /// Records that the batch was dropped.
   void dropped() { waiting_ = waited_ = 0; }
+  /// Records that the next `messages` of the batch were dropped. They do not count as done.
+  void dropped(std::uint64_t messages) {
+    waiting_ -= std::min(waiting_, messages);
+    waited_ -= std::min(waited_, messages);
+  }
 
  private:
   using Nanoseconds = std::chrono::duration<double, std::nano>;

@@ -91,11 +91,14 @@ struct ConsumeOpened {
   std::uint64_t committed = 0;  ///< everything below it is acknowledged
   std::uint64_t next_offset = 0;
   std::uint64_t incarnation = 0;
-  std::uint32_t ack_timeout_ms = 0;
+  std::uint32_t ack_timeout_ms = 0;  ///< with leases: the processing timeout; 0: none
+  bool leases = false;               ///< the consumer has leases, and its requests name hand-outs
 
-  static Result<ConsumeOpened> decode(ByteView body, std::uint8_t /*flags*/) {
+  [[nodiscard]] std::uint8_t flags() const { return leases ? flag_leases : std::uint8_t{0}; }
+  static Result<ConsumeOpened> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     ConsumeOpened opened;
+    opened.leases = (flags & flag_leases) != 0;
     opened.next = fields.number<std::uint64_t>();
     opened.committed = fields.number<std::uint64_t>();
     opened.next_offset = fields.number<std::uint64_t>();
@@ -115,6 +118,7 @@ struct ConsumeOpened {
 struct DeliverHead {
   std::uint32_t delivery = 0;  ///< number of deliveries of these messages, this one included; 0: answer to a
                                ///< read
+  std::uint32_t hand_out = 0;  ///< number of the hand-out; 0 if the consumer has no leases
   std::uint64_t lost = 0;      ///< messages between the previous delivery and this one that are no longer
                                ///< available
 
@@ -122,12 +126,12 @@ struct DeliverHead {
     FieldParser fields(head);
     DeliverHead decoded;
     decoded.delivery = fields.number<std::uint32_t>();
-    fields.zero<std::uint32_t>();
+    decoded.hand_out = fields.number<std::uint32_t>();
     decoded.lost = fields.number<std::uint64_t>();
     return fields.finish(decoded);
   }
   /// Writes exactly `deliver_head_bytes`.
-  void encode(FieldWriter fields) const { fields.number(delivery).zero<std::uint32_t>().number(lost); }
+  void encode(FieldWriter fields) const { fields.number(delivery).number(hand_out).number(lost); }
   friend bool operator==(const DeliverHead&, const DeliverHead&) = default;
 };
 
@@ -166,6 +170,23 @@ inline std::vector<OffsetRange> read_ranges(FieldParser& fields) {
 inline void write_ranges(FieldWriter& fields, const std::vector<OffsetRange>& ranges) {
   for (const OffsetRange& range : ranges) fields.number(range.begin.value).number(range.end.value);
 }
+/// Reads everything before an offset, if the flag says so, or ranges.
+template <typename Body>
+void read_ranges_or_before(FieldParser& fields, std::uint8_t flags, Body& body) {
+  if ((flags & flag_cumulative) != 0) {
+    body.before = Offset{fields.number<std::uint64_t>()};
+  } else {
+    body.ranges = read_ranges(fields);
+  }
+}
+template <typename Body>
+void write_ranges_or_before(FieldWriter& fields, const Body& body) {
+  if (body.before) {
+    fields.number(body.before->value);
+  } else {
+    write_ranges(fields, body.ranges);
+  }
+}
 
 }  // namespace detail
 
@@ -174,24 +195,24 @@ struct Acknowledge {
   static constexpr Op op = Op::acknowledge;
   std::optional<Offset> before;     ///< cumulative: everything below this offset; then there are no ranges
   std::vector<OffsetRange> ranges;  ///< otherwise at least one
+  std::optional<std::uint32_t> hand_out = std::nullopt;  ///< of the messages; nothing without leases
 
-  [[nodiscard]] std::uint8_t flags() const { return before ? flag_cumulative : std::uint8_t{0}; }
+  [[nodiscard]] std::uint8_t flags() const {
+    return static_cast<std::uint8_t>((before ? flag_cumulative : 0) | (hand_out ? flag_hand_out : 0));
+  }
   static Result<Acknowledge> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     Acknowledge acknowledge;
-    if ((flags & flag_cumulative) != 0) {
-      acknowledge.before = Offset{fields.number<std::uint64_t>()};
-    } else {
-      acknowledge.ranges = detail::read_ranges(fields);
+    if ((flags & flag_hand_out) != 0) {
+      acknowledge.hand_out = fields.number<std::uint32_t>();
+      fields.zero<std::uint32_t>();
     }
+    detail::read_ranges_or_before(fields, flags, acknowledge);
     return fields.finish(std::move(acknowledge));
   }
   void encode(FieldWriter fields) const {
-    if (before) {
-      fields.number(before->value);
-    } else {
-      detail::write_ranges(fields, ranges);
-    }
+    if (hand_out) fields.number(*hand_out).zero<std::uint32_t>();
+    detail::write_ranges_or_before(fields, *this);
   }
   friend bool operator==(const Acknowledge&, const Acknowledge&) = default;
 };
@@ -201,18 +222,26 @@ struct Acknowledge {
 template <Op which>
 struct Postpone {
   static constexpr Op op = which;
-  std::uint32_t ms = 0;
-  std::vector<OffsetRange> ranges;  ///< at least one
+  std::uint32_t ms = 0;                                  ///< 0 for a release
+  std::vector<OffsetRange> ranges;                       ///< at least one
+  std::optional<std::uint32_t> hand_out = std::nullopt;  ///< of the messages; nothing without leases
+  bool releases = false;  ///< `reject`: the messages were not begun, so this delivery does not count
 
-  static Result<Postpone> decode(ByteView body, std::uint8_t /*flags*/) {
+  [[nodiscard]] std::uint8_t flags() const {
+    return static_cast<std::uint8_t>((hand_out ? flag_hand_out : 0) | (releases ? flag_release : 0));
+  }
+  static Result<Postpone> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     Postpone postpone;
-    postpone.ms = fields.number<std::uint32_t>();
+    postpone.releases = (flags & flag_release) != 0;
+    postpone.ms = fields.number<std::uint32_t>("the delay", 0, postpone.releases ? 0 : UINT32_MAX);
+    if ((flags & flag_hand_out) != 0) postpone.hand_out = fields.number<std::uint32_t>();
     postpone.ranges = detail::read_ranges(fields);
     return fields.finish(std::move(postpone));
   }
   void encode(FieldWriter fields) const {
     fields.number(ms);
+    if (hand_out) fields.number(*hand_out);
     detail::write_ranges(fields, ranges);
   }
   friend bool operator==(const Postpone&, const Postpone&) = default;
@@ -232,6 +261,65 @@ struct Late {
   }
   void encode(FieldWriter fields) const { detail::write_ranges(fields, ranges); }
   friend bool operator==(const Late&, const Late&) = default;
+};
+
+/// Tells which messages the program has begun to process, or is about to.
+struct Started {
+  static constexpr Op op = Op::started;
+  std::uint32_t hand_out = 0;       ///< of the messages
+  std::optional<Offset> before;     ///< cumulative: everything below this offset; then there are no ranges
+  std::vector<OffsetRange> ranges;  ///< otherwise at least one
+
+  [[nodiscard]] std::uint8_t flags() const { return before ? flag_cumulative : std::uint8_t{0}; }
+  static Result<Started> decode(ByteView body, std::uint8_t flags) {
+    FieldParser fields(body);
+    Started started;
+    started.hand_out = fields.number<std::uint32_t>();
+    fields.zero<std::uint32_t>();
+    detail::read_ranges_or_before(fields, flags, started);
+    return fields.finish(std::move(started));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(hand_out).zero<std::uint32_t>();
+    detail::write_ranges_or_before(fields, *this);
+  }
+  friend bool operator==(const Started&, const Started&) = default;
+};
+
+/// Why the broker has taken messages back. The values are those on the wire.
+enum class RevokeCause : std::uint8_t {
+  processing_timeout = 1,
+  silent = 2,  ///< the client was silent, had not started the messages, and another consumer could take them
+  seek = 3,
+  purge = 4,
+  rights = 5,         ///< the right to consume was withdrawn
+  group_deleted = 6,  ///< reserved: a group with consumers cannot be deleted
+  key_order = 7,      ///< reserved for order by key
+};
+
+/// Reports messages that the broker has taken back: the consumer no longer has them.
+struct Revoked {
+  static constexpr Op op = Op::revoked;
+  RevokeCause cause = RevokeCause::silent;  ///< may be a cause that this version does not know
+  std::uint32_t before = 0;                 ///< hand-outs with lower numbers are over for these messages
+  std::vector<OffsetRange> ranges;          ///< at least one
+
+  static Result<Revoked> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Revoked revoked;
+    revoked.cause = static_cast<RevokeCause>(fields.number<std::uint8_t>("the cause", 1, UINT8_MAX));
+    fields.zero<std::uint8_t>();
+    fields.zero<std::uint16_t>();
+    revoked.before = fields.number<std::uint32_t>();
+    revoked.ranges = detail::read_ranges(fields);
+    return fields.finish(std::move(revoked));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(static_cast<std::uint8_t>(cause)).zero<std::uint8_t>().zero<std::uint16_t>();
+    fields.number(before);
+    detail::write_ranges(fields, ranges);
+  }
+  friend bool operator==(const Revoked&, const Revoked&) = default;
 };
 
 /// Moves the cursor of a group or consumer.

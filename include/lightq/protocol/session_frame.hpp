@@ -46,6 +46,8 @@ enum class Op : std::uint8_t {
   share = 23,
   shared = 24,
   late = 25,
+  started = 26,
+  revoked = 27,
 };
 
 /// The position of each field, in bytes from the frame's start.
@@ -66,10 +68,16 @@ inline constexpr std::uint8_t flag_flush = 1;
 inline constexpr std::uint8_t flag_part = 1;
 /// reject: set the messages aside instead of delivering them again. Reserved for a later version.
 inline constexpr std::uint8_t flag_dead_letter = 1;
+/// reject: the consumer has not begun to process the messages, so this delivery does not count.
+inline constexpr std::uint8_t flag_release = 4;
 /// share and shared: each side wakes the other one over the socket.
 inline constexpr std::uint8_t flag_wakes_by_socket = 1;
-/// acknowledge: everything below one offset.
+/// acknowledge and started: everything below one offset.
 inline constexpr std::uint8_t flag_cumulative = 1;
+/// acknowledge, reject and extend: the body has the number of the messages' hand-out.
+inline constexpr std::uint8_t flag_hand_out = 2;
+/// consume_opened: the consumer has leases on the messages that it receives.
+inline constexpr std::uint8_t flag_leases = 1;
 
 /// The rules for all frames of one operation.
 struct OpRule {
@@ -90,7 +98,7 @@ inline constexpr std::uint32_t batch_bytes_min =
     static_cast<std::uint32_t>(batch_layout::header_bytes + record_bytes(0));
 
 /// Indexed by operation, which starts at 1.
-inline constexpr std::array<OpRule, 25> op_rules = {{
+inline constexpr std::array<OpRule, 27> op_rules = {{
     {"hello", 0, 24, small_body_bytes_max, {}},
     {"welcome", 0, 32, 32, {}},
     {"produce_open", 0, 17, small_body_bytes_max, {}},
@@ -99,12 +107,12 @@ inline constexpr std::array<OpRule, 25> op_rules = {{
     {"confirm", 0, 24, 24, {}},
     {"refuse", 0, 28, small_body_bytes_max, {}},
     {"consume_open", 0, 55, small_body_bytes_max, {}},
-    {"consume_opened", 0, 40, 40, {}},
+    {"consume_opened", flag_leases, 40, 40, {}},
     {"deliver", flag_part, deliver_head_bytes + batch_bytes_min, no_bound, deliver_head_bytes},
     {"credit", 0, 12, 12, {}},
-    {"acknowledge", flag_cumulative, 8, ranges_body_bytes_max, {}},
-    {"reject", flag_dead_letter, 20, ranges_body_bytes_max, {}},
-    {"extend", 0, 20, ranges_body_bytes_max, {}},
+    {"acknowledge", flag_cumulative | flag_hand_out, 8, ranges_body_bytes_max, {}},
+    {"reject", flag_dead_letter | flag_hand_out | flag_release, 20, ranges_body_bytes_max, {}},
+    {"extend", flag_hand_out, 20, ranges_body_bytes_max, {}},
     {"seek", 0, 16, 16, {}},
     {"read", 0, 27, small_body_bytes_max, {}},
     {"done", 0, 8, 8, {}},
@@ -116,6 +124,8 @@ inline constexpr std::array<OpRule, 25> op_rules = {{
     {"share", flag_wakes_by_socket, 8, 8, {}},
     {"shared", flag_wakes_by_socket, 8, 8, {}},
     {"late", 0, 16, ranges_body_bytes_max, {}},
+    {"started", flag_cumulative, 16, ranges_body_bytes_max, {}},
+    {"revoked", 0, 24, ranges_body_bytes_max, {}},
 }};
 
 /// Returns the rule of an operation. Requires: a known operation.

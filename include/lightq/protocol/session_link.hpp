@@ -26,6 +26,9 @@ inline constexpr std::uint32_t keeps_producer_secrets = 1U << 31U;
 /// Bit in the codecs field of a hello: the broker does not end the session for the client's silence while the
 /// client has messages to acknowledge.
 inline constexpr std::uint32_t hello_may_be_busy = 1U << 29U;
+/// Bit in the codecs field of a hello: the client tells which messages it has started, and has leases on its
+/// messages instead of acknowledge timeouts.
+inline constexpr std::uint32_t hello_knows_leases = 1U << 28U;
 /// Bit in the codecs field of a hello: the broker reports acknowledgements that come too late.
 inline constexpr std::uint32_t hello_hears_late = 1U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;

@@ -41,6 +41,7 @@ class SessionConsumeRun {
   int go() {
     const Result<void> received = receive_all();
     settle();
+    for (const OffsetRange& range : not_printed_) consumer_.release(range);
     const Result<void> closed = consumer_.close(5s);
     printer_.summarize();
     tell_what_is_missing();
@@ -95,6 +96,7 @@ class SessionConsumeRun {
         settle();
       }
     }
+    if (!batch.empty()) not_printed_.push_back(batch.range());
   }
 
   /// Writes buffered messages, and acknowledges those that were written.
@@ -105,12 +107,14 @@ class SessionConsumeRun {
     }
     acknowledge();
   }
-  /// Leaves the last `messages` unacknowledged, so that another consumer gets them.
+  /// Gives the last `messages` back at the end, so that another consumer gets them.
   void forget_last(std::uint64_t messages) {
     while (messages > 0 && !printed_.empty()) {
       OffsetRange& last = printed_.back();
       const std::uint64_t some = std::min(messages, distance(last.begin, last.end));
+      const Offset end = last.end;
       last.end = last.begin + (distance(last.begin, last.end) - some);
+      not_printed_.push_back({last.end, end});
       messages -= some;
       if (last.begin == last.end) printed_.pop_back();
     }
@@ -164,10 +168,11 @@ class SessionConsumeRun {
   Consumer consumer_;
   ConsumePrinter printer_;
   ConsumeEnd end_;
-  std::vector<OffsetRange> printed_;  // printed and not acknowledged
-  std::uint64_t forgotten_ = 0;       // of the messages that the printer has not written
-  std::uint64_t unflushed_ = 0;       // messages in `printed_` that arrived since the last flush
-  std::uint64_t opens_ = 0;           // the consumer's opens when its credit was last limited
+  std::vector<OffsetRange> printed_;      // printed and not acknowledged
+  std::vector<OffsetRange> not_printed_;  // received, and given back at the end
+  std::uint64_t forgotten_ = 0;           // of the messages that the printer has not written
+  std::uint64_t unflushed_ = 0;           // messages in `printed_` that arrived since the last flush
+  std::uint64_t opens_ = 0;               // the consumer's opens when its credit was last limited
   Clock::time_point last_ = Clock::now();
   Clock::time_point connected_ = Clock::now();
   bool told_ = false;  // that there is no connection

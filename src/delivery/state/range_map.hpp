@@ -62,10 +62,20 @@ class RangeMap {
   /// `removed` must not use this map.
   template <typename Removed>
   void cut(OffsetRange range, Removed&& removed) {
+    cut_picked(range, [](const Value&) { return true; }, removed);
+  }
+  /// Removes the parts of `range` for whose value `picks(value)` returns true, and calls `removed` as `cut`
+  /// does.
+  template <typename Picks, typename Removed>
+  void cut_picked(OffsetRange range, Picks&& picks, Removed&& removed) {
     if (range.begin >= range.end) return;
     auto at = first_reaching(range.begin);
     while (at != held_.end() && at->first < range.end) {
       TurnWork::add(TurnWork::range_passed);
+      if (!picks(at->second.value)) {
+        ++at;
+        continue;
+      }
       const OffsetRange whole{at->first, at->second.end};
       const OffsetRange part{std::max(whole.begin, range.begin), std::min(whole.end, range.end)};
       const Value value = at->second.value;

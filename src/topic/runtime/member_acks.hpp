@@ -40,4 +40,10 @@ inline void extend(TopicRuntime& topic, SessionConsumer& consumer, const Extensi
   });
 }
 
+inline void start(TopicRuntime& topic, SessionConsumer& consumer, const Start& started, SteadyTime now) {
+  change_in_flight(topic, consumer, [&](ConsumerGroup& group, GroupMember& member) {
+    return group.start(member, started, now);
+  });
+}
+
 }  // namespace lightq::broker

@@ -84,6 +84,18 @@ bool TopicConsumers::has_in_flight(const SessionConsumer& consumer) {
   return member != nullptr && !member->outstanding().empty();
 }
 
+void TopicConsumers::set_silent(SessionConsumer& consumer, bool silent) {
+  GroupMember* const member = consumer.membership().member;
+  if (member == nullptr) return;
+  member->set_silent(silent);
+  activity_.want_dispatch();
+}
+
+void TopicConsumers::tell_end(const SessionConsumer& consumer, RevokeCause cause) {
+  const auto [group, member] = consumer.membership();
+  if (group != nullptr) group->returns().tell_end(*member, cause);
+}
+
 bool TopicConsumers::shares_group_with_others(const SessionConsumer& consumer) {
   const auto [group, member] = consumer.membership();
   if (group == nullptr) return false;
@@ -120,12 +132,13 @@ void TopicConsumers::let_go() {
 
 Topic::DispatchResult TopicConsumers::dispatch(const DeliveryContext& context) {
   Topic::DispatchResult result;
+  bool some_wait = false;
   in_turn([&] {
     if (!condemned_.empty()) end_condemned();
-    if (!waiting_.empty()) admit();
+    if (!waiting_.empty()) some_wait = admit();
     result = topic_.dispatch(context);
   });
-  result.more |= !left_.empty();
+  result.more |= some_wait || !left_.empty();
   if (result.held_back > 0) count(limits_reached_, Limit::group_state_bytes_max, result.held_back);
   return result;
 }
@@ -138,11 +151,19 @@ void TopicConsumers::end_condemned() {
   }
 }
 
-void TopicConsumers::admit() {
+/// Returns true if a consumer waits for the former one of its cursor. What that one had is requeued first:
+/// otherwise the offsets of deliveries could descend.
+bool TopicConsumers::admit() {
   const ConsumerGroups& groups = topic_.groups();
   std::vector<SessionConsumer*> admitted;
+  bool some_wait = false;
   std::erase_if(waiting_, [&](SessionConsumer* consumer) {
-    if (durable_ && !groups.is_saved(*consumer->membership().group)) return false;
+    const ConsumerGroup& group = *consumer->membership().group;
+    if (group.terms().mode == GroupMode::own && group.members() > 1) {
+      some_wait = true;
+      return false;
+    }
+    if (durable_ && !groups.is_saved(group)) return false;
     admitted.push_back(consumer);
     return true;
   });
@@ -152,6 +173,7 @@ void TopicConsumers::admit() {
     member->begin();
     consumer->admitted({group->messages().upcoming(), group->committed(), member->ack_timeout_ms()});
   }
+  return some_wait;
 }
 
 void TopicConsumers::saved(const Result<void>& result) {

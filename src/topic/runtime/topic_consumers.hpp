@@ -34,7 +34,8 @@ class TopicConsumers {
     friend bool operator==(const Refusal& refusal, ClientError other) { return refusal.code == other; }
   };
   /// Opens the group and attaches the consumer. The consumer is admitted by a later `dispatch`. Opening a
-  /// consumer's own cursor again ends its former consumer as fenced. `owner`: see ConsumerGroups::open.
+  /// consumer's own cursor again ends its former consumer as fenced; the new one is admitted when the former
+  /// one's messages are requeued. `owner`: see ConsumerGroups::open.
   Refusal open(const ConsumeRequest& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user, std::uint64_t owner);
   /// Removes the consumer. Its messages in flight are requeued, now or in later turns.
@@ -47,6 +48,11 @@ class TopicConsumers {
   void end_in_pieces(SessionConsumer& consumer);
   /// Returns true if the consumer has messages with an ack timeout that has not expired.
   [[nodiscard]] static bool has_in_flight(const SessionConsumer& consumer);
+  /// Called when the consumer's client has become silent, or is heard again. With leases, another consumer
+  /// may receive what a silent client has not started.
+  void set_silent(SessionConsumer& consumer, bool silent);
+  /// Tells the consumer, if it has leases, that all its messages are revoked. Its detaching follows.
+  static void tell_end(const SessionConsumer& consumer, RevokeCause cause);
   /// Returns true if the consumer's group has members of other users, or plain consumers.
   [[nodiscard]] static bool shares_group_with_others(const SessionConsumer& consumer);
   /// Moves the cursor of the consumer's group. Returns the offset that is delivered next. Errors: see
@@ -76,7 +82,7 @@ class TopicConsumers {
   void leave(const Membership& left);
   void condemn(SessionConsumer& consumer, ClientError code, std::string why);
   void end_condemned();
-  void admit();
+  bool admit();
   template <typename Turn>
   void in_turn(Turn&& turn);
   void let_go();

@@ -29,7 +29,10 @@ class ConsumerDriver {
  public:
   ConsumerDriver(std::string topic, SessionJoin join, const ConsumerOptions& options);
   ConsumerDriver(ConsumerDriver&&) noexcept;
+  /// Does for the present channel what the destructor does.
   ConsumerDriver& operator=(ConsumerDriver&&) noexcept;
+  /// Gives back the messages that the broker believes begun and that the program has not received.
+  void release_not_begun();
   /// Sends all due frames, without waiting, and ends the connection.
   ~ConsumerDriver();
 
@@ -38,30 +41,32 @@ class ConsumerDriver {
   [[nodiscard]] PresentBatch& batch() { return batch_; }
   [[nodiscard]] const PresentBatch& batch() const { return batch_; }
 
-  /// Waits until there are messages, and returns the result of `take()`. Returns nothing if none arrived
-  /// within `timeout`. Errors: those of `usable`.
+  /// Waits until there are messages, and returns the result of `take()`. `is_whole`: it takes a whole batch.
+  /// Returns nothing if none arrived within `timeout`. Errors: those of `usable`.
   template <typename Value, typename Take>
-  Result<std::optional<Value>> receive_by(Timeout timeout, Take&& take) {
+  Result<std::optional<Value>> receive_by(Timeout timeout, bool is_whole, Take&& take) {
+    const bool away = was_away();
     if (batch_.is_ready()) {
-      look();
+      look(away);
     } else {
       const Result<bool> come = next_batch(timeout);
       if (!come) return come.error();
       if (!*come) return std::optional<Value>();
     }
+    if (!batch_.is_begun() || is_whole || away) [[unlikely]] {
+      const Result<bool> begun = begin_next(timeout, is_whole, away);
+      if (!begun) return begun.error();
+      if (!*begun) return std::optional<Value>();
+    }
     return Result<std::optional<Value>>(std::in_place, take());
   }
   /// Acknowledges messages. Returns how many of them were in flight to this consumer.
   std::uint64_t acknowledge(OffsetRange range) {
-    const bool is_slow = was_away();
-    if (is_slow) [[unlikely]]
-      look_for_end();
-    if (settling_ == nullptr) [[unlikely]]
-      return 0;  // after a move
-    const std::uint64_t done = settling_->acknowledge(range);
-    batch_.acknowledged(range);
-    look(is_slow);
-    return done;
+    return acknowledge_by(range, [&] { return settling_->acknowledge(range); });
+  }
+  /// Acknowledges a message if it is in flight since this hand-out.
+  std::uint64_t acknowledge(Offset offset, HandOut hand_out) {
+    return acknowledge_by({offset, offset + 1}, [&] { return settling_->acknowledge(offset, hand_out); });
   }
   /// Counts a call of the program, and sends due frames.
   void look() { look(was_away()); }
@@ -87,6 +92,26 @@ class ConsumerDriver {
   [[nodiscard]] std::string of_topic(const std::string& what) const;
 
  private:
+  template <typename Settle>
+  std::uint64_t acknowledge_by(OffsetRange range, Settle&& settle) {
+    const bool is_slow = was_away();
+    if (is_slow) [[unlikely]]
+      look_for_end();
+    if (settling_ == nullptr) [[unlikely]]
+      return 0;  // after a move
+    const std::uint64_t done = settle();
+    batch_.acknowledged(range);
+    look(is_slow);
+    return done;
+  }
+  /// Tells the broker that the program begins the next messages. Drops those that the broker has taken back,
+  /// and waits for others if none is left. `away`: the program had not called for 100 ms, so the broker may
+  /// have taken messages back that arrived since. Returns false if none arrived in time.
+  Result<bool> begin_next(Timeout timeout, bool is_whole, bool away);
+  /// Drops the messages at the front of the batch that the broker has taken back.
+  void drop_revoked();
+  /// Learns of messages that the broker has taken back. See SessionConsumeLink::look_for_revocations.
+  void look_for_revocations(SessionTime time, bool at_once);
   /// Returns true if the program has not called for 100 ms.
   [[nodiscard]] bool was_away() const { return pace_.was_away(clock_.coarse_now()); }
   /// Checks for the end of the connection while the program has a batch.

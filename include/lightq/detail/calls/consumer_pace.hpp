@@ -14,6 +14,8 @@ class ConsumerPace {
  public:
   /// Returns true if the program has not called for 100 ms, as far as is known. `now` may be a coarse time.
   [[nodiscard]] bool was_away(SessionTime now) const { return now >= look_by_; }
+  /// Returns true if the broker may have taken the program for silent meanwhile.
+  [[nodiscard]] static bool is_long(SessionTime::duration time) { return time >= slow; }
   /// Counts a call. Returns true if it should look.
   bool call() { return --look_after_ == 0; }
   /// Records a look.

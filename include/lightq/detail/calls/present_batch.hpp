@@ -24,11 +24,25 @@ class PresentBatch {
   /// Returns the messages that the program has not received. Requires: is_ready.
   [[nodiscard]] OffsetRange left() const { return left_->range(); }
 
-  void put(const DeliveredBatch& batch) { left_.get() = batch; }
+  /// Returns the number of the hand-out of these messages. Requires: has_batch.
+  [[nodiscard]] HandOut hand_out() const { return left_->hand_out(); }
+  /// Returns true if the program may receive the next message: there is one, and the broker knows that the
+  /// program begins it.
+  [[nodiscard]] bool is_begun() const { return is_ready() && left_->range().begin < begun_to_; }
+  /// Records that the messages before `to` may be received.
+  void begun(Offset to) { begun_to_ = to; }
+
+  /// Puts a batch in. The messages before `begun_to` may be received.
+  void put(const DeliveredBatch& batch, Offset begun_to) {
+    left_.get() = batch;
+    begun_to_ = begun_to;
+  }
   /// Takes the next message. Requires: is_ready.
   Delivered take() { return left_->take(); }
-  /// Takes all messages that are left. Requires: is_ready.
+  /// Takes all messages that are left and may be received. Requires: is_begun.
   std::optional<DeliveredBatch> take_all() {
+    if (begun_to_ < left_->range().end) [[unlikely]]
+      return take_begun();
     in_hand_ = left_->range();
     return std::exchange(left_.get(), std::nullopt);
   }
@@ -61,7 +75,16 @@ class PresentBatch {
   }
 
  private:
+  std::optional<DeliveredBatch> take_begun() {
+    std::optional<DeliveredBatch> begun = left_.get();
+    begun->drop_from(begun_to_);
+    in_hand_ = begun->range();
+    while (is_begun()) (void)left_->take();
+    return begun;
+  }
+
   ResetByMove<std::optional<DeliveredBatch>> left_;  // messages that the program has not received
+  Offset begun_to_;
   OffsetRange in_hand_;   // messages after the last acknowledgement of a batch that was taken at once
   bool goes_on_ = false;  // a message of in_hand_ was acknowledged since the last take_waiting
 };
