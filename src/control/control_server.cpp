@@ -157,7 +157,7 @@ bool ControlServer::all_sent() const {
                      [](const auto& entry) { return entry.second->all_sent(); });
 }
 
-void ControlServer::accepted(UniqueFd descriptor) {
+bool ControlServer::accepted(UniqueFd descriptor) {
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
   RequestSource source = source_of(descriptor.get());
@@ -165,6 +165,7 @@ void ControlServer::accepted(UniqueFd descriptor) {
                                                std::move(source), limits_.request_bytes_max);
   handshakes_.enter(*client, client->source().key);
   if (!client->start()) client->close("the event loop cannot watch the connection");
+  return true;
 }
 
 void ControlServer::accept_failed() {

@@ -84,7 +84,7 @@ class ControlServer final : public Listener::Owner,
   static Pace default_pace() { return {}; }
   ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
                 const UnauthenticatedLimits& unauthenticated, Pace pace, const ControlLimits& control_limits);
-  void accepted(UniqueFd descriptor) override;
+  bool accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;

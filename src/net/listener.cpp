@@ -59,7 +59,7 @@ void Listener::on_ready() {
       owner_.accept_failed();
       return pause(pause_without_descriptors);
     }
-    owner_.accepted(std::move(peer.descriptor));
+    if (!owner_.accepted(std::move(peer.descriptor))) return;
   }
 }
 

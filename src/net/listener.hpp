@@ -20,8 +20,10 @@ class Listener final : public EventLoop::Source {
    public:
     virtual ~Owner() = default;
     /// Called with each accepted connection. An owner that does not keep the descriptor thereby closes the
-    /// connection.
-    virtual void accepted(UniqueFd descriptor) = 0;
+    /// connection. Returns false if the connection has taken a place that it gives back at its end. The
+    /// listener then accepts the next one in a later turn of the loop. Otherwise clients that connect, are
+    /// served and leave while it accepts could fill all places, because nobody notices their ends meanwhile.
+    virtual bool accepted(UniqueFd descriptor) = 0;
     /// Called when no descriptor is free, or when the socket cannot be watched again after a pause. The
     /// listener tries again after 200 ms.
     virtual void accept_failed() = 0;

@@ -42,16 +42,18 @@ void Endpoint::shut() {
   for_each_connection([](ZmtpConnection& connection) { connection.close("its endpoint closed"); });
 }
 
-void Endpoint::accepted(UniqueFd descriptor) {
+bool Endpoint::accepted(UniqueFd descriptor) {
   // A ZeroMQ peer counts in HandshakeQueue until it has authenticated. A raw consumer never authenticates, so
   // it is counted here.
-  if (record_.connection_type == protocol::ConnectionType::socket && !lets_in_raw()) return;
+  if (record_.connection_type == protocol::ConnectionType::socket && !lets_in_raw()) return true;
   const std::string source = source_of(descriptor.get()).key;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   ZmtpConnection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
   context_.handshakes.enter(*key, source);
+  const std::size_t open_before = open_.total();
   if (!key->start()) key->close("the event loop cannot watch the connection");
+  return open_.total() <= open_before;
 }
 
 /// Returns false if the endpoint's limit is reached. Such a connection is closed immediately instead of being

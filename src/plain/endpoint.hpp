@@ -96,7 +96,7 @@ class Endpoint final : public ZmtpConnection::Owner, public Listener::Owner {
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
-  void accepted(UniqueFd descriptor) override;
+  bool accepted(UniqueFd descriptor) override;
   void accept_failed() override {
     context_.handshakes.make_room();
     host_.accept_failed(*this);

@@ -88,7 +88,8 @@ const TlsContext* SessionServer::encryption_of(Way way) const {
   return by_tls ? settings_.tls : nullptr;
 }
 
-void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls) {
+/// Begins a session with the peer. Returns true if the session was admitted within the call.
+bool SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls) {
   SessionConnection::Host& host = *this;
   const std::string source = source_of(descriptor.get()).key;
   auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
@@ -96,7 +97,9 @@ void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, c
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
   context_.handshakes.enter(*made, source);
+  const std::size_t admitted_before = admitted_;
   if (!made->start()) made->close("the event loop cannot watch the connection");
+  return admitted_ > admitted_before;
 }
 
 /// Takes a place for an authenticated session. HandshakeQueue counts unauthenticated peers.

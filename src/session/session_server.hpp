@@ -67,7 +67,9 @@ class SessionServer final : public ZmtpConnection::Owner, private SessionConnect
           tls(encryption),
           bind_uri(std::move(uri)),
           listener(of.context_.loop, std::move(socket), *this, of.context_.accepts) {}
-    void accepted(UniqueFd descriptor) override { server.begin_session(std::move(descriptor), carrier, tls); }
+    bool accepted(UniqueFd descriptor) override {
+      return !server.begin_session(std::move(descriptor), carrier, tls);
+    }
     void accept_failed() override;
     SessionServer& server;
     const SessionCarrier carrier;
@@ -79,7 +81,7 @@ class SessionServer final : public ZmtpConnection::Owner, private SessionConnect
   Result<SessionListener*> open_listener(Way way);
   [[nodiscard]] const TlsContext* encryption_of(Way way) const;
   [[nodiscard]] const TopicName* name_of(TopicId topic) const;
-  void begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls);
+  bool begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
   /// Returns the authorization for ZeroMQ handshakes, which admits any key: the ticket is in the session's

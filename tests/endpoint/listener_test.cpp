@@ -30,7 +30,10 @@ class ListenerTest : public testing::Test, public Listener::Owner {
     listener_ = std::make_unique<Listener>(loop_, std::move(socket), *this, budget_);
     EXPECT_TRUE(listener_->start());
   }
-  void accepted(UniqueFd) override { ++accepted_; }
+  bool accepted(UniqueFd) override {
+    ++accepted_;
+    return !takes_places_;
+  }
   void accept_failed() override { ++failed_; }
   void TearDown() override { EXPECT_EQ(failed_, failures_expected_); }
 
@@ -53,6 +56,7 @@ class ListenerTest : public testing::Test, public Listener::Owner {
   std::unique_ptr<Listener> listener_;
   int descriptor_ = -1;
   int accepted_ = 0;
+  bool takes_places_ = false;  // each connection takes a place
   int failed_ = 0;
   int failures_expected_ = 0;
 };
@@ -63,6 +67,15 @@ TEST_F(ListenerTest, AcceptsClients) {
   const UnauthenticatedPeer second(uri_);
   const UnauthenticatedPeer third(uri_);
   EXPECT_TRUE(turn_until(3));
+}
+
+TEST_F(ListenerTest, AcceptsOneConnectionInATurnIfItTakesAPlace) {
+  const UnauthenticatedPeer one(uri_);
+  const UnauthenticatedPeer second(uri_);
+  takes_places_ = true;
+  turn();
+  EXPECT_EQ(accepted_, 1) << "so that the ends of earlier connections are noticed";
+  EXPECT_TRUE(turn_until(2));
 }
 
 TEST_F(ListenerTest, DuringAFloodNewClientsWaitForAGroup) {
