@@ -39,6 +39,7 @@ class RangeCharge {
   }
   /// The owner has this many ranges now.
   void set(std::size_t ranges) { ranges_.set(ranges); }
+  [[nodiscard]] std::size_t ranges() const { return ranges_.units(); }
   /// Returns true if the owner may have one more range. A few ranges are always allowed, so that an owner can
   /// work while others use up the budget.
   [[nodiscard]] bool has_room() const {

@@ -30,11 +30,6 @@ std::uint32_t timeout_of(const ConsumeRequest& asked, const GroupLimits& group_l
   if (asked.ack_timeout_ms != 0) return asked.ack_timeout_ms;
   return asked.leases ? group_limits.processing_timeout_ms : limits::ack_timeout_ms_default;
 }
-
-/// Returns the deadline of messages that are started now, or delivered without leases. `ms` 0: no limit.
-SteadyTime deadline_from(SteadyTime now, std::uint32_t ms) {
-  return ms == 0 ? never : deadline_after(now, ms);
-}
 }  // namespace
 
 GroupMember::GroupMember(SessionConsumer& consumer, const ConsumeRequest& asked,
@@ -74,14 +69,16 @@ void GroupMember::rest() {
   standing_.turns.rest(*this);
 }
 
-/// Updates the group's sums after a change. Wakes the member if it has fewer messages in flight than before.
+/// Updates the group's sums after a change. Wakes the member if it has fewer messages in flight than before,
+/// or fewer ranges.
 void GroupMember::settle() {
   const std::uint64_t messages = outstanding_.messages();
-  if (messages < counted_messages_) wake();
+  const std::size_t ranges = outstanding_.ranges() + overdue_ranges_;
+  if (messages < counted_messages_ || ranges < charge_.ranges()) wake();
   if (messages != counted_messages_) ++standing_.changes;
   standing_.messages += messages - counted_messages_;
   counted_messages_ = messages;
-  charge_.set(outstanding_.ranges() + overdue_ranges_);
+  charge_.set(ranges);
   if (outstanding_.empty()) {
     standing_.fronts.remove(*this);
   } else {
@@ -100,8 +97,10 @@ void GroupMember::settle_overdue() {
   }
 }
 
-bool GroupMember::can_take() const {
-  return can_take_but_for_budget() && charge_.has_room();
+bool GroupMember::can_take() {
+  if (!can_take_but_for_budget()) return false;
+  if (!charge_.has_room() && has_overdue()) forget_overdue();
+  return charge_.has_room();
 }
 
 bool GroupMember::can_take_but_for_budget() const {
@@ -135,7 +134,7 @@ std::uint32_t GroupMember::deliver(DeliveredSlice& delivered, SteadyTime now) {
     const Offset begin = slice.range().begin;
     hold({begin, begin + taken}, {.count = delivered.delivery,
                                   .hand_out = delivered.hand_out,
-                                  .deadline = deadline_from(now, ack_timeout_ms_)});
+                                  .deadline = deadline_of(now, ack_timeout_ms_)});
   }
   return taken;
 }
@@ -156,30 +155,6 @@ void GroupMember::hold(OffsetRange range, const Delivery& delivery) {
     outstanding_.assign(started, delivery);
     expect(delivery.deadline);
   }
-  settle();
-}
-
-void GroupMember::extend(OffsetRange range, std::uint32_t hand_out, SteadyTime deadline) {
-  outstanding_.update(range, [&](Delivery& delivery) {
-    if (delivery.hand_out != hand_out) return;
-    delivery.deadline = deadline;
-    delivery.started = true;
-  });
-  if (lease_.is_on()) ++standing_.changes;
-  expect(deadline);
-  settle();
-}
-
-void GroupMember::start(OffsetRange range, std::uint32_t hand_out, SteadyTime now) {
-  const SteadyTime deadline = deadline_from(now, ack_timeout_ms_);
-  outstanding_.update(range, [&](Delivery& delivery) {
-    if (delivery.hand_out != hand_out || delivery.started) return;
-    delivery.deadline = deadline;
-    delivery.started = true;
-    ++standing_.changes;  // the number of deliveries that a restart finds
-  });
-  lease_.start(range, hand_out);
-  expect(deadline);
   settle();
 }
 

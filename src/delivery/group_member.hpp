@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -66,7 +67,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   void abandon() { consumer_ = nullptr; }
 
   /// Returns true if it has credit, space for more unacknowledged messages, and a writable consumer.
-  [[nodiscard]] bool can_take() const;
+  /// Forgets its overdue messages if only their memory is in the way.
+  [[nodiscard]] bool can_take();
   /// Returns how many messages it may take now. Not 0 while can_take() is true.
   [[nodiscard]] std::uint64_t messages_left() const {
     return std::min(messages_left_, in_flight_messages_max_ - outstanding_.messages());
@@ -122,8 +124,9 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     settle_overdue();
     settle();
   }
-  void forget_overdue() {
-    overdue_.clear();
+  /// Forgets the overdue messages below `before`.
+  void forget_overdue(Offset before = {std::numeric_limits<std::uint64_t>::max()}) {
+    overdue_.cut({{0}, before});
     settle_overdue();
     settle();
   }
@@ -140,11 +143,33 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     settle();
   }
   /// Sets the deadline of the outstanding messages in `range` with this hand-out number. They are started.
-  void extend(OffsetRange range, std::uint32_t hand_out, SteadyTime deadline);
+  /// Calls `started(part)` for each part that was not started before, in ascending order.
+  template <typename Started>
+  void extend(OffsetRange range, std::uint32_t hand_out, SteadyTime deadline, Started&& started) {
+    outstanding_.update(range, [&](OffsetRange part, Delivery& delivery) {
+      if (delivery.hand_out != hand_out) return;
+      delivery.deadline = deadline;
+      if (!std::exchange(delivery.started, true)) started(part);
+    });
+    expect(deadline);
+    settle();
+  }
   /// Marks the outstanding messages in `range` with this hand-out number as started. Their processing timeout
   /// begins. Also marks such messages if they are delivered later, until the number changes or another range
-  /// is started. Requires: lease().is_on().
-  void start(OffsetRange range, std::uint32_t hand_out, SteadyTime now);
+  /// is started. Calls `started(part)` for each part that was not started before, in ascending order.
+  /// Requires: lease().is_on().
+  template <typename Started>
+  void start(OffsetRange range, std::uint32_t hand_out, SteadyTime now, Started&& started) {
+    const SteadyTime deadline = deadline_of(now, ack_timeout_ms_);
+    outstanding_.update(range, [&](OffsetRange part, Delivery& delivery) {
+      if (delivery.hand_out != hand_out || std::exchange(delivery.started, true)) return;
+      delivery.deadline = deadline;
+      started(part);
+    });
+    lease_.start(range, hand_out);
+    expect(deadline);
+    settle();
+  }
   [[nodiscard]] MemberLease& lease() { return lease_; }
   /// Called when the client has become silent, or is heard again. Has an effect only with leases.
   void set_silent(bool silent);

@@ -35,8 +35,15 @@ void GroupReturns::prepare(CountedRanges& ranges) {
   if (parts_.terms.holds) parts_.drops.count_requeued(ranges);
 }
 
+/// Before new messages become overdue, forgets those that the group has finished since. So a consumer that is
+/// slow or silent again and again does not keep one range for each time.
+void GroupReturns::forget_settled(GroupMember& member) {
+  if (member.has_overdue() && member.lease().is_on()) member.forget_overdue(parts_.messages.committed());
+}
+
 void GroupReturns::take_overdue(GroupMember& member, SteadyTime now, std::size_t& ranges_left) {
   Revocation revocation(member, RevokeCause::processing_timeout);
+  forget_settled(member);
   CountedRanges expired;
   member.expire(now, ranges_left, [&](OffsetRange range, const Delivery& delivery) {
     expired.push_back({range, delivery.count});
@@ -65,6 +72,7 @@ template <typename Picks>
 void GroupReturns::take_back(GroupMember& member, RevokeCause cause, Picks&& picks) {
   Revocation revocation(member, cause);
   CountedRanges returned;
+  forget_settled(member);
   member.take_back(picks, [&](OffsetRange range, const Delivery& delivery) {
     returned.push_back({range, deliveries_of(range, delivery, false)});
     revocation.add(range);

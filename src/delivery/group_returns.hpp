@@ -152,6 +152,7 @@ class GroupReturns {
 
  private:
   void prepare(CountedRanges& ranges);
+  void forget_settled(GroupMember& member);
   template <typename Picks>
   void take_back(GroupMember& member, RevokeCause cause, Picks&& picks);
   bool any_can_take(const std::vector<RecordSink*>& plain);

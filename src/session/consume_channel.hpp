@@ -58,7 +58,10 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
     if (topic_ != nullptr) topic_->consumers().set_silent(*this, silent);
   }
   /// Returns true if the client has messages in flight that are not overdue.
-  [[nodiscard]] bool has_in_flight() { return topic_ != nullptr && topic_->consumers().has_in_flight(*this); }
+  [[nodiscard]] bool has_in_flight() const {
+    return topic_ != nullptr && TopicConsumers::has_in_flight(*this);
+  }
+  [[nodiscard]] bool has_leases() const { return has_leases_; }
   /// Stops taking messages.
   void retire() { retired_ = true; }
   /// Continues after the session has space again.

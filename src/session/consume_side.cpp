@@ -110,11 +110,11 @@ void ConsumeSide::retire(std::uint32_t number) {
   if (ConsumeChannel* const channel = find(number)) channel->retire();
 }
 
-bool ConsumeSide::has_in_flight() const {
+bool ConsumeSide::any(bool (ConsumeChannel::*has)() const) const {
   bool any = false;
   session_.book().for_each([&](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
-    any |= static_cast<ConsumeChannel&>(channel).has_in_flight();
+    any |= (static_cast<const ConsumeChannel&>(channel).*has)();
   });
   return any;
 }

@@ -39,8 +39,8 @@ class ConsumeSide final : private ReadQueue::Host {
   void go_on();
   /// Stops delivery on a channel that is being closed.
   void retire(std::uint32_t number);
-  /// Returns true if the client has messages in flight that are not overdue.
-  [[nodiscard]] bool has_in_flight() const;
+  /// Returns true if `has` returns true for one of the channels.
+  [[nodiscard]] bool any(bool (ConsumeChannel::*has)() const) const;
   /// Called when the client has become silent, or is heard again.
   void set_silent(bool silent);
   /// Leaves all topics, because the client said goodbye. Its unacknowledged messages go to other consumers.

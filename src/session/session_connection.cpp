@@ -71,9 +71,10 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       producing_(channels_, tickets_),
       consuming_(channels_, tickets_, host.session_settings().reads, host.turns(), *this),
       reader_(carrier),
-      heartbeats_(
-          loop, transport(), session_life_, frames_, [this] { return consuming_.has_in_flight(); },
-          [this](bool silent) { consuming_.set_silent(silent); }) {}
+      heartbeats_(loop, transport(), session_life_, frames_,
+                  {.have_in_flight = [this] { return consuming_.any(&ConsumeChannel::has_in_flight); },
+                   .have_leases = [this] { return consuming_.any(&ConsumeChannel::has_leases); },
+                   .set_silent = [this](bool silent) { consuming_.set_silent(silent); }}) {}
 
 SessionConnection::~SessionConnection() {
   if (TurnQueue* const turns = host_.turns()) turns->forget(*this);

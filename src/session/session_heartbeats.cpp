@@ -15,6 +15,7 @@ SessionHeartbeats::~SessionHeartbeats() {
 
 void SessionHeartbeats::begin(std::uint32_t broker_ms, std::uint32_t client_ms) {
   broker_ms_ = broker_ms;
+  heard_truly_ = EventLoop::Clock::now();
   client_ms_ = client_ms;
   arm_silence_timer();
   arm_heartbeat_timer();
@@ -26,10 +27,10 @@ void SessionHeartbeats::hear(std::size_t bytes) {
   unheard_bytes_ += bytes;
   if (!std::exchange(frame_taken_, false) && unheard_bytes_ < session::heard_bytes_least) return;
   unheard_bytes_ = 0;
-  heard_ = EventLoop::Clock::now();
+  heard_ = heard_truly_ = EventLoop::Clock::now();
   if (!std::exchange(is_quiet_, false)) return;
   output_.set_quiet(false);
-  set_silent_(false);
+  consumers_.set_silent(false);
   life_.work_soon();
 }
 
@@ -53,20 +54,26 @@ void SessionHeartbeats::check_silence(std::chrono::milliseconds allowed) {
       !transport_.is_paused() || (life_.is_leaving() && output_.sent_total() == sent_seen_);
   if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed) {
     if (!is_busy()) return life_.ask_end(session::Code::idle, "received nothing for twice the heartbeat");
-    if (!std::exchange(is_quiet_, true)) {
-      output_.set_quiet(true);
-      set_silent_(true);
-    }
+    become_quiet();
+  } else if (transport_.is_paused() && !life_.is_leaving() &&
+             EventLoop::Clock::now() - heard_truly_ >= allowed && consumers_.have_leases()) {
+    become_quiet();
   }
   arm_silence_timer();
+}
+
+void SessionHeartbeats::become_quiet() {
+  if (std::exchange(is_quiet_, true)) return;
+  output_.set_quiet(true);
+  consumers_.set_silent(true);
 }
 
 /// Returns true if the client's silence may mean that it processes messages in flight. The system must still
 /// have a working connection to it. With leases it stays busy when the messages go to others meanwhile.
 bool SessionHeartbeats::is_busy() const {
   if (!output_.client_may_be_busy() || life_.is_leaving()) return false;
-  const bool was_busy = is_quiet_ && output_.client_knows_leases();
-  return (was_busy || has_in_flight_()) && !transport_.is_peer_lost();
+  const bool was_busy = is_quiet_ && consumers_.have_leases();
+  return (was_busy || consumers_.have_in_flight()) && !transport_.is_peer_lost();
 }
 
 void SessionHeartbeats::arm_heartbeat_timer() {

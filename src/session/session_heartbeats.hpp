@@ -18,22 +18,25 @@ namespace lightq::broker {
 /// to the client. A whole frame is a sign of life, and so is a number of bytes of an incomplete one. A client
 /// that is busy with messages becomes *quiet* instead: nothing is delivered to it until it is heard again.
 /// A quiet client that knows leases keeps its session, even if others receive what it has not started.
-/// Time in which the broker itself does not read does not count. SessionConnection owns and calls it. Thread:
-/// the reactor's.
+/// Time in which the broker itself does not read does not end a session. But a client with leases becomes
+/// quiet then, too, because others may need what it has not started. SessionConnection owns and calls it.
+/// Thread: the reactor's.
 class SessionHeartbeats {
  public:
-  /// `has_in_flight` returns true if the client has messages in flight that are not overdue. `set_silent` is
-  /// called when the client becomes quiet (true) and when it is heard again (false). Lifetime: all outlive
-  /// it.
-  SessionHeartbeats(
-      EventLoop& loop, const ConnectionTransport& transport, SessionLife& life, SessionOutput& output,
-      std::function<bool()> has_in_flight, std::function<void(bool)> set_silent = [](bool) {})
-      : loop_(loop),
-        transport_(transport),
-        life_(life),
-        output_(output),
-        has_in_flight_(std::move(has_in_flight)),
-        set_silent_(std::move(set_silent)) {}
+  /// What the heartbeats ask and tell the session's consumers.
+  struct Consumers {
+    /// Returns true if the client has messages in flight that are not overdue.
+    std::function<bool()> have_in_flight;
+    /// Returns true if a consumer of the client has leases.
+    std::function<bool()> have_leases;
+    /// Called when the client becomes quiet (true) and when it is heard again (false).
+    std::function<void(bool)> set_silent;
+  };
+
+  /// Lifetime: all outlive it.
+  SessionHeartbeats(EventLoop& loop, const ConnectionTransport& transport, SessionLife& life,
+                    SessionOutput& output, Consumers consumers)
+      : loop_(loop), transport_(transport), life_(life), output_(output), consumers_(std::move(consumers)) {}
   SessionHeartbeats(const SessionHeartbeats&) = delete;
   SessionHeartbeats& operator=(const SessionHeartbeats&) = delete;
   ~SessionHeartbeats();
@@ -51,6 +54,7 @@ class SessionHeartbeats {
   void arm_silence_timer();
   void check_silence(std::chrono::milliseconds allowed);
   [[nodiscard]] bool is_busy() const;
+  void become_quiet();
   void arm_heartbeat_timer();
   void send_heartbeat();
 
@@ -58,12 +62,12 @@ class SessionHeartbeats {
   const ConnectionTransport& transport_;
   SessionLife& life_;
   SessionOutput& output_;
-  const std::function<bool()> has_in_flight_;
-  const std::function<void(bool)> set_silent_;
+  const Consumers consumers_;
   std::uint32_t broker_ms_ = 0;
   std::uint32_t client_ms_ = 0;
-  EventLoop::Clock::time_point heard_;
-  bool frame_taken_ = false;  // since the last check
+  EventLoop::Clock::time_point heard_;        // or a later time until which silence does not count
+  EventLoop::Clock::time_point heard_truly_;  // the last sign of life
+  bool frame_taken_ = false;                  // since the last check
   bool is_quiet_ = false;  // considered busy: the broker sends nothing more until the client sends something
   std::size_t unheard_bytes_ = 0;  // of an incomplete frame, received since heard_
   std::uint64_t sent_seen_ = 0;    // the output's total at the silence timer's last check

@@ -86,7 +86,7 @@ TEST(RangeMap, MatchesAModelMapOfOffsets) {
       map.assign(range, value);
       for (std::uint64_t at = begin; at < range.end.value; ++at) model[at] = value;
     } else if (choice == 10) {
-      map.update(range, [&](int& each) { each = (each + value) % 3; });
+      map.update(range, [&](OffsetRange, int& each) { each = (each + value) % 3; });
       for (auto& [at, each] : model)
         if (at >= begin && at < range.end.value) each = (each + value) % 3;
     } else if (choice < 9) {

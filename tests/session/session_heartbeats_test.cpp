@@ -68,10 +68,12 @@ class HeartbeatsWorld {
 
   test::SessionWire wire;
   bool in_flight = false;
+  bool leases = false;         // a consumer of the client has them
   std::vector<bool> silences;  // the calls of set_silent
   std::unique_ptr<SessionHeartbeats> heartbeats = std::make_unique<SessionHeartbeats>(
-      wire.loop, wire.transport, wire.session_life, wire.frames, [this] { return in_flight; },
-      [this](bool silent) { silences.push_back(silent); });
+      wire.loop, wire.transport, wire.session_life, wire.frames,
+      SessionHeartbeats::Consumers{[this] { return in_flight; }, [this] { return leases; },
+                                   [this](bool silent) { silences.push_back(silent); }});
   // The session began between these two times.
   LoopClock::time_point before;
   LoopClock::time_point after;
@@ -160,6 +162,7 @@ TEST_F(SessionHeartbeatsTest, AClientWithLeasesKeepsItsSessionThoughItsMessagesG
   hello.codecs = CodecSet(session::hello_may_be_busy | session::hello_knows_leases);
   wire.frames.greet(hello);
   in_flight = true;
+  leases = true;
   begin(short_heartbeat_ms);
   plan(after + silence_allowed, [this] {
     EXPECT_THAT(silences, testing::ElementsAre(true));
@@ -171,6 +174,35 @@ TEST_F(SessionHeartbeatsTest, AClientWithLeasesKeepsItsSessionThoughItsMessagesG
       EXPECT_THAT(silences, testing::ElementsAre(true, false));
       plan(LoopClock::now() + silence_allowed, [this] { expect_idle(); });
     });
+  });
+  run();
+}
+
+TEST_F(SessionHeartbeatsTest, AQuietClientWhoseConsumersAreGoneCountsAsGone) {
+  in_flight = true;
+  leases = true;
+  begin(short_heartbeat_ms);
+  plan(after + silence_allowed, [this] {
+    EXPECT_FALSE(has_ended());
+    in_flight = false;
+    leases = false;  // for example because the topic was deleted
+    plan(LoopClock::now() + silence_allowed, [this] { expect_idle(); });
+  });
+  run();
+}
+
+TEST_F(SessionHeartbeatsTest, AClientWithLeasesIsAlsoSilentWhileTheBrokerDoesNotRead) {
+  leases = true;
+  in_flight = true;
+  wire.transport.set_paused(true);
+  begin(short_heartbeat_ms);
+  plan(after + 3 * silence_allowed, [this] {
+    EXPECT_FALSE(has_ended());
+    EXPECT_THAT(silences, testing::ElementsAre(true)) << "others may receive what it has not started";
+    wire.transport.set_paused(false);
+    heartbeats->count_from_now();
+    hear_frame();
+    EXPECT_THAT(silences, testing::ElementsAre(true, false));
   });
   run();
 }
@@ -207,6 +239,7 @@ TEST_F(SessionHeartbeatsTest, TimeInWhichTheBrokerDoesNotReadDoesNotCount) {
   begin(short_heartbeat_ms);
   plan(after + 3 * silence_allowed, [this] {
     EXPECT_FALSE(has_ended());
+    EXPECT_THAT(silences, testing::IsEmpty());
     const auto read_from = LoopClock::now();
     wire.transport.set_paused(false);
     heartbeats->count_from_now();

@@ -26,6 +26,11 @@ inline SteadyTime deadline_after(SteadyTime now, std::uint32_t ms) {
   return SteadyTime((rough + step - SteadyTime::duration(1)) / step * step);
 }
 
+/// Returns the deadline of a limited time; `ms` 0: no limit, so `never`.
+inline SteadyTime deadline_of(SteadyTime now, std::uint32_t ms) {
+  return ms == 0 ? never : deadline_after(now, ms);
+}
+
 /// The same moment on two clocks. Due times are kept by the steady clock, and stored by the wall clock.
 ///
 /// The clocks are read one after the other, and no message may be due too early. To store times, read the

@@ -94,7 +94,8 @@ class RangeMap {
     cut(range, [](OffsetRange, const Value&) {});
   }
 
-  /// Calls `change(value)` for each value in `range`, to modify it.
+  /// Calls `change(part, value)` for each part of `range` in the map, in ascending order, to modify its
+  /// value.
   template <typename Change>
   void update(OffsetRange range, Change&& change) {
     if (range.begin >= range.end) return;
@@ -103,7 +104,7 @@ class RangeMap {
     auto at = held_.lower_bound(range.begin);
     for (auto changed = at; changed != held_.end() && changed->first < range.end; ++changed) {
       TurnWork::add(TurnWork::range_passed);
-      change(changed->second.value);
+      change(OffsetRange{changed->first, changed->second.end}, changed->second.value);
     }
     if (at != held_.begin()) --at;
     while (at != held_.end() && at->first < range.end) {
