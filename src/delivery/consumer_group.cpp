@@ -111,17 +111,12 @@ bool ConsumerGroup::reject(GroupMember& member, const Rejection& rejected, Stead
   return fits;
 }
 
-/// Notes that a member has started messages: a restart finds another number of deliveries.
-void ConsumerGroup::note_started(const GroupMember& member, OffsetRange part) {
-  ++standing_.changes;
-  messages_.changed_in_flight(member, part);
-}
-
 bool ConsumerGroup::extend(GroupMember& member, const Extension& extended, SteadyTime now) {
   const SteadyTime deadline = deadline_after(now, extended.timeout_ms);
   LateRequests late(member);
   const bool fits = for_ranges(member, extended.ranges, [&](OffsetRange range) {
-    member.extend(range, extended.hand_out, deadline, [&](OffsetRange part) { note_started(member, part); });
+    member.extend(range, extended.hand_out, deadline,
+                  [&](OffsetRange part) { messages_.changed_in_flight(member, part); });
     if (member.lease().is_on()) late.add_overdue(range, extended.hand_out);
   });
   late.tell();
@@ -131,7 +126,8 @@ bool ConsumerGroup::extend(GroupMember& member, const Extension& extended, Stead
 
 bool ConsumerGroup::start(GroupMember& member, const Start& started, SteadyTime now) {
   const auto start_range = [&](OffsetRange range) {
-    member.start(range, started.hand_out, now, [&](OffsetRange part) { note_started(member, part); });
+    member.start(range, started.hand_out, now,
+                 [&](OffsetRange part) { messages_.changed_in_flight(member, part); });
   };
   bool fits = true;
   if (started.before) {

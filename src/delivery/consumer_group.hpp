@@ -135,7 +135,6 @@ class ConsumerGroup {
   bool turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result);
   bool turn_of_members(SliceSource& source, TurnResult& result);
   std::uint32_t deliver(GroupMember& member, DeliveredSlice& delivered, SteadyTime now);
-  void note_started(const GroupMember& member, OffsetRange part);
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 

@@ -149,7 +149,9 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     outstanding_.update(range, [&](OffsetRange part, Delivery& delivery) {
       if (delivery.hand_out != hand_out) return;
       delivery.deadline = deadline;
-      if (!std::exchange(delivery.started, true)) started(part);
+      if (std::exchange(delivery.started, true)) return;
+      ++standing_.changes;  // the number of deliveries that a restart finds
+      started(part);
     });
     expect(deadline);
     settle();
@@ -164,6 +166,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     outstanding_.update(range, [&](OffsetRange part, Delivery& delivery) {
       if (delivery.hand_out != hand_out || std::exchange(delivery.started, true)) return;
       delivery.deadline = deadline;
+      ++standing_.changes;
       started(part);
     });
     lease_.start(range, hand_out);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "delivery/consumer_group_harness.hpp"
+#include "delivery/group_lease_fixture.hpp"
 
 namespace lightq::test {
 namespace {
@@ -16,41 +16,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class GroupLeaseTest : public ::testing::Test, protected GroupWorld {
- protected:
-  static broker::ConsumeRequest with_leases(std::uint64_t credit = 1'000'000) {
-    broker::ConsumeRequest open = asked();
-    open.leases = true;
-    open.credit.messages = credit;
-    return open;
-  }
-  void start(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->start(*member.member, {std::nullopt, {range}, hand_out}, now);
-  }
-  void acknowledge(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->acknowledge(*member.member, {std::nullopt, {range}, hand_out});
-  }
-  void release(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->reject(*member.member, {0, {range}, hand_out, true}, now);
-  }
-  void reject(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->reject(*member.member, {0, {range}, hand_out, false}, now);
-  }
-  void fall_silent(Member& member) {
-    member.consumer.is_writable = false;
-    member.member->set_silent(true);
-  }
-  void speak(Member& member) {
-    member.consumer.is_writable = true;
-    member.member->set_silent(false);
-    member.member->wake();
-  }
-  void expect_partition() {
-    const auto group = stats();
-    EXPECT_EQ(group.pending, group.ready + group.retrying + group.in_flight);
-  }
-};
 
 TEST_F(GroupLeaseTest, ANewMemberHasTheHandOutNumberOne) {
   Member member, other;
@@ -479,106 +444,6 @@ TEST_F(GroupLeaseTest, ASavedGroupCountsOnlyStartedDeliveries) {
   EXPECT_EQ(counts.of({1}), 1U);
   EXPECT_EQ(counts.of({2}), 0U);
   EXPECT_EQ(counts.of({3}), 0U);
-}
-
-TEST_F(GroupLeaseTest, AMemberWithFewerRangesThanBeforeReceivesMessagesAgain) {
-  broker::GroupLimits limits;
-  limits.outstanding_ranges_max = 4;
-  GroupWorld world(1000, limits);
-  Member member;
-  world.join(member, with_leases());
-  world.publish_numbers(0, 3);
-  world.dispatch();
-  const auto begin_on = [&](std::uint64_t offset) {
-    member.group->start(*member.member, {std::nullopt, {{{offset}, {offset + 1}}}, 1}, world.now);
-  };
-  begin_on(1);
-  world.publish_numbers(3, 4);
-  world.dispatch();
-  ASSERT_EQ(world.stats().in_flight, 3U) << "three ranges are half of the limit, and more";
-  begin_on(0);
-  begin_on(2);
-  world.dispatch();
-  EXPECT_EQ(world.stats().in_flight, 4U) << "all started messages form one range";
-}
-
-TEST_F(GroupLeaseTest, MessagesThatOthersFinishedAreForgottenWhenMoreAreTakenBack) {
-  GroupWorld world(std::size_t{1000});
-  Member silent, other;
-  world.join(silent, with_leases());
-  for (std::uint64_t round = 0; round < 50; ++round) {
-    world.publish_numbers(0, 1);
-    world.dispatch();
-    ASSERT_EQ(silent.consumer.take().size(), 1U);
-    fall_silent(silent);
-    world.join(other, asked());
-    world.dispatch();
-    world.acknowledge_before(other, round + 1);
-    world.leave(other);
-    speak(silent);
-    ASSERT_TRUE(silent.member->has_overdue());
-    ASSERT_LE(world.budget.ranges.total(), 2U) << "round " << round;
-  }
-}
-
-TEST_F(GroupLeaseTest, AMemberForgetsOverdueMessagesIfOnlyTheirMemoryIsInTheWay) {
-  GroupWorld world(std::size_t{20});
-  Member member;
-  auto open = with_leases();
-  open.ack_timeout_ms = 1000;
-  world.join(member, open);
-  world.publish_numbers(0, 40);
-  world.dispatch();
-  for (std::uint64_t at = 0; at < 40; at += 2)
-    member.group->start(*member.member, {std::nullopt, {{{at}, {at + 1}}}, 1}, world.now);
-  member.consumer.take();
-  world.pass(milliseconds(1020));
-  world.dispatch();
-  for (std::uint64_t at = 1; at < 40; at += 2)
-    member.group->acknowledge(*member.member, {std::nullopt, {{{at}, {at + 1}}}, 1});
-  world.dispatch();
-  EXPECT_GE(world.stats().in_flight, 16U) << "messages that timed out are delivered again";
-  EXPECT_FALSE(member.member->has_overdue());
-}
-
-TEST_F(GroupLeaseTest, ASnapshotNotesOnlyMessagesThatWereStartedMeanwhile) {
-  Member member;
-  join(member, with_leases());
-  publish_numbers(0, 100);
-  dispatch();
-  for (std::uint64_t at = 0; at < 100; at += 2) start(member, {{at}, {at + 1}}, 1);
-  auto& messages = member.group->messages();
-  std::size_t ranges_left = 1;
-  ASSERT_FALSE(messages.snapshot(ranges_left, clocks())) << "one range of many";
-  for (int i = 0; i < 10; ++i) {
-    start(member, {{0}, {100}}, 7);  // another hand-out
-    start(member, {{0}, {1}}, 1);    // started before
-    member.group->extend(*member.member, {1000, {{{2}, {3}}}, 1}, now);
-  }
-  start(member, {{1}, {2}}, 1);
-  ranges_left = 1000;
-  const auto snapshot = messages.snapshot(ranges_left, clocks());
-  ASSERT_TRUE(snapshot);
-  std::size_t entries = 0;
-  snapshot->in_flight.for_each([&](const broker::CountedRange&) { ++entries; });
-  EXPECT_LE(entries, 101U) << "each range once, and the message that was started";
-  EXPECT_GE(entries, 98U);
-}
-
-TEST_F(GroupLeaseTest, AnExtensionOfStartedMessagesChangesNothingThatIsSaved) {
-  Member member;
-  join(member, with_leases());
-  publish_numbers(0, 3);
-  dispatch();
-  const auto extend = [&](OffsetRange range) {
-    member.group->extend(*member.member, {1000, {range}, 1}, now);
-  };
-  const auto before = member.group->messages().version();
-  extend({{0}, {1}});
-  const auto started = member.group->messages().version();
-  EXPECT_NE(started, before) << "a restart finds another number of deliveries";
-  extend({{0}, {1}});
-  EXPECT_EQ(member.group->messages().version(), started);
 }
 
 TEST_F(GroupLeaseTest, HandOutsKeepMessagesInOneRange) {
