@@ -1,0 +1,100 @@
+/// Parts of suite `delivery` that compare a feature with plain consumption by a group. Layer: bench.
+///
+/// Each row is one function. A row of another feature is one more function here, with the topic, group or
+/// messages that the feature needs, and one more part.
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "delivery_suite.hpp"
+#include "support/group_stream.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr int group_rounds = 5;
+constexpr std::size_t group_message_bytes = 100;
+constexpr double group_payload_bytes = 1e9;
+constexpr double group_payload_bytes_quick = 100e6;
+
+/// A stream, and where it runs.
+struct GroupSide {
+  const BrokerRoute& route;
+  GroupWork work = {};
+};
+
+StreamPlan group_plan(const DeliveryOptions& options) {
+  StreamPlan plan;
+  const double bytes = options.quick ? group_payload_bytes_quick : group_payload_bytes;
+  plan.message_bytes = group_message_bytes;
+  plan.message_count = static_cast<std::uint64_t>(bytes / static_cast<double>(group_message_bytes));
+  plan.time_max = std::chrono::seconds(120);
+  return plan;
+}
+
+/// Compares two streams in alternating rounds, in million messages a second that are finished.
+Row compare_streams(DeliverySuite& suite, const std::string& name, const std::string& title,
+                    const GroupSide& ours, const std::string& reference_name, const GroupSide& reference) {
+  const StreamPlan plan = group_plan(suite.options());
+  const auto stream = [&plan](const GroupSide& side) {
+    return [&plan, &side] {
+      return run_group_stream(session_ends_of(side.route), plan, side.work)
+                 .value_or_throw()
+                 .messages_per_second /
+             1e6;
+    };
+  };
+  const auto pairs =
+      DeliverySuite::alternate(suite.options().rounds(group_rounds), stream(ours), stream(reference));
+  return compare(name, title + ", 100 B", "million msg/s", Better::more, pairs.ours, reference_name,
+                 pairs.reference);
+}
+
+std::unique_ptr<BrokerRoute> group_topic(const DeliverySuite& suite, const std::string& label,
+                                         const std::vector<std::string>& flags = {}) {
+  auto route =
+      BrokerRoute::start(suite.options().broker_binary, {{"broker_type", "queue"}}, flags).value_or_throw();
+  route->prepare(label).value_or_throw();
+  return route;
+}
+
+// --- Rows ---
+
+Row retry_once(DeliverySuite& suite, const BrokerRoute& route) {
+  return compare_streams(suite, "retry_once", "each message rejected once, and delivered again",
+                         {route, {.rejects_one_of = 1}}, "each message acknowledged", {route});
+}
+
+Row retry_one_in_ten(DeliverySuite& suite, const BrokerRoute& route) {
+  return compare_streams(suite, "retry_one_in_ten", "one message of ten rejected once, and delivered again",
+                         {route, {.rejects_one_of = 10}}, "each message acknowledged", {route});
+}
+
+Row retry_batches(DeliverySuite& suite, const BrokerRoute& route) {
+  return compare_streams(suite, "retry_batches", "each batch rejected once, and delivered again",
+                         {route, {.rejects_one_of = 1, .whole_batches = true}}, "each batch acknowledged",
+                         {route, {.whole_batches = true}});
+}
+
+/// Compares with a broker that gives no leases, because it has no heartbeat.
+Row leases(DeliverySuite& suite, const BrokerRoute& with, const BrokerRoute& without) {
+  return compare_streams(suite, "leases", "a group's consumer with leases", {with}, "without leases",
+                         {without});
+}
+
+}  // namespace
+
+void measure_retry(DeliverySuite& suite) {
+  const auto route = group_topic(suite, "retry");
+  suite.add(retry_once(suite, *route));
+  suite.add(retry_one_in_ten(suite, *route));
+  suite.add(retry_batches(suite, *route));
+}
+
+void measure_leases(DeliverySuite& suite) {
+  const auto with = group_topic(suite, "leases");
+  const auto without = group_topic(suite, "no-leases", {"--session-heartbeat-ms", "0"});
+  suite.add(leases(suite, *with, *without));
+}
+
+}  // namespace lightq::bench

@@ -1,0 +1,30 @@
+/// A producer and one consumer of a group that treats each message by itself. Layer: bench support.
+#pragma once
+
+#include <cstdint>
+
+#include "support/session_stream.hpp"
+
+namespace lightq::bench {
+
+/// The consumer's way with messages. All zeros: it acknowledges each one.
+struct GroupWork {
+  /// Rejects the first delivery of one in this many messages, without a delay, and acknowledges the second.
+  /// 0: rejects none.
+  std::uint64_t rejects_one_of = 0;
+  /// Settles each received batch by one call. Requires: `rejects_one_of` is 0 or 1.
+  bool whole_batches = false;
+
+  /// Returns true if the consumer rejects the first delivery of this message.
+  [[nodiscard]] bool rejects(std::uint64_t number) const {
+    return rejects_one_of > 0 && number % rejects_one_of == 0;
+  }
+};
+
+/// Runs the plan once: the producer sends as fast as it can, while the consumer settles each message by a
+/// call of its own. The rate is that of finished messages, from the first receipt to the last
+/// acknowledgement. Checks that each message arrives unaltered, is finished exactly once, and has the right
+/// number of deliveries. Errors: as run_session_stream.
+Result<StreamResult> run_group_stream(const SessionEnds& ends, const StreamPlan& plan, const GroupWork& work);
+
+}  // namespace lightq::bench
