@@ -1,10 +1,12 @@
-/// A member of a group works long on some messages. It gives back what it does not begin, and stops its work
-/// on a message that the broker has taken back. Runs its own broker.
+/// A member of a group works long on some messages. It gives back those that it does not begin, and stops its
+/// work on a message that the broker has taken back. Runs its own broker.
 #include <lightq/lightq.hpp>
 
+#include <chrono>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "own_broker.hpp"
 
@@ -24,7 +26,10 @@ Delivered next_of(Consumer& consumer) {
 /// look for revocations.
 void work_until_revoked(Consumer& consumer, const Delivered& message) {
   const std::stop_token revoked = consumer.stop_token(message);
-  while (!revoked.stop_requested()) consumer.poll().value_or_throw();
+  while (!revoked.stop_requested()) {
+    std::this_thread::sleep_for(10ms);  // a step of the work
+    consumer.poll().value_or_throw();
+  }
 }
 
 int run(lightq::Client& client) {
@@ -36,7 +41,7 @@ int run(lightq::Client& client) {
   // A message may take 200 ms from its start. Without this option it is half an hour.
   auto worker = client.consumer("films", {.group = "encode", .ack_timeout = 200ms}).value_or_throw();
   const Delivered brief = next_of(worker);
-  worker.release({brief.offset, brief.offset + 1});  // not begun: this delivery does not count
+  worker.release(brief.offset);  // not begun: this delivery does not count
   const Delivered endless = next_of(worker);
   const std::string name(endless.text());  // the next call of the worker invalidates the message
   work_until_revoked(worker, endless);

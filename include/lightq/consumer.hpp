@@ -117,14 +117,17 @@ class Consumer {
 
   /// Acknowledges messages. Returns how many of them were in flight to this consumer, as far as it knows. The
   /// others were acknowledged before or will be redelivered. An acknowledgement is too late if the broker had
-  /// already redelivered the message; the broker reports this later, see take_late.
+  /// already taken the message back (without leases: and redelivered it); the broker reports this later, see
+  /// take_late.
   std::uint64_t acknowledge(OffsetRange range) { return driver_.acknowledge(range); }
   std::uint64_t acknowledge(Offset offset) { return acknowledge(OffsetRange{offset, offset + 1}); }
-  /// Acknowledges this delivery of the message: if the message was taken back and delivered again, an earlier
-  /// delivery of it is late.
+  /// Acknowledges this delivery of the message. If the broker has taken the message back and delivered it
+  /// again, an earlier delivery of it is late and finishes nothing. Without leases, the delivery is not
+  /// compared.
   std::uint64_t acknowledge(const Delivered& message) {
     return driver_.acknowledge(message.offset, message.hand_out);
   }
+  /// Acknowledges the messages by their offsets: does not compare the delivery.
   std::uint64_t acknowledge(const DeliveredBatch& batch) { return acknowledge(batch.range()); }
   /// Acknowledges every message before `offset` that this consumer has returned to the program. Skips the
   /// messages of the present batch that receive has not returned yet: they may be redeliveries of offsets
@@ -134,9 +137,9 @@ class Consumer {
     const std::uint64_t done = acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
     return done + acknowledge(OffsetRange{not_given.end, offset});
   }
-  /// Returns the messages that this consumer acknowledged too late, since the last call. The broker had
-  /// already delivered them to another consumer, or again to this one. After close() the list is complete,
-  /// except that at most 4,096 ranges are kept.
+  /// Returns the messages that this consumer acknowledged, rejected or extended too late, since the last
+  /// call: the broker had already taken them back. After close() the list is complete, except that at most
+  /// 4,096 ranges are kept.
   std::vector<OffsetRange> take_late();
 
   /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
@@ -146,15 +149,16 @@ class Consumer {
   /// Gives back messages that the program has not begun to process. The broker redelivers them immediately to
   /// any member of the group. This delivery does not count, unless the broker gives no leases.
   void release(OffsetRange range);
+  void release(Offset offset) { release(OffsetRange{offset, offset + 1}); }
   /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
   /// from now, if the connection lasts. Sends the request immediately.
   void extend(OffsetRange range, Timeout time);
   void extend(Offset offset, Timeout time) { extend(OffsetRange{offset, offset + 1}, time); }
 
   /// Returns a token that is stopped when the broker has taken the message back, or when the connection over
-  /// which it came has ended. Any thread may look at the token; it is stopped within this consumer's calls
-  /// (poll looks for revocations each time). It is also stopped, at some time, after the message was settled.
-  /// Stopped immediately if the message is not in flight.
+  /// which it came has ended. Any thread may look at the token. It is stopped only within this consumer's
+  /// calls: each poll looks for revocations, other calls do so at most every 100 ms. It is also stopped, at
+  /// some time, after the message was settled. Returns a stopped token if the message is not in flight.
   [[nodiscard]] std::stop_token stop_token(const Delivered& message);
 
   // --- Position.
@@ -187,9 +191,10 @@ class Consumer {
   /// that ended the consumer.
   Result<void> flush(Timeout timeout);
   /// Sends all acknowledgements, waits for the broker's reply, and ends the session. The broker redelivers
-  /// unacknowledged messages to other members of the group. Errors: timeout (also if messages were
-  /// acknowledged too late, see take_late), closed (the connection was lost before the reply). The consumer
-  /// is closed even after an error. A second call does nothing.
+  /// unacknowledged messages to other members of the group. Before that, the consumer releases those that the
+  /// program has not begun. Errors: timeout (also if messages were acknowledged, rejected or extended too
+  /// late since the consumer was made, see take_late), closed (the connection was lost before the reply). The
+  /// consumer is closed even after an error. A second call does nothing.
   Result<void> close(Timeout timeout);
   /// Returns true after close().
   [[nodiscard]] bool finished() const;

@@ -100,7 +100,7 @@ bool ConsumerGroup::reject(GroupMember& member, const Rejection& rejected, Stead
       member.lease().note_taken_back();
       parts.push_back({part, returns_.deliveries_of(part, delivery, !rejected.releases)});
     });
-    late.add_overdue(range, rejected.hand_out);
+    if (!rejected.releases) late.add_overdue(range, rejected.hand_out);  // a release asks for nothing
   });
   if (rejected.delay_ms == 0) {
     returns_.requeue(std::move(parts));

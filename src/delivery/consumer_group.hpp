@@ -70,11 +70,12 @@ class ConsumerGroup {
 
   // Requests of a member. Each function ignores ranges that are not in flight on the member with the
   // request's hand-out number. If a range splits the member's messages in flight into too many ranges, the
-  // function ignores the remaining ranges and returns false. All but `start` report late ranges to a consumer
-  // with leases.
+  // function ignores the remaining ranges and returns false. All but `start` and a release report late ranges
+  // to a consumer with leases.
 
-  /// Finishes messages. Those that were taken back from the member and wait for redelivery since are
-  /// finished, too, in at most 1,024 parts; the member's consumer is told that all others were late.
+  /// Finishes messages. Without leases, those that were taken back from the member and wait for redelivery
+  /// since are finished, too, in at most 1,024 parts; the member's consumer is told that the others were
+  /// late. With leases, all that were taken back are late.
   bool acknowledge(GroupMember& member, const Ack& acknowledged);
   bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
   bool extend(GroupMember& member, const Extension& extended, SteadyTime now);
@@ -125,7 +126,7 @@ class ConsumerGroup {
   [[nodiscard]] Offset committed() const { return messages_.committed(); }
   /// Returns the sums over the members.
   [[nodiscard]] const GroupStanding& standing() const { return standing_; }
-  /// Returns the number of redeliveries. A message that is delivered again twice counts twice.
+  /// Returns the number of deliveries with a number above 1. Each number of a message counts once.
   [[nodiscard]] std::uint64_t redelivered() const { return redelivered_; }
 
  private:

@@ -25,7 +25,7 @@ namespace lightq::broker {
 struct Delivery {
   std::uint32_t count = 1;     ///< number of deliveries, this one included
   std::uint32_t hand_out = 0;  ///< number of the hand-out; 0: the member has no leases
-  SteadyTime deadline;         ///< when the acknowledgement is due
+  SteadyTime deadline;         ///< when the messages are taken back
   bool started = true;         ///< false: the messages only wait in a client that has leases
 
   /// Returns the number of deliveries that count if the messages are taken back now. The present one does not
@@ -130,8 +130,9 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
     settle_overdue();
     settle();
   }
-  /// Returns true if messages were taken back from it after their deadline and are not acknowledged since.
-  [[nodiscard]] bool has_overdue() const { return overdue_ranges_ != 0; }
+  /// Returns true if messages were taken back from it, in more than `ranges` ranges, and it was not told yet
+  /// that they are late.
+  [[nodiscard]] bool has_overdue(std::size_t ranges = 0) const { return overdue_ranges_ > ranges; }
   /// Removes the overdue messages of `range` whose hand-out was the one with this number or a later one, and
   /// calls `removed(part)` for each part removed, in ascending order.
   template <typename Removed>

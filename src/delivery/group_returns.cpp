@@ -15,6 +15,8 @@ namespace {
 // millisecond.
 constexpr std::uint64_t silent_work_max = 256 * limits::KiB;
 constexpr std::size_t silent_ranges_max = 1024;
+// More ranges of overdue messages than a member needs, unless its acknowledgements are very late.
+constexpr std::size_t overdue_ranges_many = 64;
 }  // namespace
 
 void GroupReturns::requeue(CountedRanges ranges) {
@@ -35,10 +37,11 @@ void GroupReturns::prepare(CountedRanges& ranges) {
   if (parts_.terms.holds) parts_.drops.count_requeued(ranges);
 }
 
-/// Before new messages become overdue, forgets those that the group has finished since. So a consumer that is
-/// slow or silent again and again does not keep one range for each time.
+/// Forgets overdue messages that the group has finished since, if the member has many. Called before new ones
+/// become overdue. So a consumer that is slow or silent again and again does not keep one range for each
+/// time.
 void GroupReturns::forget_settled(GroupMember& member) {
-  if (member.has_overdue() && member.lease().is_on()) member.forget_overdue(parts_.messages.committed());
+  if (member.has_overdue(overdue_ranges_many)) member.forget_overdue(parts_.messages.committed());
 }
 
 void GroupReturns::take_overdue(GroupMember& member, SteadyTime now, std::size_t& ranges_left) {

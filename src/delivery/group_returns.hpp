@@ -126,8 +126,8 @@ class GroupReturns {
     if (delivery.count > 1) uncounted_ += distance(range.begin, range.end);
     return delivery.count - 1;
   }
-  /// Returns how many redeliveries it is that `again` messages were delivered whose number is not 1: without
-  /// those whose delivery with this number has been counted before, and was then taken back as not counting.
+  /// Returns how many of `again` deliveries with a number above 1 are new redeliveries. The others repeat a
+  /// delivery that was counted and then did not count.
   [[nodiscard]] std::uint64_t redeliveries_of(std::uint64_t again) {
     const std::uint64_t counted_before = std::min(again, uncounted_);
     uncounted_ -= counted_before;

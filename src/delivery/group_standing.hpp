@@ -38,7 +38,8 @@ struct GroupStanding {
   bool any_silent = false;          ///< roll.silent has members
   std::uint64_t messages = 0;       ///< messages in flight on all members
   std::uint64_t seeks = 0;          ///< since the start: how often the group's position was moved
-  std::uint64_t changes = 0;  ///< since the start: how often messages became in flight, or left that state
+  /// Since the start: how often the messages in flight changed, or what a restart would find of them.
+  std::uint64_t changes = 0;
   MemberFronts<GroupMember> fronts;  ///< the lowest offset in flight of each member that has any
   GroupRoll& roll;
 

@@ -70,7 +70,7 @@ class SessionConsumer {
   /// Returns true if it wants to be told of acknowledgements that come too late. With leases, it is told
   /// anyway.
   [[nodiscard]] virtual bool hears_late() const { return false; }
-  /// Reports ranges that it acknowledged too late: they were requeued and delivered to others. Ascending, and
+  /// Reports ranges of its requests that came too late: the messages were taken back before. Ascending, and
   /// not adjacent.
   virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
   /// Reports messages that were taken back. Called only if the consumer has leases. For these messages all

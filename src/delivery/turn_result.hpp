@@ -13,7 +13,7 @@ namespace lightq::broker {
 struct TurnResult {
   std::uint64_t messages = 0;  ///< delivered for the first time
   std::uint64_t redelivered = 0;
-  std::uint64_t uncounted = 0;  ///< delivered again, because no consumer had started them
+  std::uint64_t uncounted = 0;  ///< delivered again with the number 1: the earlier deliveries did not count
   std::uint64_t bytes = 0;
   bool more = false;       ///< stopped at its bound while consumers could take more
   bool held_back = false;  ///< the group's redelivery queue is newly full: it delivers nothing newer

@@ -78,6 +78,8 @@ void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
     return session_.end(*this, Code::not_supported, "this version does not support dead letters");
+  if (rejected->releases && !has_leases_)
+    return session_.refuse_frame(header, this, "reject: a release, and the consumer has no leases");
   if (names_no_hand_out(header) || keeps_too_long(rejected->ms)) return;
   reject(*topic_, *this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
 }
@@ -164,7 +166,7 @@ void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
   });
 }
 
-/// Also sends to a client that is considered busy: the frame waits for it.
+/// Also sends to a client that is silent: the frame waits in the connection.
 void ConsumeChannel::revoked(RevokeCause cause, std::uint32_t before,
                              const std::vector<OffsetRange>& ranges) {
   in_frames(ranges, [&](std::vector<OffsetRange> part) {

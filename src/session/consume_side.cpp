@@ -148,7 +148,7 @@ void ConsumeSide::end_unpermitted() {
   });
   for (ConsumeChannel* const channel : doomed) {
     TopicConsumers::tell_end(*channel, RevokeCause::rights);
-    session_.end(*channel, Code::unauthorized_access, "the right to consume was revoked");
+    session_.end(*channel, Code::unauthorized_access, "the right to consume was withdrawn");
   }
   reads_.end_unpermitted();
 }

@@ -98,7 +98,7 @@ void ProduceSide::end_unpermitted() {
     doomed.push_back(&channel);
   });
   for (ProduceChannel* const channel : doomed)
-    session_.end(*channel, Code::unauthorized_access, "the right to produce was revoked");
+    session_.end(*channel, Code::unauthorized_access, "the right to produce was withdrawn");
 }
 
 /// Returns the channel. Requires: the number is that of a producer's channel, or of none.

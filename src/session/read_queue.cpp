@@ -121,7 +121,7 @@ void ReadQueue::end_unpermitted() {
     const std::string& name = topic->definition().name.text();
     if (host_.permitted(name, EndpointRole::pull, GroupScope::of({})) == topic) return false;
     if (host_.permitted(name, EndpointRole::sub, GroupScope::of({})) == topic) return false;
-    return fail(job, session::Code::unauthorized_access, "the right to consume was revoked");
+    return fail(job, session::Code::unauthorized_access, "the right to consume was withdrawn");
   });
 }
 

@@ -19,11 +19,11 @@ namespace lightq::broker {
 /// that is busy with messages becomes *quiet* instead: nothing is delivered to it until it is heard again.
 /// A quiet client that knows leases keeps its session, even if others receive what it has not started.
 /// Time in which the broker itself does not read does not end a session. But a client with leases becomes
-/// quiet then, too, because others may need what it has not started. SessionConnection owns and calls it.
-/// Thread: the reactor's.
+/// quiet then, too, because others may need the messages that it has not started. SessionConnection owns and
+/// calls it. Thread: the reactor's.
 class SessionHeartbeats {
  public:
-  /// What the heartbeats ask and tell the session's consumers.
+  /// The questions to the consumers of the session, and a message to them.
   struct Consumers {
     /// Returns true if the client has messages in flight that are not overdue.
     std::function<bool()> have_in_flight;

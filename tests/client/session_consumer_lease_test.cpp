@@ -57,7 +57,7 @@ class SessionConsumerLease : public SessionConsumerTest {
     }
     return words;
   }
-  /// Lets the consumer find what the broker has sent.
+  /// Lets the consumer find the frames that the broker has sent.
   void let_come(Consumer& consumer) {
     for (int step = 0; step < 50; ++step) {
       peer.write();
@@ -67,7 +67,7 @@ class SessionConsumerLease : public SessionConsumerTest {
 
   SessionTime time{1h};
   int reads_until_stop = 0;             ///< of the clock, until `while_stopped` is called; 0: it is not
-  std::function<void()> while_stopped;  ///< what happens while the process is stopped
+  std::function<void()> while_stopped;  ///< called while the process is stopped
 };
 
 TEST_F(SessionConsumerLease, NamesAMessageAsStartedBeforeTheProgramReceivesIt) {
@@ -233,6 +233,56 @@ TEST_F(SessionConsumerLease, StartsNoRevokedMessageIfItsProcessWasStoppedInAWait
   ASSERT_TRUE(received.has_value());
   EXPECT_EQ(received->text(), "e");
   EXPECT_THAT(said_already(), ::testing::Not(Contains("started #1 [1,2)")));
+  EXPECT_EQ(reads_until_stop, 0) << "the process was stopped";
+  EXPECT_EQ(consumer.stats().revoked, 2U);
+}
+
+TEST_F(SessionConsumerLease, WaitsForOneTimeoutAlthoughBatchesAreRevokedMeanwhile) {
+  Consumer consumer = connected();
+  std::uint64_t batches = 0;
+  reads_until_stop = 3;  // the third read is in the wait
+  while_stopped = [&] {
+    time += 600ms;
+    reads_until_stop = batches < 5 ? 4 : 1;  // 4: in the next wait
+    if (batches == 5) return;
+    const auto number = static_cast<std::uint32_t>(batches + 1);
+    deliver(batches, {"a"}, handed(number));
+    revoke({{{batches}, {batches + 1}}}, number + 1, session::RevokeCause::silent);
+    ++batches;
+  };
+  EXPECT_FALSE(consumer.receive(Timeout(1000)).value_or_throw().has_value());
+  EXPECT_EQ(batches, 2U) << "in 1200 ms";
+  EXPECT_EQ(consumer.stats().revoked, 2U);
+  EXPECT_EQ(consumer.stats().received, 0U);
+}
+
+TEST_F(SessionConsumerLease, CountsNoRedeliveryThatTheProgramDoesNotReceive) {
+  Consumer consumer = connected();
+  deliver(0, {"a", "b", "c"}, handed(1, 2));
+  EXPECT_EQ(next_text(consumer), "a");
+  revoke({{{1}, {3}}}, 2);
+  deliver(3, {"d"}, handed(2));
+  let_come(consumer);
+  EXPECT_EQ(next_text(consumer), "d");
+  EXPECT_EQ(consumer.stats().received, 2U);
+  EXPECT_EQ(consumer.stats().again, 1U) << "a only";
+}
+
+TEST_F(SessionConsumerLease, TakesARevocationForACauseThatItDoesNotKnow) {
+  Consumer consumer = connected();
+  deliver(0, {"a"}, handed(1));
+  const Delivered message = next(consumer);
+  revoke({{{0}, {1}}}, 2, static_cast<session::RevokeCause>(99));
+  let_come(consumer);
+  EXPECT_TRUE(message.revoked());
+  EXPECT_EQ(consumer.stats().revoked, 1U);
+  EXPECT_EQ(consumer.stats().violations, 0U);
+}
+
+TEST_F(SessionConsumerLease, EndsAConnectionThatDeliversWithoutAHandOut) {
+  Consumer consumer = connected();
+  deliver(0, {"a"}, handed(0));
+  EXPECT_TRUE(until(consumer, [&] { return consumer.stats().violations == 1; }));
 }
 
 TEST_F(SessionConsumerLease, ALateAcknowledgementDoesNotFinishALaterHandOut) {

@@ -129,7 +129,7 @@ class GroupWorld {
   broker::SteadyTime now{std::chrono::hours(1)};
   broker::RangeBudget budget;
   TopicOnLog topic;
-  std::uint64_t held_back = 0;  ///< groups with a queue that became full
+  std::uint64_t held_back = 0;  ///< groups with a redelivery queue that became full
 };
 
 }  // namespace lightq::test

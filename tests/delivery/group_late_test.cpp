@@ -1,8 +1,11 @@
-/// Tests of acknowledgements that arrive after their timeout.
+/// Tests of acknowledgements and other requests about messages that were taken back before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "delivery/consumer_group_harness.hpp"
 
@@ -99,6 +102,44 @@ TEST_F(GroupLateTest, AMemberWithoutTheOptionIsNotToldOfLateAcknowledgements) {
   dispatch();
   acknowledge(slow, {{{0}, {2}}});
   EXPECT_EQ(stats().committed_offset, 0U);
+}
+
+TEST_F(GroupLateTest, AReleaseIsNeverLate) {
+  Member member;
+  auto open = asked();
+  open.leases = true;
+  open.credit.messages = 2;
+  join(member, open);
+  publish_numbers(0, 2);
+  dispatch();
+  topic.groups().pass_over(*member.group);
+  member.group->reject(*member.member, {0, {{{0}, {2}}}, 1, true}, now);
+  EXPECT_THAT(member.consumer.was_late, IsEmpty()) << "it asks for nothing";
+  member.group->acknowledge(*member.member, {std::nullopt, {{{0}, {2}}}, 1});
+  EXPECT_THAT(member.consumer.was_late, ElementsAre(OffsetRange{{0}, {2}}));
+}
+
+TEST_F(GroupLateTest, RangesOfAMemberWithLeasesAreForgottenWhenThereAreTooMany) {
+  for (const std::uint64_t ranges : {1024U, 1025U}) {
+    GroupWorld world(1'000'000);
+    Member member;
+    auto open = asked();
+    open.leases = true;
+    open.credit.messages = 2 * ranges;
+    open.ack_timeout_ms = 1000;
+    world.join(member, open);
+    world.publish_numbers(0, static_cast<int>(2 * ranges));
+    world.dispatch();
+    std::vector<OffsetRange> every_second;
+    for (std::uint64_t at = 0; at < 2 * ranges; at += 2) every_second.push_back({{at}, {at + 1}});
+    ASSERT_TRUE(member.group->start(*member.member, {std::nullopt, every_second, 1}, world.now));
+    world.pass(milliseconds(1020));
+    world.dispatch();
+    ASSERT_EQ(world.stats().unacknowledged, ranges);
+    member.group->acknowledge(*member.member, {Offset{2 * ranges}, {}, 1});
+    EXPECT_EQ(member.consumer.was_late.size(), ranges == 1024 ? ranges : 0);
+    EXPECT_EQ(world.stats().unacknowledged, 0U);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct LeaseHolder {
   OffsetRange window{};
   std::uint32_t window_hand_out = 0;
   bool silent = false;
+  /// Messages that were taken back from it, with their last hand-out. It was not told yet that they are late.
+  std::map<std::uint64_t, std::uint32_t> revoked;
 };
 
 bool has(OffsetRange range, std::uint64_t offset) {
@@ -98,8 +101,10 @@ class LeaseModel {
     dispatch_all();
     for (const auto& frame : last.frames) {
       for (std::uint64_t at = frame.range.begin.value; at < frame.range.end.value; ++at) {
-        ASSERT_EQ(frame.delivery, open_[at].deliveries + 1) << "message " << at;
-        open_.erase(at);
+        const auto found = open_.find(at);
+        ASSERT_NE(found, open_.end()) << "message " << at << " is done, and was delivered again";
+        ASSERT_EQ(frame.delivery, found->second.deliveries + 1) << "message " << at;
+        open_.erase(found);
       }
     }
     EXPECT_TRUE(open_.empty()) << open_.size() << " messages were lost";
@@ -210,16 +215,24 @@ class LeaseModel {
       group_->acknowledge(*holder->member, {std::nullopt, {range}, number});
     }
     each_held(*holder, range, number, [&](auto at) { open_.erase(at); });
-    check_late(*holder);
+    check_late(*holder, range, number);
   }
-  /// No message that is in flight to the member with the newest number is late, and none is told that was
-  /// never delivered.
-  void check_late(LeaseHolder& holder) {
+  /// The member is told exactly the messages of its request that were taken back from it since the hand-out
+  /// that the request names, each of them once.
+  void check_late(LeaseHolder& holder, OffsetRange requested, std::uint32_t number) {
+    std::set<std::uint64_t> expected;
+    std::erase_if(holder.revoked, [&](const auto& each) {
+      const bool is_late = has(requested, each.first) && each.second >= number;
+      if (is_late) expected.insert(each.first);
+      return is_late;
+    });
     for (const OffsetRange& range : std::exchange(holder.consumer.was_late, {})) {
       ASSERT_LT(range.begin, range.end);
-      ASSERT_LE(range.end.value, published_);
+      for (std::uint64_t at = range.begin.value; at < range.end.value; ++at)
+        ASSERT_EQ(expected.erase(at), 1U) << "message " << at << " was not revoked, or is told twice";
       ++late;
     }
+    ASSERT_TRUE(expected.empty()) << "message " << *expected.begin() << " is late";
   }
 
   void reject() {
@@ -234,7 +247,8 @@ class LeaseModel {
       take_back(at->second, !releases);
       at->second.not_before = now_ + milliseconds(ms);
     });
-    check_late(*holder);
+    if (!releases) return check_late(*holder, range, number);
+    ASSERT_TRUE(holder->consumer.was_late.empty()) << "a release is never late";
   }
 
   void extend() {
@@ -248,7 +262,7 @@ class LeaseModel {
       at->second.started = true;
       at->second.until = deadline_after(now_, ms);
     });
-    check_late(*holder);
+    check_late(*holder, range, number);
   }
 
   void give_credit() {
@@ -280,8 +294,11 @@ class LeaseModel {
     for (const auto& revocation : std::exchange(holder.consumer.revocations, {})) {
       ASSERT_GT(revocation.before, holder.last_hand_out);
       for (const OffsetRange& range : revocation.ranges) {
-        for (std::uint64_t at = range.begin.value; at < range.end.value; ++at, ++told)
-          ASSERT_EQ(open_[at].holder, &holder) << "message " << at;
+        for (std::uint64_t at = range.begin.value; at < range.end.value; ++at, ++told) {
+          const auto found = open_.find(at);
+          ASSERT_NE(found, open_.end()) << "message " << at << " is done, and was revoked";
+          ASSERT_EQ(found->second.holder, &holder) << "message " << at;
+        }
       }
     }
     ASSERT_EQ(told, holder.member->outstanding().messages());
@@ -292,6 +309,7 @@ class LeaseModel {
     const std::uint64_t first = log_.first_offset().value;
     const std::uint64_t to = first + random_.below(published_ - first + 1);
     ASSERT_EQ(set_->seek(*group_, {StartPosition::From::offset, to}).value_or_throw(), Offset{to});
+    for (const auto& holder : holders_) holder->revoked.clear();  // forgotten
     check_revocations();
     open_.clear();
     for (std::uint64_t at = to; at < published_; ++at) open_[at] = {};
@@ -323,7 +341,7 @@ class LeaseModel {
       }
     }
   }
-  void apply(const LeaseHolder& holder, RevokeCause cause, std::uint64_t offset) {
+  void apply(LeaseHolder& holder, RevokeCause cause, std::uint64_t offset) {
     const auto found = open_.find(offset);
     ASSERT_NE(found, open_.end()) << "message " << offset << " is done, and was revoked";
     LeasedMessage& message = found->second;
@@ -336,6 +354,7 @@ class LeaseModel {
       ++taken_from_silent;
       ASSERT_TRUE(holder.silent && !message.started) << "message " << offset << " was the member's own";
     }
+    holder.revoked[offset] = message.hand_out;
     take_back(message, cause == RevokeCause::processing_timeout);
   }
 

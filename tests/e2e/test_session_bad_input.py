@@ -233,6 +233,7 @@ BROKEN_ON_CHANNEL = {
     "a hand-out without leases": on_channel("acknowledge", flags=2, hand_out=1, ranges=[(0, 1)]),
     "a rejected hand-out without leases": on_channel("reject", flags=2, ms=0, hand_out=1, ranges=[(0, 1)]),
     "an extended hand-out without leases": on_channel("extend", flags=2, ms=1, hand_out=1, ranges=[(0, 1)]),
+    "a release without leases": on_channel("reject", flags=4, ms=0, ranges=[(0, 1)]),
     "started without leases": on_channel("started", hand_out=1, ranges=[(0, 1)]),
     "a hand-out and no range": on_channel("acknowledge", flags=2, body=struct.pack("<II", 1, 0)),
     "a release with a delay": on_channel("reject", flags=4, ms=1, ranges=[(0, 1)]),

@@ -6,17 +6,17 @@ import signal
 import pytest
 
 from pause_support import purge
-from session_client import HEARS_LATE, KNOWS_LEASES, MAY_BE_BUSY, Session, join
+from session_client import HEARS_LATE, KNOWS_LEASES, MAY_BE_BUSY, STARTS, Session, join
 from session_support import consumer_of, fill, group_of, offsets, until_committed
 from support import numbered, until
 
 ALL = KNOWS_LEASES | MAY_BE_BUSY | HEARS_LATE
-SILENT, SEEK, PURGE = 2, 3, 4
+PROCESSING_TIMEOUT, SILENT, SEEK, PURGE = 1, 2, 3, 4
 
 
 @pytest.fixture
-def broker(make_broker):
-    return make_broker("--session-heartbeat-ms", "500")
+def broker(make_broker, request):
+    return make_broker("--session-heartbeat-ms", "500", *getattr(request, "param", ()))
 
 
 def member(control, session, **more):
@@ -74,7 +74,7 @@ def test_a_message_that_timed_out_is_counted_and_its_acknowledgement_is_late(con
     slow.start(0)
     again = slow.receive(1)
     assert [(each.offset, each.delivery, each.hand_out) for each in again] == [(0, 2, 2)]
-    assert slow.take_revoked()["cause"] == 1
+    assert slow.take_revoked()["cause"] == PROCESSING_TIMEOUT
     slow.acknowledge(0, hand_out=1)
     assert slow.take_late() == [[0, 1]]
     slow.acknowledge(1, hand_out=1)
@@ -98,6 +98,43 @@ def test_a_seek_and_a_purge_revoke(control, session):
     first.receive(2)
     purge(control)
     assert first.take_revoked()["cause"] == PURGE
+
+
+def test_the_consumer_that_seeks_learns_of_its_revoked_messages_before_the_answer(control, session):
+    control.create("t")
+    fill(session, "t", numbered(0, 2))
+    one = member(control, session, credit=(2, 1 << 20))
+    one.receive(2)
+    one.session.send("seek", channel=one.channel, request=99, start=STARTS["first"], start_value=0)
+    one.session.wait(lambda: any(frame.op == "done" for frame in one.session.frames), "the answer")
+    assert [frame.op for frame in one.session.frames] == ["revoked", "done"]
+
+
+@pytest.mark.parametrize("op, values", [("acknowledge", {}), ("reject", dict(ms=0)), ("extend", dict(ms=1))])
+def test_a_request_that_names_no_hand_out_ends_the_channel(control, session, op, values):
+    control.create("t")
+    fill(session, "t", numbered(0, 1))
+    one = member(control, session)
+    one.receive(1)
+    one.session.send(op, channel=one.channel, ranges=[(0, 1)], **values)
+    assert one.take_error().code == "invalid_frame"
+
+
+@pytest.mark.parametrize("broker", [("--outstanding-ranges-max", "4")], indirect=True)
+def test_starts_in_too_many_ranges_end_the_channel(control, session):
+    control.create("t")
+    fill(session, "t", numbered(0, 10))
+    one = member(control, session)
+    one.receive(10)
+    one.start(0, 2, 4)
+    assert one.take_error().code == "limit_reached"
+
+
+@pytest.mark.parametrize("broker", [("--redelivery-ms-max", "60000")], indirect=True)
+def test_a_longer_timeout_of_a_consumer_counts_as_the_longest_allowed(control, session):
+    control.create("t")
+    assert member(control, session, ack_timeout_ms=90_000).opened["ack_timeout_ms"] == 60_000
+    assert member(control, session).opened["ack_timeout_ms"] == 1_800_000, "the broker's own is not bounded"
 
 
 def test_a_release_is_not_counted(control, session):

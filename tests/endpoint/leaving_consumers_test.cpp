@@ -85,6 +85,7 @@ TEST_F(LeavingConsumersTest, ACursorsNextConsumerBeginsWithWhatTheFormerOneRetur
     EXPECT_EQ(frame.delivery, 1U);
     expected = frame.range.end;
   }
+  EXPECT_EQ(expected, Offset{messages});
   topic->detach_consumer(next);
 }
 

@@ -173,7 +173,7 @@ void fill(const json& body, Verdict<op>& verdict) {
 /// Sets the fields that only flags express.
 template <typename Body>
 void fill_by_flags(std::uint8_t flags, Body& body) {
-  if constexpr (requires { body.releases; }) body.releases = (flags & flag_release) != 0;
+  if constexpr (requires { body.releases = true; }) body.releases = (flags & flag_release) != 0;
   if constexpr (requires { body.leases; }) body.leases = (flags & flag_leases) != 0;
 }
 

@@ -150,7 +150,7 @@ TEST_F(SessionHeartbeatsTest, ABusyClientReceivesNothingMoreUntilItIsHeard) {
     in_flight = false;
     plan(heard_from + silence_allowed / 2, [this] {
       EXPECT_FALSE(has_ended());
-      EXPECT_EQ(wire.calls, 1) << "to deliver what has waited";
+      EXPECT_EQ(wire.calls, 1) << "to deliver the messages that have waited";
     });
     plan(LoopClock::now() + silence_allowed, [this] { expect_idle(); });
   });
@@ -221,6 +221,11 @@ TEST_F(SessionHeartbeatsTest, ABusyClientCountsAsGoneWhenItsMessagesAreOverdue) 
 TEST(SessionHeartbeats, AClientThatMayNotBeBusyCountsAsGone) {
   const std::function<void(HeartbeatsWorld&)> reasons[] = {
       [](HeartbeatsWorld& world) { world.wire.frames.greet(session::Hello{}); },
+      [](HeartbeatsWorld& world) {
+        session::Hello hello;
+        hello.codecs = CodecSet(session::hello_knows_leases);
+        world.wire.frames.greet(hello);
+      },
       [](HeartbeatsWorld& world) { world.wire.session_life.leave(); },
       [](HeartbeatsWorld& world) { world.in_flight = false; },
   };

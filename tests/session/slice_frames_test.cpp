@@ -41,7 +41,7 @@ class SliceFramesTest : public testing::Test {
   }
   [[nodiscard]] BatchSlice whole() const { return slice(0, static_cast<std::uint32_t>(all.size())); }
   std::uint32_t deliver(const BatchSlice& of) {
-    return deliver_slice(port, of, {.channel = 3, .request = 0, .delivery = 2, .lost = 11});
+    return deliver_slice(port, of, {.channel = 3, .request = 0, .delivery = 2, .hand_out = 6, .lost = 11});
   }
   /// Checks that the frames have exactly the records from `begin` on. `counts` are the records of each frame.
   /// Offsets and checksums must match in each frame.
@@ -52,7 +52,7 @@ class SliceFramesTest : public testing::Test {
       EXPECT_LE(frame.header.body_bytes, port.takes_bytes);
       EXPECT_EQ(frame.header.channel, 3U);
       EXPECT_EQ(frame.header.request, 0U);
-      EXPECT_EQ(frame.head(), (session::DeliverHead{2, 0, i == 0 ? 11U : 0U}));
+      EXPECT_EQ(frame.head(), (session::DeliverHead{2, 6, i == 0 ? 11U : 0U}));
       EXPECT_EQ(frame.is_part(), counts[i] != all.size());
       const BatchView batch = frame.batch();
       EXPECT_EQ(batch.base_offset(), Offset{base + begin});

@@ -148,8 +148,8 @@ class SessionConnection {
     inbox_.look_ahead(op, look);
     return {};
   }
-  /// Stops reading and taking frames. The last frame taken stays valid until `release`, even after `drop` and
-  /// `begin`. A new connection reads until it is held too.
+  /// Stops taking frames, and reading except in `look_ahead`. The last frame taken stays valid until
+  /// `release`, even after `drop` and `begin`. A new connection reads until it is held too.
   void hold() { held_ = true; }
   void release() {
     was_held_ |= held_;

@@ -125,11 +125,10 @@ LIGHTQ_INLINE Result<void> Consumer::close(Timeout timeout) {
   }
   link.close();
   if (!done || stats().late == 0) return done;
-  return Error{ErrorCode::timeout, driver_.of_topic(std::to_string(stats().late) +
-                                                    " messages were acknowledged after their timeout of " +
-                                                    std::to_string(opened()->ack_timeout_ms) +
-                                                    " ms, or after the broker had taken them back, and are "
-                                                    "redelivered to other consumers")};
+  return Error{ErrorCode::timeout,
+               driver_.of_topic(std::to_string(stats().late) +
+                                " messages were acknowledged, rejected or extended too late: the broker had "
+                                "taken them back (see take_late)")};
 }
 
 LIGHTQ_INLINE bool Consumer::finished() const {

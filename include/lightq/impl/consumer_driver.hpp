@@ -128,8 +128,9 @@ LIGHTQ_INLINE void ConsumerDriver::receive_from(SessionTime time) {
 }
 
 LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_whole, bool away) {
+  std::optional<SessionTime> deadline;
   while (true) {
-    if (away) look_for_revocations(now(), true);
+    if (away && batch_.is_ready()) look_for_revocations(now(), true);
     drop_revoked();
     if (batch_.is_ready()) {
       const auto begun = link().start(batch_.left(), batch_.hand_out(), is_whole);
@@ -137,7 +138,7 @@ LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_w
       if (begun.is_named) link().transmit(now(), true);
       return true;
     }
-    const Result<bool> come = next_batch(timeout);
+    const Result<bool> come = next_batch(timeout, deadline);
     if (!come || !*come) return come;
     if (batch_.is_begun() && !is_whole && !away) return true;
   }
@@ -165,17 +166,17 @@ LIGHTQ_INLINE void ConsumerDriver::keep_waiting(SessionTime time) {
   if (const std::optional<OffsetRange> waiting = batch_.take_waiting()) link().keep(*waiting, time);
 }
 
-LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout) {
+LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout, std::optional<SessionTime>& deadline) {
   SessionTime time = now();
   batch_.clear();
   link().release(time);
-  const SessionTime deadline = session_deadline(time, timeout);
+  if (!deadline) deadline = session_deadline(time, timeout);
   bool away = false;
   while (true) {
     receive_from(time);
     keep_waiting(time);
     const SessionConsumeOutput& output = link().output();
-    const bool is_last = timeout.count() <= 0 || time >= deadline;
+    const bool is_last = timeout.count() <= 0 || time >= *deadline;
     link().transmit(time, !batch_.has_batch() && (is_last || time >= output.gathers_until(time)));
     if (batch_.has_batch()) {
       if (away) look_for_revocations(time, true);  // perhaps the process was stopped in the wait
@@ -184,7 +185,7 @@ LIGHTQ_INLINE Result<bool> ConsumerDriver::next_batch(Timeout timeout) {
     }
     if (const Result<void> able = usable(); !able) return able.error();
     if (is_last) return false;
-    wait_for_io(output.has_news() ? std::min(deadline, output.gathers_until(time)) : deadline);
+    wait_for_io(output.has_news() ? std::min(*deadline, output.gathers_until(time)) : *deadline);
     const SessionTime before = std::exchange(time, now());
     away = ConsumerPace::is_long(time - before);
   }

@@ -69,8 +69,8 @@ class SessionConsumeLink {
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
   /// Learns of messages that the broker has taken back, even while the application has a batch and nothing is
-  /// taken. Reads what has arrived, at most every 100 ms unless `at_once`. Returns true if there were such
-  /// messages.
+  /// taken. Reads the bytes that have arrived, at most every 100 ms unless `at_once`. Returns true if there
+  /// were such messages.
   bool look_for_revocations(SessionTime now, bool at_once) {
     if (!leases_.is_on() || state_ != SessionState::open || (now < look_ahead_at_ && !at_once)) return false;
     look_ahead_at_ = now + look_ahead_interval;
@@ -108,7 +108,7 @@ class SessionConsumeLink {
     const auto window = leases_.not_begun(next);
     if (!window || state_ != SessionState::open) return;
     output_.credit().pause(true);
-    output_.put_news();  // what is acknowledged is not given back
+    output_.put_news();  // first: the broker ignores the release of messages that are acknowledged
     HandOutRanges messages;
     for (const OffsetRange& gap :
          deliveries_.settling().unsettled.gaps(left.value_or(OffsetRange{next, next}))) {

@@ -105,7 +105,10 @@ class SessionDeliveries {
     counts_.revoked += settling_.revoke(range, before, is_known);
   }
   /// Counts messages of the present batch that the program does not receive after all.
-  void not_given(std::uint64_t messages) { counts_.received -= messages; }
+  void not_given(std::uint64_t messages) {
+    counts_.received -= messages;
+    if (batch_ && batch_->delivery() > 1) counts_.again -= messages;
+  }
   /// Returns the number of messages that the program has received and not settled.
   [[nodiscard]] std::uint64_t unsettled() const { return settling_.unsettled.messages(); }
   /// Returns true if the broker counts messages as acknowledged when it sends them.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -225,7 +226,8 @@ struct Postpone {
   std::uint32_t ms = 0;                                  ///< 0 for a release
   std::vector<OffsetRange> ranges;                       ///< at least one
   std::optional<std::uint32_t> hand_out = std::nullopt;  ///< of the messages; nothing without leases
-  bool releases = false;  ///< `reject`: the messages were not begun, so this delivery does not count
+  /// The messages were not begun, so this delivery does not count. Only a `reject` can release.
+  std::conditional_t<which == Op::reject, bool, std::false_type> releases{};
 
   [[nodiscard]] std::uint8_t flags() const {
     return static_cast<std::uint8_t>((hand_out ? flag_hand_out : 0) | (releases ? flag_release : 0));
@@ -233,7 +235,7 @@ struct Postpone {
   static Result<Postpone> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     Postpone postpone;
-    postpone.releases = (flags & flag_release) != 0;
+    if constexpr (which == Op::reject) postpone.releases = (flags & flag_release) != 0;
     postpone.ms = fields.number<std::uint32_t>("the delay", 0, postpone.releases ? 0 : UINT32_MAX);
     if ((flags & flag_hand_out) != 0) postpone.hand_out = fields.number<std::uint32_t>();
     postpone.ranges = detail::read_ranges(fields);

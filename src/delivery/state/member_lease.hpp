@@ -11,10 +11,9 @@ namespace lightq::broker {
 
 /// The part of a member that only a consumer with leases uses. docs/session.md, "Leases".
 ///
-/// A hand-out is a delivery of a message to the member. Its number is the member's number at that time. The
-/// number grows before the first delivery after messages were taken back, or after the group's position was
-/// moved. So two hand-outs of a message have different numbers, and most messages in flight have the same
-/// one.
+/// A hand-out is the deliveries to the member between two changes of its number. The number grows before the
+/// first delivery after messages were taken back or rejected, or after the group's position was moved. So two
+/// deliveries of a message have different numbers, and most messages in flight have the same one.
 ///
 /// A consumer may name messages as started that are delivered later: the window. It ends with the hand-out
 /// number for which it was named. GroupMember owns it. Thread: the reactor's.

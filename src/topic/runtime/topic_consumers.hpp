@@ -46,7 +46,7 @@ class TopicConsumers {
   [[nodiscard]] bool add_credit(SessionConsumer& consumer, const Credit& credit);
   /// Ends the consumer, in the next dispatch, because its messages in flight are in too many ranges.
   void end_in_pieces(SessionConsumer& consumer);
-  /// Returns true if the consumer has messages with an ack timeout that has not expired.
+  /// Returns true if the consumer has messages in flight that are not overdue.
   [[nodiscard]] static bool has_in_flight(const SessionConsumer& consumer);
   /// Called when the consumer's client has become silent, or is heard again. With leases, another consumer
   /// may receive what a silent client has not started.

@@ -46,13 +46,7 @@ class ConsumerDriver {
   template <typename Value, typename Take>
   Result<std::optional<Value>> receive_by(Timeout timeout, bool is_whole, Take&& take) {
     const bool away = was_away();
-    if (batch_.is_ready()) {
-      look(away);
-    } else {
-      const Result<bool> come = next_batch(timeout);
-      if (!come) return come.error();
-      if (!*come) return std::optional<Value>();
-    }
+    if (batch_.is_ready()) look(away);
     if (!batch_.is_begun() || is_whole || away) [[unlikely]] {
       const Result<bool> begun = begin_next(timeout, is_whole, away);
       if (!begun) return begun.error();
@@ -105,8 +99,9 @@ class ConsumerDriver {
     return done;
   }
   /// Tells the broker that the program begins the next messages. Drops those that the broker has taken back,
-  /// and waits for others if none is left. `away`: the program had not called for 100 ms, so the broker may
-  /// have taken messages back that arrived since. Returns false if none arrived in time.
+  /// and waits for others if none is left, for `timeout` in all. `away`: the program had not called for
+  /// 100 ms, so the broker may have taken messages back that arrived since. Returns false if none arrived in
+  /// time.
   Result<bool> begin_next(Timeout timeout, bool is_whole, bool away);
   /// Drops the messages at the front of the batch that the broker has taken back.
   void drop_revoked();
@@ -127,8 +122,9 @@ class ConsumerDriver {
   void receive_from(SessionTime time);
   /// Extends the time of messages that the program has not begun to process.
   void keep_waiting(SessionTime time);
-  /// Releases the present batch and waits for the next one. Returns false if none arrived in time.
-  Result<bool> next_batch(Timeout timeout);
+  /// Releases the present batch and waits for the next one until `deadline`. If there is none yet, sets it:
+  /// `timeout` from now. Returns false if no batch arrived in time.
+  Result<bool> next_batch(Timeout timeout, std::optional<SessionTime>& deadline);
   /// Waits for the descriptor and timers. Waits for input only while the connection reads.
   void wait_for_io(SessionTime until) const;
 
