@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,8 @@ class Consumer {
     return driver_.receive_by<Delivered>(timeout, false, [this] { return driver_.batch().take(); });
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
-  /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
+  /// at least one. Messages that were delivered before come one by one, unless the broker gives no leases.
+  /// Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
     return driver_.receive_by<DeliveredBatch>(timeout, true, [this] { return driver_.batch().take_all(); });
   }
@@ -143,13 +145,21 @@ class Consumer {
   std::vector<OffsetRange> take_late();
 
   /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
-  /// days).
+  /// days). Without a delay they wait for the group's back-off, if it has one. The delivery counts as an
+  /// attempt: after the group's `max_attempts` a message is dead.
   void reject(OffsetRange range, Timeout delay = Timeout(0));
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
+  /// Rejects messages that no consumer can process. The broker does not deliver them again: the group moves
+  /// them to its dead-letter topic, or keeps them apart (docs/protocol.md, "Group settings"). `reason` is
+  /// shown with them; its first 256 bytes are kept. A broker that does not know dead messages delivers them
+  /// again at once: then opened()->dead_letters is false.
+  void dead_letter(OffsetRange range, std::string_view reason = {});
+  void dead_letter(Offset offset, std::string_view reason = {}) {
+    dead_letter(OffsetRange{offset, offset + 1}, reason);
+  }
   /// Gives back messages that the program has not begun to process. The broker redelivers them immediately to
   /// any member of the group. This delivery does not count, unless the broker gives no leases.
   void release(OffsetRange range);
-  void release(Offset offset) { release(OffsetRange{offset, offset + 1}); }
   /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
   /// from now, if the connection lasts. Sends the request immediately.
   void extend(OffsetRange range, Timeout time);

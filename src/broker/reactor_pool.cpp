@@ -10,6 +10,7 @@
 
 #include <lightq/protocol/stats_fields.hpp>
 
+#include "broker/dead_translation.hpp"
 #include "broker/stats_parts.hpp"
 #include "broker/wall_clock.hpp"
 #include "net/socket.hpp"
@@ -81,6 +82,7 @@ ReactorPool::ReactorPool(Settings settings, TopicOpener& opener, const TicketKey
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, make_endpoint_set, opener, disk_, ports_,
                                                   sink, tickets, now_, next_endpoint_id_, events()));
     Reactor& reactor = *reactors_.back();
+    reactor.letters().connect(letters_);
     sessions_.push_back(std::make_unique<SessionServer>(
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
         SessionSettings{.broker = next_endpoint_id_,
@@ -179,6 +181,7 @@ void ReactorPool::ask(TopicId topic, Done<T> done, Ask ask) {
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                             Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
+  letters_.add(definition.name.text(), definition.id);
   Reactor& reactor = reactor_of(definition.id);
   reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
     const auto added = reactor.add_topic(definition, endpoints);
@@ -196,6 +199,7 @@ void ReactorPool::tell_log_of(const TopicRuntime& topic) {
 
 void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
+  letters_.remove(topic);
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, done = std::move(done)] {
     reactor.remove_topic(topic, [this, done](Result<void> result) { answer<void>(done, std::move(result)); });
@@ -267,6 +271,65 @@ void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint6
     TopicCommands& commands = runtime.commands();
     group.empty() ? commands.purge(reply) : commands.purge_group(group, reply);
   });
+}
+
+void ReactorPool::set_group(TopicId topic, const std::string& group, const protocol::GroupSettings& settings,
+                            Done<void> done) {
+  ask<void>(topic, std::move(done), [group, settings](TopicRuntime& runtime) {
+    runtime.commands().set_group_settings(group, settings);
+    return Result<void>();
+  });
+}
+
+void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                            Done<protocol::DeadPage> done) {
+  ask<protocol::DeadPage>(
+      topic, std::move(done), [group, wish](TopicRuntime& runtime) -> Result<protocol::DeadPage> {
+        const auto list = runtime.commands().list_dead(group, filter_of(wish.filter),
+                                                       {wish.after ? *wish.after + 1 : 0}, wish.limit);
+        if (!list) return list.error();
+        return shown(*list);
+      });
+}
+
+/// A command on dead messages that is under way. Each of its pieces has a turn of the topic's loop.
+struct ReactorPool::DeadWork {
+  TopicId topic;
+  std::string group;
+  DeadAction action = DeadAction::count;
+  DeadFilter filter;
+  Done<std::uint64_t> done;
+  Offset from = {};
+  std::uint64_t messages = 0;
+};
+
+void ReactorPool::act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                              Done<std::uint64_t> done) {
+  const auto work =
+      std::make_shared<DeadWork>(DeadWork{topic, group, action_of(wish.what), filter_of(wish), done});
+  begin<std::uint64_t>(topic, std::move(done), [this, work](TopicRuntime& runtime, const auto& /*reply*/) {
+    work_on_dead(runtime, work);
+  });
+}
+
+void ReactorPool::work_on_dead(TopicRuntime& runtime, const std::shared_ptr<DeadWork>& work) {
+  const auto reply = [this, work](const Result<std::uint64_t>& result) {
+    answer<std::uint64_t>(work->done, result);
+  };
+  const auto piece = runtime.commands().act_on_dead(work->group, work->action, work->filter, work->from);
+  if (!piece) return reply(piece.error());
+  work->messages += piece->messages;
+  if (piece->next && stopped_) return reply(stopping());
+  if (piece->next) {
+    work->from = *piece->next;
+    Reactor& reactor = reactor_of(work->topic);
+    return reactor.loop().post_answer([this, &reactor, reply, work] {
+      TopicRuntime* const found = reactor.find(work->topic);
+      found != nullptr ? work_on_dead(*found, work) : reply(unknown_topic());
+    });
+  }
+  if (work->action == DeadAction::count) return reply(work->messages);
+  runtime.commands().answer_when_saved(work->messages, reply);
 }
 
 /// Makes the change on every reactor, closes connections that it no longer permits, then calls `done`.

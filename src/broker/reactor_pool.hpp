@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "admission/endpoint_shares.hpp"
+#include "broker/letter_router.hpp"
 #include "control/commands/data_plane.hpp"
 #include "session/session_server.hpp"
 #include "topic/reactor/reactor.hpp"
@@ -64,6 +65,12 @@ class ReactorPool final : public DataPlane {
   void delete_group(TopicId topic, const std::string& group, Done<void> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) override;
   void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) override;
+  void set_group(TopicId topic, const std::string& group, const protocol::GroupSettings& settings,
+                 Done<void> done) override;
+  void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                 Done<protocol::DeadPage> done) override;
+  void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                   Done<std::uint64_t> done) override;
   void put_user(const UserAccess& user, Done<void> done) override;
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
@@ -77,6 +84,8 @@ class ReactorPool final : public DataPlane {
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
+  struct DeadWork;
+  void work_on_dead(TopicRuntime& runtime, const std::shared_ptr<DeadWork>& work);
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>
@@ -98,6 +107,7 @@ class ReactorPool final : public DataPlane {
   PortBook ports_;
   DiskThread disk_;
   std::atomic<bool> stopped_ = false;
+  LetterRouter letters_{[this](TopicId topic) -> Reactor& { return reactor_of(topic); }};
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::vector<std::unique_ptr<SessionServer>> sessions_;  // one per reactor, on its thread; destroyed first
 };

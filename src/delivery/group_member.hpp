@@ -154,7 +154,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
       ++standing_.changes;  // the number of deliveries that a restart finds
       started(part);
     });
-    expect(deadline);
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
     settle();
   }
   /// Marks the outstanding messages in `range` with this hand-out number as started. Their processing timeout
@@ -171,7 +171,7 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
       started(part);
     });
     lease_.start(range, hand_out);
-    expect(deadline);
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
     settle();
   }
   [[nodiscard]] MemberLease& lease() { return lease_; }
@@ -220,9 +220,6 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   void settle();
   void settle_overdue();
   void hold(OffsetRange range, const Delivery& delivery);
-  void expect(SteadyTime deadline) {
-    next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
-  }
 
   // A delivery and an acknowledgement in time use these, up to charge_. They are contiguous, because with
   // many members each cache line costs an access to memory. hot_end() depends on this order, which HotFields

@@ -11,10 +11,12 @@ namespace lightq::broker {
 void GroupMessages::seek(Offset offset) {
   reader_.seek(offset);
   redelivery_.clear();
+  unsent_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();
 }
 
 void GroupMessages::restore(const log::Unfinished& saved, const ClockReading& clocks) {
+  clocks_ = clocks;
   reader_.seek(saved.next);
   redelivery_.restore(saved, clocks);
 }
@@ -33,6 +35,12 @@ std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
   const std::uint64_t returned = redelivery_.messages_in(range);
   const Offset from = std::max(range.begin, next());
   return from < range.end ? returned + distance(from, range.end) : returned;
+}
+
+/// Remembers the number of deliveries of messages that a plain consumer has taken.
+void GroupMessages::note_attempts(OffsetRange range, std::uint32_t delivery) {
+  if (!unsent_.empty() && unsent() == distance(range.begin, range.end)) unsent_.clear();  // all was sent
+  unsent_.set(range, delivery);
 }
 
 std::uint64_t GroupMessages::unsent() const {
@@ -74,15 +82,32 @@ std::optional<GroupSnapshot> GroupMessages::snapshot(std::size_t& ranges_left, c
     collection_ = std::make_unique<Collection>(Collection{consumers_.standing.roll.members_joined});
   if (!collect_plain(ranges_left) || !collect_members(ranges_left)) return std::nullopt;
   const auto collected = std::move(collection_);
-  return GroupSnapshot{committed(), next(), redelivery_.waiting(), std::move(collected->in_flight), clocks};
+  return GroupSnapshot{
+      committed(),
+      next(),
+      redelivery_.waiting(),
+      std::move(collected->in_flight),
+      clocks,
+      redelivery_.dead() == nullptr ? nullptr : std::make_shared<DeadMessages>(*redelivery_.dead())};
+}
+
+void GroupMessages::collect_unsent(OffsetRange range) {
+  if (attempts_max_ == 0) return collection_->in_flight.add(range, DeliveryCounts::by_default);
+  for (Offset at = range.begin; at < range.end; at = at + 1)
+    collection_->in_flight.add({at, at + 1}, deliveries_of_unsent(at));
+}
+
+/// Returns the number of deliveries with which a message in flight is saved.
+std::uint32_t GroupMessages::saved_count(const Delivery& delivery) const {
+  const std::uint32_t counted = delivery.counted();
+  return attempts_max_ == 0 ? counted : std::min(counted, attempts_max_ - 1);
 }
 
 bool GroupMessages::collect_plain(std::size_t& ranges_left) {
   for (std::size_t& at = collection_->plain_visited; at < consumers_.plain.size(); ++at) {
     if (!visit_one(ranges_left)) return false;
     const std::vector<Offset> unsent = consumers_.plain[at]->unsent();
-    for (const Offset offset : unsent)
-      collection_->in_flight.add({offset, offset + 1}, DeliveryCounts::by_default);
+    for (const Offset offset : unsent) collect_unsent({offset, offset + 1});
     ranges_left -= std::min(ranges_left, unsent.size());
     TurnWork::add(TurnWork::record_passed * unsent.size());
   }
@@ -108,7 +133,7 @@ bool GroupMessages::collect_from(const GroupMember& member, std::size_t& ranges_
     const auto entry = member.outstanding().first_behind(collection_->visited_to);
     if (!entry) return true;
     const Offset begin = std::max(entry->range.begin, collection_->visited_to);
-    collection_->in_flight.add({begin, entry->range.end}, entry->value.counted());
+    collection_->in_flight.add({begin, entry->range.end}, saved_count(entry->value));
     collection_->visited_to = entry->range.end;
   }
 }
@@ -118,7 +143,7 @@ void GroupMessages::note_in_flight(const GroupMember& member, OffsetRange range)
     const auto entry = member.outstanding().first_behind(range.begin);
     if (!entry || entry->range.begin >= range.end) return;
     const OffsetRange part{std::max(entry->range.begin, range.begin), std::min(entry->range.end, range.end)};
-    collection_->in_flight.add(part, entry->value.counted());
+    collection_->in_flight.add(part, saved_count(entry->value));
     TurnWork::add(TurnWork::range_passed);
     range.begin = part.end;
   }

@@ -26,12 +26,19 @@ void RedeliveryQueue::release(SteadyTime now) {
   count();
 }
 
+/// Returns true if the next message for a consumer is to be delivered alone. Requires: ready(alone).
+bool RedeliveryQueue::is_alone_next(Alone alone) const {
+  if (alone == Alone::refuses || waiting_.alone().empty()) return false;
+  if (alone == Alone::takes_first || waiting_.ready().empty()) return true;
+  return waiting_.alone().first() < waiting_.ready().first();
+}
+
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
   if (limits.records == 0 || limits.redelivered == 0 || limits.message_bytes == 0) return outcome;
-  while (ready()) {
-    const auto front = waiting_.front();
+  while (ready(limits.alone)) {
+    const auto front = waiting_.front(is_alone_next(limits.alone));
     if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;

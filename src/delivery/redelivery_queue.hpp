@@ -1,13 +1,16 @@
 /// A group's redelivery queue: messages that a consumer did not finish. Layer: delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "admission/range_budget.hpp"
+#include "delivery/dead/dead_messages.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/next_slice.hpp"
 #include "delivery/record_reader.hpp"
@@ -16,8 +19,9 @@
 
 namespace lightq::broker {
 
-/// Keeps the messages to deliver again, and reads them. *Ready* messages can be delivered now, *delayed* ones
-/// when they are due. Their memory is charged to a user, and limited.
+/// Keeps the messages to deliver again, and reads them. *Ready* messages can be delivered now, some of them
+/// *alone* (with no other message), *delayed* ones when they are due. Also keeps *dead* messages, which are
+/// not delivered again. The memory is charged to a user; without that of dead messages it is limited.
 /// The group owns it. Thread: the reactor's.
 class RedeliveryQueue {
  public:
@@ -52,6 +56,11 @@ class RedeliveryQueue {
   /// Replaces all by messages that were saved.
   void restore(const log::Unfinished& saved, const ClockReading& clocks) {
     waiting_.restore(saved, clocks);
+    dead_.reset();
+    if (!saved.dead.empty()) {
+      dead_ = std::make_unique<DeadMessages>();
+      dead_->restore(saved.dead, DeliveryCounts(saved.delivery_bits));
+    }
     count();
   }
   /// Charges the memory to `user` from now on, if it is charged to no user (0) yet.
@@ -61,13 +70,23 @@ class RedeliveryQueue {
   /// Makes the messages ready that are due, in a limited number of ranges.
   void release(SteadyTime now);
 
-  /// Returns true if there are ready messages.
-  [[nodiscard]] bool ready() const { return !empty_ && !waiting_.ready().empty(); }
+  /// Returns true if there are ready messages for a consumer that takes `alone`.
+  [[nodiscard]] bool ready(Alone alone = Alone::takes) const {
+    return !empty_ && (!waiting_.ready().empty() || (alone != Alone::refuses && !waiting_.alone().empty()));
+  }
+  /// Returns true if there are ready messages to deliver alone.
+  [[nodiscard]] bool has_alone() const { return !empty_ && !waiting_.alone().empty(); }
   /// Returns the lowest ready offset. Requires: ready().
-  [[nodiscard]] Offset first_ready() const { return waiting_.ready().first(); }
+  [[nodiscard]] Offset first_ready() const {
+    if (waiting_.alone().empty()) return waiting_.ready().first();
+    if (waiting_.ready().empty()) return waiting_.alone().first();
+    return std::min(waiting_.ready().first(), waiting_.alone().first());
+  }
   /// Returns true if the queue has `bytes_max` bytes, or if the budget has nothing left. Newer messages then
   /// wait, because a delivery could add to the queue.
-  [[nodiscard]] bool is_full() const { return (!empty_ && bytes_ >= bytes_max_) || !charge_.has_room(); }
+  [[nodiscard]] bool is_full() const {
+    return (!empty_ && bytes_ >= bytes_max_ && waiting_.bytes() >= bytes_max_) || !charge_.has_room();
+  }
   /// Finds the lowest ready messages, as RecordReader::next does. They stay in the queue until `taken`.
   /// Messages that can no longer be read are removed and counted in loss().
   SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
@@ -92,16 +111,20 @@ class RedeliveryQueue {
   /// Returns the lowest offset, ready or delayed.
   [[nodiscard]] std::optional<Offset> first() const { return empty_ ? std::nullopt : std::optional(first_); }
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
-    return waiting_.ready().count_in(range) + waiting_.delayed().count_in(range);
+    return waiting_.ready().count_in(range) + waiting_.alone().count_in(range) +
+           waiting_.delayed().count_in(range) + (has_dead() ? dead_->messages_in(range) : 0);
   }
   /// Returns the number of ready messages; delayed_messages() that of delayed ones.
-  [[nodiscard]] std::uint64_t ready_messages() const { return waiting_.ready().size(); }
+  [[nodiscard]] std::uint64_t ready_messages() const {
+    return waiting_.ready().size() + waiting_.alone().size();
+  }
   [[nodiscard]] std::uint64_t delayed_messages() const { return waiting_.delayed().size(); }
   /// Removes messages below `first`, which the log no longer has, and counts them in loss(). So later calls
   /// do not walk over them again.
   void give_up_before(Offset first) {
     if (empty_ || first <= first_) return;
     given_up_ += waiting_.give_up_before(first);
+    if (dead_ != nullptr) given_up_ += dead_->give_up_before(first);
     count();
   }
   [[nodiscard]] ReadLoss loss() const {
@@ -122,17 +145,43 @@ class RedeliveryQueue {
   [[nodiscard]] const void* hot_end() const { return &waiting_; }
   void clear() {
     waiting_.clear();
+    if (dead_ != nullptr) dead_->clear();
+    count();
+  }
+
+  // Dead messages, and settings.
+
+  /// Returns true if there are dead messages.
+  [[nodiscard]] bool has_dead() const { return !empty_ && dead_ != nullptr && !dead_->empty(); }
+  /// Returns the dead messages, or null if there was none since the start.
+  [[nodiscard]] const DeadMessages* dead() const { return dead_.get(); }
+  /// Calls `change(dead)` to change the dead messages.
+  template <typename Change>
+  void change_dead(Change&& change) {
+    if (dead_ == nullptr) dead_ = std::make_unique<DeadMessages>();
+    change(*dead_);
+    count();
+  }
+  /// Calls `change(waiting)` to change the messages that are not dead.
+  template <typename Change>
+  void change_waiting(Change&& change) {
+    change(waiting_);
     count();
   }
 
  private:
+  [[nodiscard]] bool is_alone_next(Alone alone) const;
   /// Updates the sums. Called after each change.
   void count() {
     ++changes_;
-    bytes_ = waiting_.bytes();
+    bytes_ = waiting_.bytes() + (dead_ != nullptr ? dead_->bytes() : 0);
     charge_.set((bytes_ + bytes_per_range - 1) / bytes_per_range);
     empty_ = waiting_.empty();
     if (!empty_) first_ = waiting_.first();
+    if (dead_ != nullptr && !dead_->empty()) {
+      first_ = empty_ ? dead_->first() : std::min(first_, dead_->first());
+      empty_ = false;
+    }
     lost_ = reader_.lost() + given_up_;
   }
 
@@ -147,6 +196,7 @@ class RedeliveryQueue {
   RangeCharge charge_;
 
   WaitingMessages waiting_;
+  std::unique_ptr<DeadMessages> dead_;
   RecordReader reader_{Offset{0}};  // at the last slice read
   std::uint64_t given_up_ = 0;
   const std::size_t bytes_max_;

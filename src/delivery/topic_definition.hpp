@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
@@ -15,6 +18,8 @@ struct TopicDefinition {
   protocol::TopicSettings settings;
   bool paused = false;       ///< the topic starts paused
   std::uint32_t log_id = 0;  ///< the upper half of an encrypted topic's log incarnation; 0: not known
+  /// The settings of groups by name, whether or not the groups exist. All others have the defaults.
+  std::map<std::string, protocol::GroupSettings, std::less<>> groups = {};
 };
 
 }  // namespace lightq::broker

@@ -102,6 +102,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   Wanted& wanted_;
   bool admitted_ = false;
   bool has_leases_ = false;
+  bool has_dead_letters_ = false;  // the client may reject messages as dead
   bool retired_ = false;
   std::uint32_t refused_ = 0;        // records at the end of the last slice
   mutable bool wants_room_ = false;  // has reported that it is not writable

@@ -10,6 +10,7 @@
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
 #include "delivery/batches/unpacked.hpp"
+#include "delivery/letters/dead_letter.hpp"
 #include "session/frame_translation.hpp"
 
 namespace lightq::broker {
@@ -103,8 +104,9 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
   if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
     return refuse_too_long(sequences);
-  if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
-      !check_packed(view, sequences))
+  const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
+  if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store &&
+      !(view.is_compressed() ? check_packed(view, sequences) : check_headers(view, sequences)))
     return;
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
 }
@@ -120,6 +122,13 @@ void ProduceChannel::break_off(const std::string& why) {
 /// Returns false if it is refused.
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
+  if (batch.kinds().has(AttributeKinds::headers)) {
+    const auto plain = unpacked(batch);
+    if (plain && *plain && !check_headers(**plain, sequences)) {
+      static_cast<void>(longest_message_packed_in(batch));  // forgets the batch
+      return false;
+    }
+  }
   const auto longest = longest_message_packed_in(batch);
   if (longest && *longest <= topic_->publishing().message_bytes_max()) return true;
   if (longest) {
@@ -127,6 +136,14 @@ bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& seque
   } else {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
   }
+  return false;
+}
+
+/// Returns false if the batch is refused: a message claims to be a dead letter.
+bool ProduceChannel::check_headers(const BatchView& batch, const Sequences& sequences) {
+  if (!has_dead_headers(batch)) return true;
+  refuse(sequences, Code::not_supported,
+         "only the broker sets headers that begin with " + std::string(dead_header_prefix));
   return false;
 }
 

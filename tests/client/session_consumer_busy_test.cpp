@@ -38,7 +38,8 @@ class SessionConsumerBusy : public SessionConsumerTest {
 };
 
 TEST_F(SessionConsumerBusy, AnnouncesThatItMayBeBusyAndKnowsLeases) {
-  const std::uint32_t always = session::hello_hears_late | session::hello_knows_leases;
+  const std::uint32_t always =
+      session::hello_hears_late | session::hello_knows_leases | session::hello_knows_dead_letters;
   Consumer consumer = make();
   EXPECT_EQ(greet(consumer).codecs.bits(), CodecSet::known().bits() | always | session::hello_may_be_busy);
   options.may_be_busy = false;

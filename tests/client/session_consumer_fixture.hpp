@@ -124,7 +124,9 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
       }
       case Op::reject: {
         const auto reject = frame.as<session::Reject>();
-        const std::string word = reject.releases ? "release" : "reject " + std::to_string(reject.ms);
+        const std::string word = reject.dead_reason ? "dead '" + *reject.dead_reason + "'"
+                                 : reject.releases  ? "release"
+                                                    : "reject " + std::to_string(reject.ms);
         return word + number(reject.hand_out) + text(reject.ranges);
       }
       case Op::extend: {

@@ -386,10 +386,41 @@ TEST(CatalogueRecord, ARawConsumersEndpointKeepsItsType) {
   EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::socket);
 }
 
+TEST(CatalogueRecord, SettingsOfGroupsAreOptionalForAnOlderBroker) {
+  const GroupPut put{{3}, "g", {.max_attempts = 5, .backoff_ms = {1000}, .processing_timeout_ms = 0}};
+  const std::string text =
+      R"({"op":"group","id":3,"group":"g","optional":true,"max_attempts":5,"backoff_ms":[1000],"processing_timeout_ms":0})";
+  EXPECT_EQ(encode(put), text);
+  const auto change = decode_change(text);
+  ASSERT_TRUE(change.ok()) << change.error().text();
+  EXPECT_EQ(std::get<GroupPut>(*change).settings, put.settings);
+  EXPECT_EQ(encode(GroupRemoved{{3}, "g"}), R"({"op":"group_removed","id":3,"group":"g","optional":true})");
+}
+
+TEST(Catalogue, KeepsTheSettingsOfGroupsInAShorterLog) {
+  CatalogueRoom room;
+  auto catalogue = room.open();
+  const TopicId topic = catalogue->add_topic(name("t"), {}, 0)->id;
+  const protocol::GroupSettings settings{.max_attempts = 5, .dead_letter_topic = "d"};
+  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
+  ASSERT_TRUE(catalogue->set_group(topic, "gone", settings));
+  ASSERT_TRUE(catalogue->set_group(topic, "gone", {}));
+  ASSERT_TRUE(catalogue->flush());
+  CatalogueState copy;
+  for (const auto& change : catalogue->state().snapshot()) copy.apply(change);
+  const auto& groups = copy.find("t")->definition.groups;
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups.at("g"), settings);
+  EXPECT_GE(copy.record_count(), copy.snapshot().size());
+  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
+  EXPECT_FALSE(catalogue->unflushed()) << "nothing has changed";
+}
+
 TEST(CatalogueRecord, ReportsInvalidRecords) {
   for (const char* text :
        {"", "{", "[]", R"({"op":5})", R"({"op":"format","version":"x"})",
-        R"({"op":"topic","id":0,"topic":"t"})",
+        R"({"op":"topic","id":0,"topic":"t"})", R"({"op":"group","id":1,"group":"a b"})",
+        R"({"op":"group","id":1,"group":"g","max_attempts":-1})", R"({"op":"group_removed","id":1})",
         R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})",

@@ -24,6 +24,8 @@ class FakeDataPlane final : public DataPlane {
       return answer<void>(done, *refuse_add);
     }
     topics.emplace(definition.id.value, definition.name.text());
+    for (const auto& [group, settings] : definition.groups)
+      groups.insert_or_assign(std::to_string(definition.id.value) + "/" + group, settings);
     if (definition.paused) paused.insert(std::to_string(definition.id.value) + "/");
     for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
     answer<void>(done, {});
@@ -73,6 +75,32 @@ class FakeDataPlane final : public DataPlane {
       return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
     answer<std::uint64_t>(done, std::uint64_t{group.empty() ? 7U : 5U});
   }
+  void set_group(TopicId topic, const std::string& group, const protocol::GroupSettings& settings,
+                 Done<void> done) override {
+    groups.insert_or_assign(std::to_string(topic.value) + "/" + group, settings);
+    answer<void>(done, {});
+  }
+  void list_dead(TopicId, const std::string& group, const DeadListWish& wish,
+                 Done<protocol::DeadPage> done) override {
+    if (group != "default")
+      return answer<protocol::DeadPage>(done, Error{ErrorCode::group_not_found, "group not found"});
+    protocol::DeadPage page;
+    for (std::uint64_t offset = wish.after ? *wish.after + 1 : 0; offset < dead; ++offset) {
+      if (page.messages.size() == wish.limit) {
+        page.continue_after = offset - 1;
+        break;
+      }
+      page.messages.push_back({.offset = offset, .attempts = 5});
+    }
+    answer<protocol::DeadPage>(done, std::move(page));
+  }
+  void act_on_dead(TopicId, const std::string& group, const DeadWish& wish,
+                   Done<std::uint64_t> done) override {
+    if (group != "default")
+      return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
+    dead_wishes.push_back(wish);
+    answer<std::uint64_t>(done, std::uint64_t{dead});
+  }
   void put_user(const UserAccess& user, Done<void> done) override {
     users.insert_or_assign(user.id, user);
     answer<void>(done, {});
@@ -116,12 +144,15 @@ class FakeDataPlane final : public DataPlane {
   std::set<std::string> left;
   std::vector<Leaver> leavers;  // for the entries of `left`
   std::map<std::uint64_t, UserAccess> users;
-  std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
-  std::vector<TicketHolder> holders;              // of the joins
-  std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
-  std::set<std::string> paused;                   // TOPIC_ID/GROUP
-  std::size_t bulk_questions = 0;                 // calls of stats_of
-  std::size_t groups_of_each = 0;                 // groups of each topic in stats_of
+  std::map<std::uint64_t, std::uint64_t> owners;          // topic → its own user
+  std::vector<TicketHolder> holders;                      // of the joins
+  std::optional<protocol::Ticket> ticket;                 // given to each join; nothing: no ticket
+  std::set<std::string> paused;                           // TOPIC_ID/GROUP
+  std::size_t bulk_questions = 0;                         // calls of stats_of
+  std::map<std::string, protocol::GroupSettings> groups;  // TOPIC_ID/GROUP
+  std::uint64_t dead = 3;                                 // messages of the group `default`
+  std::vector<DeadWish> dead_wishes;
+  std::size_t groups_of_each = 0;  // groups of each topic in stats_of
   std::optional<Error> refuse_add;
   std::string refuse_name;
   std::optional<Error> refuse_join;

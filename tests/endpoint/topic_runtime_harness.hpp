@@ -104,6 +104,9 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     start();
   }
   void tick_wanted(TopicRuntime&) override { ticking_ = true; }
+  [[nodiscard]] EventLoop& loop() { return loop_; }
+  [[nodiscard]] ReactorContext& context() { return context_; }
+  [[nodiscard]] DiskThread& disk() { return disk_; }
 
   void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
   [[nodiscard]] Timestamp wall_time() const { return now_(); }

@@ -4,9 +4,11 @@
 #include <lightq/consumer.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,14 @@ inline std::uint32_t frame_milliseconds(Timeout time) {
   return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
 }
 
+/// Returns the beginning of a reason that fits into a frame. Does not cut a character of UTF-8 in two.
+inline std::string_view dead_reason(std::string_view reason) {
+  if (reason.size() <= session::dead_reason_bytes_max) return reason;
+  std::size_t bytes = session::dead_reason_bytes_max;
+  while (bytes > 0 && (static_cast<unsigned char>(reason[bytes]) & 0xC0U) == 0x80) --bytes;
+  return reason.substr(0, bytes);
+}
+
 }  // namespace detail
 
 LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
@@ -39,6 +49,11 @@ LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
 
 LIGHTQ_INLINE void Consumer::reject(OffsetRange range, Timeout delay) {
   driver_.link().reject(range, detail::frame_milliseconds(delay));
+  driver_.look();
+}
+
+LIGHTQ_INLINE void Consumer::dead_letter(OffsetRange range, std::string_view reason) {
+  driver_.link().reject_dead(range, detail::dead_reason(reason));
   driver_.look();
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,6 +84,11 @@ class SessionConsumeOutput {
   void reject(HandOutRanges messages, std::uint32_t delay_ms) {
     put_parts(session::Reject{delay_ms, {}}, std::move(messages));
   }
+  /// Rejects messages as dead. Requires: the broker accepts that.
+  void reject_dead(HandOutRanges messages, std::string_view reason) {
+    put_parts(session::Reject{0, {}, std::nullopt, false, std::string(reason)}, std::move(messages),
+              dead_ranges_max);
+  }
   /// Gives messages back that the program has not begun. A broker without leases counts this delivery.
   void release(HandOutRanges messages) {
     put_parts(session::Reject{0, {}, std::nullopt, leases_.is_on()}, std::move(messages));
@@ -121,6 +128,8 @@ class SessionConsumeOutput {
   static constexpr std::size_t many_ranges = 1024;
   static constexpr std::uint32_t keep_parts = 16;                                       // of ack_timeout
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
+  // The most in a frame with a reason and its length.
+  static constexpr std::size_t dead_ranges_max = ranges_max - (session::dead_reason_bytes_max + 2 + 15) / 16;
 
   template <typename Body>
   void put(const Body& body) {
@@ -139,9 +148,9 @@ class SessionConsumeOutput {
 
   /// Puts as many frames like `body` as the ranges of `messages` need, with the numbers of their hand-outs.
   template <typename Body>
-  void put_parts(Body body, HandOutRanges messages) {
+  void put_parts(Body body, HandOutRanges messages, std::size_t most = ranges_max) {
     while (!messages.empty()) {
-      HandOutRanges::Part part = messages.take_first(ranges_max);
+      HandOutRanges::Part part = messages.take_first(most);
       body.hand_out = leases_.number_of(part.hand_out);
       body.ranges = std::move(part.ranges);
       put(body);

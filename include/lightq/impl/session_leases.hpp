@@ -50,9 +50,11 @@ class SessionLeases {
   // --- Started messages.
 
   /// Returns the end of the messages at the front of `left`, a part of a batch, that were named as started
-  /// and that the broker has not taken back.
-  [[nodiscard]] Offset started_end(OffsetRange left, HandOut hand_out) const {
+  /// and that the broker has not taken back. `is_again`: the messages were delivered before. Each such
+  /// message is named alone, so that no other message has failed if the program does not survive it.
+  [[nodiscard]] Offset started_end(OffsetRange left, HandOut hand_out, bool is_again = false) const {
     if (!is_on_ || hand_out >> 32U != connection_) return left.end;
+    if (is_again && window_ != OffsetRange{left.begin, left.begin + 1}) return left.begin;
     const bool is_inside = hand_out == window_hand_out_ && window_.begin <= left.begin;
     // The program receives a message again that it had: each such message is named by itself.
     if (!is_inside || settling_.revoked.overlaps(left)) return left.begin;
@@ -60,10 +62,13 @@ class SessionLeases {
     return std::min(end, first_revoked(left, hand_out).begin);
   }
   /// Chooses the next window, which begins with the first message of `left`. `is_whole`: the program receives
-  /// all of `left` at once. Returns the range to name. Requires: started_end returned the begin of `left`.
-  OffsetRange start(OffsetRange left, HandOut hand_out, bool is_whole, SessionTime now) {
+  /// all of `left` at once, unless they are named alone (`is_again`). Returns the range to name. Requires:
+  /// started_end returned the begin of `left`.
+  OffsetRange start(OffsetRange left, HandOut hand_out, bool is_whole, SessionTime now,
+                    bool is_again = false) {
     const bool again = !settling_.revoked.empty() && settling_.revoked.overlaps(left);
-    window_ = {left.begin, left.begin + (again ? 1 : next_quantum(now))};
+    is_whole = is_whole && !is_again;
+    window_ = {left.begin, left.begin + (again || is_again ? 1 : next_quantum(now))};
     if (is_whole) window_.end = std::max(window_.end, left.end);
     messages_ = distance(window_.begin, window_.end);
     started_at_ = now;

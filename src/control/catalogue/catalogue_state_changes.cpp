@@ -27,6 +27,8 @@ struct CatalogueState::Applier {
   void operator()(const ClientKeyRemoved& change) const;
   void operator()(const TicketKeyNamed& change) const;
   void operator()(const AdministratorPut& change) const;
+  void operator()(const GroupPut& change) const;
+  void operator()(const GroupRemoved& change) const;
   void operator()(const UnknownChange& change) const;
 
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms) const;
@@ -162,6 +164,17 @@ void CatalogueState::Applier::operator()(const AdministratorPut& change) const {
   }
   std::erase_if(state.client_keys_, [](const auto& entry) { return entry.second.empty(); });
   state.administrator_ = change.administrator;
+}
+
+void CatalogueState::Applier::operator()(const GroupPut& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name == state.topic_names_.end()) return;
+  state.topics_.at(name->second).definition.groups.insert_or_assign(change.group, change.settings);
+}
+
+void CatalogueState::Applier::operator()(const GroupRemoved& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name != state.topic_names_.end()) state.topics_.at(name->second).definition.groups.erase(change.group);
 }
 
 void CatalogueState::Applier::operator()(const UnknownChange& change) const {

@@ -22,6 +22,16 @@ bool AskerRights::manages(const Asker& asker, std::string_view topic) const {
   return user != nullptr && user->may(protocol::Right::manage, topic);
 }
 
+bool AskerRights::produces(const Asker& asker, std::string_view topic) const {
+  if (asker.is_administrator()) return true;
+  if (asker.kind == Asker::Kind::topic_user) {
+    const TopicEntry* const entry = catalogue_.state().find(topic);
+    return entry != nullptr && entry->credential_id == asker.holder.user;
+  }
+  const UserRecord* const user = user_of(asker);
+  return user != nullptr && user->may(protocol::Right::produce, topic);
+}
+
 Error AskerRights::refusal() const {
   refused_();
   return {ErrorCode::unauthorized_access, "unauthorized_access"};

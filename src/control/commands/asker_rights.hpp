@@ -33,6 +33,9 @@ class AskerRights {
   /// Returns true if the asker is the administrator, or still a user that may manage the topic. The topic
   /// need not exist.
   [[nodiscard]] bool manages(const Asker& asker, std::string_view topic) const;
+  /// Returns true if the asker is the administrator, the topic's own user, or still a user that may produce
+  /// to the topic. The topic need not exist.
+  [[nodiscard]] bool produces(const Asker& asker, std::string_view topic) const;
   /// Returns the error for an asker that lost its permission while it waited, and counts the refusal.
   [[nodiscard]] Error refusal() const;
 

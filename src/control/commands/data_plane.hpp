@@ -37,6 +37,20 @@ struct JoinedEndpoint {
   std::optional<protocol::Tls> tls = {};   ///< set for sessions that TLS encrypts
 };
 
+/// A page of a group's dead messages.
+struct DeadListWish {
+  protocol::DeadFilter filter = {};
+  std::optional<std::uint64_t> after = {};  ///< begins behind this offset; nothing: with the first one
+  std::size_t limit = 0;                    ///< at least 1
+};
+
+/// An operation on a group's dead messages.
+struct DeadWish {
+  enum class What { count_for_retry, count_for_purge, retry, purge };
+  What what = What::retry;
+  protocol::DeadFilter filter = {};
+};
+
 /// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
 /// returns immediately. `done` is called exactly once, later, on the control thread, never from within the
 /// call. After `stop_accepting` every call fails with `shutting_down`.
@@ -67,6 +81,17 @@ class DataPlane {
   /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
   /// messages.
   virtual void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) = 0;
+  /// Sets the settings of a group of this name, whether it exists now or later.
+  virtual void set_group(TopicId topic, const std::string& group, const protocol::GroupSettings& settings,
+                         Done<void> done) = 0;
+  /// Lists dead messages of the group or, with `group` empty, those in the dead-letter topic itself. Errors:
+  /// group_not_found, not_supported.
+  virtual void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                         Done<protocol::DeadPage> done) = 0;
+  /// Counts, retries or purges dead messages, and returns their number. If groups are stored on disk, the
+  /// effect is durable when `done` is called. Errors: as for list_dead; io_error, no_space.
+  virtual void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                           Done<std::uint64_t> done) = 0;
   /// Applies a user's rights. `done` is called when they are in force on every thread and connections that
   /// depend on removed rights are closed. Takes effect in the order of the calls, including those of
   /// add_topic and join.

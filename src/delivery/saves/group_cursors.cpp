@@ -18,8 +18,10 @@ struct CursorPrefix {
 constexpr CursorPrefix cursor_prefixes[] = {{"group:", {GroupMode::group, true}},
                                             {"own:", {GroupMode::own, false}},
                                             {"holds:", {GroupMode::own, true}}};
-// A paused group has a second cursor with this prefix. Its offset means nothing.
+// A paused group has a second cursor with this prefix. Its offset says why the group is paused.
 constexpr std::string_view paused_prefix = "paused:";
+constexpr Offset paused_by_command{0};
+constexpr Offset paused_because_failing{1};
 // Finding a group costs as much as visiting so many ranges.
 constexpr std::size_t ranges_of_group = 16;
 
@@ -58,7 +60,9 @@ void GroupCursors::restore(const std::vector<log::NamedCursor>& stored, Offset l
   for (const log::NamedCursor& mark : stored) {
     if (!mark.name.starts_with(paused_prefix)) continue;
     ConsumerGroup* const group = groups_.find(std::string_view(mark.name).substr(paused_prefix.size()));
-    if (group != nullptr) group->set_paused(true);
+    if (group == nullptr) continue;
+    group->set_paused(true,
+                      mark.offset == paused_because_failing ? PauseCause::failing : PauseCause::command);
   }
   if (same) known_ = present();
 }
@@ -72,9 +76,7 @@ bool GroupCursors::restore_cursor(const log::NamedCursor& stored, Offset log_end
   if (groups_.find(name) != nullptr) return false;
   log::NamedCursor cursor = stored;
   const bool cut = cursor.cut_at(log_end);
-  groups_.add_restored(std::move(name), prefix->terms, cursor.offset)
-      .messages()
-      .restore(cursor.unfinished, clocks);
+  groups_.add_restored(std::move(name), prefix->terms, cursor.offset).restore(cursor.unfinished, clocks);
   return !cut;
 }
 
@@ -111,8 +113,10 @@ bool GroupCursors::collect(std::size_t ranges_max, const ClockReading& clocks) {
     if (!state) return false;
     ranges_left -= std::min(ranges_left, state->waiting.due().sets().size());
     snapshot_.groups.push_back({cursor_name_of(*group), std::move(*state)});
-    if (group->is_paused())
-      snapshot_.plain.push_back({std::string(paused_prefix) + group->name(), Offset{0}});
+    if (!group->is_paused()) continue;
+    const bool failing = group->pause_cause() == PauseCause::failing;
+    snapshot_.plain.push_back(
+        {std::string(paused_prefix) + group->name(), failing ? paused_because_failing : paused_by_command});
   }
   return true;
 }

@@ -8,7 +8,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/consumer_groups.hpp"
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
 #include "delivery/state/group_time.hpp"
 #include "log/saved_state/cursor_file.hpp"
 
@@ -32,7 +32,7 @@ struct CursorsSnapshot {
 
 /// Restores a topic's groups from their cursors, and takes snapshots of them in pieces: `begin`, then
 /// `collect` until it returns true, then `take`. Groups without a name are not saved. A paused group has a
-/// second cursor, whose offset means nothing. docs/log_format.md, "Cursor file", gives the names. Thread: the
+/// second cursor. docs/log_format.md, "Cursor file", gives the names. Thread: the
 /// reactor's. Lifetime: the groups outlive it.
 class GroupCursors {
  public:

@@ -92,6 +92,21 @@ class DueTimes {
     }
     return runs;
   }
+  /// Removes the messages of `range`. Visits all sets, and returns their number.
+  std::size_t remove(OffsetRange range) {
+    const std::size_t visited = sets_.size();
+    for (auto due = sets_.begin(); due != sets_.end();) {
+      const auto run = due->second.first_behind(range.begin);
+      if (!run || range.end <= run->begin) {
+        ++due;
+        continue;
+      }
+      change(due->second, [&](log::OffsetSet& set) { set.remove(range); });
+      due = drop_if_empty(due);
+    }
+    TurnWork::add(TurnWork::range_passed * visited / 4);
+    return visited;
+  }
   /// Removes all messages before `first`.
   void remove_before(Offset first) {
     for (auto due = sets_.begin(); due != sets_.end();) {

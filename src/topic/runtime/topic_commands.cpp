@@ -1,4 +1,5 @@
-/// Commands of the control socket on a topic: deleting and pausing groups, purging. Layer: topic.
+/// Commands of the control socket on a topic: groups, their settings and dead messages, purging. Layer:
+/// topic.
 #include "topic/runtime/topic_commands.hpp"
 
 namespace lightq::broker {
@@ -41,6 +42,38 @@ void TopicCommands::purge_group(const std::string& group, const Answered& answer
   const std::uint64_t messages = topic_.groups().pass_over(**found);
   held_.resume_soon();
   cursors_.answer_when_saved(messages, answered);
+}
+
+void TopicCommands::set_group_settings(const std::string& group, const protocol::GroupSettings& settings) {
+  topic_.groups().set_settings(group, settings);
+  activity_.want_dispatch();
+}
+
+Result<ConsumerGroup*> TopicCommands::group_of_dead(const std::string& name) {
+  if (!name.empty()) return group_of(name);
+  return Error{ErrorCode::not_supported,
+               "topic " + topic_.definition().name.text() +
+                   ": name a group that has dead messages; this broker does not look into dead-letter "
+                   "topics"};
+}
+
+Result<DeadList> TopicCommands::list_dead(const std::string& group, const DeadFilter& filter, Offset from,
+                                          std::size_t most) {
+  const auto found = group_of_dead(group);
+  if (!found) return found.error();
+  return (*found)->dead().list(filter, from, most);
+}
+
+Result<DeadPiece> TopicCommands::act_on_dead(const std::string& group, DeadAction action,
+                                             const DeadFilter& filter, Offset from) {
+  const auto found = group_of_dead(group);
+  if (!found) return found.error();
+  GroupDead dead = (*found)->dead();
+  if (action == DeadAction::count) return dead.count(filter, from);
+  const DeadPiece piece = action == DeadAction::retry ? dead.retry(filter, from) : dead.purge(filter, from);
+  activity_.want_dispatch();
+  if (action == DeadAction::purge) held_.resume_soon();
+  return piece;
 }
 
 }  // namespace lightq::broker

@@ -1,10 +1,15 @@
-/// Commands of the control socket on a topic: deleting and pausing groups, purging. Layer: topic.
+/// Commands of the control socket on a topic: groups, their settings and dead messages, purging. Layer:
+/// topic.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <lightq/base/result.hpp>
+#include <lightq/protocol/group_control.hpp>
 
+#include "delivery/dead/dead_message.hpp"
 #include "delivery/topic.hpp"
 #include "topic/runtime/cursor_saves.hpp"
 #include "topic/runtime/topic_activity.hpp"
@@ -12,6 +17,13 @@
 #include "topic/runtime/waiting_producers.hpp"
 
 namespace lightq::broker {
+
+/// The effect of a command on dead messages.
+enum class DeadAction : std::uint8_t {
+  count,  ///< counts those that the filter means
+  retry,  ///< makes them ready, as if they had never failed
+  purge,  ///< finishes them
+};
 
 /// Executes commands, and answers them when their effect survives a kill of the broker.
 /// TopicRuntime owns it; the reactor calls it for the control thread. Thread: the reactor's.
@@ -38,12 +50,28 @@ class TopicCommands {
   /// a kill of the broker. The result is the number of messages that the group had not processed. Errors:
   /// group_not_found, shutting_down. After io_error or no_space the change lasts only until the broker ends.
   void purge_group(const std::string& group, const Answered& answered);
+  /// Sets the settings of the group of this name, whether it exists now or later.
+  void set_group_settings(const std::string& group, const protocol::GroupSettings& settings);
+  /// Lists the group's dead messages from offset `from` on, at most `most`. Errors: group_not_found;
+  /// not_supported without a group.
+  Result<DeadList> list_dead(const std::string& group, const DeadFilter& filter, Offset from,
+                             std::size_t most);
+  /// Acts on the group's dead messages from offset `from` on, for about a millisecond. Call again from the
+  /// result's `next`, and at last answer_when_saved. Errors: as for list_dead.
+  Result<DeadPiece> act_on_dead(const std::string& group, DeadAction action, const DeadFilter& filter,
+                                Offset from);
+  /// Calls `answered` with `messages`, perhaps within this call, when the present state of all groups
+  /// survives a kill of the broker. Errors: shutting_down, io_error, no_space.
+  void answer_when_saved(std::uint64_t messages, const Answered& answered) {
+    cursors_.answer_when_saved(messages, answered);
+  }
   /// Moves every group and subscriber past all stored messages, and drops the messages: see
   /// TopicPurges::begin.
   void purge(const Answered& answered) { purges_.begin(answered); }
 
  private:
   [[nodiscard]] Result<ConsumerGroup*> group_of(const std::string& name);
+  [[nodiscard]] Result<ConsumerGroup*> group_of_dead(const std::string& name);
 
   Topic& topic_;
   CursorSaves& cursors_;

@@ -46,7 +46,7 @@ void TopicConsumers::detach(SessionConsumer& consumer) {
 void TopicConsumers::leave(const Membership& left) {
   ConsumerGroups& groups = topic_.groups();
   ConsumerGroup& group = *left.group;
-  groups.detach(group, *left.member);
+  groups.detach(group, *left.member, EventLoop::Clock::now());
   // A group without a name ends with its consumer. A group that is not saved ends, too: no consumer knows of
   // it.
   const bool forgotten = group.name().empty() || (durable_ && groups.is_provisional(group));

@@ -26,6 +26,9 @@ class TopicConsumers {
   TopicConsumers(Topic& topic, TopicActivity& activity, bool durable, LimitCounts* limits_reached = nullptr)
       : topic_(topic), activity_(activity), durable_(durable), limits_reached_(limits_reached) {}
 
+  /// Returns the wall time.
+  [[nodiscard]] Timestamp now() const { return activity_.now(); }
+
   /// The reason why a consumer was not opened.
   struct Refusal {
     ClientError code = ClientError::none;  ///< none: the consumer was opened

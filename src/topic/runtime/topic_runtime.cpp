@@ -64,9 +64,13 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
               .lives = lives_},
              found),
       reads_(context, topic_, activity_),
+      letters_(topic_, *held_store_.store, saves_.cursors(), reads_, activity_),
       commands_(topic_, saves_.cursors(), saves_.purges(), held_, activity_),
       owners_(context.access, topic_.definition().id),
-      lives_(std::move(found.lives)) {}
+      lives_(std::move(found.lives)) {
+  for (const auto& [group, settings] : topic_.definition().groups)
+    topic_.groups().set_settings(group, settings);
+}
 
 TopicRuntime::~TopicRuntime() {
   endpoints_.reset();  // first, because their connections report to the other parts

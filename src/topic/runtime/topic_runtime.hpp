@@ -16,6 +16,7 @@
 #include "topic/runtime/topic_commands.hpp"
 #include "topic/runtime/topic_consumers.hpp"
 #include "topic/runtime/topic_dispatch.hpp"
+#include "topic/runtime/topic_letters.hpp"
 #include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_publishing.hpp"
 #include "topic/runtime/topic_reads.hpp"
@@ -64,6 +65,8 @@ class TopicRuntime final {
   /// Consumers over sessions. They are opened and detached here.
   [[nodiscard]] TopicConsumers& consumers() { return consumers_; }
   [[nodiscard]] TopicReads& reads() { return reads_; }
+  /// Dead messages on their way to another topic.
+  [[nodiscard]] TopicLetters& letters() { return letters_; }
   /// Dispatches soon, after the present call.
   void want_dispatch() { activity_.want_dispatch(); }
 
@@ -122,6 +125,7 @@ class TopicRuntime final {
   TopicSaves saves_;
 
   TopicReads reads_;
+  TopicLetters letters_;
   TopicCommands commands_;
   StateOwners owners_;
   LogLives lives_;

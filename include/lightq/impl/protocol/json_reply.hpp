@@ -15,6 +15,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
@@ -87,6 +88,20 @@ void visit_fields(S& listing, Visit&& visit) {
   visit("rights", listing.rights);
 }
 
+/// Leaves out members that the group does not remember.
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, DeadMessage>
+void visit_fields(S& message, Visit&& visit) {
+  visit("offset", message.offset);
+  visit("state", message.state);
+  visit("cause", message.cause);
+  visit("attempts", message.attempts);
+  constexpr bool reads = !std::is_const_v<S>;
+  if (reads || message.first_failure_ms != 0) visit("first_failure_ms", message.first_failure_ms);
+  if (reads || message.last_failure_ms != 0) visit("last_failure_ms", message.last_failure_ms);
+  if (reads || !message.reason.empty()) visit("reason", message.reason);
+}
+
 /// Writes the fields of a struct into `to`.
 struct FieldWriter {
   OrderedJson& to;
@@ -94,7 +109,12 @@ struct FieldWriter {
   void operator()(const char* name, const std::string& value) const { to[name] = value; }
   void operator()(const char* name, const Secret& value) const { to[name] = value.expose(); }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
+  void operator()(const char* name, std::uint32_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
+  void operator()(const char* name, const std::vector<std::uint32_t>& numbers) const { to[name] = numbers; }
+  void operator()(const char* name, DeadState value) const { to[name] = to_word(value); }
+  void operator()(const char* name, DeadCause value) const { to[name] = to_word(value); }
+  void operator()(const char* name, const GroupSettings& settings) const { put(name, settings); }
   void operator()(const char* name, const std::optional<std::uint32_t>& value) const {
     if (value) to[name] = *value;
   }
@@ -142,7 +162,21 @@ struct FieldLoader {
   void operator()(const char* name, std::uint64_t& value) const {
     value = fields.number(name, 0, ~std::uint64_t{0}, value);
   }
+  void operator()(const char* name, std::uint32_t& value) const {
+    value = static_cast<std::uint32_t>(fields.number(name, 0, UINT32_MAX, value));
+  }
   void operator()(const char* name, bool& value) const { value = fields.boolean(name, value); }
+  void operator()(const char* name, std::vector<std::uint32_t>& numbers) const {
+    for (const auto number : fields.numbers(name, reply_text_bytes_max, 0, UINT32_MAX))
+      numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  void operator()(const char* name, DeadState& value) const {
+    value = fields.word<DeadState>(name, "parked, dead_waiting", value);
+  }
+  void operator()(const char* name, DeadCause& value) const {
+    value = fields.word<DeadCause>(name, "attempts, rejected, expired", value);
+  }
+  void operator()(const char* name, GroupSettings& settings) const { load(name, settings); }
   void operator()(const char* name, std::optional<std::uint32_t>& value) const {
     constexpr std::uint64_t most = 0xFFFFFFFF;
     if (fields.has(name)) value = static_cast<std::uint32_t>(fields.number(name, 0, most, 0));
@@ -247,6 +281,12 @@ struct ReplyWriter {
     if (!reply.continue_after.empty()) to["continue_after"] = reply.continue_after;
     return to;
   }
+  OrderedJson operator()(const DeadPage& reply) const {
+    OrderedJson to = reply_head("list_dead", "ok");
+    FieldWriter{to}("messages", reply.messages);
+    if (reply.continue_after) to["continue_after"] = *reply.continue_after;
+    return to;
+  }
   template <typename AnyStats>
   OrderedJson operator()(const AnyStats& reply) const {
     OrderedJson to = reply_head("stats", "ok");
@@ -312,6 +352,13 @@ struct ReplyReader {
     FieldLoader{object, fields}("topics", reply.topics);
     reply.continue_after = fields.text("continue_after", 1, limits::topic_name_bytes_max, true);
     return reply;
+  }
+  Reply operator()(const ListDead&) const {
+    DeadPage page;
+    FieldLoader{object, fields}("messages", page.messages);
+    if (fields.has("continue_after"))
+      page.continue_after = fields.number("continue_after", 0, ~std::uint64_t{0}, 0);
+    return page;
   }
   template <typename Asked>
   Reply operator()(const Asked&) const {

@@ -1,0 +1,140 @@
+/// A group with dead messages, which move to a topic, on a disk and in a process that fail when a test asks
+/// for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "endpoint/topic_runtime_harness.hpp"
+#include "topic/dead/letter_office.hpp"
+
+namespace lightq::broker {
+
+/// A group with an outbox, and its cursor file. Follows the rules of the outbox of a real group: numbers
+/// ascend without gaps in an incarnation, and are given when a transfer begins.
+class ModelGroup {
+ public:
+  /// The part that is saved.
+  struct State {
+    std::deque<std::uint64_t> waiting;  ///< offsets in the order of their transfer
+    std::size_t under_way = 0;
+    std::uint64_t first_number = 1;
+    std::uint64_t incarnation = 0;
+    std::set<std::uint64_t> finished;
+    std::set<std::uint64_t> parked;
+    std::uint64_t next_offset = 0;
+  };
+
+  /// Adds a dead message.
+  void die() { memory.waiting.push_back(memory.next_offset++); }
+  /// Removes all messages, as a purge of the group does.
+  void purge() {
+    memory.finished.insert(memory.waiting.begin(), memory.waiting.end());
+    memory.waiting.clear();
+    if (std::exchange(memory.under_way, 0) > 0) begin_incarnation();
+  }
+  void begin_incarnation() {
+    memory.first_number = 1;
+    memory.incarnation = ++last_incarnation;
+  }
+
+  State memory;
+  State disk;
+  std::uint64_t last_incarnation = 1000;  ///< not reused after a crash, as random numbers are not
+  std::string target = "orders";
+  std::set<std::uint64_t> too_large;  ///< messages that cannot be letters
+  std::set<std::uint64_t> huge;       ///< messages with a payload of 2 MiB
+  std::set<std::uint64_t> damaged;
+  std::set<std::uint64_t> unavailable;
+  std::uint64_t durable_end = UINT64_MAX;   ///< messages from here on get no numbers yet
+  std::vector<LetterSource::Saved> saving;  ///< callers that wait for the next save
+  bool saves_fail = false;
+};
+
+/// The group as its transfer sees it.
+class ModelSource final : public LetterSource {
+ public:
+  explicit ModelSource(ModelGroup& group) : group_(group) {}
+  [[nodiscard]] std::string name() const override { return "group"; }
+  [[nodiscard]] std::string target() const override { return group_.target; }
+  [[nodiscard]] std::uint64_t incarnation() const override { return group_.memory.incarnation; }
+  std::size_t begin(std::size_t most) override;
+  [[nodiscard]] bool has_any() const override { return !group_.memory.waiting.empty(); }
+  [[nodiscard]] std::vector<Message> under_way() const override;
+  void save(Saved saved) override { group_.saving.push_back(std::move(saved)); }
+  Read read(const Message& message) override;
+  void done(std::uint64_t incarnation, std::uint64_t number) override;
+  void give_up(std::uint64_t incarnation, std::uint64_t number) override;
+  void renew() override { group_.begin_incarnation(); }
+
+ private:
+  [[nodiscard]] bool is_first(std::uint64_t incarnation, std::uint64_t number) const;
+
+  ModelGroup& group_;
+};
+
+/// Runs the group, its office and the topic "orders", which receives the letters. Each step of the group, the
+/// post and the disk is an event; the world can end before any of them.
+class LetterWorld : public TopicRuntimeTest, public LetterPost {
+ protected:
+  explicit LetterWorld(const protocol::TopicSettings& settings) : TopicRuntimeTest(settings, flush_ms) {
+    open_office();
+  }
+  ~LetterWorld() override { office.reset(); }
+
+  void open_office();
+  /// Ends the process before event number `event` from now on. 0: never.
+  void arm(std::uint64_t event);
+  /// Ends the process now, and starts it again. With `cut` the power fails too, and `keeps` says which of the
+  /// bytes that were not synced stay. The next process ends before its event number `next_end`, perhaps while
+  /// it starts; then another one starts.
+  void crash(bool cut, const std::function<bool()>& keeps, std::uint64_t next_end);
+  /// Runs one turn: passes letters and answers on, and saves the group.
+  void step();
+  /// Runs turns until nothing waits, or the process has ended. Returns false after too many turns.
+  bool run_to_the_end();
+  /// Returns the offsets of the letters that the topic has, in its order.
+  std::vector<std::uint64_t> letters_in_topic();
+  /// Returns the payload of the message at an offset.
+  static std::string payload_of_offset(std::uint64_t offset) { return "message " + std::to_string(offset); }
+
+  // Implements LetterPost.
+  [[nodiscard]] std::optional<TopicId> find(const std::string& name) const override {
+    return name == "orders" && has_topic ? std::optional(TopicId{1}) : std::nullopt;
+  }
+  [[nodiscard]] bool send(TopicId, Task task) override {
+    if (is_busy) return false;
+    post_.push_back(std::move(task));
+    return true;
+  }
+  void answer(TopicId, Task task) override { post_.push_back(std::move(task)); }
+
+  static constexpr std::int64_t flush_ms = 300;
+
+  ModelGroup group;
+  std::unique_ptr<LetterOffice> office;
+  bool has_topic = true;
+  bool is_busy = false;
+  bool saves_at_once = false;    ///< a fault: a save is reported, and nothing is on disk
+  bool forgets_numbers = false;  ///< a fault: a restart gives the numbers of an incarnation again
+  std::atomic<bool> is_dead = false;
+  std::atomic<std::uint64_t> events = 0;
+
+ private:
+  bool event();
+  void save_group();
+
+  std::atomic<std::uint64_t> end_at_ = 0;
+  std::deque<Task> post_;
+};
+
+}  // namespace lightq::broker
