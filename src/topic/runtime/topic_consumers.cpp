@@ -151,8 +151,8 @@ void TopicConsumers::end_condemned() {
   }
 }
 
-/// Admits the consumers that wait. Returns true if one still waits for the former consumer of its cursor,
-/// whose messages are requeued first: otherwise the offsets of deliveries could descend.
+/// Admits the consumers that wait. Returns true if one still waits for the former consumer of its cursor. The
+/// messages of that one are requeued first: otherwise the offsets of deliveries could descend.
 bool TopicConsumers::admit() {
   const ConsumerGroups& groups = topic_.groups();
   std::vector<SessionConsumer*> admitted;
