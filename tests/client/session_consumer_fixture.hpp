@@ -138,6 +138,22 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
       default: return std::string(rule_of(frame.header.op).name);
     }
   }
+  /// Returns the frames that arrived without a call of the program, in words.
+  std::vector<std::string> said_already() {
+    std::vector<std::string> words;
+    for (int step = 0; step < 50; ++step) {
+      peer.read();
+      while (const auto frame = peer.next()) words.push_back(word_of(*frame));
+    }
+    return words;
+  }
+  /// Lets the consumer find the frames that the broker has sent.
+  void let_come(Consumer& consumer) {
+    for (int step = 0; step < 50; ++step) {
+      peer.write();
+      poll(consumer);
+    }
+  }
 
   ConsumerOptions options;
   session::ConsumeOpened opened;

@@ -48,22 +48,6 @@ class SessionConsumerLease : public SessionConsumerTest {
               session::RevokeCause cause = session::RevokeCause::processing_timeout) {
     peer.say(session::Revoked{cause, before, std::move(ranges)}, channel, 0);
   }
-  /// Returns the frames that arrived without a call of the program, in words.
-  std::vector<std::string> said_already() {
-    std::vector<std::string> words;
-    for (int step = 0; step < 50; ++step) {
-      peer.read();
-      while (const auto frame = peer.next()) words.push_back(word_of(*frame));
-    }
-    return words;
-  }
-  /// Lets the consumer find the frames that the broker has sent.
-  void let_come(Consumer& consumer) {
-    for (int step = 0; step < 50; ++step) {
-      peer.write();
-      poll(consumer);
-    }
-  }
 
   SessionTime time{1h};
   int reads_until_stop = 0;             ///< of the clock, until `while_stopped` is called; 0: it is not
