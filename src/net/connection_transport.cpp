@@ -5,10 +5,15 @@
 #include <sys/socket.h>
 
 #include <cassert>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 namespace lightq::broker {
+
+namespace {
+constexpr std::chrono::milliseconds wakes_left_most{100};
+}  // namespace
 
 bool ConnectionTransport::watch() {
   watched_ = static_cast<bool>(loop_.watch(descriptor_.get(), connection_, interest_));
@@ -25,6 +30,7 @@ void ConnectionTransport::close() {
 /// Unix socket that is closed with unread bytes, instead of showing its peer the end.
 void ConnectionTransport::stop_waking() {
   if (woken_by_ < 0) return;
+  loop_.cancel(std::exchange(wakes_timer_, 0));
   const bool by_socket = woken_by_ == descriptor_.get();
   loop_.unwatch_arrivals(std::exchange(woken_by_, -1));
   if (by_socket) static_cast<void>(receive_wakes(descriptor_));
@@ -104,10 +110,31 @@ Result<void> ConnectionTransport::share(std::unique_ptr<session::SharedRings> ri
 }
 
 void ConnectionTransport::take_wakes(EventLoop::Readiness readiness) {
-  if (readiness.readable && shared_->descriptor() < 0 && shared_->should_read_wakes() &&
-      !receive_wakes(descriptor_))
-    shared_->end();
+  if (readiness.readable && shared_->descriptor() < 0)
+    shared_->should_read_wakes() ? read_wakes() : read_wakes_later();
   if (readiness.hung_up) shared_->end();
+}
+
+bool ConnectionTransport::take_late_wakes() {
+  if (!std::exchange(wakes_are_late_, false)) return false;
+  shared_->note_wakes_read();
+  read_wakes();
+  return true;
+}
+
+void ConnectionTransport::read_wakes() {
+  if (!receive_wakes(descriptor_)) shared_->end();
+}
+
+/// A client that sends more wakes than it was asked for may fill the socket in one event. It then waits for
+/// space and sends nothing more, so no other event would follow.
+void ConnectionTransport::read_wakes_later() {
+  if (wakes_timer_ != 0) return;
+  wakes_timer_ = loop_.at(loop_.call_time() + wakes_left_most, [this] {
+    wakes_timer_ = 0;
+    wakes_are_late_ = true;
+    loop_.call_soon(connection_);
+  });
 }
 
 }  // namespace lightq::broker

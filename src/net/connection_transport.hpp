@@ -91,9 +91,14 @@ class ConnectionTransport {
   /// Handles an event of the socket when the bytes go through shared memory: reads the wakes, and notes the
   /// end. Called before the memory is read, so that later input wakes this side again.
   void take_wakes(EventLoop::Readiness readiness);
+  /// Called at the connection's turns. If wakes have been left in the socket for 100 ms, reads them and
+  /// returns true. Then output that waits may have space.
+  [[nodiscard]] bool take_late_wakes();
 
  private:
   void update_interest();
+  void read_wakes();
+  void read_wakes_later();
   void stop_waking();
 
   EventLoop& loop_;
@@ -104,8 +109,10 @@ class ConnectionTransport {
   bool paused_ = false;
   bool watched_ = false;
   bool peer_gone_ = false;
-  std::size_t low_water_ = 1;  // the bytes that make the descriptor readable
-  int woken_by_ = -1;          // the descriptor that wakes this side once shared_ is set
+  std::size_t low_water_ = 1;           // the bytes that make the descriptor readable
+  int woken_by_ = -1;                   // the descriptor that wakes this side once shared_ is set
+  EventLoop::TimerId wakes_timer_ = 0;  // runs while wakes are left in the socket
+  bool wakes_are_late_ = false;         // it has ended
   std::unique_ptr<SharedWire> shared_;
 };
 

@@ -69,7 +69,8 @@ class SharedWire {
     return wakes > 0;
   }
   /// Called when wakes may have arrived over the socket. Returns true if they should be read now: after a
-  /// few, so that the socket never fills up, and if this side did not ask for any.
+  /// few, so that the socket never fills up, and if this side did not ask for any. If not, they must be read
+  /// later: other bytes may have arrived with them.
   [[nodiscard]] bool should_read_wakes() {
     static_cast<void>(take_woken());
     const unsigned asked_for = std::exchange(asked_for_, 0);
@@ -78,6 +79,8 @@ class SharedWire {
     wakes_unread_ = 0;
     return true;
   }
+  /// Called when the wakes in the socket were read although `should_read_wakes` did not ask for it.
+  void note_wakes_read() { wakes_unread_ = 0; }
 
   /// Copies as much of `first` and then of `second` as there is space for, and wakes the client if it waits
   /// for input. Returns how many bytes were copied.
