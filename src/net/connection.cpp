@@ -117,8 +117,9 @@ void Connection::close_late(const std::string& why) {
 // --- Events ---
 
 void Connection::on_ready() {
+  if (transport_.take_late_wakes()) on_event({});
+  if (life_.is_closed()) return;
   life_.begin_callback();
-  if (transport_.take_late_wakes()) continue_output();
   consume_leftover();
   const bool reads = std::exchange(reads_later_, false) || transport_.is_shared();
   if (reads && !paused() && !input_.leftover_unseen() && !life_.failed()) read();
@@ -140,7 +141,11 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     readiness.readable = true;  // the end of the input comes after the bytes that are still unread
     readiness.writable = true;
   }
-  if (readiness.writable) continue_output();
+  if (readiness.writable && output_.is_blocked()) {
+    transport_.note_writable();
+    output_.flush();
+    if (!life_.failed() && is_open()) on_writable();
+  }
   // Parses leftover input before it reads more. Otherwise the end of the input could close it unparsed.
   if (readiness.readable && !paused() && !input_.leftover_unseen() && !life_.failed()) {
     reads_later_ = TurnShare::turn_is_long_over();
@@ -149,14 +154,6 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   memory_.note(true);
   life_.end_callback();
   if (life_.failed()) close(life_.failure());
-}
-
-/// Sends output that waited for space.
-void Connection::continue_output() {
-  if (!output_.is_blocked()) return;
-  transport_.note_writable();
-  output_.flush();
-  if (!life_.failed() && is_open()) on_writable();
 }
 
 bool Connection::out_of_memory() {

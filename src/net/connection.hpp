@@ -110,7 +110,6 @@ class Connection : public EventLoop::Source, protected Framing {
   void pass_on(std::span<std::byte> bytes);
   void consume_input(std::span<std::byte> bytes);
   void consume_leftover();
-  void continue_output();
   std::size_t take_handshake(ByteView bytes);
   void wait_for_missing();
   void opened();

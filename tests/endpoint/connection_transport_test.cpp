@@ -1,4 +1,4 @@
-/// Tests of the descriptor of a connection whose bytes go through shared memory.
+/// Tests of a connection's transport through shared memory.
 #include "net/connection_transport.hpp"
 
 #include <gtest/gtest.h>
