@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "delivery_suite.hpp"
 #include "support/group_stream.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 constexpr int group_rounds = 5;
 constexpr std::size_t group_message_bytes = 100;
 constexpr double group_payload_bytes = 1e9;
+constexpr const char* limited_group = "workers";
 constexpr double group_payload_bytes_quick = 100e6;
 
 /// A stream, and where it runs.
@@ -76,6 +79,27 @@ Row retry_batches(DeliverySuite& suite, const BrokerRoute& route) {
                          {route, {.whole_batches = true}});
 }
 
+/// Returns a topic whose group `limited_group` has these settings.
+std::unique_ptr<BrokerRoute> limited_topic(const DeliverySuite& suite, const std::string& label,
+                                           const nlohmann::json& settings) {
+  auto route = group_topic(suite, label);
+  route->set_group(limited_group, settings).value_or_throw();
+  return route;
+}
+
+Row attempts(DeliverySuite& suite, const BrokerRoute& limited, const BrokerRoute& plain) {
+  return compare_streams(suite, "attempts", "a group with a limit of attempts and a back-off, none fails",
+                         {limited, {.group = limited_group}}, "a group without settings",
+                         {plain, {.group = limited_group}});
+}
+
+Row backoff(DeliverySuite& suite, const BrokerRoute& limited, const BrokerRoute& plain) {
+  return compare_streams(suite, "backoff",
+                         "each message rejected once, and delivered again after a back-off of 10 ms",
+                         {limited, {.rejects_one_of = 1, .group = limited_group}},
+                         "each message acknowledged", {plain, {.group = limited_group}});
+}
+
 /// Compares with a broker that gives no leases, because it has no heartbeat.
 Row leases(DeliverySuite& suite, const BrokerRoute& with, const BrokerRoute& without) {
   return compare_streams(suite, "leases", "a group's consumer with leases", {with}, "without leases",
@@ -89,6 +113,14 @@ void measure_retry(DeliverySuite& suite) {
   suite.add(retry_once(suite, *route));
   suite.add(retry_one_in_ten(suite, *route));
   suite.add(retry_batches(suite, *route));
+}
+
+void measure_attempts(DeliverySuite& suite) {
+  const nlohmann::json settings{{"max_attempts", 5}, {"backoff_ms", {10}}};
+  const auto plain = group_topic(suite, "plain");
+  const auto limited = limited_topic(suite, "limited", settings);
+  suite.add(attempts(suite, *limited, *plain), 0.95, 0.85);
+  suite.add(backoff(suite, *limited, *plain), 0.5, 0.35);
 }
 
 void measure_leases(DeliverySuite& suite) {

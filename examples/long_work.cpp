@@ -41,7 +41,7 @@ int run(lightq::Client& client) {
   // A message may take 200 ms from its start. Without this option it is half an hour.
   auto worker = client.consumer("films", {.group = "encode", .ack_timeout = 200ms}).value_or_throw();
   const Delivered brief = next_of(worker);
-  worker.release(brief.offset);  // not begun: this delivery does not count
+  worker.release({brief.offset, brief.offset + 1});  // not begun: this delivery does not count
   const Delivered endless = next_of(worker);
   const std::string name(endless.text());  // the next call of the worker invalidates the message
   work_until_revoked(worker, endless);

@@ -127,6 +127,15 @@ Result<void> BrokerRoute::delete_topic() {
   return {};
 }
 
+Result<void> BrokerRoute::set_group(const std::string& group, const nlohmann::json& settings) {
+  nlohmann::json request = admin_request("set_group");
+  request["group"] = group;
+  request.update(settings);
+  const Result<nlohmann::json> set = broker_->control().ask(request);
+  if (!set) return set.error();
+  return {};
+}
+
 Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {
   nlohmann::json request = user_request("join");
   request.update({{"connection_type", "zmq"}, {"type", type}});

@@ -68,6 +68,9 @@ class BrokerRoute : public Route {
   [[nodiscard]] const std::string& server_key() const { return broker_->control().server_key(); }
   /// Returns the TCP address for the topic's producers. `delivery`: session or plain.
   Result<std::string> address_of(const std::string& delivery);
+  /// Sets settings of a group of the topic. `settings`: fields of set_group (docs/protocol.md). Requires:
+  /// prepared.
+  Result<void> set_group(const std::string& group, const nlohmann::json& settings);
   /// Creates `topics` more topics with the same settings, joined by a producer and a consumer over the Unix
   /// socket. Call it once.
   Result<TopicFan> make_fan(std::size_t topics);

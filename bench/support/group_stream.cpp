@@ -56,6 +56,7 @@ class GroupConsumer {
     Client client = connect_to(run_.ends);
     ConsumerOptions options;
     options.connection = run_.ends.connection;
+    options.group = run_.work.group;
     Consumer consumer = client.consumer(run_.ends.topic, options, run_.ends.transport).value_or_throw();
     consumer.wait_open(stream_patience).value_or_throw();
     run_.stream.listening.raise();

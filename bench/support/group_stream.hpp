@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "support/session_stream.hpp"
 
@@ -14,6 +15,8 @@ struct GroupWork {
   std::uint64_t rejects_one_of = 0;
   /// Settles each received batch by one call. Requires: `rejects_one_of` is 0 or 1.
   bool whole_batches = false;
+  /// The consumer's group; empty: it has one of its own.
+  std::string group = {};
 
   /// Returns true if the consumer rejects the first delivery of this message.
   [[nodiscard]] bool rejects(std::uint64_t number) const {

@@ -15,6 +15,7 @@
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/detail/membership.hpp>
+#include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>
@@ -180,6 +181,10 @@ class Client {
 
   /// Returns the control URI.
   [[nodiscard]] const std::string& uri() const;
+  /// Returns an object for the settings and dead messages of a group, which need not exist. Errors:
+  /// invalid_argument.
+  Result<GroupControl> group(std::string_view topic, std::string_view group);
+
   /// Returns the options in use, including discovered credentials.
   [[nodiscard]] const ClientOptions& options() const;
   /// Returns true if passwords and tickets may be sent to another machine unencrypted, which requires

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <lightq/consumer_options.hpp>
 #include <lightq/consumer_stats.hpp>
 #include <lightq/delivered.hpp>
+#include <lightq/detail/calls/consumer_connection.hpp>
 #include <lightq/detail/calls/consumer_driver.hpp>
 #include <lightq/detail/session_address.hpp>
 #include <lightq/detail/session_clock.hpp>
@@ -62,7 +64,10 @@ namespace lightq::inline v1 {
 /// The consumer requests messages ahead of the program: as many as the program processes in `prefetch_time`,
 /// measured, or a fixed number (`prefetch_messages`). At most that number, or 10,000, are unacknowledged at a
 /// time. Acknowledging lets the broker send more.
-class Consumer {
+///
+/// ConsumerConnection has the calls that tell about the connection: topic, state, connected, last_error, fd,
+/// wants_write, next_timer.
+class Consumer : public ConsumerConnection {
  public:
   using Messages = MessageRange<Consumer, Delivered>;
 
@@ -85,7 +90,8 @@ class Consumer {
     return driver_.receive_by<Delivered>(timeout, false, [this] { return driver_.batch().take(); });
   }
   /// Returns all messages of the next batch, or those of the present batch that receive has not returned yet:
-  /// at least one. Returns nothing if none arrived within `timeout`. Errors: those of receive.
+  /// at least one. Messages that were delivered before come one by one, unless the broker gives no leases.
+  /// Returns nothing if none arrived within `timeout`. Errors: those of receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
     return driver_.receive_by<DeliveredBatch>(timeout, true, [this] { return driver_.batch().take_all(); });
   }
@@ -143,9 +149,20 @@ class Consumer {
   std::vector<OffsetRange> take_late();
 
   /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
-  /// days).
+  /// days). Without a delay they wait for the group's back-off, if it has one. The delivery counts as an
+  /// attempt: after the group's `max_attempts` a message is dead. Rejections that
+  /// follow each other are gathered: this call or one of the next 16 sends them. Before a wait of its own, an
+  /// event loop learns from next_timer that they are due.
   void reject(OffsetRange range, Timeout delay = Timeout(0));
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
+  /// Rejects messages that no consumer can process. The broker does not deliver them again: the group moves
+  /// them to its dead-letter topic, or keeps them apart (docs/protocol.md, "Group settings"). `reason` is
+  /// shown with them; its first 256 bytes are kept. A broker that does not know dead messages delivers them
+  /// again at once: then opened()->dead_letters is false. Sent like a rejection.
+  void dead_letter(OffsetRange range, std::string_view reason = {});
+  void dead_letter(Offset offset, std::string_view reason = {}) {
+    dead_letter(OffsetRange{offset, offset + 1}, reason);
+  }
   /// Gives back messages that the program has not begun to process. The broker redelivers them immediately to
   /// any member of the group. This delivery does not count, unless the broker gives no leases.
   void release(OffsetRange range);
@@ -199,11 +216,6 @@ class Consumer {
   /// Returns true after close().
   [[nodiscard]] bool finished() const;
 
-  [[nodiscard]] const std::string& topic() const;
-  [[nodiscard]] SessionState state() const;
-  [[nodiscard]] bool connected() const;
-  /// Returns the reason why the last connection or attempt to connect ended.
-  [[nodiscard]] const Error& last_error() const;
   /// Returns the number of messages that this consumer received over the present connection and has neither
   /// acknowledged nor rejected.
   [[nodiscard]] std::uint64_t unacknowledged() const;
@@ -212,18 +224,8 @@ class Consumer {
   /// log to which they belong. Returns nothing if the consumer has not opened the topic yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const;
 
-  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it; do not read or write.
-  /// Every call may change it.
-  [[nodiscard]] int fd() const;
-  /// Returns true if poll has something to send when the descriptor becomes writable.
-  [[nodiscard]] bool wants_write() const;
-  /// Returns the time at which to call poll even if the descriptor reports nothing, or session_never.
-  [[nodiscard]] SessionTime next_timer() const;
-
  private:
   Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options);
-
-  ConsumerDriver driver_;
 };
 
 }  // namespace lightq::inline v1

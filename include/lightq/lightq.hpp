@@ -12,6 +12,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/client.hpp>
 #include <lightq/consumer.hpp>
+#include <lightq/group_control.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>

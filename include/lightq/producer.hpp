@@ -72,7 +72,8 @@ class Producer {
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback);
   Result<std::uint64_t> send(std::string_view payload, MessageCallback callback);
   /// Sends a message with a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`.
-  /// Errors: those of send without attributes; also invalid_argument and too_large, see Attributes::check.
+  /// Errors: those of send without attributes; also invalid_argument and too_large, see
+  /// Attributes::check_for_producer.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {});
   Result<std::uint64_t> send(std::string_view payload, const Attributes& attributes,
                              MessageCallback callback = {});

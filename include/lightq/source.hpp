@@ -20,6 +20,7 @@
 #include <lightq/impl/discovery.hpp>
 #include <lightq/impl/exposure.hpp>
 #include <lightq/impl/fifo_memory.hpp>
+#include <lightq/impl/group_control.hpp>
 #include <lightq/impl/plain_consumer.hpp>
 #include <lightq/impl/plain_producer.hpp>
 #include <lightq/impl/producer.hpp>

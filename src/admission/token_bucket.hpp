@@ -71,7 +71,7 @@ class TokenBucket {
     const std::lock_guard lock(mutex_);
     return buckets_[key].tokens.take(rate_, now, amount);
   }
-  /// Takes tokens for work whose amount is known only when it is done: as many as the key's largest amount so
+  /// Takes tokens for work before its amount is known: as many as the key's largest amount so
   /// far, but at most 1/8 of a burst, and at least one. Returns them for `settle`; nothing if there are too
   /// few.
   std::optional<double> take_estimate(const Key& key, Time now) {

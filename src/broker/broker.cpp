@@ -175,6 +175,8 @@ void Broker::Parts::make_operations(bool insecure) {
                         .rights_per_user_max = config_.rights_per_user_max,
                         .ring_bytes_max = config_.ring_bytes_max,
                         .memory_bytes_max = config_.memory_bytes_max,
+                        .groups_per_topic_max = config_.groups_per_topic_max,
+                        .redelivery_ms_max = config_.redelivery_ms_max,
                         .open_topics = config_.open_topics,
                         .throttled = [this] { return server_->throttled(); },
                         .server_key = keys_.public_text(),

@@ -10,6 +10,7 @@
 
 #include <lightq/protocol/stats_fields.hpp>
 
+#include "broker/dead_translation.hpp"
 #include "broker/stats_parts.hpp"
 #include "broker/wall_clock.hpp"
 #include "net/socket.hpp"
@@ -55,6 +56,9 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
   return settings;
 }
 
+// The most turns of a request that lists messages by key. Each takes about a millisecond.
+constexpr unsigned turns_of_listing = 64;
+
 /// The descriptors of a shared-memory session besides its socket: they wake its two sides.
 constexpr std::size_t descriptors_of_shared = 2;
 
@@ -81,6 +85,7 @@ ReactorPool::ReactorPool(Settings settings, TopicOpener& opener, const TicketKey
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, make_endpoint_set, opener, disk_, ports_,
                                                   sink, tickets, now_, next_endpoint_id_, events()));
     Reactor& reactor = *reactors_.back();
+    reactor.letters().connect(letters_);
     sessions_.push_back(std::make_unique<SessionServer>(
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
         SessionSettings{.broker = next_endpoint_id_,
@@ -176,9 +181,14 @@ void ReactorPool::ask(TopicId topic, Done<T> done, Ask ask) {
            [ask = std::move(ask)](TopicRuntime& runtime, const auto& reply) { reply(ask(runtime)); });
 }
 
+void ReactorPool::expect_topics(const std::vector<std::pair<TopicId, std::string>>& topics) {
+  for (const auto& [id, name] : topics) letters_.add(name, id);
+}
+
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                             Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
+  letters_.add(definition.name.text(), definition.id);
   Reactor& reactor = reactor_of(definition.id);
   reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
     const auto added = reactor.add_topic(definition, endpoints);
@@ -196,6 +206,7 @@ void ReactorPool::tell_log_of(const TopicRuntime& topic) {
 
 void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
   if (stopped_) return answer<void>(done, stopping());
+  letters_.remove(topic);
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, done = std::move(done)] {
     reactor.remove_topic(topic, [this, done](Result<void> result) { answer<void>(done, std::move(result)); });
@@ -267,6 +278,119 @@ void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint6
     TopicCommands& commands = runtime.commands();
     group.empty() ? commands.purge(reply) : commands.purge_group(group, reply);
   });
+}
+
+void ReactorPool::set_group(TopicId topic, const std::string& group, const GroupSetup& setup,
+                            Done<void> done) {
+  begin<void>(topic, std::move(done), [group, setup](TopicRuntime& runtime, const auto& reply) {
+    runtime.commands().set_group_settings(group, setup, without_number(reply));
+  });
+}
+
+/// Lists in several turns with a key, until the page is full. The page ends early after many turns.
+void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                            Done<protocol::DeadPage> done) {
+  if (group.empty()) return list_letters(topic, wish, std::move(done));
+  struct Listing {
+    DeadFilter filter;
+    Offset from = {};
+    DeadList list = {};
+    unsigned turns_left = turns_of_listing;
+  };
+  const auto listing = std::make_shared<Listing>(
+      Listing{.filter = filter_of(wish.filter), .from = {wish.after ? *wish.after + 1 : 0}});
+  begin<protocol::DeadPage>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
+    const auto piece = [=, most = wish.limit](TopicRuntime& found) {
+      DeadList& all = listing->list;
+      auto list =
+          found.commands().list_dead(group, listing->filter, listing->from, most - all.messages.size());
+      if (!list) {
+        reply(list.error());
+        return DeadWork::Then::done;
+      }
+      all.messages.insert(all.messages.end(), list->messages.begin(), list->messages.end());
+      all.unreadable += list->unreadable;
+      all.next = list->next;
+      const bool goes_on = listing->filter.key && all.next && all.messages.size() < most;
+      if (goes_on && listing->from < *all.next) --listing->turns_left;
+      if (!goes_on || listing->turns_left == 0) {
+        reply(shown(all));
+        return DeadWork::Then::done;
+      }
+      listing->from = *all.next;
+      return list->is_pending ? DeadWork::Then::readable : DeadWork::Then::next_turn;
+    };
+    work_on_dead(runtime, piece, reply);
+  });
+}
+
+void ReactorPool::act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                              Done<protocol::DeadCount> done) {
+  struct Act {
+    DeadFilter filter;
+    Offset from = {};
+    protocol::DeadCount count = {};
+  };
+  const auto act = std::make_shared<Act>(Act{.filter = filter_of(wish)});
+  const DeadAction action = action_of(wish.what);
+  begin<protocol::DeadCount>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
+    const auto piece = [=](TopicRuntime& found) {
+      const auto worked = found.commands().act_on_dead(group, action, act->filter, act->from);
+      if (!worked) {
+        reply(worked.error());
+        return DeadWork::Then::done;
+      }
+      act->count.messages += worked->messages;
+      act->count.unreadable += worked->unreadable;
+      if (worked->next) {
+        act->from = *worked->next;
+        return worked->is_pending ? DeadWork::Then::readable : DeadWork::Then::next_turn;
+      }
+      if (action == DeadAction::count) {
+        reply(act->count);
+      } else {
+        found.commands().answer_when_saved(
+            0, [=](const Result<std::uint64_t>& saved) { saved ? reply(act->count) : reply(saved.error()); });
+      }
+      return DeadWork::Then::done;
+    };
+    work_on_dead(runtime, piece, reply);
+  });
+}
+
+void ReactorPool::list_letters(TopicId topic, const DeadListWish& wish, Done<protocol::DeadPage> done) {
+  begin<protocol::DeadPage>(topic, std::move(done), [=, this](TopicRuntime&, const auto& reply) {
+    reactor_of(topic).letters().returns().list(
+        topic, filter_of(wish.filter), {wish.after ? *wish.after + 1 : 0}, wish.limit,
+        [reply](const Result<LetterList>& list) { list ? reply(shown(*list)) : reply(list.error()); });
+  });
+}
+
+void ReactorPool::act_on_letters(TopicId topic, const DeadWish& wish,
+                                 std::function<bool(std::string_view topic)> may,
+                                 Done<protocol::DeadCount> done) {
+  begin<protocol::DeadCount>(topic, std::move(done), [=, this](TopicRuntime&, const auto& reply) {
+    const LetterAction action = letter_action_of(wish.what);
+    reactor_of(topic).letters().returns().act(
+        topic, action, filter_of(wish), may, [reply, action](const Result<LetterCounts>& counts) {
+          counts ? reply(shown(*counts, action)) : reply(counts.error());
+        });
+  });
+}
+
+/// Calls `piece` in turns of the topic's loop, until it has replied or calls `failed`.
+void ReactorPool::work_on_dead(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed) {
+  Reactor& reactor = reactor_of(runtime.definition().id);
+  DeadWork::begin({.loop = reactor.loop(),
+                   .find = [this, &reactor, id = runtime.definition().id]() -> Result<TopicRuntime*> {
+                     if (stopped_) return stopping();
+                     TopicRuntime* const found = reactor.find(id);
+                     if (found == nullptr) return unknown_topic();
+                     return found;
+                   },
+                   .piece = std::move(piece),
+                   .failed = std::move(failed)},
+                  runtime);
 }
 
 /// Makes the change on every reactor, closes connections that it no longer permits, then calls `done`.

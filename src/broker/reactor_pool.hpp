@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "admission/endpoint_shares.hpp"
+#include "broker/dead_work.hpp"
+#include "broker/letter_router.hpp"
 #include "control/commands/data_plane.hpp"
 #include "session/session_server.hpp"
 #include "topic/reactor/reactor.hpp"
@@ -56,6 +58,7 @@ class ReactorPool final : public DataPlane {
   /// a disk hangs. Thread: not the control thread.
   void stop(std::chrono::steady_clock::time_point deadline);
 
+  void expect_topics(const std::vector<std::pair<TopicId, std::string>>& topics) override;
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                  Done<void> done) override;
   void remove_topic(TopicId topic, Done<void> done) override;
@@ -64,6 +67,13 @@ class ReactorPool final : public DataPlane {
   void delete_group(TopicId topic, const std::string& group, Done<void> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) override;
   void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) override;
+  void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override;
+  void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                 Done<protocol::DeadPage> done) override;
+  void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                   Done<protocol::DeadCount> done) override;
+  void act_on_letters(TopicId topic, const DeadWish& wish, std::function<bool(std::string_view topic)> may,
+                      Done<protocol::DeadCount> done) override;
   void put_user(const UserAccess& user, Done<void> done) override;
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
@@ -75,8 +85,10 @@ class ReactorPool final : public DataPlane {
   [[nodiscard]] std::vector<std::uint64_t> messages_to_reactors() const;
 
  private:
+  void list_letters(TopicId topic, const DeadListWish& wish, Done<protocol::DeadPage> done);
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
+  void work_on_dead(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed);
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>
@@ -98,6 +110,7 @@ class ReactorPool final : public DataPlane {
   PortBook ports_;
   DiskThread disk_;
   std::atomic<bool> stopped_ = false;
+  LetterRouter letters_{[this](TopicId topic) -> Reactor& { return reactor_of(topic); }};
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::vector<std::unique_ptr<SessionServer>> sessions_;  // one per reactor, on its thread; destroyed first
 };

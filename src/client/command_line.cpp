@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <sstream>
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
 #include "client/flag_listing.hpp"
+#include "client/group_options.hpp"
 #include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
-#include "client/place.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -26,9 +25,9 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> verbs = {"broker", "topic",   "user", "produce", "consume",
-                                                    "peek",   "stats",   "ping", "bench",   "log",
-                                                    "key",    "version", "pub",  "sub"};
+constexpr std::array<std::string_view, 16> verbs = {"broker",  "topic",   "group", "dlq",  "user",  "produce",
+                                                    "consume", "peek",    "stats", "ping", "bench", "log",
+                                                    "key",     "version", "pub",   "sub"};
 constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 
@@ -183,24 +182,32 @@ void add_topic(CLI::App* app, Parsed& parsed) {
                     "drop every stored message; with --group: move the group's cursor past the last message");
 }
 
-void add_user(CLI::App* app, Parsed& parsed) {
-  CLI::App* user = app->add_subcommand("user", "add, remove and list users, their passwords and rights");
-  user->set_help_flag("-h,--help", "show this text");
-  user->require_subcommand(1);
-  user->footer("Examples:\n  lightq user add ann --produce 'orders.*'\n  lightq user list");
-  add_user_verbs(parsed, [&](const char* name, const char* help, const char* examples) {
-    return add_verb(user, parsed, name, help, examples);
+/// Adds a command with verbs of its own, which `add_verbs(parsed, add)` adds.
+template <typename AddVerbs>
+void add_family(CLI::App* app, Parsed& parsed, const char* name, const char* help, const char* examples,
+                AddVerbs&& add_verbs) {
+  CLI::App* const family = app->add_subcommand(name, help);
+  family->set_help_flag("-h,--help", "show this text");
+  family->require_subcommand(1);
+  family->footer(std::string("Examples:\n") + examples);
+  add_verbs(parsed, [&](const char* verb, const char* verb_help, const char* verb_examples) {
+    return add_verb(family, parsed, verb, verb_help, verb_examples);
   });
 }
 
-/// Adds --plain and --zmq, which exclude each other.
-void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connection,
-                          const std::string& plain_help, const std::string& zmq_help) {
-  flag(verb, "--plain", plain, plain_help);
-  verb->add_flag_callback(
-          "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
-      ->envname("LIGHTQ_ZMQ");
+/// Adds the families whose verbs have headers of their own.
+void add_families(CLI::App* app, Parsed& parsed) {
+  add_family(app, parsed, "group", "change the settings of a consumer group",
+             "  lightq group set orders billing --max-attempts 5 --backoff 1s,10s,1m",
+             [](Parsed& to, auto&& add) { add_group_verbs(to, add); });
+  add_family(app, parsed, "dlq", "list, show, retry and purge messages that no consumer could process",
+             "  lightq dlq list orders --group billing\n  lightq dlq retry orders --group billing",
+             [](Parsed& to, auto&& add) { add_dead_verbs(to, add); });
+  add_family(app, parsed, "user", "add, remove and list users, their passwords and rights",
+             "  lightq user add ann --produce 'orders.*'\n  lightq user list",
+             [](Parsed& to, auto&& add) { add_user_verbs(to, add); });
 }
+
 /// Returns true if the flag was typed, and was not set by its variable.
 bool is_typed(const CLI::App& verb, const std::string& name) {
   const CLI::Option* const option = verb.get_option_no_throw(name);
@@ -269,28 +276,6 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       produce->files = {"/dev/null"}, produce->generate = false;
     parsed.command = [&parsed, produce] { return run_produce(parsed.common, *produce); };
   });
-}
-
-/// Adds the options that select the messages for `consume`.
-void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
-  word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
-                    std::string("pull: the consumers of a group share its messages; sub: each consumer gets "
-                                "every message from now on (") +
-                        (pull ? "pull" : "sub") + ")");
-  text_option(verb, "--group", consume.group,
-              "pull: the group (default); sub: keep the cursor under this name, and continue there", "NAME");
-  unit_option(
-      verb, "--from", consume.from,
-      [](const std::string& text) {
-        const auto now = std::chrono::system_clock::now().time_since_epoch();
-        return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
-      },
-      "where a new group or cursor begins (pull: first, the oldest message; sub: next, new messages only); "
-      "TIME: 2026-11-22T04:00:00Z, or 15m, which means 15 minutes ago",
-      "first|next|last|OFFSET|TIME");
-  add_connection_flags(verb, consume.plain, consume.connection,
-                       "receive over a plain ZeroMQ socket: messages sent to a consumer are lost if it dies",
-                       "receive and acknowledge over a ZeroMQ socket");
 }
 
 /// Adds `consume`, or `sub`; their default modes differ.
@@ -408,17 +393,20 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   const bool log_verb = std::ranges::find(log_verbs, arguments[0]) != log_verbs.end();
   if (log_verb) return "there is no command '" + arguments[0] + "'; did you mean 'log " + arguments[0] + "'?";
   if (auto fault = unknown(arguments[0], verbs, "")) return fault;
-  if (arguments[0] == "log" && arguments.size() > 1) return unknown(arguments[1], log_verbs, "log ");
-  if (arguments[0] == "key" && arguments.size() > 1) return unknown(arguments[1], key_verbs, "key ");
-  if (arguments[0] == "user" && arguments.size() > 1) return unknown(arguments[1], user_verbs, "user ");
-  if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
+  if (arguments.size() < 2) return std::nullopt;
+  if (arguments[0] == "log") return unknown(arguments[1], log_verbs, "log ");
+  if (arguments[0] == "key") return unknown(arguments[1], key_verbs, "key ");
+  if (arguments[0] == "user") return unknown(arguments[1], user_verbs, "user ");
+  if (arguments[0] == "group") return unknown(arguments[1], group_verbs, "group ");
+  if (arguments[0] == "dlq") return unknown(arguments[1], dead_verbs, "dlq ");
+  if (arguments[0] == "topic") return unknown(arguments[1], topic_verbs, "topic ");
   return std::nullopt;
 }
 
 /// Returns the words that name the command, each with a space after it.
 std::string command_words(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return "";
-  constexpr std::array<std::string_view, 4> groups = {"topic", "user", "log", "key"};
+  constexpr std::array<std::string_view, 6> groups = {"topic", "group", "dlq", "user", "log", "key"};
   const bool two = std::ranges::find(groups, arguments[0]) != groups.end() && arguments.size() > 1 &&
                    !arguments[1].starts_with('-');
   return arguments[0] + " " + (two ? arguments[1] + " " : "");
@@ -439,7 +427,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.add_flag("--version", parsed.version, "show the versions of this program and of the broker");
   if (broker.run) add_broker(&app, parsed, broker);
   add_topic(&app, parsed);
-  add_user(&app, parsed);
+  add_families(&app, parsed);
   add_produce(&app, parsed);
   add_consume(&app, parsed, "consume", Mode::pull);
   add_consume(&app, parsed, "sub", Mode::sub);

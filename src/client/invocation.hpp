@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <lightq/base/codec.hpp>
+#include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
@@ -49,6 +50,27 @@ struct TopicControl {
   What what = What::pause;
   std::string topic;
   std::string group;  ///< empty: the topic
+};
+
+/// A change of a group's settings.
+struct GroupSet {
+  std::string topic;
+  std::string group;
+  GroupChange change;
+  std::string target;   ///< the dead-letter topic; empty: not given
+  bool parks = false;   ///< no dead-letter topic
+  bool pauses = false;  ///< the value of pause_when_failing, if it is given
+};
+
+/// An operation on dead messages.
+struct DeadCommand {
+  std::string topic;
+  std::string group;  ///< empty: the topic is a dead-letter topic
+  DeadFilter filter;
+  std::uint64_t count = 100;    ///< list: the most messages
+  bool preview = false;         ///< retry and purge: only count
+  std::uint64_t offset = 0;     ///< show
+  std::string format = "text";  ///< show: see MessageTemplate
 };
 
 /// An operation on a user.
@@ -160,6 +182,11 @@ int run_topic_info(const Common& common, const std::string& topic);
 int run_topic_delete(const Common& common, const std::string& topic);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
 int run_topic_control(const Common& common, const TopicControl& control);
+int run_group_set(const Common& common, const GroupSet& set);
+int run_dead_list(const Common& common, const DeadCommand& dead);
+int run_dead_show(const Common& common, const DeadCommand& dead);
+int run_dead_retry(const Common& common, const DeadCommand& dead);
+int run_dead_purge(const Common& common, const DeadCommand& dead);
 int run_user_add(const Common& common, const UserCommand& user);
 int run_user_remove(const Common& common, const UserCommand& user);
 int run_user_password(const Common& common, const UserCommand& user);

@@ -1,7 +1,8 @@
-/// Options of `produce`, `consume` and `peek` for the parts of a message. Included only by command_line.cpp.
-/// Layer: cli.
+/// Options of `produce`, `consume` and `peek` for messages and connections. Included only by
+/// command_line.cpp. Layer: cli.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "client/invocation.hpp"
 #include "client/log_options.hpp"
 #include "client/message_template.hpp"
+#include "client/place.hpp"
+#include "client/units.hpp"
 
 namespace lightq::cli {
 
@@ -51,9 +54,40 @@ inline void check_attribute_options(const Produce& produce, const std::string& s
                                "does not work with keys, headers or compression, which need a session");
   std::vector<Header> headers;
   for (const auto& [name, value] : produce.headers) headers.push_back({name, value});
-  const Result<void> valid = Attributes{.key = produce.key, .headers = headers}.check();
+  const Result<void> valid = Attributes{.key = produce.key, .headers = headers}.check_for_producer();
   if (!valid)
     throw CLI::ValidationError(produce.headers.empty() ? "--key" : "--header", valid.error().message);
+}
+
+/// Adds --plain and --zmq, which exclude each other.
+inline void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connection,
+                                 const std::string& plain_help, const std::string& zmq_help) {
+  flag(verb, "--plain", plain, plain_help);
+  verb->add_flag_callback(
+          "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
+      ->envname("LIGHTQ_ZMQ");
+}
+
+/// Adds the options that select the messages for `consume`.
+inline void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
+  word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+                    std::string("pull: the consumers of a group share its messages; sub: each consumer gets "
+                                "every message from now on (") +
+                        (pull ? "pull" : "sub") + ")");
+  text_option(verb, "--group", consume.group,
+              "pull: the group (default); sub: keep the cursor under this name, and continue there", "NAME");
+  unit_option(
+      verb, "--from", consume.from,
+      [](const std::string& text) {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
+      },
+      "where a new group or cursor begins (pull: first, the oldest message; sub: next, new messages only); "
+      "TIME: 2026-11-22T04:00:00Z, or 15m, which means 15 minutes ago",
+      "first|next|last|OFFSET|TIME");
+  add_connection_flags(verb, consume.plain, consume.connection,
+                       "receive over a plain ZeroMQ socket: messages sent to a consumer are lost if it dies",
+                       "receive and acknowledge over a ZeroMQ socket");
 }
 
 /// Adds the options of `consume` for printing messages.

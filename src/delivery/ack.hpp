@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <lightq/base/types.hpp>
@@ -26,12 +27,22 @@ struct Start {
   std::uint32_t hand_out = 0;
 };
 
-/// The consumer does not process the messages. They are delivered again after `delay_ms`.
+/// The way in which a consumer rejects messages.
+enum class RejectKind : std::uint8_t {
+  retry,    ///< another attempt: this delivery has failed
+  release,  ///< the consumer has not begun the messages, or they are not at fault: this delivery does not
+            ///< count
+  dead,     ///< no further attempt
+};
+
+/// The consumer does not process the messages. They are delivered again after `delay_ms`, or are dead. With 0
+/// the group's settings give the delay of a retry.
 struct Rejection {
   std::uint32_t delay_ms = 0;
   std::vector<OffsetRange> ranges;  ///< ascending, and not adjacent
   std::uint32_t hand_out = 0;
-  bool releases = false;  ///< the consumer has not begun the messages: this delivery does not count
+  RejectKind kind = RejectKind::retry;
+  std::string reason = {};  ///< of the kind `dead`: at most DeathRecord::reason_bytes_max bytes
 };
 
 /// The consumer acknowledges the messages within `timeout_ms` from now.

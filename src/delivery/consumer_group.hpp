@@ -13,12 +13,15 @@
 
 #include "delivery/ack.hpp"
 #include "delivery/consume_request.hpp"
+#include "delivery/draining.hpp"
+#include "delivery/group_dead.hpp"
+#include "delivery/group_failures.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/group_returns.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
-#include "delivery/turn_result.hpp"
+#include "delivery/state/turn_result.hpp"
 
 namespace lightq::broker {
 
@@ -40,7 +43,8 @@ class ConsumerGroup {
                 const GroupLimits& group_limits, RangeBudget* budget = nullptr, std::uint64_t user = 0)
       : terms_(terms),
         messages_({standing_, plain_consumers_, members_}, start, group_limits, budget, user),
-        returns_({terms_, standing_, messages_, drops}),
+        failures_(messages_, standing_),
+        returns_({terms_, standing_, messages_, failures_, drops}),
         name_(std::move(name)),
         limits_(group_limits) {
     roll_.budget = budget;
@@ -53,6 +57,10 @@ class ConsumerGroup {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const GroupTerms& terms() const { return terms_; }
   void set_holds(bool holds) { terms_.holds = holds; }
+  /// Changes the rules for messages that fail. Messages that wait follow them within the next dispatches. A
+  /// new processing timeout applies to members that are attached later.
+  /// Returns true if messages were parked, because there is no dead-letter topic now.
+  bool set_settings(const GroupSetup& setup);
 
   // Consumers.
 
@@ -60,8 +68,9 @@ class ConsumerGroup {
   /// Removes the consumer. The group delivers its unsent messages to others, before any newer message.
   void detach(RecordSink& consumer);
   GroupMember& attach(SessionConsumer& consumer, const ConsumeRequest& asked, std::uint64_t user = 0);
-  /// Removes the member. The group delivers its unacknowledged messages to others, before any newer message.
-  void detach(GroupMember& member);
+  /// Removes the member. The group delivers its unacknowledged messages to others, before any newer message
+  /// but for the delay that the settings give to lost messages; `now` counts for that. See MemberEnd.
+  void detach(GroupMember& member, SteadyTime now = {});
   [[nodiscard]] std::size_t consumers() const { return plain_consumers_.size() + members_.size(); }
   [[nodiscard]] std::size_t plain_consumers() const { return plain_consumers_.size(); }
   [[nodiscard]] std::size_t members() const { return members_.size(); }
@@ -77,7 +86,8 @@ class ConsumerGroup {
   /// since are finished, too, in at most 1,024 parts; the member's consumer is told that the others were
   /// late. With leases, all that were taken back are late.
   bool acknowledge(GroupMember& member, const Ack& acknowledged);
-  bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now);
+  /// `wall`: the time of a death, for its record; the default: about the time of the last dispatch.
+  bool reject(GroupMember& member, const Rejection& rejected, SteadyTime now, Timestamp wall = {});
   bool extend(GroupMember& member, const Extension& extended, SteadyTime now);
   bool start(GroupMember& member, const Start& started, SteadyTime now);
   /// Moves the cursor to `offset`. Forgets which messages are in flight, acknowledged or waiting for
@@ -94,11 +104,14 @@ class ConsumerGroup {
   /// for example if no member can take messages.
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
-  void tend(SteadyTime now) {
-    if (next_timer() <= now) expire(now);
+  void tend(const DeliveryContext& context) {
+    if (has_settings_) messages_.set_clocks({context.now, context.wall});
+    if (next_timer() <= context.now) expire(context.now);
   }
+  /// Restores the messages that were saved. Requires: no consumers.
+  void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.
-  void set_paused(bool paused) { paused_ = paused; }
+  void set_paused(bool paused, PauseCause cause = PauseCause::command);
   [[nodiscard]] bool is_paused() const { return paused_; }
   /// Returns when to call `dispatch` next, to take back messages or to deliver delayed ones. The call may
   /// find nothing to do.
@@ -119,6 +132,12 @@ class ConsumerGroup {
   [[nodiscard]] GroupMessages& messages() { return messages_; }
   /// Returns the part that takes messages back from consumers.
   [[nodiscard]] GroupReturns& returns() { return returns_; }
+  /// Returns the part that applies the settings to messages that fail. It has the counters, too.
+  [[nodiscard]] const GroupFailures& failures() const { return failures_; }
+  /// Returns a view of the dead messages, for commands and transfers.
+  [[nodiscard]] GroupDead dead() { return {messages_, failures_}; }
+  /// Returns why the group delivers nothing, or `none`. A pause by command counts first.
+  [[nodiscard]] PauseCause pause_cause() const;
   /// Returns the offset of the next message that was never delivered.
   [[nodiscard]] Offset next() const { return messages_.next(); }
   /// Returns the offset below which all messages are acknowledged, or sent by a plain endpoint. A group that
@@ -131,11 +150,7 @@ class ConsumerGroup {
 
  private:
   class MemberTurn;
-  void dispatch_available(log::BatchLog& log, const DeliveryContext& context, TurnResult& result);
-  bool turn_of_both(SliceSource& source, TurnResult& result);
-  bool turn_of_plain(SliceSource& source, std::uint64_t bytes_max, TurnResult& result);
-  bool turn_of_members(SliceSource& source, TurnResult& result);
-  std::uint32_t deliver(GroupMember& member, DeliveredSlice& delivered, SteadyTime now);
+  class Turns;
   void expire(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
@@ -145,8 +160,10 @@ class ConsumerGroup {
   struct HotFields;
   GroupTerms terms_;
   bool paused_ = false;
-  bool held_back_ = false;         // the redelivery queue was full at the last dispatch
-  bool plain_begins_ = false;      // plain consumers go first in the next turn
+  bool held_back_ = false;     // the redelivery queue was full at the last dispatch
+  bool plain_begins_ = false;  // plain consumers go first in the next turn
+  bool has_settings_ = false;  // other ones than the defaults
+  PauseCause paused_by_ = PauseCause::none;
   SteadyTime next_timer_ = never;  // for all but delayed messages
   SteadyTime read_again_{};        // the log was unavailable: do not read before this time
   std::uint64_t redelivered_ = 0;
@@ -157,7 +174,9 @@ class ConsumerGroup {
   GroupStanding standing_{roll_};                      // sums over members_
   GroupMessages messages_;
 
-  std::size_t plain_turn_ = 0;  // the plain consumer that is asked next
+  std::size_t plain_turn_ = 0;   // the plain consumer that is asked next
+  Draining draining_{members_};  // for messages that are to be alone
+  GroupFailures failures_;
   GroupReturns returns_;
   std::string name_;
   const GroupLimits limits_;

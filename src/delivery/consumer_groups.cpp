@@ -9,6 +9,7 @@
 #include <lightq/base/fetch_ahead.hpp>
 
 #include "admission/fair_share.hpp"
+#include "delivery/attempts/failure_stats.hpp"
 #include "delivery/offset_search.hpp"
 
 namespace lightq::broker {
@@ -36,12 +37,16 @@ ConsumerGroup* ConsumerGroups::find(std::string_view name) const {
   return found == groups_.end() ? nullptr : found->group.get();
 }
 
-std::size_t ConsumerGroups::index_of(const ConsumerGroup& group) const {
-  const auto found = std::find_if(groups_.begin(), groups_.end(),
-                                  [&](const Entry& entry) { return entry.group.get() == &group; });
-  assert(found != groups_.end());
-  return static_cast<std::size_t>(found - groups_.begin());
+namespace {
+/// Returns the entry of a group. Requires: there is one.
+template <typename Entries>
+auto& entry_of(Entries& entries, const ConsumerGroup& group) {
+  const auto found =
+      std::ranges::find_if(entries, [&](const auto& entry) { return entry.group.get() == &group; });
+  assert(found != entries.end());
+  return *found;
 }
+}  // namespace
 
 ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                                    std::uint64_t user) {
@@ -55,7 +60,19 @@ ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset st
        was_stored ? std::nullopt : std::optional(user)});
   ConsumerGroup& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
+  if (const auto known = settings_.find(group.name()); known != settings_.end())
+    group.set_settings(known->second);
   return group;
+}
+
+bool ConsumerGroups::set_settings(const std::string& name, const GroupSetup& setup) {
+  if (is_default(setup)) {
+    settings_.erase(name);
+  } else {
+    settings_[name] = setup;
+  }
+  ConsumerGroup* const group = find(name);
+  return group != nullptr && group->set_settings(setup);
 }
 
 ConsumerGroup& ConsumerGroups::open_plain() {
@@ -100,11 +117,11 @@ ConsumerGroups::Opened ConsumerGroups::open(const ConsumeRequest& asked, const L
     if (group->terms().mode != asked.mode) return {ClientError::not_supported};
     if (!has_room_in(*group, user, limits_.members_max))
       return {ClientError::limit_reached, nullptr, Crowd::members_of_group};
-    const bool was_stored = groups_[index_of(*group)].birth == GroupBirths::restored;
+    const bool was_stored = entry_of(groups_, *group).birth == GroupBirths::restored;
     if (!shared) {
       // A consumer's own cursor belongs to the user that first opened it since the start.
       const std::uint64_t opener = owner.value_or(user);
-      auto& owned_by = groups_[index_of(*group)].owner;
+      auto& owned_by = entry_of(groups_, *group).owner;
       if (!owned_by) owned_by = opener;
       if (opener != 0 && *owned_by != opener) return {ClientError::unauthorized_access};
       group->set_holds(asked.holds);
@@ -183,9 +200,9 @@ GroupMember& ConsumerGroups::attach(ConsumerGroup& group, SessionConsumer& consu
   return group.attach(consumer, asked, user);
 }
 
-void ConsumerGroups::detach(ConsumerGroup& group, GroupMember& member) {
+void ConsumerGroups::detach(ConsumerGroup& group, GroupMember& member, SteadyTime now) {
   --members_;
-  group.detach(member);
+  group.detach(member, now);
   if (group.consumers() == 0) drop_unclaimed_direct(group);
 }
 
@@ -239,7 +256,7 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
 }
 
 void ConsumerGroups::give_up_dropped() {
-  for (Entry& entry : groups_) entry.group->messages().give_up_before(log_.first_offset());
+  for (Entry& entry : groups_) entry.group->messages().redelivery().give_up_before(log_.first_offset());
 }
 
 ConsumerGroups::DispatchResult ConsumerGroups::dispatch(const DeliveryContext& context, DamageCount& damage) {
@@ -263,13 +280,14 @@ ConsumerGroups::DispatchResult ConsumerGroups::dispatch(const DeliveryContext& c
 void ConsumerGroups::dispatch_group(Entry& entry, const DeliveryContext& context, DamageCount& damage,
                                     DispatchResult& result) {
   ConsumerGroup& group = *entry.group;
-  if (paused_) group.tend(context.now);
+  if (paused_) group.tend(context);
   const TurnResult dispatched = paused_ ? TurnResult{} : group.dispatch(log_, context);
   damage.note(group.messages().take_damage());
   result.deliveries += dispatched.deliveries();
   result.bytes += dispatched.bytes;
   result.more |= dispatched.more;
   result.held_back += dispatched.held_back ? 1 : 0;
+  result.dead_waiting |= group.messages().dead_waiting() != 0;
   if (&group == plain_) {
     result.to_plain_group += dispatched.messages;
   } else if (dispatched.messages > 0) {
@@ -314,11 +332,11 @@ std::vector<ConsumerGroup*> ConsumerGroups::named() const {
 }
 
 bool ConsumerGroups::is_saved(const ConsumerGroup& group) const {
-  return group.name().empty() || births_.is_saved(groups_[index_of(group)].birth);
+  return group.name().empty() || births_.is_saved(entry_of(groups_, group).birth);
 }
 
 bool ConsumerGroups::is_provisional(const ConsumerGroup& group) const {
-  return !is_saved(group) && !groups_[index_of(group)].joined_plainly;
+  return !is_saved(group) && !entry_of(groups_, group).joined_plainly;
 }
 
 // --- Statistics ---
@@ -337,9 +355,13 @@ protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Ti
   stats.ready = messages.ready(first, log.next_offset());
   stats.in_flight = messages.in_flight();
   stats.retrying = messages.retrying();
-  stats.pending = stats.ready + stats.in_flight + stats.retrying;
+  stats.pending =
+      stats.ready + stats.in_flight + stats.retrying + messages.parked() + messages.dead_waiting();
   stats.lag = stats.ready + stats.retrying;
   stats.lost = messages.loss().trimmed + messages.undelivered_in({Offset{0}, first});
+  // The dead-letter topic may have these.
+  if (const DeadMessages* const dead = messages.redelivery().dead())
+    stats.lost -= dead->under_way_before(first);
   stats.consumers = group.consumers();
   stats.unacknowledged = messages.unacknowledged();
   stats.redelivered = group.redelivered();
@@ -352,11 +374,35 @@ protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Ti
 
 }  // namespace
 
+namespace {
+
+/// Returns the word for the reason why a group itself delivers nothing; empty: it does deliver.
+const char* word_of(PauseCause cause) {
+  switch (cause) {
+    case PauseCause::none: break;
+    case PauseCause::command: return "command";
+    case PauseCause::failing: return "failing";
+    case PauseCause::dead_letters: return "dead_letters";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<protocol::GroupStats> ConsumerGroups::stats(Timestamp now) const {
   std::vector<protocol::GroupStats> stats;
-  if (plain_ != nullptr) stats.push_back(stats_of(*plain_, log_, now));
+  const auto add = [&](const ConsumerGroup& group) {
+    protocol::GroupStats& added = stats.emplace_back(stats_of(group, log_, now));
+    added.parked = group.messages().parked();
+    added.dead_waiting = group.messages().dead_waiting();
+    added.paused_by = word_of(group.pause_cause());
+    const GroupFailures& failures = group.failures();
+    add_failures(added, failures.counters(), failures.recent(now), failures.settings());
+    if (added.dead_waiting != 0) added.dead_waiting_by = failures.transfer_trouble();
+  };
+  if (plain_ != nullptr) add(*plain_);
   for (const Entry& entry : groups_) {
-    if (entry.group.get() != plain_) stats.push_back(stats_of(*entry.group, log_, now));
+    if (entry.group.get() != plain_) add(*entry.group);
   }
   return stats;
 }

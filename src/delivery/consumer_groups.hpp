@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@
 
 #include "delivery/client_error.hpp"
 #include "delivery/consumer_group.hpp"
-#include "delivery/damage_count.hpp"
-#include "delivery/log_lives.hpp"
+#include "delivery/state/damage_count.hpp"
+#include "delivery/state/log_lives.hpp"
 
 namespace lightq::broker {
 
@@ -93,7 +94,10 @@ class ConsumerGroups {
   [[nodiscard]] std::optional<std::uint64_t> owner_of(const std::string& name) const;
   /// Removes the owner of the cursor `name`. The next user that opens it becomes its owner.
   void disown(const std::string& name);
-  /// Removes the group. Requires: it has no consumers.
+  /// Sets the settings of the group `name`, whether it exists now or later. The defaults forget them.
+  /// Returns true if messages were parked, because the group has no dead-letter topic now.
+  bool set_settings(const std::string& name, const GroupSetup& setup);
+  /// Removes the group, but not its settings. Requires: it has no consumers.
   void remove(ConsumerGroup& group);
   /// Moves the group's cursor and returns the offset that it delivers next. Errors: io_error if finding the
   /// place requires messages that cannot be read now; the cursor stays where it was.
@@ -119,7 +123,7 @@ class ConsumerGroups {
   void detach(RecordSink& consumer);
   GroupMember& attach(ConsumerGroup& group, SessionConsumer& consumer, const ConsumeRequest& asked,
                       std::uint64_t user = 0);
-  void detach(ConsumerGroup& group, GroupMember& member);
+  void detach(ConsumerGroup& group, GroupMember& member, SteadyTime now = {});
   [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->plain_consumers(); }
   [[nodiscard]] std::size_t members() const { return members_; }
 
@@ -145,6 +149,7 @@ class ConsumerGroups {
     bool more = false;
     bool progress = false;
     std::uint64_t held_back = 0;  ///< groups whose redelivery queue is newly full
+    bool dead_waiting = false;    ///< a group has dead messages that wait for a transfer
   };
   /// Removes messages below the log's first offset from all redelivery queues.
   void give_up_dropped();
@@ -193,7 +198,6 @@ class ConsumerGroups {
     std::optional<std::uint64_t> owner;
   };
 
-  [[nodiscard]] std::size_t index_of(const ConsumerGroup& group) const;
   ConsumerGroup& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                      std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const ConsumerGroup& group) const {
@@ -216,6 +220,7 @@ class ConsumerGroups {
   RangeBudget* const budget_;
   const GroupLimits limits_;
   GroupBirths births_;
+  std::map<std::string, GroupSetup> settings_;  // of groups with other ones than the defaults
 };
 
 }  // namespace lightq::broker

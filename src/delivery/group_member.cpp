@@ -143,7 +143,8 @@ std::uint32_t GroupMember::deliver(DeliveredSlice& delivered, SteadyTime now) {
 void GroupMember::hold(OffsetRange range, const Delivery& delivery) {
   OffsetRange started = range;
   if (lease_.is_on()) {
-    started = lease_.started_of(range);
+    // A message that has failed before is started only when the client names it: a crash counts against it.
+    started = delivery.count == 1 ? lease_.started_of(range) : OffsetRange{range.begin, range.begin};
     const Delivery waits{delivery.count, delivery.hand_out, never, false};
     outstanding_.assign({range.begin, started.begin}, waits);
     outstanding_.assign({started.end, range.end}, waits);

@@ -11,11 +11,12 @@
 #include <lightq/base/fetch_ahead.hpp>
 
 #include "delivery/consume_request.hpp"
-#include "delivery/group_limits.hpp"
 #include "delivery/group_standing.hpp"
 #include "delivery/next_slice.hpp"
 #include "delivery/session_consumer.hpp"
+#include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_time.hpp"
+#include "delivery/state/member_end.hpp"
 #include "delivery/state/member_lease.hpp"
 #include "delivery/state/range_map.hpp"
 
@@ -38,7 +39,9 @@ struct Delivery {
 /// The group owns it and calls it. Thread: the reactor's.
 /// A message that was delivered is in `outstanding` until it is acknowledged, rejected or taken back after
 /// its deadline. In automatic mode nothing becomes outstanding.
-class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<GroupMember>::Place {
+class GroupMember : public MemberTurns<GroupMember>::Turn,
+                    public MemberFronts<GroupMember>::Place,
+                    public MemberEnding {
  public:
   /// Creates a member that belongs to `user`. It takes no messages before `begin`.
   /// Lifetime: the consumer outlives the member or is dropped by `abandon`. `standing` outlives the member.
@@ -219,10 +222,11 @@ class GroupMember : public MemberTurns<GroupMember>::Turn, public MemberFronts<G
   [[nodiscard]] bool can_take_but_for_budget() const;
   void settle();
   void settle_overdue();
-  void hold(OffsetRange range, const Delivery& delivery);
+  /// Notes that messages have this deadline.
   void expect(SteadyTime deadline) {
     next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
   }
+  void hold(OffsetRange range, const Delivery& delivery);
 
   // A delivery and an acknowledgement in time use these, up to charge_. They are contiguous, because with
   // many members each cache line costs an access to memory. hot_end() depends on this order, which HotFields

@@ -11,10 +11,12 @@ namespace lightq::broker {
 void GroupMessages::seek(Offset offset) {
   reader_.seek(offset);
   redelivery_.clear();
+  unsent_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();
 }
 
 void GroupMessages::restore(const log::Unfinished& saved, const ClockReading& clocks) {
+  clocks_ = clocks;
   reader_.seek(saved.next);
   redelivery_.restore(saved, clocks);
 }
@@ -29,10 +31,39 @@ Offset GroupMessages::committed() const {
   return oldest;
 }
 
+bool GroupMessages::is_in_flight(Offset message) const {
+  const auto in_flight = consumers_.standing.first();
+  if (in_flight && *in_flight <= message) {
+    for (const auto& member : consumers_.members) {
+      TurnWork::add(TurnWork::range_passed);
+      const auto entry = member->outstanding().first_behind(message);
+      if (entry && entry->range.begin <= message) return true;
+    }
+  }
+  return std::ranges::any_of(consumers_.plain, [&](const RecordSink* consumer) {
+    const auto first = consumer->first_unsent();
+    return first && *first <= message && std::ranges::count(consumer->unsent(), message) > 0;
+  });
+}
+
 std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
   const std::uint64_t returned = redelivery_.messages_in(range);
   const Offset from = std::max(range.begin, next());
   return from < range.end ? returned + distance(from, range.end) : returned;
+}
+
+/// Remembers the number of deliveries of messages that a plain consumer has taken. The memory is at most
+/// twice that of the unsent messages, or 4 KiB.
+void GroupMessages::note_attempts(OffsetRange range, std::uint32_t delivery) {
+  if (!unsent_.empty() && unsent() == distance(range.begin, range.end)) unsent_.clear();  // all was sent
+  unsent_.set(range, delivery);
+  if (unsent_.bytes() <= unsent_bytes_max_) return;
+  DeliveryCounts kept;
+  for (const RecordSink* const consumer : consumers_.plain) {
+    for (const Offset offset : consumer->unsent()) kept.set({offset, offset + 1}, unsent_.of(offset));
+  }
+  unsent_ = std::move(kept);
+  unsent_bytes_max_ = std::max(unsent_bytes_min, 2 * unsent_.bytes());
 }
 
 std::uint64_t GroupMessages::unsent() const {
@@ -74,15 +105,31 @@ std::optional<GroupSnapshot> GroupMessages::snapshot(std::size_t& ranges_left, c
     collection_ = std::make_unique<Collection>(Collection{consumers_.standing.roll.members_joined});
   if (!collect_plain(ranges_left) || !collect_members(ranges_left)) return std::nullopt;
   const auto collected = std::move(collection_);
-  return GroupSnapshot{committed(), next(), redelivery_.waiting(), std::move(collected->in_flight), clocks};
+  return GroupSnapshot{
+      committed(),
+      next(),
+      redelivery_.waiting(),
+      std::move(collected->in_flight),
+      clocks,
+      redelivery_.dead() == nullptr ? nullptr : std::make_shared<DeadMessages>(*redelivery_.dead())};
+}
+
+void GroupMessages::collect_unsent(OffsetRange range) {
+  if (attempts_max_ == 0) return collection_->in_flight.add(range, DeliveryCounts::by_default);
+  for (Offset at = range.begin; at < range.end; at = at + 1)
+    collection_->in_flight.add({at, at + 1}, deliveries_of_unsent(at));
+}
+
+std::uint32_t GroupMessages::saved_count(const Delivery& delivery) const {
+  const std::uint32_t counted = delivery.counted();
+  return attempts_max_ == 0 ? counted : std::min(counted, attempts_max_ - 1);
 }
 
 bool GroupMessages::collect_plain(std::size_t& ranges_left) {
   for (std::size_t& at = collection_->plain_visited; at < consumers_.plain.size(); ++at) {
     if (!visit_one(ranges_left)) return false;
     const std::vector<Offset> unsent = consumers_.plain[at]->unsent();
-    for (const Offset offset : unsent)
-      collection_->in_flight.add({offset, offset + 1}, DeliveryCounts::by_default);
+    for (const Offset offset : unsent) collect_unsent({offset, offset + 1});
     ranges_left -= std::min(ranges_left, unsent.size());
     TurnWork::add(TurnWork::record_passed * unsent.size());
   }
@@ -108,7 +155,7 @@ bool GroupMessages::collect_from(const GroupMember& member, std::size_t& ranges_
     const auto entry = member.outstanding().first_behind(collection_->visited_to);
     if (!entry) return true;
     const Offset begin = std::max(entry->range.begin, collection_->visited_to);
-    collection_->in_flight.add({begin, entry->range.end}, entry->value.counted());
+    collection_->in_flight.add({begin, entry->range.end}, saved_count(entry->value));
     collection_->visited_to = entry->range.end;
   }
 }
@@ -118,7 +165,7 @@ void GroupMessages::note_in_flight(const GroupMember& member, OffsetRange range)
     const auto entry = member.outstanding().first_behind(range.begin);
     if (!entry || entry->range.begin >= range.end) return;
     const OffsetRange part{std::max(entry->range.begin, range.begin), std::min(entry->range.end, range.end)};
-    collection_->in_flight.add(part, entry->value.counted());
+    collection_->in_flight.add(part, saved_count(entry->value));
     TurnWork::add(TurnWork::range_passed);
     range.begin = part.end;
   }

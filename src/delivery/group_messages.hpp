@@ -8,13 +8,13 @@
 #include <optional>
 #include <vector>
 
-#include "delivery/group_limits.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_standing.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/redelivery_queue.hpp"
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
+#include "delivery/state/group_limits.hpp"
 
 namespace lightq::broker {
 
@@ -66,18 +66,33 @@ class GroupMessages {
   /// Moves the position to `offset`, and forgets all messages before and after. Requires: the group forgets
   /// the messages in flight, too.
   void seek(Offset offset);
-  /// Removes messages below `first` from the redelivery queue, because the log no longer has them.
-  void give_up_before(Offset first) { redelivery_.give_up_before(first); }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Called when a member has received messages that it has to acknowledge, or has started some.
   void changed_in_flight(const GroupMember& member, OffsetRange range) {
     if (collection_ != nullptr) note_in_flight(member, range);
   }
-  /// Called when a plain consumer has taken messages. If it does not send them, they were delivered once.
-  void delivered_plainly(OffsetRange range) {
-    if (collection_ != nullptr) collection_->in_flight.add(range, DeliveryCounts::by_default);
+  /// Called when a plain consumer has taken messages; `delivery` is the number of this delivery.
+  void delivered_plainly(OffsetRange range, std::uint32_t delivery) {
+    if (delivery > 1 && attempts_max_ != 0) note_attempts(range, delivery);
+    if (collection_ != nullptr) collect_unsent(range);
   }
+  /// Returns the number of deliveries of a message that is returned because a plain consumer has not sent it:
+  /// 1, or in a group that limits attempts the number from before.
+  [[nodiscard]] std::uint32_t deliveries_of_unsent(Offset offset) const {
+    return attempts_max_ == 0 ? DeliveryCounts::by_default : unsent_.of(offset) - 1;
+  }
+  /// Returns the heap memory in bytes of these numbers.
+  [[nodiscard]] std::size_t bytes_of_unsent() const { return unsent_.bytes(); }
+  /// Sets the group's limit of attempts; 0: none. A save stores messages in flight with fewer attempts,
+  /// because a restart of the broker alone kills no message.
+  void set_attempts_max(std::uint32_t attempts) { attempts_max_ = attempts; }
+  /// Returns the number of deliveries with which a message in flight is saved.
+  [[nodiscard]] std::uint32_t saved_count(const Delivery& delivery) const;
+  /// Sets the time, for the wall times of failures.
+  void set_clocks(const ClockReading& clocks) { clocks_ = clocks; }
+  /// Returns the time that was set last. Wall times later than that are computed from it.
+  [[nodiscard]] const ClockReading& clocks() const { return clocks_; }
   /// Called when the plain consumer at this index has left.
   void plain_consumer_left(std::size_t index) {
     if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
@@ -104,7 +119,16 @@ class GroupMessages {
   [[nodiscard]] std::uint64_t in_flight() const { return unacknowledged() + unsent(); }
   /// Returns how many messages members have not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return consumers_.standing.messages; }
-  /// Returns how many messages in `range` were never delivered, or wait for redelivery.
+  /// Returns true if a member has not acknowledged the message, or a plain consumer has not sent it.
+  [[nodiscard]] bool is_in_flight(Offset message) const;
+  /// Returns how many dead messages stay with the group; dead_waiting() how many wait for a transfer.
+  [[nodiscard]] std::uint64_t parked() const {
+    return redelivery_.has_dead() ? redelivery_.dead()->parked().size() : 0;
+  }
+  [[nodiscard]] std::uint64_t dead_waiting() const {
+    return redelivery_.has_dead() ? redelivery_.dead()->waiting().size() : 0;
+  }
+  /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead.
   [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
   /// Returns how many messages could not be delivered, redeliveries included.
   [[nodiscard]] ReadLoss loss() const;
@@ -140,8 +164,12 @@ class GroupMessages {
     InFlightList in_flight{};
   };
 
+  static constexpr std::size_t unsent_bytes_min = 4096;
+
   [[nodiscard]] std::uint64_t unsent() const;
   void note_in_flight(const GroupMember& member, OffsetRange range);
+  void note_attempts(OffsetRange range, std::uint32_t delivery);
+  void collect_unsent(OffsetRange range);
   bool collect_plain(std::size_t& ranges_left);
   bool collect_members(std::size_t& ranges_left);
   bool collect_from(const GroupMember& member, std::size_t& ranges_left);
@@ -152,6 +180,11 @@ class GroupMessages {
   std::uint64_t damage_taken_ = 0;          // the sum of loss() at the last take_damage()
   RecordReader reader_;
   RedeliveryQueue redelivery_;
+
+  std::uint32_t attempts_max_ = 0;
+  DeliveryCounts unsent_;  // with attempts_max_: the deliveries of messages that plain consumers may have
+  std::size_t unsent_bytes_max_ = unsent_bytes_min;  // with more, those that were sent are removed
+  ClockReading clocks_;
 };
 
 }  // namespace lightq::broker

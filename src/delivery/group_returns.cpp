@@ -19,16 +19,16 @@ constexpr std::size_t silent_ranges_max = 1024;
 constexpr std::size_t overdue_ranges_many = 64;
 }  // namespace
 
-void GroupReturns::requeue(CountedRanges ranges) {
+void GroupReturns::requeue(CountedRanges ranges, const Return& how) {
   if (ranges.empty()) return;
   prepare(ranges);
-  parts_.messages.redelivery().add(ranges);
+  parts_.failures.put_back(ranges, how);
 }
 
-void GroupReturns::requeue_delayed(CountedRanges ranges, SteadyTime due) {
+void GroupReturns::bury(CountedRanges ranges, const std::string& reason, Timestamp wall) {
   if (ranges.empty()) return;
   prepare(ranges);
-  parts_.messages.redelivery().add_delayed(ranges, due);
+  parts_.failures.bury(ranges, reason, wall);
 }
 
 /// Sorts ranges to requeue, and counts the dropped messages in them.
@@ -52,7 +52,7 @@ void GroupReturns::take_overdue(GroupMember& member, SteadyTime now, std::size_t
     expired.push_back({range, delivery.count});
     revocation.add(range);
   });
-  requeue(std::move(expired));
+  requeue(std::move(expired), {.cause = ReturnCause::timed_out, .now = now});
   revocation.tell();
 }
 
@@ -61,10 +61,11 @@ void GroupReturns::acknowledge_overdue(GroupMember& member, OffsetRange range, s
   if (member.lease().is_on()) return late.add_overdue(range, hand_out);
   member.take_overdue(range, hand_out, [&](OffsetRange overdue) {
     Offset at = overdue.begin;
-    parts_.messages.redelivery().take_ready(overdue, late.parts_left(), [&](OffsetRange waiting) {
+    for (const OffsetRange& waiting : parts_.messages.redelivery().finish(overdue, late.parts_left())) {
+      parts_.standing.acknowledged += distance(waiting.begin, waiting.end);
       late.add({at, waiting.begin});
       at = waiting.end;
-    });
+    }
     late.add({at, overdue.end});
   });
 }
@@ -72,7 +73,7 @@ void GroupReturns::acknowledge_overdue(GroupMember& member, OffsetRange range, s
 /// Requeues the member's messages for which `picks(delivery)` returns true. The present delivery does not
 /// count. Tells the member's consumer.
 template <typename Picks>
-void GroupReturns::take_back(GroupMember& member, RevokeCause cause, Picks&& picks) {
+void GroupReturns::take_back(GroupMember& member, RevokeCause cause, SteadyTime now, Picks&& picks) {
   Revocation revocation(member, cause);
   CountedRanges returned;
   forget_settled(member);
@@ -80,7 +81,7 @@ void GroupReturns::take_back(GroupMember& member, RevokeCause cause, Picks&& pic
     returned.push_back({range, deliveries_of(range, delivery, false)});
     revocation.add(range);
   });
-  requeue(std::move(returned));
+  requeue(std::move(returned), {.cause = ReturnCause::unstarted, .now = now, .revoked = true});
   revocation.tell();
 }
 
@@ -111,7 +112,7 @@ void GroupReturns::forget_all(RevokeCause cause) {
   }
 }
 
-bool GroupReturns::take_back_from_silent(const std::vector<RecordSink*>& plain) {
+bool GroupReturns::take_back_from_silent(const std::vector<RecordSink*>& plain, SteadyTime now) {
   if (!any_can_take(plain)) return false;
   const std::uint64_t work_from = TurnWork::bytes();
   const auto& silent = parts_.standing.roll.silent;
@@ -120,7 +121,7 @@ bool GroupReturns::take_back_from_silent(const std::vector<RecordSink*>& plain) 
     if (TurnWork::bytes() - work_from > silent_work_max) return true;
     TurnWork::add(TurnWork::member_visited);
     GroupMember& member = **silent.begin();
-    take_back(member, RevokeCause::silent, [&](const Delivery& delivery) {
+    take_back(member, RevokeCause::silent, now, [&](const Delivery& delivery) {
       if (delivery.started || ranges_left == 0) return false;
       --ranges_left;
       return true;

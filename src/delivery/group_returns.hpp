@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <lightq/base/types.hpp>
 
 #include "delivery/consume_request.hpp"
+#include "delivery/group_failures.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/group_standing.hpp"
@@ -96,9 +98,9 @@ class LateRequests {
 };
 
 /// Takes messages back from consumers and puts them into the group's redelivery queue. A returned message has
-/// the number of deliveries that count, see Delivery::counted. A message that the log dropped while a
-/// consumer had it becomes lost. A group that does not hold the log counts that only for itself.
-/// ConsumerGroup owns it and calls it. Thread: the reactor's.
+/// the number of deliveries that count, see Delivery::counted; GroupFailures decides what follows. A message
+/// that the log dropped while a consumer had it becomes lost. A group that does not hold the log counts that
+/// only for itself. ConsumerGroup owns it and calls it. Thread: the reactor's.
 class GroupReturns {
  public:
   /// The parts of the group that it uses. Lifetime: all outlive it.
@@ -106,19 +108,16 @@ class GroupReturns {
     const GroupTerms& terms;
     GroupStanding& standing;
     GroupMessages& messages;
+    GroupFailures& failures;
     Drops& drops;
   };
   explicit GroupReturns(const Parts& parts) : parts_(parts) {}
 
-  /// Requeues messages that no consumer has any more. `deliveries` is the number of deliveries that count.
-  void requeue(OffsetRange range, std::uint32_t deliveries) {
-    if (parts_.terms.holds) parts_.drops.count_requeued(range);
-    parts_.messages.redelivery().add(range, deliveries);
-  }
-  /// Requeues messages in many ranges, in any order.
-  void requeue(CountedRanges ranges);
-  /// Requeues messages that are not delivered before `due`.
-  void requeue_delayed(CountedRanges ranges, SteadyTime due);
+  /// Requeues messages that no consumer has any more, in ranges in any order. Those that have failed too
+  /// often are dead. `deliveries` of each range is the number of deliveries that count.
+  void requeue(CountedRanges ranges, const Return& how);
+  /// Makes messages dead, because a consumer said so.
+  void bury(CountedRanges ranges, const std::string& reason, Timestamp wall);
   /// Returns the number of deliveries with which to requeue messages in flight. `counts`: the present
   /// delivery does. Otherwise the next delivery is no redelivery, see redeliveries_of.
   [[nodiscard]] std::uint32_t deliveries_of(OffsetRange range, const Delivery& delivery, bool counts) {
@@ -137,8 +136,9 @@ class GroupReturns {
   /// GroupMember::expire.
   void take_overdue(GroupMember& member, SteadyTime now, std::size_t& ranges_left);
   /// Handles the acknowledgement of messages that were taken back from the member. Without leases, messages
-  /// not delivered to another consumer since are finished after all, in as many parts as `late` permits. The
-  /// others are added to `late`.
+  /// not delivered to another consumer since are finished after all, in as many parts as `late` permits, also
+  /// those that are delayed or dead, but none under way to a dead-letter topic. The others are added to
+  /// `late`.
   void acknowledge_overdue(GroupMember& member, OffsetRange range, std::uint32_t hand_out,
                            LateRequests& late);
   /// Tells a member's consumer, if it has leases, that all its messages are revoked. Takes nothing back: the
@@ -148,13 +148,13 @@ class GroupReturns {
   void forget_all(RevokeCause cause);
   /// Takes back from silent members what they have not started, if another consumer can take messages. Does a
   /// limited amount of work. Returns true if there may be more. `plain`: the group's plain consumers.
-  bool take_back_from_silent(const std::vector<RecordSink*>& plain);
+  bool take_back_from_silent(const std::vector<RecordSink*>& plain, SteadyTime now);
 
  private:
   void prepare(CountedRanges& ranges);
   void forget_settled(GroupMember& member);
   template <typename Picks>
-  void take_back(GroupMember& member, RevokeCause cause, Picks&& picks);
+  void take_back(GroupMember& member, RevokeCause cause, SteadyTime now, Picks&& picks);
   bool any_can_take(const std::vector<RecordSink*>& plain);
 
   const Parts parts_;

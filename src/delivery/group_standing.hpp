@@ -10,8 +10,8 @@
 #include <lightq/base/types.hpp>
 
 #include "admission/range_budget.hpp"
-#include "delivery/member_fronts.hpp"
-#include "delivery/member_turns.hpp"
+#include "delivery/state/member_fronts.hpp"
+#include "delivery/state/member_turns.hpp"
 
 namespace lightq::broker {
 
@@ -36,8 +36,9 @@ struct GroupStanding {
   MemberTurns<GroupMember> turns;
   std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages
   bool any_silent = false;          ///< roll.silent has members
+  std::uint32_t seeks = 0;          ///< since the start: how often the group's position was moved
   std::uint64_t messages = 0;       ///< messages in flight on all members
-  std::uint64_t seeks = 0;          ///< since the start: how often the group's position was moved
+  std::uint64_t acknowledged = 0;   ///< since the start: messages that members finished, or that were sent
   /// Since the start: how often the messages in flight changed, or what a restart would find of them.
   std::uint64_t changes = 0;
   MemberFronts<GroupMember> fronts;  ///< the lowest offset in flight of each member that has any

@@ -7,10 +7,17 @@
 #include <lightq/base/codec.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/delivered_slice.hpp"
+#include "delivery/batches/delivered_slice.hpp"
 #include "delivery/state/group_time.hpp"
 
 namespace lightq::broker {
+
+/// Whether a consumer can take messages that are delivered with no other message.
+enum class Alone : std::uint8_t {
+  takes,        ///< in the order of offsets
+  takes_first,  ///< before all others
+  refuses,      ///< it has other messages
+};
 
 /// The messages that a consumer can take now. By default a slice is the rest of a batch, decompressed.
 struct SliceLimits {
@@ -20,6 +27,7 @@ struct SliceLimits {
   std::uint64_t redelivered = none;    ///< the most messages of a redelivery queue
   std::uint64_t message_bytes = none;  ///< the slice ends with the message that reaches this sum
   CodecSet codecs = {};                ///< the consumer reads whole batches of these codecs
+  Alone alone = Alone::takes;
 };
 
 /// The reason why a slice was returned, or none.

@@ -13,7 +13,7 @@
 #include "delivery/next_slice.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
-#include "delivery/turn_result.hpp"
+#include "delivery/state/turn_result.hpp"
 
 namespace lightq::broker {
 
@@ -60,7 +60,7 @@ class PlainTurn {
     result_.bytes += payload_bytes;
     result_.count(delivered.delivery, again, taken);
     source.taken(taken, static_cast<std::size_t>(at - slice.records.data()));
-    if (group_ != nullptr) group_->delivered_plainly({slice.range().begin, offset});
+    if (group_ != nullptr) group_->delivered_plainly({slice.range().begin, offset}, delivered.delivery);
   }
 
  private:

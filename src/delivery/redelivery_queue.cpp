@@ -26,12 +26,38 @@ void RedeliveryQueue::release(SteadyTime now) {
   count();
 }
 
+std::vector<OffsetRange> RedeliveryQueue::finish(OffsetRange range, std::size_t& parts_left) {
+  std::vector<OffsetRange> finished = waiting_.finish(range, parts_left);
+  if (has_dead() && parts_left != 0) {
+    std::vector<OffsetRange> dead;
+    DeadFilter within;
+    within.ranges.push_back(range);
+    static_cast<void>(dead_->find(within, range.begin, parts_left, true, dead));
+    dead_->remove(dead);
+    parts_left -= std::min(parts_left, dead.size());
+    finished.insert(finished.end(), dead.begin(), dead.end());
+    std::ranges::sort(finished, {}, &OffsetRange::begin);
+  }
+  if (dead_ != nullptr) {
+    for (const OffsetRange& part : finished) dead_->first_failures().remove(part);
+  }
+  count();
+  return finished;
+}
+
+/// Returns true if the next message for a consumer is to be delivered alone. Requires: ready(alone).
+bool RedeliveryQueue::is_alone_next(Alone alone) const {
+  if (alone == Alone::refuses || waiting_.alone().empty()) return false;
+  if (alone == Alone::takes_first || waiting_.ready().empty()) return true;
+  return waiting_.alone().first() < waiting_.ready().first();
+}
+
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
   if (limits.records == 0 || limits.redelivered == 0 || limits.message_bytes == 0) return outcome;
-  while (ready()) {
-    const auto front = waiting_.front();
+  while (ready(limits.alone)) {
+    const auto front = waiting_.front(is_alone_next(limits.alone));
     if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;

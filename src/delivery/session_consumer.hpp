@@ -7,8 +7,8 @@
 
 #include <lightq/base/codec.hpp>
 
+#include "delivery/batches/delivered_slice.hpp"
 #include "delivery/client_error.hpp"
-#include "delivery/delivered_slice.hpp"
 
 namespace lightq::broker {
 

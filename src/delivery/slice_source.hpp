@@ -54,11 +54,11 @@ class SliceSource {
   SliceOutcome find(const SliceLimits& limits, NextSlice& next) {
     from_redelivery_ = false;
     if (redelivery_ != nullptr) {
-      if (redelivery_->ready()) {
+      if (redelivery_->ready(limits.alone)) {
         const SliceOutcome outcome = redelivery_->next(log_, context_, limits, next);
         from_redelivery_ = outcome == SliceOutcome::slice;
         // Nothing newer is delivered before them.
-        if (from_redelivery_ || redelivery_->ready()) return outcome;
+        if (from_redelivery_ || redelivery_->ready(limits.alone)) return outcome;
       }
       if (redelivery_->is_full()) return SliceOutcome::held_back;
     }

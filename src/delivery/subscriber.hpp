@@ -15,7 +15,7 @@
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
 #include "delivery/state/group_time.hpp"
-#include "delivery/turn_result.hpp"
+#include "delivery/state/turn_result.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

@@ -163,6 +163,7 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
   result.more = from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
+  result.dead_waiting = from_groups.dead_waiting;
   trim();
   result.progress |= log_->first_offset() != first;
   return result;

@@ -14,13 +14,13 @@
 
 #include "admission/range_budget.hpp"
 #include "delivery/consumer_groups.hpp"
-#include "delivery/damage_count.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
-#include "delivery/group_limits.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/damage_count.hpp"
+#include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/subscribers.hpp"
 #include "delivery/topic_definition.hpp"
@@ -103,6 +103,7 @@ class Topic {
     bool more = false;      ///< consumers could take more now: dispatch again soon
     bool progress = false;  ///< messages were delivered or space was freed: waiting producers may try again
     std::uint64_t held_back = 0;  ///< groups whose redelivery queue is newly full
+    bool dead_waiting = false;    ///< a group has dead messages that wait for a transfer
   };
   /// Dispatches to all groups and subscribers, a bounded amount.
   DispatchResult dispatch(const DeliveryContext& context = {});

@@ -3,9 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
+
+#include "delivery/attempts/group_setup.hpp"
 
 namespace lightq::broker {
 
@@ -15,6 +20,8 @@ struct TopicDefinition {
   protocol::TopicSettings settings;
   bool paused = false;       ///< the topic starts paused
   std::uint32_t log_id = 0;  ///< the upper half of an encrypted topic's log incarnation; 0: not known
+  /// The settings of groups by name, whether or not the groups exist. All others have the defaults.
+  std::map<std::string, GroupSetup, std::less<>> groups = {};
 };
 
 }  // namespace lightq::broker

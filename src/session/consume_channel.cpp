@@ -16,6 +16,7 @@ using session::Op;
 
 TopicConsumers::Refusal ConsumeChannel::open(const ConsumeRequest& asked, std::uint64_t user) {
   has_leases_ = asked.leases;
+  has_dead_letters_ = output_.client_knows_dead_letters() && asked.acknowledgement == AckMode::by_consumer;
   const auto refusal = topic_->open_consumer(asked, *this, user);
   if (refusal.code != ClientError::none) topic_ = nullptr;
   return refusal;
@@ -74,14 +75,23 @@ bool ConsumeChannel::names_no_hand_out(const FrameHeader& header) {
 }
 
 void ConsumeChannel::on_reject(const FrameHeader& header, ByteView body) {
+  if ((header.flags & session::flag_dead_letter) != 0 && !has_dead_letters_)
+    return session_.end(*this, Code::not_supported,
+                        output_.client_knows_dead_letters()
+                            ? "dead letters: the consumer acknowledges automatically"
+                            : "dead letters: the client has not said that it knows them");
   auto rejected = session_.decode<session::Reject>(header, body, this);
   if (!rejected) return;
-  if ((header.flags & session::flag_dead_letter) != 0)
-    return session_.end(*this, Code::not_supported, "this version does not support dead letters");
   if (rejected->releases && !has_leases_)
     return session_.refuse_frame(header, this, "reject: a release, and the consumer has no leases");
   if (names_no_hand_out(header) || keeps_too_long(rejected->ms)) return;
-  reject(*topic_, *this, rejection_of(std::move(*rejected)), EventLoop::Clock::now());
+  auto reason = std::move(rejected->dead_reason);
+  Rejection rejection = rejection_of(std::move(*rejected));
+  if (reason) {
+    rejection.kind = RejectKind::dead;
+    rejection.reason = std::move(*reason);
+  }
+  reject(*topic_, *this, rejection, EventLoop::Clock::now());
 }
 
 void ConsumeChannel::on_extend(const FrameHeader& header, ByteView body) {
@@ -121,7 +131,8 @@ void ConsumeChannel::admitted(const Opened& opened) {
                                                .next_offset = topic_->store().next_offset().value,
                                                .incarnation = topic_->incarnation(),
                                                .ack_timeout_ms = opened.ack_timeout_ms,
-                                               .leases = has_leases_});
+                                               .leases = has_leases_,
+                                               .dead_letters = has_dead_letters_});
 }
 
 bool ConsumeChannel::writable() const {
@@ -141,7 +152,7 @@ void ConsumeChannel::deliver(const DeliveredSlice& delivered) {
                                    .lost = delivered.lost});
   refused_ = delivered.slice.count - sent;
   if (refused_ == 0) return;
-  retire();
+  retired_ = true;
   wanted_.too_large.push_back(number());
   session_.life().work_soon();
 }

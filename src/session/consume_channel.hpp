@@ -62,8 +62,11 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
     return topic_ != nullptr && TopicConsumers::has_in_flight(*this);
   }
   [[nodiscard]] bool has_leases() const { return has_leases_; }
-  /// Stops taking messages.
-  void retire() { retired_ = true; }
+  /// Stops taking messages, because the client has closed the channel or said goodbye. `leave` follows.
+  void close() {
+    retired_ = true;
+    TopicConsumers::ends_by(*this, MemberEnd::closed);
+  }
   /// Continues after the session has space again.
   void go_on();
 
@@ -102,6 +105,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   Wanted& wanted_;
   bool admitted_ = false;
   bool has_leases_ = false;
+  bool has_dead_letters_ = false;  // the client may reject messages as dead
   bool retired_ = false;
   std::uint32_t refused_ = 0;        // records at the end of the last slice
   mutable bool wants_room_ = false;  // has reported that it is not writable

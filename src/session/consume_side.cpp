@@ -106,8 +106,8 @@ void ConsumeSide::go_on() {
   });
 }
 
-void ConsumeSide::retire(std::uint32_t number) {
-  if (ConsumeChannel* const channel = find(number)) channel->retire();
+void ConsumeSide::close(std::uint32_t number) {
+  if (ConsumeChannel* const channel = find(number)) channel->close();
 }
 
 bool ConsumeSide::any(bool (ConsumeChannel::*has)() const) const {
@@ -130,9 +130,16 @@ void ConsumeSide::leave() {
   session_.book().for_each([](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;
     auto& consumer = static_cast<ConsumeChannel&>(channel);
-    consumer.retire();
+    consumer.close();
     // A channel that is still opening is answered first.
     if (consumer.is_admitted()) consumer.leave();
+  });
+}
+
+void ConsumeSide::broker_stops() {
+  session_.book().for_each([](Channel& channel) {
+    if (channel.kind() == Channel::Kind::consumes)
+      TopicConsumers::ends_by(static_cast<ConsumeChannel&>(channel), MemberEnd::broker_stops);
   });
 }
 

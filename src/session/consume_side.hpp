@@ -37,14 +37,16 @@ class ConsumeSide final : private ReadQueue::Host {
   [[nodiscard]] bool wants_room() const { return wanted_.room || reads_.wants_room(); }
   /// Continues the channels and reads that waited for space.
   void go_on();
-  /// Stops delivery on a channel that is being closed.
-  void retire(std::uint32_t number);
+  /// Stops delivery on a channel that its client is closing.
+  void close(std::uint32_t number);
   /// Returns true if `has` returns true for one of the channels.
   [[nodiscard]] bool any(bool (ConsumeChannel::*has)() const) const;
   /// Called when the client has become silent, or is heard again.
   void set_silent(bool silent);
   /// Leaves all topics, because the client said goodbye. Its unacknowledged messages go to other consumers.
   void leave();
+  /// Called when the session ends because the broker stops.
+  void broker_stops();
   /// Ends channels and reads of topics that the session may no longer consume.
   void end_unpermitted();
   /// Returns true if all reads are answered.

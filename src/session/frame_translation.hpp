@@ -75,7 +75,8 @@ inline Start start_of(session::Started&& frame) {
 }
 
 inline Rejection rejection_of(session::Reject&& frame) {
-  return {frame.ms, std::move(frame.ranges), frame.hand_out.value_or(0), frame.releases};
+  return {frame.ms, std::move(frame.ranges), frame.hand_out.value_or(0),
+          frame.releases ? RejectKind::release : RejectKind::retry};
 }
 
 inline Extension extension_of(session::Extend&& frame) {

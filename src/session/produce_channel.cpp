@@ -10,6 +10,7 @@
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
 #include "delivery/batches/unpacked.hpp"
+#include "delivery/letters/dead_letter.hpp"
 #include "session/frame_translation.hpp"
 
 namespace lightq::broker {
@@ -103,8 +104,10 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
   if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
     return refuse_too_long(sequences);
-  if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
-      !check_packed(view, sequences))
+  const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
+  if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store &&
+      !(view.is_compressed() ? check_packed(view, sequences)
+                             : !has_dead_headers(view) || refuse_dead_headers(sequences)))
     return;
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
 }
@@ -120,13 +123,22 @@ void ProduceChannel::break_off(const std::string& why) {
 /// Returns false if it is refused.
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
-  const auto longest = longest_message_packed_in(batch);
-  if (longest && *longest <= topic_->publishing().message_bytes_max()) return true;
-  if (longest) {
-    refuse_too_long(sequences);
-  } else {
+  const auto content =
+      content_packed_in(batch);  // without memory the session ends, and the client sends again
+  if (!content) {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
+    return false;
   }
+  if (content->has_dead_headers) return refuse_dead_headers(sequences);
+  if (content->longest_message_bytes <= topic_->publishing().message_bytes_max()) return true;
+  refuse_too_long(sequences);
+  return false;
+}
+
+/// Refuses a batch because a message claims to be a dead letter. Returns false.
+bool ProduceChannel::refuse_dead_headers(const Sequences& sequences) {
+  refuse(sequences, Code::not_supported,
+         "only the broker sets headers that begin with " + std::string(dead_header_prefix));
   return false;
 }
 

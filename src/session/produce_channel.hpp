@@ -78,6 +78,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   };
   void break_off(const std::string& why);
   bool check_packed(const BatchView& batch, const Sequences& sequences);
+  bool refuse_dead_headers(const Sequences& sequences);
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);
   void hold(const Arrived& arrived);

@@ -270,7 +270,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
         static_cast<ConsumeChannel*>(channel)->take(header, body);
       return;
     case Op::close:
-      if (channels_.close(header)) consuming_.retire(header.channel);
+      if (channels_.close(header)) consuming_.close(header.channel);
       return;
     case Op::heartbeat: return;
     case Op::goodbye: return on_goodbye();
@@ -453,6 +453,7 @@ void SessionConnection::end_session(Code code, const std::string& why) {
   session_life_.end();
   frames_.end();
   input().large_frame().drop();
+  if (code == Code::shutting_down) consuming_.broker_stops();
   book_.drop_all();
   producing_.drop_confirms();
   consuming_.drop_reads();

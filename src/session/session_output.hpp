@@ -49,7 +49,8 @@ class SessionOutput final : public FrameOutput {
   [[nodiscard]] bool client_keeps_secrets() const { return says(session::keeps_producer_secrets); }
   /// Returns true if the client may be silent while it processes messages.
   [[nodiscard]] bool client_may_be_busy() const { return says(session::hello_may_be_busy); }
-
+  /// Returns true if the client knows that the broker accepts dead messages.
+  [[nodiscard]] bool client_knows_dead_letters() const { return says(session::hello_knows_dead_letters); }
   /// Returns true if the client tells which messages it has started, and has leases.
   [[nodiscard]] bool client_knows_leases() const { return says(session::hello_knows_leases); }
 

@@ -9,8 +9,8 @@
 
 #include <lightq/base/random.hpp>
 
-#include "delivery/log_lives.hpp"
 #include "delivery/producers/durable_producers.hpp"
+#include "delivery/state/log_lives.hpp"
 #include "log/memory/write_behind_log.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/segment_log/segment_log.hpp"

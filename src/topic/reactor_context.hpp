@@ -20,7 +20,7 @@
 #include "admission/range_budget.hpp"
 #include "admission/unauthenticated_limits.hpp"
 #include "base/log_sink.hpp"
-#include "delivery/group_limits.hpp"
+#include "delivery/state/group_limits.hpp"
 #include "net/call_clock.hpp"
 #include "net/disk_thread.hpp"
 #include "net/event_loop.hpp"

@@ -102,41 +102,31 @@ std::vector<std::string> invocation(const std::string& command) {
     words.emplace_back("t");
   }
   if (command == "user grant" || command == "user revoke") words.insert(words.end(), {"--produce", "t"});
+  if (command == "group set") words.insert(words.end(), {"g", "--dead-letter-topic", "d"});
+  if (command == "dlq show") words.emplace_back("0");
   return words;
 }
 
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
-  EXPECT_EQ(commands, (std::set<std::string>{"bench",
-                                             "broker",
-                                             "consume",
-                                             "key new",
-                                             "key public",
-                                             "log dump",
-                                             "log repair",
-                                             "log snapshot",
-                                             "log verify",
-                                             "peek",
-                                             "ping",
-                                             "produce",
-                                             "stats",
-                                             "sub",
-                                             "topic create",
-                                             "topic delete",
-                                             "topic delete-group",
-                                             "topic info",
-                                             "topic list",
-                                             "topic pause",
-                                             "topic purge",
-                                             "topic resume",
-                                             "user add",
-                                             "user grant",
-                                             "user list",
-                                             "user password",
-                                             "user remove",
-                                             "user revoke",
-                                             "version"}));
+  EXPECT_EQ(commands, (std::set<std::string>{"bench",         "broker",
+                                             "consume",       "dlq list",
+                                             "dlq purge",     "dlq retry",
+                                             "dlq show",      "group set",
+                                             "key new",       "key public",
+                                             "log dump",      "log repair",
+                                             "log snapshot",  "log verify",
+                                             "peek",          "ping",
+                                             "produce",       "stats",
+                                             "sub",           "topic create",
+                                             "topic delete",  "topic delete-group",
+                                             "topic info",    "topic list",
+                                             "topic pause",   "topic purge",
+                                             "topic resume",  "user add",
+                                             "user grant",    "user list",
+                                             "user password", "user remove",
+                                             "user revoke",   "version"}));
 }
 
 TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
@@ -284,12 +274,27 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);
   }
-  EXPECT_EQ(switches,
-            (std::set<std::string>{"LIGHTQ_ADMIN", "LIGHTQ_ALL", "LIGHTQ_BATCHES", "LIGHTQ_CURSORS",
-                                   "LIGHTQ_ENCRYPT_AT_REST", "LIGHTQ_FOLLOW", "LIGHTQ_FORCE",
-                                   "LIGHTQ_FORCE_RAW", "LIGHTQ_INSECURE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT",
-                                   "LIGHTQ_OPEN", "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS",
-                                   "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
+  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_ADMIN",
+                                             "LIGHTQ_ALL",
+                                             "LIGHTQ_BATCHES",
+                                             "LIGHTQ_CURSORS",
+                                             "LIGHTQ_ENCRYPT_AT_REST",
+                                             "LIGHTQ_FOLLOW",
+                                             "LIGHTQ_FORCE",
+                                             "LIGHTQ_FORCE_RAW",
+                                             "LIGHTQ_INSECURE",
+                                             "LIGHTQ_JSON",
+                                             "LIGHTQ_NO_WAIT",
+                                             "LIGHTQ_OPEN",
+                                             "LIGHTQ_PARK",
+                                             "LIGHTQ_PAUSE_WHEN_FAILING",
+                                             "LIGHTQ_PLAIN",
+                                             "LIGHTQ_PREVIEW",
+                                             "LIGHTQ_QUIET",
+                                             "LIGHTQ_SEGMENTS",
+                                             "LIGHTQ_TRUST_BATCHES",
+                                             "LIGHTQ_WATCH",
+                                             "LIGHTQ_ZMQ"}));
 }
 
 }  // namespace

@@ -18,11 +18,28 @@ using ::testing::IsEmpty;
 
 class SessionConsumerBusy : public SessionConsumerTest {
  protected:
+  /// Returns the frames that arrived without a call of the program, in words.
+  std::vector<std::string> said_already() {
+    std::vector<std::string> words;
+    for (int step = 0; step < 50; ++step) {
+      peer.read();
+      while (const auto frame = peer.next()) words.push_back(word_of(*frame));
+    }
+    return words;
+  }
+  void let_come(Consumer& consumer) {
+    for (int step = 0; step < 50; ++step) {
+      peer.write();
+      poll(consumer);
+    }
+  }
+
   static constexpr const char* all = "extend 30000 [0,18446744073709551615)";
 };
 
 TEST_F(SessionConsumerBusy, AnnouncesThatItMayBeBusyAndKnowsLeases) {
-  const std::uint32_t always = session::hello_hears_late | session::hello_knows_leases;
+  const std::uint32_t always =
+      session::hello_hears_late | session::hello_knows_leases | session::hello_knows_dead_letters;
   Consumer consumer = make();
   EXPECT_EQ(greet(consumer).codecs.bits(), CodecSet::known().bits() | always | session::hello_may_be_busy);
   options.may_be_busy = false;

@@ -124,7 +124,9 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
       }
       case Op::reject: {
         const auto reject = frame.as<session::Reject>();
-        const std::string word = reject.releases ? "release" : "reject " + std::to_string(reject.ms);
+        const std::string word = reject.dead_reason ? "dead '" + *reject.dead_reason + "'"
+                                 : reject.releases  ? "release"
+                                                    : "reject " + std::to_string(reject.ms);
         return word + number(reject.hand_out) + text(reject.ranges);
       }
       case Op::extend: {
@@ -136,22 +138,6 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
         return "credit " + std::to_string(credit.messages) + "/" + std::to_string(credit.bytes);
       }
       default: return std::string(rule_of(frame.header.op).name);
-    }
-  }
-  /// Returns the frames that arrived without a call of the program, in words.
-  std::vector<std::string> said_already() {
-    std::vector<std::string> words;
-    for (int step = 0; step < 50; ++step) {
-      peer.read();
-      while (const auto frame = peer.next()) words.push_back(word_of(*frame));
-    }
-    return words;
-  }
-  /// Lets the consumer find the frames that the broker has sent.
-  void let_come(Consumer& consumer) {
-    for (int step = 0; step < 50; ++step) {
-      peer.write();
-      poll(consumer);
     }
   }
 

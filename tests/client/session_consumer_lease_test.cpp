@@ -1,5 +1,5 @@
-/// Tests of a session consumer with leases: which messages it names as started, how it learns of revoked
-/// ones, and which it gives back.
+/// Tests of a session consumer with leases: the messages that it names as started, and those that are
+/// revoked.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <lightq/consumer.hpp>
 #include <lightq/impl/session_leases.hpp>
 
-#include "session_consumer_fixture.hpp"
+#include "session_consumer_lease_fixture.hpp"
 
 namespace lightq::test {
 namespace {
@@ -22,37 +22,6 @@ using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class SessionConsumerLease : public SessionConsumerTest {
- protected:
-  SessionConsumerLease() {
-    options.clock = [this] {
-      if (reads_until_stop > 0 && --reads_until_stop == 0) while_stopped();
-      return time;
-    };
-    opened.leases = true;
-    opened.ack_timeout_ms = 1'800'000;
-  }
-  Consumer connected() {
-    Consumer consumer = make();
-    connect(consumer);
-    return consumer;
-  }
-  static Delivery handed(std::uint32_t hand_out, std::uint32_t number = 1) {
-    Delivery delivery;
-    delivery.number = number;
-    delivery.hand_out = hand_out;
-    return delivery;
-  }
-  void revoke(std::vector<OffsetRange> ranges, std::uint32_t before,
-              session::RevokeCause cause = session::RevokeCause::processing_timeout) {
-    peer.say(session::Revoked{cause, before, std::move(ranges)}, channel, 0);
-  }
-
-  SessionTime time{1h};
-  int reads_until_stop = 0;             ///< of the clock, until `while_stopped` is called; 0: it is not
-  std::function<void()> while_stopped;  ///< called while the process is stopped
-};
 
 TEST_F(SessionConsumerLease, NamesAMessageAsStartedBeforeTheProgramReceivesIt) {
   Consumer consumer = connected();
@@ -298,73 +267,6 @@ TEST_F(SessionConsumerLease, AnEndedConnectionTakesItsMessages) {
   EXPECT_TRUE(message.revoked());
   EXPECT_TRUE(token.stop_requested());
   EXPECT_TRUE(consumer.stop_token(message).stop_requested());
-}
-
-TEST_F(SessionConsumerLease, GivesBackWhatTheProgramHasNotBegunWhenItIsClosed) {
-  Consumer consumer = connected();
-  deliver(0, {"a", "b", "c", "d"}, handed(1));
-  next(consumer);
-  next(consumer);
-  said_already();
-  (void)consumer.close(Timeout(0));
-  EXPECT_THAT(said_already(), ElementsAre("release #1 [2,3)", "close", "goodbye"));
-}
-
-TEST_F(SessionConsumerLease, AcknowledgesBeforeItGivesBack) {
-  Consumer consumer = connected();
-  deliver(0, {"a", "b", "c", "d"}, handed(1));
-  next(consumer);
-  next(consumer);
-  said_already();
-  EXPECT_EQ(consumer.acknowledge(OffsetRange{{0}, {3}}), 3U);
-  EXPECT_THAT(said_already(), IsEmpty());
-  (void)consumer.close(Timeout(0));
-  EXPECT_THAT(said_already(), ElementsAre("ack #1 [0,3)", "release #1 [2,3)", "close", "goodbye"))
-      << "2 is not in flight any more, so the broker ignores its release";
-}
-
-TEST_F(SessionConsumerLease, AcknowledgesBeforeItGivesBackWithoutAClose) {
-  {
-    Consumer consumer = connected();
-    deliver(0, {"a", "b", "c", "d"}, handed(1));
-    next(consumer);
-    next(consumer);
-    said_already();
-    EXPECT_EQ(consumer.acknowledge(Offset{0}), 1U);
-  }
-  EXPECT_THAT(said_already(), ElementsAre("ack #1 [0,1)", "release #1 [2,3)", "goodbye"));
-}
-
-TEST_F(SessionConsumerLease, GivesBackWhenAnotherConsumerTakesItsPlace) {
-  Consumer consumer = connected();
-  deliver(0, {"a", "b", "c", "d"}, handed(1));
-  next(consumer);
-  next(consumer);
-  said_already();
-  EXPECT_EQ(consumer.acknowledge(Offset{0}), 1U);
-  consumer = make();
-  EXPECT_THAT(said_already(), ElementsAre("ack #1 [0,1)", "release #1 [2,3)", "goodbye"));
-  EXPECT_FALSE(consumer.finished());
-}
-
-TEST_F(SessionConsumerLease, GivesNothingBackThatTheProgramHas) {
-  Consumer consumer = connected();
-  deliver(10, {"a", "b", "c", "d"}, handed(1));
-  deliver(6, {"e"}, handed(1, 2));
-  for (int i = 0; i < 5; ++i) next(consumer);
-  EXPECT_THAT(said_already(), Contains("started #1 [6,14)"));
-  (void)consumer.close(Timeout(0));
-  EXPECT_THAT(said_already(), ElementsAre("release #1 [7,10)", "close", "goodbye"));
-}
-
-TEST_F(SessionConsumerLease, ReleasesOnRequest) {
-  Consumer consumer = connected();
-  deliver(0, {"a", "b"}, handed(1));
-  next(consumer);
-  said_already();
-  consumer.release({{0}, {2}});
-  poll(consumer);
-  EXPECT_THAT(said_already(), ElementsAre("release #1 [0,2)", "credit 2/2"));
 }
 
 TEST_F(SessionConsumerLease, EndsAConnectionThatRevokesWithoutLeases) {

@@ -78,6 +78,24 @@ TEST_F(SessionProducerTest, RefusesLengthsThatNoMessageCanHaveBeforeAnythingIsWr
   EXPECT_EQ(next_batch(producer).payloads, Payloads{"behind"});
 }
 
+TEST_F(SessionProducerTest, RefusesHeadersOfTheBrokerBeforeAnythingIsSent) {
+  Producer producer = make();
+  connect(producer);
+  const std::vector<Header> reserved = {{"trace", "1"}, {"lightq-dead-cause", "expired"}};
+  const std::vector<Header> harmless = {{"lightq-dea", "1"}, {"x-lightq-dead-cause", "lightq-dead-"}};
+  ASSERT_TRUE(producer.send("before").ok());
+  const auto refused = producer.send("letter", {.headers = reserved});
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().text(),
+              ::testing::HasSubstr("only the broker sets headers that begin with lightq-dead-"));
+  const auto never = [](std::span<std::byte>) { FAIL(); };
+  EXPECT_EQ(producer.send_in_place(1, never, {.headers = reserved}).error().code,
+            ErrorCode::invalid_argument);
+  ASSERT_TRUE(producer.send("behind", {.headers = harmless}).ok()) << "the producer goes on";
+  EXPECT_EQ(next_batch(producer).payloads, Payloads{"before"});
+  EXPECT_EQ(next_batch(producer).payloads, Payloads{"behind"});
+}
+
 TEST_F(SessionProducerTest, ReportsAFailureToAFlushAfterAWriterThatTriedToFlush) {
   options.retry_refused = false;
   Producer producer = make();

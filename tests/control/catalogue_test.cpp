@@ -13,7 +13,9 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "control/catalogue_room.hpp"
 #include "support/golden_files.hpp"
@@ -365,41 +367,23 @@ TEST(Catalogue, KeepsOptionalChangesThatItDoesNotKnow) {
   EXPECT_THAT(kept, testing::Contains(R"({"op":"format","version":1})"));
 }
 
-/// Broker 0.1.0 wrote these records before raw consumers existed.
-TEST(CatalogueRecord, AnEndpointWithoutAConnectionTypeIsZeroMq) {
-  const std::string old =
-      R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002})";
-  const auto change = decode_change(old);
-  ASSERT_TRUE(change.ok());
-  EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::zmq);
-  EXPECT_EQ(encode(*change), old);
-}
-
-TEST(CatalogueRecord, ARawConsumersEndpointKeepsItsType) {
-  const EndpointPut raw{
-      {7, TopicId{3}, EndpointRole::pull, protocol::Transport::tcp, 5002, protocol::ConnectionType::socket}};
-  const std::string text =
-      R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002,"connection_type":"socket"})";
-  EXPECT_EQ(encode(raw), text);
-  const auto change = decode_change(text);
-  ASSERT_TRUE(change.ok());
-  EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::socket);
-}
-
-TEST(CatalogueRecord, ReportsInvalidRecords) {
-  for (const char* text :
-       {"", "{", "[]", R"({"op":5})", R"({"op":"format","version":"x"})",
-        R"({"op":"topic","id":0,"topic":"t"})",
-        R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
-        R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",
-        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})",
-        R"({"op":"endpoint","id":1,"topic_id":1,"role":"pull","port":1,"connection_type":"pipe"})",
-        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":1,"connection_type":"socket"})"}) {
-    const auto change = decode_change(text);
-    ASSERT_FALSE(change.ok()) << text;
-    EXPECT_EQ(change.error().code, ErrorCode::corrupt) << text;
-    EXPECT_THAT(change.error().message, HasSubstr("catalogue record")) << text;
-  }
+TEST(Catalogue, KeepsTheSettingsOfGroupsInAShorterLog) {
+  CatalogueRoom room;
+  auto catalogue = room.open();
+  const TopicId topic = catalogue->add_topic(name("t"), {}, 0)->id;
+  const GroupSetup settings{{.max_attempts = 5, .dead_letter_topic = "d"}, {4}};
+  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
+  ASSERT_TRUE(catalogue->set_group(topic, "gone", settings));
+  ASSERT_TRUE(catalogue->set_group(topic, "gone", {}));
+  ASSERT_TRUE(catalogue->flush());
+  CatalogueState copy;
+  for (const auto& change : catalogue->state().snapshot()) copy.apply(change);
+  const auto& groups = copy.find("t")->definition.groups;
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups.at("g"), settings);
+  EXPECT_GE(copy.record_count(), copy.snapshot().size());
+  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
+  EXPECT_FALSE(catalogue->unflushed()) << "nothing has changed";
 }
 
 /// A log with messages that cannot be read now.

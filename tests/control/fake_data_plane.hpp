@@ -18,12 +18,15 @@ class FakeDataPlane final : public DataPlane {
  public:
   explicit FakeDataPlane(EventLoop& loop) : loop_(loop) {}
 
+  void expect_topics(const std::vector<std::pair<TopicId, std::string>>& all) override { expected = all; }
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                  Done<void> done) override {
     if (refuse_add && (refuse_name.empty() || refuse_name == definition.name.text())) {
       return answer<void>(done, *refuse_add);
     }
     topics.emplace(definition.id.value, definition.name.text());
+    for (const auto& [group, setup] : definition.groups)
+      groups.insert_or_assign(std::to_string(definition.id.value) + "/" + group, setup);
     if (definition.paused) paused.insert(std::to_string(definition.id.value) + "/");
     for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
     answer<void>(done, {});
@@ -73,6 +76,41 @@ class FakeDataPlane final : public DataPlane {
       return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
     answer<std::uint64_t>(done, std::uint64_t{group.empty() ? 7U : 5U});
   }
+  void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override {
+    groups.insert_or_assign(std::to_string(topic.value) + "/" + group, setup);
+    answer<void>(done, {});
+  }
+  void list_dead(TopicId, const std::string& group, const DeadListWish& wish,
+                 Done<protocol::DeadPage> done) override {
+    if (group != "default")
+      return answer<protocol::DeadPage>(done, Error{ErrorCode::group_not_found, "group not found"});
+    protocol::DeadPage page;
+    for (std::uint64_t offset = wish.after ? *wish.after + 1 : 0; offset < dead; ++offset) {
+      if (page.messages.size() == wish.limit) {
+        page.continue_after = offset - 1;
+        break;
+      }
+      page.messages.push_back({.offset = offset, .attempts = 5});
+    }
+    answer<protocol::DeadPage>(done, std::move(page));
+  }
+  void act_on_dead(TopicId, const std::string& group, const DeadWish& wish,
+                   Done<protocol::DeadCount> done) override {
+    if (group != "default")
+      return answer<protocol::DeadCount>(done, Error{ErrorCode::group_not_found, "group not found"});
+    dead_wishes.push_back(wish);
+    answer<protocol::DeadCount>(done, protocol::DeadCount{dead, 2});
+  }
+  void act_on_letters(TopicId, const DeadWish& wish, std::function<bool(std::string_view topic)> may,
+                      Done<protocol::DeadCount> done) override {
+    dead_wishes.push_back(wish);
+    protocol::DeadCount count{.messages = dead};
+    for (const std::string& source : sources_of_letters) {
+      protocol::ReturnedLetters& returned = count.returned ? *count.returned : count.returned.emplace();
+      ++(may(source) ? returned.given_back : returned.not_allowed);
+    }
+    answer<protocol::DeadCount>(done, count);
+  }
   void put_user(const UserAccess& user, Done<void> done) override {
     users.insert_or_assign(user.id, user);
     answer<void>(done, {});
@@ -121,7 +159,12 @@ class FakeDataPlane final : public DataPlane {
   std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
   std::set<std::string> paused;                   // TOPIC_ID/GROUP
   std::size_t bulk_questions = 0;                 // calls of stats_of
-  std::size_t groups_of_each = 0;                 // groups of each topic in stats_of
+  std::map<std::string, GroupSetup> groups;       // TOPIC_ID/GROUP
+  std::vector<std::pair<TopicId, std::string>> expected;
+  std::uint64_t dead = 3;  // messages of the group `default`
+  std::vector<DeadWish> dead_wishes;
+  std::vector<std::string> sources_of_letters;
+  std::size_t groups_of_each = 0;  // groups of each topic in stats_of
   std::optional<Error> refuse_add;
   std::string refuse_name;
   std::optional<Error> refuse_join;

@@ -11,7 +11,7 @@
 
 #include "delivery/fake_consumer.hpp"
 #include "delivery/fake_record_sink.hpp"
-#include "delivery/log_lives.hpp"
+#include "delivery/state/log_lives.hpp"
 #include "delivery/stored_cursors.hpp"
 #include "delivery/topic_on_log.hpp"
 

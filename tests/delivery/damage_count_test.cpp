@@ -1,5 +1,5 @@
 /// Tests of delivery/damage_count: which messages count as lost to damage.
-#include "delivery/damage_count.hpp"
+#include "delivery/state/damage_count.hpp"
 
 #include <gtest/gtest.h>
 

@@ -402,5 +402,34 @@ TEST_F(DurableProducersTest, AnUnavailableLogForgetsNoProducer) {
   }
 }
 
+TEST_F(DurableProducersTest, TheBrokersOwnProducersMayLeaveOutNumbersOverARestart) {
+  constexpr std::uint64_t base = own_sequences_begin;
+  const ProducerIdentity own{70, 0};
+  ASSERT_EQ(producers.open(own, 1, now, {.user = ProducerTable::brokers_own}).refusal, ClientError::none);
+  ASSERT_TRUE(save());
+  send(own, base + 1, 2);
+  send(own, base + 7, 1);
+  ASSERT_TRUE(log->flush().ok());
+  EXPECT_EQ(restart(), std::nullopt) << "numbers that are left out are no reason for doubt";
+  ASSERT_NE(producers.find(70), nullptr);
+  EXPECT_EQ(producers.find(70)->expected, base + 8);
+  EXPECT_EQ(producers.find(70)->owner, ProducerTable::brokers_own);
+}
+
+TEST_F(DurableProducersTest, AnOwnProducerWithAGapBehindADamagedRangeIsForgotten) {
+  constexpr std::uint64_t base = own_sequences_begin;
+  const ProducerIdentity own{70, 0};
+  ASSERT_EQ(producers.open(own, 1, now, {.user = ProducerTable::brokers_own}).refusal, ClientError::none);
+  ASSERT_TRUE(save());
+  send(own, base + 1, 1);
+  send(own, base + 2, 1);  // damaged below
+  send(own, base + 3, 1);
+  ASSERT_TRUE(log->flush().ok());
+  damage_batch(1);
+  open();
+  ASSERT_NE(restart(), std::nullopt);
+  EXPECT_EQ(producers.find(70), nullptr) << "its letter in the damaged range has to be sent again";
+}
+
 }  // namespace
 }  // namespace lightq::broker

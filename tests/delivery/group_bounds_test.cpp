@@ -289,7 +289,7 @@ TEST_F(GroupBounds, ManyDueTimesAreNotWalkedOverAgainForEach) {
   const std::uint64_t before = TurnWork::bytes();
   for (int i = 0; i < 1000; ++i) {  // 10 s
     pass(milliseconds(10));
-    member.group->tend(now);
+    member.group->tend({.now = now});
   }
   EXPECT_LE(TurnWork::bytes() - before, (messages / 2 * 8 + 1000) * TurnWork::range_passed)
       << "each range is walked over when it is due";

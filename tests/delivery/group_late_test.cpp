@@ -113,7 +113,7 @@ TEST_F(GroupLateTest, AReleaseIsNeverLate) {
   publish_numbers(0, 2);
   dispatch();
   topic.groups().pass_over(*member.group);
-  member.group->reject(*member.member, {0, {{{0}, {2}}}, 1, true}, now);
+  member.group->reject(*member.member, {0, {{{0}, {2}}}, 1, broker::RejectKind::release}, now);
   EXPECT_THAT(member.consumer.was_late, IsEmpty()) << "it asks for nothing";
   member.group->acknowledge(*member.member, {std::nullopt, {{{0}, {2}}}, 1});
   EXPECT_THAT(member.consumer.was_late, ElementsAre(OffsetRange{{0}, {2}}));

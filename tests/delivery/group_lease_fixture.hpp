@@ -24,10 +24,10 @@ class GroupLeaseTest : public ::testing::Test, protected GroupWorld {
     member.group->acknowledge(*member.member, {std::nullopt, {range}, hand_out});
   }
   void release(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->reject(*member.member, {0, {range}, hand_out, true}, now);
+    member.group->reject(*member.member, {0, {range}, hand_out, broker::RejectKind::release}, now);
   }
   void reject(Member& member, OffsetRange range, std::uint32_t hand_out) {
-    member.group->reject(*member.member, {0, {range}, hand_out, false}, now);
+    member.group->reject(*member.member, {0, {range}, hand_out, broker::RejectKind::retry}, now);
   }
   void fall_silent(Member& member) {
     member.consumer.is_writable = false;

@@ -239,10 +239,11 @@ class LeaseModel {
     LeaseHolder* const holder = some_holder();
     if (holder == nullptr) return;
     const bool releases = random_.one_in(2);
+    const RejectKind kind = releases ? RejectKind::release : RejectKind::retry;
     const auto ms = !releases && random_.one_in(2) ? static_cast<std::uint32_t>(random_.below(2000)) : 0;
     const OffsetRange range = some_range();
     const std::uint32_t number = some_number(*holder);
-    group_->reject(*holder->member, {ms, {range}, number, releases}, now_);
+    group_->reject(*holder->member, {ms, {range}, number, kind}, now_);
     each_held(*holder, range, number, [&](auto at) {
       take_back(at->second, !releases);
       at->second.not_before = now_ + milliseconds(ms);
@@ -402,7 +403,8 @@ class LeaseModel {
         ASSERT_EQ(frame.delivery, message.deliveries + 1) << "message " << at;
         message.holder = &holder;
         message.hand_out = frame.hand_out;
-        message.started = frame.hand_out == holder.window_hand_out && has(holder.window, at);
+        message.started =
+            frame.delivery == 1 && frame.hand_out == holder.window_hand_out && has(holder.window, at);
         message.until = message.started ? deadline_after(now_, holder.timeout_ms) : never;
       }
     }

@@ -1,5 +1,5 @@
 /// Tests of delivery/log_lives: the incarnations that a log has had.
-#include "delivery/log_lives.hpp"
+#include "delivery/state/log_lives.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Tests of MemberFronts, also compared with an ordered set.
-#include "delivery/member_fronts.hpp"
+#include "delivery/state/member_fronts.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -1,5 +1,5 @@
 /// Tests of MemberTurns, also compared with a list.
-#include "delivery/member_turns.hpp"
+#include "delivery/state/member_turns.hpp"
 
 #include <algorithm>
 #include <deque>

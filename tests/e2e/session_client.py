@@ -23,8 +23,8 @@ RECEIVED, FLUSHED = 1, 2
 GROUP, OWN = 1, 2
 EXPLICIT, AUTOMATIC = 1, 2
 STARTS = {"first": 1, "next": 2, "last": 3, "offset": 4, "time": 5}
-PART, CUMULATIVE, DEAD_LETTER, LEASES, HAND_OUT, RELEASE = 1, 1, 1, 1, 2, 4
-KNOWS_LEASES, MAY_BE_BUSY, HEARS_LATE = 1 << 28, 1 << 29, 1 << 30
+PART, CUMULATIVE, DEAD_LETTER, LEASES, HAND_OUT, DEAD_LETTERS, RELEASE = 1, 1, 1, 1, 2, 2, 4
+KNOWS_DEAD_LETTERS, KNOWS_LEASES, MAY_BE_BUSY, HEARS_LATE = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 PLENTY = (1 << 20, 1 << 40)  # credit: messages, bytes
 CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "topic_not_found", "unknown_channel",
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
@@ -364,6 +364,7 @@ class Consumer:
         answer = session.request("consume_open", **open_values(topic, group, mode, credit=credit, **more))
         assert answer.op == "consume_opened", answer
         self.opened, self.channel, self.leases = answer.values, answer.channel, bool(answer.flags & LEASES)
+        self.dead_letters = bool(answer.flags & DEAD_LETTERS)
         self.hand_out = 1  # with leases: of the last delivery
         assert self.channel != 0, answer
         session.consumers[self.channel] = self
@@ -433,8 +434,11 @@ class Consumer:
         if messages:
             self.acknowledge(*merged(message.offset for message in messages))
 
-    def reject(self, *ranges, ms=0):
-        self._request("reject", ms=ms, ranges=as_ranges(ranges))
+    def reject(self, *ranges, ms=0, hand_out=None):
+        self._request("reject", ms=ms, ranges=as_ranges(ranges), hand_out=hand_out)
+
+    def reject_dead(self, *ranges, reason="", hand_out=None):
+        self._request("reject", flags=DEAD_LETTER, ms=0, reason=reason, ranges=as_ranges(ranges), hand_out=hand_out)
 
     def release(self, *ranges):
         self._request("reject", flags=RELEASE, ms=0, ranges=as_ranges(ranges))

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import signal
+import socket as sockets
 import subprocess
 import time
 
@@ -165,6 +166,7 @@ class Broker:
         self.environment.update(environment or {})
         self.control_uri = control
         self.process = None
+        self.held_port = None  # a socket that keeps the control port for the next start
         self.controls, self.clients = [], []
         self.log_path = self.directory / "broker.log"
 
@@ -175,8 +177,30 @@ class Broker:
                                             env=self.environment, cwd=self.directory, start_new_session=True)
         if wait:
             until(self._ready, lambda: f"the broker's start; its log:\n{self.log()}")
+            self.release_port()
             self.reconnect_controls()
         return self
+
+    def hold_port(self):
+        """Keeps others from being given the control port while no broker has it. Clients are refused, as
+        without this. The broker sets SO_REUSEADDR, too, so it can bind the port."""
+        scheme, address = self.control_uri.split("://")
+        host, _, port = address.rpartition(":")
+        if scheme != "tcp" or host != "127.0.0.1" or port == "0" or self.held_port is not None:
+            return
+        held = sockets.socket()
+        held.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        try:
+            held.bind((host, int(port)))
+        except OSError:  # another broker of the test has it
+            held.close()
+            return
+        self.held_port = held
+
+    def release_port(self):
+        if self.held_port is not None:
+            self.held_port.close()
+            self.held_port = None
 
     def _ready(self):
         assert self.process.poll() is None, f"the broker ended with {self.process.returncode}; its log:\n{self.log()}"
@@ -232,6 +256,7 @@ class Broker:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(DEADLINE)
         self.process = None
+        self.hold_port()
 
     def terminate(self, seconds=DEADLINE, by=signal.SIGTERM):
         """Asks the broker to end. Returns the exit code. stop() requires 0."""
@@ -244,6 +269,7 @@ class Broker:
             self.process = None
             raise AssertionError(f"the broker did not end within {seconds} s of {by.name}; its log:\n{self.log()[-4000:]}")
         self.process = None
+        self.hold_port()
         return code
 
     def stop(self, by=signal.SIGTERM):
@@ -283,6 +309,7 @@ class Broker:
                 self.close_clients()  # otherwise a broker with a stalled client would use up its deadline
                 self.stop()
         finally:
+            self.release_port()
             if self.process is not None and self.process.poll() is None:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()

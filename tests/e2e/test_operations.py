@@ -22,6 +22,10 @@ ON_A_TOPIC = {
     "resume": {},
     "purge": {},
     "set_password": {"new_password": "another"},
+    "set_group": {"group": "g", "max_attempts": 1},
+    "list_dead": {"group": "g"},
+    "retry_dead": {"group": "g"},
+    "purge_dead": {"group": "g"},
 }
 
 
@@ -181,6 +185,8 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     control.create("d", "direct")
     for cmd in ("pause", "resume", "purge"):
         ask(cmd, topic="d", **USERS)
+        ask(cmd, topic="t", group="another", **USERS)
+    for cmd in ("list_dead", "retry_dead", "purge_dead"):
         ask(cmd, topic="t", group="another", **USERS)
     ask("delete_group", topic="t", group="another", **USERS)
     puller = broker.socket(zmq.PULL, control.join("t", "pull"))

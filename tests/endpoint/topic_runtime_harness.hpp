@@ -104,6 +104,9 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     start();
   }
   void tick_wanted(TopicRuntime&) override { ticking_ = true; }
+  [[nodiscard]] EventLoop& loop() { return loop_; }
+  [[nodiscard]] ReactorContext& context() { return context_; }
+  [[nodiscard]] DiskThread& disk() { return disk_; }
 
   void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
   [[nodiscard]] Timestamp wall_time() const { return now_(); }
@@ -114,6 +117,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   }
   /// Sets the number of the topic's own user from now on.
   void set_own_user(std::uint64_t user) { context_.access.set_owner({1}, user); }
+  void set_message_bytes_max(std::uint64_t bytes) { settings_.message_bytes_max = bytes; }
   void put_user(std::uint64_t id) {
     UserAccess user;
     user.id = id;

@@ -12,14 +12,15 @@ import pathlib
 import re
 import struct
 
+from group_documents import ADMIN, GROUP_DOCUMENTS, USER
+
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
 # --- control_json_fuzz: requests, replies, and changes of the catalogue. ---------------------------------------------
-ADMIN = {"admin_user_id": "lightq_admin", "admin_password": "a"}
-USER = {"user_id": "u", "password": "p"}
 STATS = {"topic": "t", "topic_type": "queue", "messages_received": 3, "messages_sent": 2, "publishers_count": 1,
          "subscribers_count": 1, "queue_size": 1, "total_bytes_written": 30, "total_bytes_read": 20}
 DOCUMENTS = {
+    **GROUP_DOCUMENTS,
     "ping": {"cmd": "ping"},
     "create_topic": {"cmd": "create_topic", **ADMIN, "topic": "t", "broker_type": "queue", **USER},
     "create_file_topic": {"cmd": "create_topic", **ADMIN, "topic": "t.1-a_b", "broker_type": "file", **USER, "overflow": "reject",
@@ -33,10 +34,6 @@ DOCUMENTS = {
     "leave": {"cmd": "leave", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002", **USER},
     "stats": {"cmd": "stats", "topic": "t", **USER},
     "stats_all": {"cmd": "stats_all", **ADMIN, "after": "t", "topics_max": 7},
-    "delete_group": {"cmd": "delete_group", "topic": "t", "group": "default", **USER},
-    "pause": {"cmd": "pause", "topic": "t", "group": "billing", **USER},
-    "resume": {"cmd": "resume", "topic": "t", **ADMIN},
-    "purge": {"cmd": "purge", "topic": "t", **USER},
     "create_user": {"cmd": "create_user", **ADMIN, **USER, "admin": True, "uid": 1000,
                     "rights": [{"topic": "t*", "rights": ["produce", "manage"]}, {"topic": "*.eu", "rights": ["consume"]}]},
     "create_user_of_uid": {"cmd": "create_user", **ADMIN, "user_id": "u", "uid": 0},
@@ -49,12 +46,13 @@ DOCUMENTS = {
     "list_users": {"cmd": "list_users", **ADMIN},
     "reply_users": {"cmd": "list_users", "status": "ok", "users": [
         {"user_id": "u", "admin": False, "uid": 1000, "rights": [{"topic": "t*", "rights": ["produce"]}]}]},
-    "reply_purge": {"cmd": "purge", "status": "ok", "messages": 12},
     "reply_join": {"cmd": "join", "status": "ok", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002"},
     "reply_error": {"cmd": "join", "status": "error", "code": "topic_not_found", "description": "topic not found"},
     "reply_list": {"cmd": "list_topics", "status": "ok", "topics": [{"topic": "t", "broker_type": "file", "open": False}]},
     "reply_stats": {"cmd": "stats", "status": "ok", **STATS,
-                    "groups": [{"group": "default", "next_offset": 2, "committed_offset": 1, "lag": 1, "lost": 0, "consumers": 1}],
+                    "groups": [{"group": "default", "next_offset": 2, "committed_offset": 1, "lag": 1, "lost": 0, "consumers": 1,
+                                "parked": 1, "paused_by": "failing",
+                                "settings": {"max_attempts": 5, "backoff_ms": [1, 2], "processing_timeout_ms": 3}}],
                     "subscribers": [{"bind_uri": "ipc:///s", "connected": True, "next_offset": 3, "lag": 0, "delivered": 3,
                                      "lost": 0}]},
     "reply_stats_all": {"cmd": "stats_all", "status": "ok", "topics": [
@@ -298,15 +296,17 @@ CURSOR_TABLE = {
 }
 
 # cursor_file_fuzz: 0 and a whole file; or the version to which the target corrects the header, and a file.
-def unfinished(*code, offset=4):
-    return b"\x03" + struct.pack("<16xQIIQH", 1, 0, 1, offset, 1) + b"a" + bytes(code)
+def unfinished(*code, offset=4, version=3):
+    return bytes([version]) + struct.pack("<16xQIIQH", 1, 0, 1, offset, 1) + b"a" + bytes(code)
 
 
 CURSOR_FILE = {
-    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3) for how in ("v", "mended_")},
+    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3, 4) for how in ("v", "mended_")},
     "plain": unfinished(0, 1, 0, 0), "holes": unfinished(16, 3, 0, 4, 1, 2, 6, 1, 232, 7, 2, 0),
     "all_messages": unfinished(16, 3, 0, 4, 3, 0, 1, 0, 1, 5, 0), "two_times": unfinished(16, 3, 0, 4, 0, 2, 5, 2, 0, 2, 2, 6),
     "touching": unfinished(16, 3, 0, 0, 0, 0), "behind_next": unfinished(3, 3, 0, 4, 0, 0), "last": unfinished(1, 2, 0, 0, 0, offset=2**64 - 2),
+    "dead": unfinished(16, 4, 0, 4, 2, 2, 1, 2, 0, 0, 2, 0, 2, 6, 2, 6, 1, 3, 1, 5, 6, 1, 3, *[9] * 16, 2, 110, 111, 1, 9, 2, 10, version=4),
+    "all_parked": unfinished(5, 2, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, version=4), "twice": unfinished(5, 2, 0, 0, 0, 1, 1, 0, 2, 0, 0, 1, 5, 6, 0, 0, version=4),
     "long_gap": unfinished(251, *[255] * 8, 1, 13, 0, 132, *[128] * 8, 2, 1, 5, 0, 0),
 }
 INDEX = (GOLDEN / "segment-index.v1").read_bytes()

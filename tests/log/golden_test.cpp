@@ -136,6 +136,30 @@ TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion3Unchanged) {
                        {"own:", {0}, unfinished_between({0}, {{{1}, {2}}})}});
 }
 
+TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion4Unchanged) {
+  Unfinished unfinished{{2'000}, {}};
+  unfinished.messages.add({{7}, {300}});
+  unfinished.messages.add({{1'000}, {1'500}});
+  OffsetSet delayed;
+  delayed.add({{20}, {30}});
+  unfinished.delayed = {{{1'700'000'000'000'000}, delayed}};
+  unfinished.delivery_bits = {unfinished.messages, delayed};
+  SavedDead& dead = unfinished.dead;
+  dead.parked.add({{40}, {45}});
+  dead.parked.add({{1'100}, {1'101}});
+  dead.rejected.add({{44}, {45}});
+  dead.outbox.add({{60}, {62}});
+  dead.outbox.add({{1'499}, {1'500}});
+  dead.under_way = {{1'499}, {60}};
+  dead.first_number = 300;
+  dead.incarnation = 0xF123'4567'89AB'CDEF;
+  dead.target = 77;
+  const Timestamp first{1'690'000'000'000'000};
+  dead.records = {{{44}, first, {first.us + 1'500'000}, "not for me"}, {{1'499}, first, first, ""}};
+  dead.first_failures = {{first, delayed}};
+  check("cursors.v4", {{"group:default", {7}, unfinished}, {"group:other", {9}}, {"paused:other", {0}}});
+}
+
 TEST_F(GoldenTest, ReadsAndWritesCursorTablesOfVersion1Unchanged) {
   {
     auto table = CursorTable::make(storage, "/made", incarnation);

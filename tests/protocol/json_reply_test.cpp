@@ -33,8 +33,23 @@ TopicStats full_topic_stats() {
   stats.topic_type = BrokerType::queue_file;
   stats.messages_received = ~std::uint64_t{0};
   stats.blocked_by = "group:default";
-  stats.groups.push_back(
-      {"default", "own", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, true, "disk: no descriptor"});
+  GroupStats& group = stats.groups.emplace_back();
+  next = 1;
+  visit_fields(group, [&](const char*, auto& value) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::uint64_t>) value = next++;
+  });
+  group.group = "default";
+  group.mode = "own";
+  group.paused = true;
+  group.paused_by = "failing";
+  group.blocked_by = "disk: no descriptor";
+  group.settings = {.max_attempts = 5,
+                    .backoff_ms = {1000, 60'000},
+                    .dead_letter_topic = "dead",
+                    .dead_waiting_max = 7,
+                    .processing_timeout_ms = 0,
+                    .pause_when_failing = true};
   stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, {}});
   stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, "disk: no memory"});
   return stats;
@@ -81,6 +96,25 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "ready",
                             "in_flight",
                             "retrying",
+                            "parked",
+                            "dead_waiting",
+                            "acknowledged",
+                            "released",
+                            "failed",
+                            "timed_out",
+                            "lost_with_session",
+                            "revoked",
+                            "dead",
+                            "recent_ended",
+                            "recent_dead",
+                            "paused_by",
+                            "dead_waiting_by",
+                            "max_attempts",
+                            "backoff_ms",
+                            "dead_letter_topic",
+                            "dead_waiting_max",
+                            "processing_timeout_ms",
+                            "pause_when_failing",
                             "lag",
                             "lost",
                             "consumers",
@@ -129,6 +163,17 @@ TEST(JsonReply, ReadsItsOwnOutput) {
       {ListTopics{}, ListReply{{{"a", direct}, {"b", file}}}},
       {topic_stats, full_topic_stats()},
       {broker_stats, broker},
+      {SetGroup{{}, topic, "g", {}}, OkReply{"set_group", {}, {}}},
+      {RetryDead{{}, topic, ""}, OkReply{"retry_dead", {}, {}, 7, 0, ReturnedLetters{5, 2, 1, 3, 4, 6}}},
+      {RetryDead{{}, topic, "g"}, OkReply{"retry_dead", {}, {}, 3}},
+      {PurgeDead{{}, topic, "g"}, OkReply{"purge_dead", {}, {}, 3, 2}},
+      {ListDead{{}, topic, "g"}, DeadPage{}},
+      {ListDead{{}, topic, "g"}, DeadPage{{{1, DeadState::parked, DeadCause::attempts, 5}}, 7, 2}},
+      {ListDead{{}, topic, "g"},
+       DeadPage{{{1, DeadState::parked, DeadCause::attempts, 5},
+                 {7, DeadState::dead_waiting, DeadCause::rejected, 1, 1000, 2000, "no \"order\""},
+                 {8, DeadState::parked, DeadCause::rejected, 1, 1000, 2000, {}, "orders", "billing", 17}},
+                7}},
       {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
   for (const auto& [asked, reply] : pairs) {
     const auto text = to_json(reply);
@@ -185,6 +230,42 @@ TEST(JsonReply, UnderstandsAnOlderAndANewerBroker) {
   ASSERT_TRUE(newer.ok());
   EXPECT_EQ(std::get<ErrorReply>(newer.value()).code, ErrorCode::internal);
   EXPECT_EQ(std::get<ErrorReply>(newer.value()).description, "no");
+}
+
+TEST(JsonReply, LeavesOutWhatAGroupDoesNotRememberOfADeath) {
+  EXPECT_EQ(to_json(DeadPage{{{1, DeadState::parked, DeadCause::attempts, 5}}, std::nullopt}),
+            R"({"cmd":"list_dead","status":"ok","messages":[)"
+            R"({"offset":1,"state":"parked","cause":"attempts","attempts":5}]})");
+  const ListDead asked{{}, topic, "g"};
+  EXPECT_FALSE(parse_reply(asked, R"({"status":"ok","messages":[{"state":"gone"}]})").ok());
+  EXPECT_FALSE(parse_reply(asked, R"({"status":"ok","messages":[{"cause":5}]})").ok());
+}
+
+// The reason is a consumer's text. A client that refused one would refuse the whole page.
+TEST(JsonReply, ReadsAReasonWithAnyBytes) {
+  std::string every_byte;
+  for (int byte = 0; byte < 256; ++byte) every_byte += static_cast<char>(byte);
+  const std::string with_nul("a\0b\x1b\n", 5);
+  for (const std::string& reason : {with_nul, every_byte}) {
+    DeadMessage message{1, DeadState::parked, DeadCause::rejected, 5};
+    message.reason = reason;
+    const auto read = parse_reply(ListDead{{}, topic, "g"}, to_json(DeadPage{{message}, std::nullopt}));
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const std::string& shown = std::get<DeadPage>(read.value()).messages.front().reason;
+    EXPECT_EQ(shown.substr(0, 5), reason.substr(0, 5));
+    EXPECT_TRUE(reason != with_nul || shown == reason);
+  }
+  EXPECT_FALSE(parse_reply(join, R"({"status":"ok","topic":"a\u0000b","bind_uri":"tcp://h:1"})").ok());
+}
+
+TEST(JsonReply, CountsDeadMessagesThatCouldNotBeRead) {
+  EXPECT_EQ(to_json(OkReply{"retry_dead", {}, {}, 3, 2}),
+            R"({"cmd":"retry_dead","status":"ok","messages":3,"unreadable":2})");
+  EXPECT_EQ(to_json(OkReply{"retry_dead", {}, {}, 3}), R"({"cmd":"retry_dead","status":"ok","messages":3})");
+  EXPECT_EQ(to_json(DeadPage{{}, 4, 2}),
+            R"({"cmd":"list_dead","status":"ok","messages":[],"continue_after":4,"unreadable":2})");
+  const auto read = parse_reply(ListDead{{}, topic, "g"}, R"({"status":"ok","messages":[],"unreadable":2})");
+  EXPECT_EQ(std::get<DeadPage>(read.value()).unreadable, 2U);
 }
 
 TEST(JsonReply, RefusesAnythingButAReply) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <lightq/protocol/json.hpp>
@@ -62,6 +64,60 @@ TEST(JsonRequest, IgnoresFieldsItDoesNotKnow) {
   EXPECT_EQ(joined.topic.text(), good<Join>(join + "}").topic.text());
 }
 
+/// Checks that the request is read from its own text.
+void expect_read(const Request& request) {
+  const auto text = to_json(request);
+  const auto parsed = parse_request(text);
+  ASSERT_TRUE(parsed.request.ok()) << text << ": " << parsed.request.error().message;
+  EXPECT_EQ(parsed.cmd, command_of(request));
+  EXPECT_EQ(parsed.request.value().index(), request.index());
+  EXPECT_EQ(to_json(parsed.request.value()), text);
+}
+
+TEST(JsonRequest, ReadsItsOwnOutputOnGroups) {
+  const std::vector<Request> requests = {
+      SetGroup{{"u", "q"}, topic("t"), "g", {.max_attempts = 5}, false},
+      SetGroup{{"a", "p"},
+               topic("t"),
+               "g",
+               {.max_attempts = 0,
+                .backoff_ms = {{1000, 60'000}},
+                .dead_letter_topic = "d",
+                .dead_waiting_max = 1,
+                .processing_timeout_ms = 7,
+                .pause_when_failing = false},
+               true},
+      SetGroup{{"u", "q"},
+               topic("t"),
+               "g",
+               {.backoff_ms = std::vector<std::uint32_t>(),
+                .dead_letter_topic = "",
+                .default_processing_timeout = true},
+               false},
+      ListDead{{"u", "q"}, topic("t"), "g"},
+      ListDead{
+          {"a", "p"},
+          topic("t"),
+          "",
+          {.state = DeadState::dead_waiting, .cause = DeadCause::expired, .ranges = {{{1}, {2}}, {{5}, {9}}}},
+          0,
+          1000,
+          true},
+      RetryDead{{"u", "q"}, topic("t"), "g", {.cause = DeadCause::rejected}, true, false},
+      RetryDead{{"u", "q"},
+                topic("t"),
+                "g",
+                {.failed_since_ms = 0, .failed_until_ms = DeadFilter::time_ms_max, .key = ""},
+                true,
+                false},
+      ListDead{{"u", "q"},
+               topic("t"),
+               "g",
+               {.failed_since_ms = 1'795'000'000'000, .key = std::string(limits::key_bytes_max, 'k')}},
+      PurgeDead{{"u", "q"}, topic("t"), "g", {.cause = DeadCause::attempts}, false, false}};
+  for (const auto& request : requests) expect_read(request);
+}
+
 TEST(JsonRequest, ReadsItsOwnOutput) {
   const TopicSettings settings{
       BrokerType::queue_file, 1 << 20, Overflow::drop_oldest, 1, 2, 3, 4, 1 << 20, true};
@@ -98,14 +154,7 @@ TEST(JsonRequest, ReadsItsOwnOutput) {
       Purge{{}, topic("t"), "", false},
       Ping{},
       Version{}};
-  for (const auto& request : requests) {
-    const auto text = to_json(request);
-    const auto parsed = parse_request(text);
-    ASSERT_TRUE(parsed.request.ok()) << text << ": " << parsed.request.error().message;
-    EXPECT_EQ(parsed.cmd, command_of(request));
-    EXPECT_EQ(parsed.request.value().index(), request.index());
-    EXPECT_EQ(to_json(parsed.request.value()), text);
-  }
+  for (const auto& request : requests) expect_read(request);
   const auto parsed = parse_request(to_json(requests.front()));
   EXPECT_EQ(std::get<CreateTopic>(parsed.request.value()).settings, settings);
 }
@@ -216,6 +265,59 @@ INSTANTIATE_TEST_SUITE_P(
             invalid_request, "overflow: only for"},
         Hostile{R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t"})",
                 invalid_request, "broker_type: missing"}));
+
+const std::string set_group = R"({"cmd":"set_group","topic":"t","group":"g")";
+const std::string retry_dead = R"({"cmd":"retry_dead","topic":"t","group":"g")";
+
+INSTANTIATE_TEST_SUITE_P(
+    Groups, HostileRequest,
+    testing::Values(
+        Hostile{set_group + "}", invalid_request, "missing"},
+        Hostile{R"({"cmd":"set_group","topic":"t","max_attempts":1})", invalid_request, "group: missing"},
+        Hostile{set_group + R"(,"max_attempts":-1})", invalid_request, "from 0 to 1000000"},
+        Hostile{set_group + R"(,"max_attempts":1000001})", invalid_request, "max_attempts"},
+        Hostile{set_group + R"(,"max_attempts":null})", invalid_request, "max_attempts"},
+        Hostile{set_group + R"(,"backoff_ms":5})", invalid_request,
+                "backoff_ms: must be a list of at most 16"},
+        Hostile{set_group + R"(,"backoff_ms":[1,"2"]})", invalid_request, "backoff_ms"},
+        Hostile{set_group + R"(,"backoff_ms":[4294967296]})", invalid_request, "backoff_ms"},
+        Hostile{set_group + R"(,"backoff_ms":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]})", invalid_request, "16"},
+        Hostile{set_group + R"(,"dead_letter_topic":"a b"})", invalid_request, "dead_letter_topic"},
+        Hostile{set_group + R"(,"dead_letter_topic":null})", invalid_request, "dead_letter_topic"},
+        Hostile{set_group + R"(,"dead_waiting_max":0})", invalid_request, "dead_waiting_max"},
+        Hostile{set_group + R"(,"processing_timeout_ms":"5"})", invalid_request, "processing_timeout_ms"},
+        Hostile{set_group + R"(,"pause_when_failing":1})", invalid_request, "true or false"},
+        Hostile{retry_dead + R"(,"offsets":[]})", invalid_request, "offsets: must not be empty"},
+        Hostile{retry_dead + R"(,"offsets":[-1]})", invalid_request, "offsets"},
+        Hostile{retry_dead + R"(,"ranges":[]})", invalid_request, "ranges: must not be empty"},
+        Hostile{retry_dead + R"(,"ranges":[[1]]})", invalid_request, "pairs"},
+        Hostile{retry_dead + R"(,"ranges":[[2,2]]})", invalid_request, "begin < end"},
+        Hostile{retry_dead + R"(,"ranges":[1,2]})", invalid_request, "ranges"},
+        Hostile{retry_dead + R"(,"cause":"age"})", invalid_request, "cause: must be one of"},
+        Hostile{retry_dead + R"(,"state":"gone"})", invalid_request, "state: must be one of"},
+        Hostile{retry_dead + R"(,"failed_since_ms":-1})", invalid_request, "failed_since_ms"},
+        Hostile{retry_dead + R"(,"failed_since_ms":1.5})", invalid_request, "failed_since_ms"},
+        Hostile{retry_dead + R"(,"failed_until_ms":"2026-11-22T04:00:00Z"})", invalid_request,
+                "failed_until_ms"},
+        Hostile{retry_dead + R"(,"failed_until_ms":1000000000000001})", invalid_request, "failed_until_ms"},
+        Hostile{retry_dead + R"(,"key":5})", invalid_request, "key: must be a text"},
+        Hostile{retry_dead + R"(,"key":")" + std::string(1025, 'k') + R"("})", invalid_request, "1024"},
+        Hostile{retry_dead + R"(,"preview":"yes"})", invalid_request, "preview"},
+        Hostile{retry_dead + R"(,"limit":10})", invalid_request, "limit: only for list_dead"},
+        Hostile{R"({"cmd":"purge_dead","topic":"t","after_offset":10})", invalid_request,
+                "after_offset: only for list_dead"},
+        Hostile{R"({"cmd":"list_dead","group":"g"})", invalid_request, "topic: missing"},
+        Hostile{R"({"cmd":"list_dead","topic":"t","limit":0})", invalid_request, "from 1 to 1000"},
+        Hostile{R"({"cmd":"list_dead","topic":"t","limit":1001})", invalid_request, "limit"},
+        Hostile{R"({"cmd":"list_dead","topic":"t","after_offset":-1})", invalid_request, "after_offset"}));
+
+TEST(JsonRequest, JoinsOffsetsAndRangesOfDeadMessages) {
+  const auto asked =
+      good<RetryDead>(retry_dead + R"(,"offsets":[9,3,4,7],"ranges":[[20,30],[8,9],[25,40]]})");
+  const std::vector<OffsetRange> joined = {{{3}, {5}}, {{7}, {10}}, {{20}, {40}}};
+  EXPECT_EQ(asked.filter.ranges, joined);
+  EXPECT_FALSE(asked.preview);
+}
 
 TEST(JsonRequest, EchoesTheCommandOfAnInvalidRequest) {
   EXPECT_EQ(parse_request(R"({"cmd":"join"})").cmd, "join");

@@ -84,7 +84,7 @@ TEST(FrameTranslationTest, RequestsAboutMessagesKeepTheirHandOut) {
   EXPECT_EQ(start.before, Offset{9});
   const Rejection rejection = rejection_of({0, ranges, 7, true});
   EXPECT_EQ(rejection.hand_out, 7U);
-  EXPECT_TRUE(rejection.releases);
+  EXPECT_EQ(rejection.kind, RejectKind::release);
   EXPECT_EQ(extension_of({750, ranges, 7}).hand_out, 7U);
 }
 

@@ -14,7 +14,8 @@ HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body by
 
 # Each op has a number and the fields of its body, in their order. A field is a name and a format. The format
 # is one of `struct` (always little-endian), "text", or "bytes" (a text of bytes, here in hexadecimal digits).
-# The name None stands for bytes that are zero. A format that begins with "?" is there only with flag 2.
+# The name None stands for bytes that are zero. A format that begins with "?" is there only with flag 2, one that
+# begins with "!" only with flag 1.
 OPS = {
     "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
                   ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
@@ -37,7 +38,7 @@ OPS = {
     "deliver": (10, [("delivery", "I"), ("hand_out", "I"), ("lost", "Q"), ("batch", "rest")]),
     "credit": (11, [("messages", "I"), ("bytes", "Q")]),
     "acknowledge": (12, [("hand_out", "?I"), (None, "?I"), ("ranges", "ranges")]),
-    "reject": (13, [("ms", "I"), ("hand_out", "?I"), ("ranges", "ranges")]),
+    "reject": (13, [("ms", "I"), ("hand_out", "?I"), ("reason", "!text"), ("ranges", "ranges")]),
     "extend": (14, [("ms", "I"), ("hand_out", "?I"), ("ranges", "ranges")]),
     "seek": (15, [("start", "B"), (None, "3s"), (None, "I"), ("start_value", "Q")]),
     "read": (16, [("begin", "Q"), ("end", "Q"), ("bytes", "Q"), ("topic", "text")]),
@@ -60,9 +61,9 @@ BEFORE_BATCH = {"produce": 0, "deliver": 16}
 def encode_body(op, values):
     body = b""
     for name, kind in OPS[op][1]:
-        if kind.startswith("?") and "hand_out" not in values:
+        if kind.startswith("?") and "hand_out" not in values or kind.startswith("!") and name not in values:
             continue
-        kind = kind.removeprefix("?")
+        kind = kind.removeprefix("?").removeprefix("!")
         if kind == "text":
             text = values.get(name, "").encode()
             body += struct.pack("<H", len(text)) + text
@@ -84,9 +85,9 @@ def encode_body(op, values):
 def decode_body(op, flags, body):
     values = {}
     for name, kind in OPS[op][1]:
-        if kind.startswith("?") and not flags & 2:
+        if kind.startswith("?") and not flags & 2 or kind.startswith("!") and not flags & 1:
             continue
-        kind = kind.removeprefix("?")
+        kind = kind.removeprefix("?").removeprefix("!")
         if kind == "text":
             length, = struct.unpack_from("<H", body)
             values[name], body = body[2:2 + length].decode(), body[2 + length:]
@@ -177,6 +178,9 @@ def sound_frames():
     yield "consume_opened with leases", "consume_opened", dict(
         next=1000, committed=998, next_offset=1003, incarnation=0x0102030405060708, ack_timeout_ms=1800000), dict(
             channel=2, request=3, flags=1)
+    yield "consume_opened with leases and dead letters", "consume_opened", dict(
+        next=1000, committed=998, next_offset=1003, incarnation=0x0102030405060708, ack_timeout_ms=1800000), dict(
+            channel=2, request=3, flags=3)
     yield "deliver", "deliver", dict(delivery=1, hand_out=0, lost=0, batch=delivered.hex()), dict(channel=2)
     yield "deliver with a hand-out", "deliver", dict(delivery=2, hand_out=0x01020304, lost=0, batch=delivered.hex()), dict(
         channel=2)
@@ -197,6 +201,9 @@ def sound_frames():
     yield "reject messages of a hand-out", "reject", dict(ms=5000, hand_out=7, ranges=[[1001, 1002]]), dict(
         channel=2, flags=2)
     yield "release", "reject", dict(ms=0, hand_out=7, ranges=[[1001, 1002], [1005, 1006]]), dict(channel=2, flags=6)
+    yield "dead messages", "reject", dict(ms=0, reason="not an order", ranges=[[1001, 1002]]), dict(channel=2, flags=1)
+    yield "dead messages of a hand-out, without a reason", "reject", dict(
+        ms=0, hand_out=7, reason="", ranges=[[1001, 1002], [1005, 1006]]), dict(channel=2, flags=3)
     yield "extend messages of a hand-out", "extend", dict(ms=60000, hand_out=7, ranges=[[1001, 1002]]), dict(
         channel=2, flags=2)
     yield "started", "started", dict(hand_out=7, ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
@@ -265,6 +272,16 @@ def broken_frames():
     yield "ranges that touch", encode("acknowledge", dict(ranges=[[1, 2], [2, 3]])), "body"
     yield "ranges that descend", encode("reject", dict(ms=0, ranges=[[7, 9], [1, 2]])), "body"
     yield "a release with a delay", encode("reject", dict(ms=1, ranges=[[1, 2]]), flags=4), "body"
+    dead = dict(ms=0, reason="r", ranges=[[1, 2]])
+    yield "dead messages with a delay", encode("reject", {**dead, "ms": 1}, flags=1), "body"
+    yield "dead messages that are released", encode("reject", dead, flags=5), "body"
+    yield "a reason that is too long", encode("reject", {**dead, "reason": "r" * 257}, flags=1), "body"
+    yield "a reason longer than its body", encode("reject", {}, flags=1, body=struct.pack("<IHQQ", 0, 17, 1, 2)), "body"
+    yield "dead messages, half a range", encode("reject", {}, flags=1, body=struct.pack("<IHQQQ", 0, 0, 1, 2, 3)), "body"
+    yield "dead messages without a reason's length", encode(
+        "reject", {}, flags=1, body=struct.pack("<IQQ", 0, 1, 2)), "body"
+    yield "consume_opened with an unknown flag", encode("consume_opened", dict(
+        next=0, committed=0, next_offset=0, incarnation=1, ack_timeout_ms=0), flags=4), "unknown_flags"
     yield "a hand-out without its zero", encode(
         "acknowledge", {}, flags=2, body=struct.pack("<IIQQ", 7, 1, 1, 2)), "body"
     yield "a hand-out and no range", encode("acknowledge", {}, flags=2, body=struct.pack("<II", 7, 0)), "body"

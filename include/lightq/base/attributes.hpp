@@ -28,6 +28,10 @@ struct Header {
   friend bool operator==(const Header&, const Header&) = default;
 };
 
+/// The beginning of the names of headers that only the broker sets, on dead letters. Producers may not send
+/// such headers.
+inline constexpr std::string_view dead_header_prefix = "lightq-dead-";
+
 /// The attributes that a producer gives a message. Does not own its data.
 struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
@@ -36,6 +40,9 @@ struct Attributes {
 
   /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
   [[nodiscard]] Result<void> check() const;
+  /// Checks as `check` does, and that no header begins with dead_header_prefix, for a producer: the broker
+  /// refuses the whole batch of such a message. Errors: invalid_argument, too_large.
+  [[nodiscard]] Result<void> check_for_producer() const;
 };
 
 /// A set of attribute kinds, as bits of a batch's flags. Each record of the batch has all attributes of the
@@ -281,6 +288,15 @@ inline Result<void> Attributes::check() const {
   if (bytes <= limits::attributes_bytes_max) return {};
   return too_large("key and headers of " + std::to_string(bytes) + " bytes are longer",
                    limits::attributes_bytes_max);
+}
+
+inline Result<void> Attributes::check_for_producer() const {
+  for (const Header& header : headers) {
+    if (header.name.starts_with(dead_header_prefix))
+      return Error{ErrorCode::invalid_argument,
+                   "only the broker sets headers that begin with " + std::string(dead_header_prefix)};
+  }
+  return check();
 }
 
 }  // namespace lightq::inline v1

@@ -166,6 +166,10 @@ inline constexpr std::size_t group_state_bytes_max = 64 * MiB;
 inline constexpr std::size_t group_members_total = 131'072;
 /// Outstanding ranges, and 64 bytes of messages that wait for redelivery each, of one thread of the broker.
 inline constexpr std::size_t group_ranges_total = 1'048'576;
+/// Records of dead messages, of all groups of one thread together: their times and reasons, and what is kept
+/// for their transfer. Each of the 10,000 records of a group takes at most about 0.4 KB. With less, a group
+/// keeps fewer records; it delivers as before.
+inline constexpr std::size_t death_record_bytes_total = 32 * MiB;
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 /// The time to process a message, from its start, of consumers with leases.
 inline constexpr std::uint32_t processing_timeout_ms_default = 1'800'000;

@@ -207,6 +207,12 @@ LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::s
   return reply->messages.value_or(0);
 }
 
+LIGHTQ_INLINE Result<GroupControl> Client::group(std::string_view topic, std::string_view group) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  return GroupControl(state(), std::move(*name), std::string(group));
+}
+
 LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
   Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();

@@ -4,9 +4,11 @@
 #include <lightq/consumer.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,14 @@ inline std::uint32_t frame_milliseconds(Timeout time) {
   return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
 }
 
+/// Returns the beginning of a reason that fits into a frame. Does not cut a character of UTF-8 in two.
+inline std::string_view dead_reason(std::string_view reason) {
+  if (reason.size() <= session::dead_reason_bytes_max) return reason;
+  std::size_t bytes = session::dead_reason_bytes_max;
+  while (bytes > 0 && (static_cast<unsigned char>(reason[bytes]) & 0xC0U) == 0x80) --bytes;
+  return reason.substr(0, bytes);
+}
+
 }  // namespace detail
 
 LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
@@ -39,6 +49,11 @@ LIGHTQ_INLINE std::vector<OffsetRange> Consumer::take_late() {
 
 LIGHTQ_INLINE void Consumer::reject(OffsetRange range, Timeout delay) {
   driver_.link().reject(range, detail::frame_milliseconds(delay));
+  driver_.look();
+}
+
+LIGHTQ_INLINE void Consumer::dead_letter(OffsetRange range, std::string_view reason) {
+  driver_.link().reject_dead(range, detail::dead_reason(reason));
   driver_.look();
 }
 
@@ -135,19 +150,19 @@ LIGHTQ_INLINE bool Consumer::finished() const {
   return state() == SessionState::closed;
 }
 
-LIGHTQ_INLINE const std::string& Consumer::topic() const {
+LIGHTQ_INLINE const std::string& ConsumerConnection::topic() const {
   return driver_.link().route().topic();
 }
 
-LIGHTQ_INLINE SessionState Consumer::state() const {
+LIGHTQ_INLINE SessionState ConsumerConnection::state() const {
   return driver_.link().state();
 }
 
-LIGHTQ_INLINE bool Consumer::connected() const {
+LIGHTQ_INLINE bool ConsumerConnection::connected() const {
   return state() == SessionState::open;
 }
 
-LIGHTQ_INLINE const Error& Consumer::last_error() const {
+LIGHTQ_INLINE const Error& ConsumerConnection::last_error() const {
   return driver_.last_error();
 }
 
@@ -163,19 +178,23 @@ LIGHTQ_INLINE const std::optional<session::ConsumeOpened>& Consumer::opened() co
   return driver_.link().opened();
 }
 
-LIGHTQ_INLINE int Consumer::fd() const {
+LIGHTQ_INLINE int ConsumerConnection::fd() const {
   return driver_.link().route().connection().fd();
 }
 
-LIGHTQ_INLINE bool Consumer::wants_write() const {
+LIGHTQ_INLINE bool ConsumerConnection::wants_write() const {
   return driver_.link().route().connection().wants_write();
 }
 
-LIGHTQ_INLINE SessionTime Consumer::next_timer() const {
+LIGHTQ_INLINE SessionTime ConsumerConnection::next_timer() const {
   return driver_.next_timer();
 }
 
-LIGHTQ_INLINE Consumer::Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
+LIGHTQ_INLINE ConsumerConnection::ConsumerConnection(std::string topic, SessionJoin join,
+                                                     const ConsumerOptions& options)
     : driver_(std::move(topic), std::move(join), options) {}
+
+LIGHTQ_INLINE Consumer::Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
+    : ConsumerConnection(std::move(topic), std::move(join), options) {}
 
 }  // namespace lightq::inline v1

@@ -123,8 +123,9 @@ LIGHTQ_INLINE void ConsumerDriver::receive_from(SessionTime time) {
   const std::optional<DeliveredBatch>& delivered = link.deliveries().batch();
   const bool had_one = delivered.has_value();
   link.receive(time);
-  if (!had_one && delivered)
-    batch_.put(*delivered, link.leases().started_end(delivered->range(), delivered->hand_out()));
+  if (had_one || !delivered) return;
+  if (delivered->delivery() > 1) link.leases().end_window();
+  batch_.put(*delivered, link.leases().started_end(delivered->range(), delivered->hand_out()));
 }
 
 LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_whole, bool away) {
@@ -133,7 +134,7 @@ LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_w
     if (away && batch_.is_ready()) look_for_revocations(now(), true);
     drop_revoked();
     if (batch_.is_ready()) {
-      const auto begun = link().start(batch_.left(), batch_.hand_out(), is_whole);
+      const auto begun = link().start(batch_.left(), batch_.hand_out(), is_whole, batch_.is_again());
       batch_.begun(begun.end);
       if (begun.is_named) link().transmit(now(), true);
       return true;

@@ -87,7 +87,8 @@ LIGHTQ_INLINE Result<void> ProducerDriver::make_room(std::size_t payload_bytes,
     return parts.errors.of_topic(parts.space.message_limit().exceeded_by(bytes));
   };
   if (payload_bytes > limits::message_bytes_max_max) return too_large(payload_bytes);
-  if (const Result<void> valid = attributes.check(); !valid) return parts.errors.of_topic(valid.error());
+  if (const Result<void> valid = attributes.check_for_producer(); !valid)
+    return parts.errors.of_topic(valid.error());
   if (packing_.is_writing()) return parts.errors.inside(true);
   const Timeout patience = parts.options.send_timeout;
   const std::size_t own_bytes = attributes_bytes(AttributeKinds(attributes), attributes) + payload_bytes;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,9 @@ namespace lightq::inline v1 {
 inline session::Hello consumer_hello(const ConsumerOptions& options) {
   session::Hello hello = session_hello(options);
   hello.frame_bytes_max = options.frame_bytes_max;
-  hello.codecs = CodecSet(CodecSet::known().bits() | session::hello_hears_late | session::hello_knows_leases |
-                          (options.may_be_busy ? session::hello_may_be_busy : 0U));
+  hello.codecs =
+      CodecSet(CodecSet::known().bits() | session::hello_hears_late | session::hello_knows_leases |
+               session::hello_knows_dead_letters | (options.may_be_busy ? session::hello_may_be_busy : 0U));
   return hello;
 }
 
@@ -92,11 +94,12 @@ class SessionConsumeLink {
     bool is_named = false;  ///< a frame that says so waits to be sent
   };
   /// Names the messages at the front of `left`, a part of the present batch, as started, unless they are.
-  /// `is_whole`: the program receives all of `left` at once.
-  Begun start(OffsetRange left, HandOut hand_out, bool is_whole) {
+  /// `is_whole`: the program receives all of `left` at once. `is_again`: these messages were delivered
+  /// before, see SessionLeases::start.
+  Begun start(OffsetRange left, HandOut hand_out, bool is_whole, bool is_again) {
     const Offset end = leases_.started_end(left, hand_out);
     if (end >= left.end || (left.begin < end && !is_whole)) return {end};
-    const OffsetRange window = leases_.start(left, hand_out, is_whole, route_.now());
+    const OffsetRange window = leases_.start(left, hand_out, is_whole, route_.now(), is_again);
     if (state_ == SessionState::open) output_.started(window, hand_out);
     return {std::min({window.end, left.end, leases_.first_revoked(left, hand_out).begin}), true};
   }
@@ -143,6 +146,13 @@ class SessionConsumeLink {
     if (state_ != SessionState::open) return;
     if (delay_ms) return output_.reject(std::move(rejected), *delay_ms);
     output_.release(std::move(rejected));
+  }
+  /// Rejects messages as dead. A broker that does not know dead messages delivers them again.
+  void reject_dead(OffsetRange range, std::string_view reason) {
+    HandOutRanges rejected = deliveries_.reject(range);
+    if (state_ != SessionState::open) return;
+    if (!opened_->dead_letters) return output_.reject(std::move(rejected), 0);
+    output_.reject_dead(std::move(rejected), reason);
   }
   void extend(OffsetRange range, std::uint32_t ms) {
     if (state_ != SessionState::open || range.begin >= range.end || deliveries_.unsettled() == 0) return;

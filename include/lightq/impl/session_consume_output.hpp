@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,10 @@
 
 namespace lightq::inline v1 {
 
-/// Puts a consumer's frames into the connection: acknowledgements and credit, which it gathers ("news"),
-/// rejections, extensions and requests. Does not send them: see SessionConnection::send. Owned by a
-/// SessionConsumeLink. Lifetime: the constructor's references outlive it. Requires, for each call that puts
-/// frames: the channel is open. For one thread.
+/// Puts a consumer's frames into the connection: acknowledgements, rejections and credit, which it gathers
+/// ("news"), other rejections, extensions and requests. Does not send them: see SessionConnection::send.
+/// Owned by a SessionConsumeLink. Lifetime: the constructor's references outlive it. Requires, for each call
+/// that puts frames: the channel is open. For one thread.
 class SessionConsumeOutput {
  public:
   /// `settling`: the acknowledgements to send, and the credit to give back. `leases`: numbers the requests.
@@ -42,17 +44,31 @@ class SessionConsumeOutput {
     plan_to_keep(now);
   }
   /// Records that the connection has ended: nothing waits any more.
-  void drop() { news_since_ = session_never; }
+  void drop() {
+    news_since_ = session_never;
+    rejected_.clear();
+  }
   /// Returns the number of the channel that was opened last.
   [[nodiscard]] std::uint32_t channel() const { return channel_; }
 
-  // --- News: acknowledgements, and credit while the consumer is not paused.
+  // --- News: acknowledgements, rejections, and credit while the consumer is not paused.
 
   [[nodiscard]] bool has_news() const {
-    return !settling_.acknowledged.empty() || credit_.is_due(settling_.back);
+    return !settling_.acknowledged.empty() || !rejected_.empty() || credit_.is_due(settling_.back);
   }
-  /// Puts all news if `all` is true, if there is much, or if it has waited for 100 ms.
+  /// Rejects messages. The rejections that follow each other with the same delay are gathered in one frame.
+  void reject(HandOutRanges messages, std::uint32_t delay_ms) {
+    if (delay_ms != rejected_delay_ms_) put_rejections();
+    rejected_delay_ms_ = delay_ms;
+    while (!messages.empty()) {
+      const HandOutRanges::Part part = messages.take_first(ranges_max);
+      for (const OffsetRange& range : part.ranges) rejected_.add(range, part.hand_out);
+    }
+  }
+  /// Puts all rejections. Puts the other news if `all` is true, if there is much, or if it has waited for
+  /// 100 ms.
   void put_news(SessionTime now, bool all) {
+    put_rejections();
     if (!has_news()) return;
     if (news_since_ == session_never) news_since_ = now;
     if (all || has_much_news() || now >= news_since_ + news_wait) put_news();
@@ -60,6 +76,7 @@ class SessionConsumeOutput {
   /// Puts all news.
   void put_news() {
     news_since_ = session_never;
+    put_rejections();
     if (!settling_.acknowledged.empty()) route_.worked();
     while (!settling_.acknowledged.empty()) {
       HandOutRanges::Part part = settling_.acknowledged.take_first(ranges_max);
@@ -74,13 +91,16 @@ class SessionConsumeOutput {
   [[nodiscard]] SessionTime gathers_until(SessionTime now) const { return begun(now) + news_pause; }
   /// Returns when `put_news` puts what waits, or session_never if nothing waits.
   [[nodiscard]] SessionTime news_timer(SessionTime now) const {
+    if (!rejected_.empty()) return now;
     return has_news() ? begun(now) + news_wait : session_never;
   }
 
   // --- Other frames.
 
-  void reject(HandOutRanges messages, std::uint32_t delay_ms) {
-    put_parts(session::Reject{delay_ms, {}}, std::move(messages));
+  /// Rejects messages as dead. Requires: the broker accepts that.
+  void reject_dead(HandOutRanges messages, std::string_view reason) {
+    put_parts(session::Reject{0, {}, std::nullopt, false, std::string(reason)}, std::move(messages),
+              dead_ranges_max);
   }
   /// Gives messages back that the program has not begun. A broker without leases counts this delivery.
   void release(HandOutRanges messages) {
@@ -121,6 +141,8 @@ class SessionConsumeOutput {
   static constexpr std::size_t many_ranges = 1024;
   static constexpr std::uint32_t keep_parts = 16;                                       // of ack_timeout
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
+  // The most in a frame with a reason and its length.
+  static constexpr std::size_t dead_ranges_max = ranges_max - (session::dead_reason_bytes_max + 2 + 15) / 16;
 
   template <typename Body>
   void put(const Body& body) {
@@ -139,14 +161,16 @@ class SessionConsumeOutput {
 
   /// Puts as many frames like `body` as the ranges of `messages` need, with the numbers of their hand-outs.
   template <typename Body>
-  void put_parts(Body body, HandOutRanges messages) {
+  void put_parts(Body body, HandOutRanges messages, std::size_t most = ranges_max) {
     while (!messages.empty()) {
-      HandOutRanges::Part part = messages.take_first(ranges_max);
+      HandOutRanges::Part part = messages.take_first(most);
       body.hand_out = leases_.number_of(part.hand_out);
       body.ranges = std::move(part.ranges);
       put(body);
     }
   }
+
+  void put_rejections() { put_parts(session::Reject{rejected_delay_ms_, {}}, std::exchange(rejected_, {})); }
 
   /// Returns since when news has waited.
   [[nodiscard]] SessionTime begun(SessionTime now) const {
@@ -164,6 +188,8 @@ class SessionConsumeOutput {
   SessionSettling& settling_;
   const SessionLeases& leases_;
   SessionCredit credit_;
+  HandOutRanges rejected_;  // rejections to send, all with one delay
+  std::uint32_t rejected_delay_ms_ = 0;
   std::uint32_t channel_ = 0;
   std::uint32_t ack_timeout_ms_ = 0;
   SessionTime keeps_at_;

@@ -60,11 +60,16 @@ class SessionLeases {
     return std::min(end, first_revoked(left, hand_out).begin);
   }
   /// Chooses the next window, which begins with the first message of `left`. `is_whole`: the program receives
-  /// all of `left` at once. Returns the range to name. Requires: started_end returned the begin of `left`.
-  OffsetRange start(OffsetRange left, HandOut hand_out, bool is_whole, SessionTime now) {
+  /// all of `left` at once. `is_again`: the messages were delivered before. The window then ends with the
+  /// batch: the broker delivers a suspect in a batch of its own, so that no other message has failed if the
+  /// program does not survive it. Returns the range to name. Requires: started_end returned the begin of
+  /// `left`.
+  OffsetRange start(OffsetRange left, HandOut hand_out, bool is_whole, SessionTime now,
+                    bool is_again = false) {
     const bool again = !settling_.revoked.empty() && settling_.revoked.overlaps(left);
     window_ = {left.begin, left.begin + (again ? 1 : next_quantum(now))};
     if (is_whole) window_.end = std::max(window_.end, left.end);
+    if (is_again) window_.end = std::min(window_.end, left.end);
     messages_ = distance(window_.begin, window_.end);
     started_at_ = now;
     window_hand_out_ = hand_out;
@@ -72,6 +77,9 @@ class SessionLeases {
     if (again) settling_.revoked.take(is_whole ? left : OffsetRange{left.begin, left.begin + 1});
     return window_;
   }
+  /// Called when a batch comes whose messages were delivered before: they are not those of the window, even
+  /// if their offsets are in it.
+  void end_window() { window_ = {}; }
   /// Returns the part of the window that the program has not received. `next`: the message that it would
   /// receive next. Returns nothing if that part is empty.
   [[nodiscard]] std::optional<OffsetRange> not_begun(Offset next) const {

@@ -17,6 +17,7 @@
 #include <lightq/base/secret.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/base/z85.hpp>
+#include <lightq/protocol/group_control.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -182,6 +183,42 @@ struct Purge {
   std::string group;
   bool as_admin = false;
 };
+/// Changes settings of a group. The group need not exist: it has them when it is created.
+struct SetGroup {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  GroupChange change;
+  bool as_admin = false;
+};
+/// Asks for a page of the dead messages of a group or, with `group` empty, of a dead-letter topic.
+struct ListDead {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  DeadFilter filter = {};
+  std::optional<std::uint64_t> after_offset = {};  ///< the page begins behind this offset
+  std::uint64_t limit = DeadPage::messages_default;
+  bool as_admin = false;
+};
+/// Makes parked messages ready again, as if they had never failed. `preview`: only counts them.
+struct RetryDead {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  DeadFilter filter = {};
+  bool preview = false;
+  bool as_admin = false;
+};
+/// Finishes parked messages. `preview`: only counts them.
+struct PurgeDead {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  DeadFilter filter = {};
+  bool preview = false;
+  bool as_admin = false;
+};
 /// Creates a user. The requests on users carry the credentials of the administrator, or of a user with admin
 /// rights.
 struct CreateUser {
@@ -223,14 +260,15 @@ struct Version {};
 
 using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
-                             ListUsers, Ping, Version, StatsAll>;
+                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
-  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",     "leave",
-                                        "stats",        "delete_group", "pause",        "resume",   "purge",
-                                        "create_user",  "delete_user",  "set_password", "grant",    "revoke",
-                                        "list_users",   "ping",         "version",      "stats_all"};
+  constexpr std::string_view words[] = {
+      "create_topic", "delete_topic", "list_topics", "join",       "leave",       "stats",
+      "delete_group", "pause",        "resume",      "purge",      "create_user", "delete_user",
+      "set_password", "grant",        "revoke",      "list_users", "ping",        "version",
+      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -243,16 +281,18 @@ struct ErrorReply {
   std::string description;
 };
 
-/// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping and the requests
-/// that change users. It reports success only.
+/// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group, retry_dead,
+/// purge_dead, ping and the requests that change users. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
   /// leave of a consumer's endpoint: how many messages the endpoint was given in total. A consumer that has
   /// received that many has received all of them and can close.
   std::optional<std::uint64_t> messages_handed;
-  /// purge: how many messages were dropped or skipped.
+  /// purge: how many messages were dropped or skipped. retry_dead, purge_dead: how many were dead.
   std::optional<std::uint64_t> messages = {};
+  std::uint64_t unreadable = 0;                  ///< retry_dead, purge_dead: see DeadCount; left out when 0
+  std::optional<ReturnedLetters> returned = {};  ///< retry_dead on a dead-letter topic
 };
 
 struct VersionReply {
@@ -307,26 +347,6 @@ struct UserListing {
 
 struct UserListReply {
   std::vector<UserListing> users;  ///< ordered by name
-};
-
-/// Statistics of one consumer group.
-struct GroupStats {
-  std::string group;                   ///< empty for a consumer without a name
-  std::string mode = "group";          ///< group: shared by consumers; own: of one consumer
-  std::uint64_t next_offset = 0;       ///< the next message to dispatch
-  std::uint64_t committed_offset = 0;  ///< where the group would continue after a crash of the broker
-  std::uint64_t pending = 0;           ///< messages not settled: ready, in flight or retrying
-  std::uint64_t ready = 0;             ///< of these: can be dispatched now
-  std::uint64_t in_flight = 0;         ///< of these: delivered to a consumer and not acknowledged
-  std::uint64_t retrying = 0;          ///< of these: rejected, and their delay has not passed
-  std::uint64_t lag = 0;               ///< of these: not with a consumer; ready plus retrying
-  std::uint64_t lost = 0;              ///< messages trimmed or dropped before the group got them
-  std::uint64_t consumers = 0;         ///< connected consumers
-  std::uint64_t unacknowledged = 0;    ///< of in_flight: with consumers over sessions
-  std::uint64_t redelivered = 0;       ///< redeliveries; a message counts each time
-  std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not settled; 0: there is none
-  bool paused = false;                 ///< the group itself is paused, whether or not its topic is
-  std::string blocked_by;  ///< why consumers wait although messages are ready: empty, or `disk: WHY`
 };
 
 /// Statistics of one plain subscriber (one `sub` join).
@@ -405,7 +425,7 @@ struct BrokerStats {
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats, StatsAllReply>;
+                           BrokerStats, StatsAllReply, DeadPage>;
 
 // Wire words.
 
@@ -434,9 +454,9 @@ constexpr std::string_view to_word(Delivery delivery) {
 /// Returns the enumerator of a wire word; nothing for an unknown word: `from_word<Overflow>("block")`.
 template <typename Enum>
 constexpr std::optional<Enum> from_word(std::string_view word) {
-  constexpr int count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType> ? 4
-                        : std::is_same_v<Enum, Overflow>                                   ? 3
-                                                                                           : 2;
+  constexpr int count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType>  ? 4
+                        : std::is_same_v<Enum, Overflow> || std::is_same_v<Enum, DeadCause> ? 3
+                                                                                            : 2;
   for (int i = 0; i < count; ++i) {
     if (to_word(static_cast<Enum>(i)) == word) return static_cast<Enum>(i);
   }

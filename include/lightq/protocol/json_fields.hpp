@@ -107,6 +107,15 @@ class FieldReader {
     }
     return *text;
   }
+  /// Returns a string of at most `bytes_max` bytes, which may have NUL; "" if the field is missing.
+  std::string free_text(const char* name, std::size_t bytes_max) {
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return {};
+    const auto* text = value->get_ptr<const std::string*>();
+    if (text != nullptr && text->size() <= bytes_max) return *text;
+    fail(name, "must be a text of at most " + std::to_string(bytes_max) + " bytes");
+    return {};
+  }
 
   /// Returns a whole number from `min` to `max`, or `fallback` if the field is missing.
   std::uint64_t number(const char* name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
@@ -118,6 +127,36 @@ class FieldReader {
       return fallback;
     }
     return value->get<std::uint64_t>();
+  }
+
+  /// Returns true if the field is there and is `null`.
+  [[nodiscard]] bool is_null(const char* name) const {
+    const auto found = object_.find(name);
+    return found != object_.end() && found->is_null();
+  }
+
+  /// Returns a list of at most `count_max` whole numbers from `min` to `max`. A missing list is empty.
+  std::vector<std::uint64_t> numbers(const char* name, std::size_t count_max, std::uint64_t min,
+                                     std::uint64_t max) {
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return {};
+    return numbers_of(*value, name, count_max, min, max);
+  }
+  /// Returns a list of at most `count_max` pairs of whole numbers. A missing list is empty.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs(const char* name, std::size_t count_max) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return found;
+    if (!value->is_array() || value->size() > count_max)
+      fail(name, "must be a list of at most " + std::to_string(count_max) + " pairs of whole numbers");
+    if (error_) return found;
+    for (const Json& entry : *value) {
+      const auto both = numbers_of(entry, name, 2, 0, number_max);
+      if (!error_ && both.size() != 2) fail(name, "must be a list of pairs of whole numbers");
+      if (error_) return {};
+      found.emplace_back(both[0], both[1]);
+    }
+    return found;
   }
 
   bool boolean(const char* name, bool fallback) {
@@ -184,6 +223,21 @@ class FieldReader {
   }
 
  private:
+  std::vector<std::uint64_t> numbers_of(const Json& list, const char* name, std::size_t count_max,
+                                        std::uint64_t min, std::uint64_t max) {
+    std::vector<std::uint64_t> found;
+    const std::string rule = "must be a list of at most " + std::to_string(count_max) +
+                             " whole numbers from " + std::to_string(min) + " to " + std::to_string(max);
+    if (!list.is_array() || list.size() > count_max) return fail(name, rule), found;
+    for (const Json& entry : list) {
+      const bool fits = entry.is_number_unsigned() && entry.get<std::uint64_t>() >= min &&
+                        entry.get<std::uint64_t>() <= max;
+      if (!fits) return fail(name, rule), std::vector<std::uint64_t>();
+      found.push_back(entry.get<std::uint64_t>());
+    }
+    return found;
+  }
+
   static constexpr const char* name_rule =
       "1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash";
 

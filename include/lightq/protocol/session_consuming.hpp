@@ -94,12 +94,16 @@ struct ConsumeOpened {
   std::uint64_t incarnation = 0;
   std::uint32_t ack_timeout_ms = 0;  ///< with leases: the processing timeout; 0: none
   bool leases = false;               ///< the consumer has leases, and its requests name hand-outs
+  bool dead_letters = false;         ///< the broker accepts rejections that make messages dead
 
-  [[nodiscard]] std::uint8_t flags() const { return leases ? flag_leases : std::uint8_t{0}; }
+  [[nodiscard]] std::uint8_t flags() const {
+    return static_cast<std::uint8_t>((leases ? flag_leases : 0) | (dead_letters ? flag_dead_letters : 0));
+  }
   static Result<ConsumeOpened> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     ConsumeOpened opened;
     opened.leases = (flags & flag_leases) != 0;
+    opened.dead_letters = (flags & flag_dead_letters) != 0;
     opened.next = fields.number<std::uint64_t>();
     opened.committed = fields.number<std::uint64_t>();
     opened.next_offset = fields.number<std::uint64_t>();
@@ -218,32 +222,39 @@ struct Acknowledge {
   friend bool operator==(const Acknowledge&, const Acknowledge&) = default;
 };
 
-/// Frames `reject` and `extend`: messages and a time. A rejected message is delivered again after the time;
-/// for an extended one the broker waits that much longer for the acknowledgement.
+/// Frames `reject` and `extend`: messages and a time. A rejected message is delivered again after the time,
+/// unless it is dead; for an extended one the broker waits that much longer for the acknowledgement.
 template <Op which>
 struct Postpone {
   static constexpr Op op = which;
-  std::uint32_t ms = 0;                                  ///< 0 for a release
+  std::uint32_t ms = 0;                                  ///< 0 for a release, and for dead messages
   std::vector<OffsetRange> ranges;                       ///< at least one
   std::optional<std::uint32_t> hand_out = std::nullopt;  ///< of the messages; nothing without leases
   /// The messages were not begun, so this delivery does not count. Only a `reject` can release.
   std::conditional_t<which == Op::reject, bool, std::false_type> releases{};
+  /// `reject`: the messages are dead, for this reason. At most dead_reason_bytes_max. Not with `releases`.
+  std::optional<std::string> dead_reason = std::nullopt;
 
   [[nodiscard]] std::uint8_t flags() const {
-    return static_cast<std::uint8_t>((hand_out ? flag_hand_out : 0) | (releases ? flag_release : 0));
+    return static_cast<std::uint8_t>((hand_out ? flag_hand_out : 0) | (releases ? flag_release : 0) |
+                                     (dead_reason ? flag_dead_letter : 0));
   }
   static Result<Postpone> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     Postpone postpone;
     if constexpr (which == Op::reject) postpone.releases = (flags & flag_release) != 0;
-    postpone.ms = fields.number<std::uint32_t>("the delay", 0, postpone.releases ? 0 : UINT32_MAX);
+    const bool is_dead = which == Op::reject && (flags & flag_dead_letter) != 0;
+    if (is_dead && postpone.releases) fields.fail("a release cannot make messages dead");
+    postpone.ms = fields.number<std::uint32_t>("the delay", 0, postpone.releases || is_dead ? 0 : UINT32_MAX);
     if ((flags & flag_hand_out) != 0) postpone.hand_out = fields.number<std::uint32_t>();
+    if (is_dead) postpone.dead_reason = fields.text("the reason", dead_reason_bytes_max);
     postpone.ranges = detail::read_ranges(fields);
     return fields.finish(std::move(postpone));
   }
   void encode(FieldWriter fields) const {
     fields.number(ms);
     if (hand_out) fields.number(*hand_out);
+    if (dead_reason) fields.text(*dead_reason);
     detail::write_ranges(fields, ranges);
   }
   friend bool operator==(const Postpone&, const Postpone&) = default;

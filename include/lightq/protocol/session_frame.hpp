@@ -66,7 +66,7 @@ inline constexpr std::size_t header_bytes = 20;
 inline constexpr std::uint8_t flag_flush = 1;
 /// deliver: only a part of the batch that the producer sent.
 inline constexpr std::uint8_t flag_part = 1;
-/// reject: set the messages aside instead of delivering them again. Reserved for a later version.
+/// reject: the messages are dead. The body has the reason, and they are not delivered again.
 inline constexpr std::uint8_t flag_dead_letter = 1;
 /// reject: the consumer has not begun to process the messages, so this delivery does not count.
 inline constexpr std::uint8_t flag_release = 4;
@@ -78,6 +78,8 @@ inline constexpr std::uint8_t flag_cumulative = 1;
 inline constexpr std::uint8_t flag_hand_out = 2;
 /// consume_opened: the consumer has leases on the messages that it receives.
 inline constexpr std::uint8_t flag_leases = 1;
+/// consume_opened: the broker accepts `reject` with flag_dead_letter on this channel.
+inline constexpr std::uint8_t flag_dead_letters = 2;
 
 /// The rules for all frames of one operation.
 struct OpRule {
@@ -107,7 +109,7 @@ inline constexpr std::array<OpRule, 27> op_rules = {{
     {"confirm", 0, 24, 24, {}},
     {"refuse", 0, 28, small_body_bytes_max, {}},
     {"consume_open", 0, 55, small_body_bytes_max, {}},
-    {"consume_opened", flag_leases, 40, 40, {}},
+    {"consume_opened", flag_leases | flag_dead_letters, 40, 40, {}},
     {"deliver", flag_part, deliver_head_bytes + batch_bytes_min, no_bound, deliver_head_bytes},
     {"credit", 0, 12, 12, {}},
     {"acknowledge", flag_cumulative | flag_hand_out, 8, ranges_body_bytes_max, {}},

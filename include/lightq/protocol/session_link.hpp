@@ -29,6 +29,8 @@ inline constexpr std::uint32_t hello_may_be_busy = 1U << 29U;
 /// Bit in the codecs field of a hello: the client tells which messages it has started, and has leases on its
 /// messages instead of acknowledge timeouts.
 inline constexpr std::uint32_t hello_knows_leases = 1U << 28U;
+/// Bit in the codecs field of a hello: the client knows flag_dead_letters of `consume_opened`.
+inline constexpr std::uint32_t hello_knows_dead_letters = 1U << 27U;
 /// Bit in the codecs field of a hello: the broker reports acknowledgements that come too late.
 inline constexpr std::uint32_t hello_hears_late = 1U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;
@@ -39,6 +41,7 @@ inline constexpr std::size_t heard_bytes_least = 1 * limits::KiB;
 inline constexpr std::size_t client_name_bytes_max = 128;
 inline constexpr std::size_t ticket_bytes_max = 512;
 inline constexpr std::size_t sentence_bytes_max = 512;
+inline constexpr std::size_t dead_reason_bytes_max = 256;
 
 /// The codes of `error`, `refuse` and `goodbye`. The values are those on the wire; they never change.
 enum class Code : std::uint16_t {

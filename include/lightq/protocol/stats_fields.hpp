@@ -55,14 +55,28 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("ready"), stats.ready);
   visit(StatField::gauge("in_flight"), stats.in_flight);
   visit(StatField::gauge("retrying"), stats.retrying);
+  visit(StatField::gauge("parked"), stats.parked);
+  visit(StatField::gauge("dead_waiting"), stats.dead_waiting);
   visit(StatField::gauge("lag"), stats.lag);
   visit(StatField::gauge("lost"), stats.lost);
   visit(StatField::gauge("consumers"), stats.consumers);
   visit(StatField::gauge("unacknowledged"), stats.unacknowledged);
   visit(StatField::counter("redelivered"), stats.redelivered);
+  visit(StatField::counter("acknowledged"), stats.acknowledged);
+  visit(StatField::counter("released"), stats.released);
+  visit(StatField::counter("failed"), stats.failed);
+  visit(StatField::counter("timed_out"), stats.timed_out);
+  visit(StatField::counter("lost_with_session"), stats.lost_with_session);
+  visit(StatField::counter("revoked"), stats.revoked);
+  visit(StatField::counter("dead"), stats.dead);
+  visit(StatField::gauge("recent_ended"), stats.recent_ended);
+  visit(StatField::gauge("recent_dead"), stats.recent_dead);
   visit(StatField::gauge("oldest_ms"), stats.oldest_ms);
   visit(StatField::gauge("paused"), stats.paused);
+  visit(StatField::label("paused_by"), stats.paused_by);
   visit(StatField::label("blocked_by"), stats.blocked_by);
+  visit(StatField::label("dead_waiting_by"), stats.dead_waiting_by);
+  visit(StatField::parts("settings"), stats.settings);
 }
 
 template <typename S, typename Visit>

@@ -55,11 +55,16 @@ std::string table(const TopicStats& stats) {
     if (group.in_flight > 0) values += ", in_flight " + format_count(group.in_flight);
     if (group.unacknowledged > 0) values += ", unacknowledged " + format_count(group.unacknowledged);
     if (group.retrying > 0) values += ", retrying " + format_count(group.retrying);
+    if (group.parked > 0) values += ", parked " + format_count(group.parked);
+    if (group.dead_waiting > 0) values += ", dead_waiting " + format_count(group.dead_waiting);
+    if (group.dead > 0) values += ", dead " + format_count(group.dead);
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)
       values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);
     if (group.paused) values += ", paused";
+    if (!group.paused_by.empty() && group.paused_by != "command") values += ", paused_by " + group.paused_by;
     if (!group.blocked_by.empty()) values += ", blocked by " + group.blocked_by;
+    if (!group.dead_waiting_by.empty()) values += ", dead_waiting by " + group.dead_waiting_by;
     text += row((group.mode == "own" ? "cursor " : "group ") + group.group, values);
   }
   for (const SubscriberStats& subscriber : stats.subscribers) {

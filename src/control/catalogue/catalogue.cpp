@@ -266,6 +266,16 @@ Result<void> Catalogue::set_paused(TopicId topic, bool paused) {
   return change(TopicPaused{topic, paused});
 }
 
+Result<void> Catalogue::set_group(TopicId topic, const std::string& group, const GroupSetup& setup) {
+  const TopicEntry* const entry = state_.find(topic);
+  if (entry == nullptr) return {};
+  const auto& groups = entry->definition.groups;
+  const auto known = groups.find(group);
+  if ((known == groups.end() ? GroupSetup() : known->second) == setup) return {};
+  if (is_default(setup)) return change(GroupRemoved{topic, group});
+  return change(GroupPut{topic, group, setup});
+}
+
 Result<std::uint64_t> Catalogue::add_credential(const std::string& user_id, const std::string& argon2) {
   const auto id = state_.next_ids().credential;
   if (auto changed = change(CredentialAdded{{id, user_id, argon2}}); !changed) return changed.error();

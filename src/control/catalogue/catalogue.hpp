@@ -67,6 +67,8 @@ class Catalogue {
   /// Records that the topic delivers no messages, or delivers them again. Writes nothing if that is already
   /// recorded.
   Result<void> set_paused(TopicId topic, bool paused);
+  /// Records a group's settings; the defaults remove the record. Writes nothing if that is already recorded.
+  Result<void> set_group(TopicId topic, const std::string& group, const GroupSetup& setup);
   /// Returns the new credential's id.
   Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
   /// Makes another credential, which already exists, the one of the topic's own user.
@@ -113,7 +115,6 @@ class Catalogue {
  private:
   Catalogue(std::filesystem::path directory, Options options, LogSink& sink);
 
-  [[nodiscard]] std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record) const;
   Result<std::size_t> end_client_keys(const CatalogueChange& by);
   Result<void> load();
   [[nodiscard]] Result<void> check_newest_known() const;

@@ -10,6 +10,29 @@ namespace {
 bool expired(const ClientKeyRecord& record, std::int64_t now_ms) {
   return now_ms >= 0 && record.expires_ms <= static_cast<std::uint64_t>(now_ms);
 }
+
+/// Returns the keys to remove before adding `record`. If the topic has its maximum of keys: the invalid ones.
+/// If those are none, and the user has at least half of the maximum: the user's own key that expires first.
+std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record, const CatalogueState& state,
+                                                const Catalogue::Options& options) {
+  const std::size_t half = options.client_keys_per_topic_max / 2;
+  if (state.client_key_count(record.grant.topic) < half) return {};
+  const auto all = state.client_keys_of(record.grant.topic);
+  const Timestamp now = options.now();
+  std::vector<ClientKeyRecord> found;
+  if (all.size() >= options.client_keys_per_topic_max) {
+    std::ranges::copy_if(all, std::back_inserter(found), [&](const ClientKeyRecord& each) {
+      return expired(each, now.us / 1000) || !state.is_current(each.holder, each.grant.topic) ||
+             ends_too_late(each.expires_ms, options.client_key_lifetime_max, now);
+    });
+    if (!found.empty()) return found;
+  }
+  if (record.holder.user == 0) return {};
+  std::ranges::copy_if(all, std::back_inserter(found),
+                       [&](const ClientKeyRecord& each) { return each.holder.user == record.holder.user; });
+  if (found.empty() || found.size() < half) return {};
+  return {*std::ranges::min_element(found, {}, &ClientKeyRecord::expires_ms)};
+}
 }  // namespace
 
 std::size_t CatalogueState::client_key_count() const {
@@ -52,27 +75,6 @@ bool CatalogueState::is_current(const TicketHolder& holder, TopicId topic) const
   return found != nullptr && found->generation == holder.generation;
 }
 
-/// Returns the keys to remove before adding `record`. If the topic has its maximum of keys: the invalid ones.
-/// If those are none, and the user has at least half of the maximum: the user's own key that expires first.
-std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord& record) const {
-  const std::size_t half = options_.client_keys_per_topic_max / 2;
-  if (state_.client_key_count(record.grant.topic) < half) return {};
-  const auto all = state_.client_keys_of(record.grant.topic);
-  std::vector<ClientKeyRecord> found;
-  if (all.size() >= options_.client_keys_per_topic_max) {
-    std::ranges::copy_if(all, std::back_inserter(found), [this](const ClientKeyRecord& each) {
-      return expired(each, now_ms()) || !state_.is_current(each.holder, each.grant.topic) ||
-             ends_too_late(each.expires_ms, options_.client_key_lifetime_max, options_.now());
-    });
-    if (!found.empty()) return found;
-  }
-  if (record.holder.user == 0) return {};
-  std::ranges::copy_if(all, std::back_inserter(found),
-                       [&](const ClientKeyRecord& each) { return each.holder.user == record.holder.user; });
-  if (found.empty() || found.size() < half) return {};
-  return {*std::ranges::min_element(found, {}, &ClientKeyRecord::expires_ms)};
-}
-
 Result<std::size_t> Catalogue::name_ticket_key(const std::string& key_id) {
   return end_client_keys(TicketKeyNamed{key_id});
 }
@@ -89,7 +91,7 @@ Result<std::size_t> Catalogue::end_client_keys(const CatalogueChange& by) {
 
 Result<std::vector<ClientKeyRecord>> Catalogue::put_client_key(const ClientKeyRecord& record) {
   const bool is_new = state_.client_key(record.key, record.grant) == nullptr;
-  auto gone = is_new ? keys_in_the_way_of(record) : std::vector<ClientKeyRecord>();
+  auto gone = is_new ? keys_in_the_way_of(record, state_, options_) : std::vector<ClientKeyRecord>();
   for (const ClientKeyRecord& each : gone) {
     if (auto removed = change(ClientKeyRemoved{each.key, each.grant}); !removed) return removed.error();
   }

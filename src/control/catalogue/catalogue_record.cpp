@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <lightq/base/z85.hpp>
+#include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
@@ -111,6 +112,17 @@ struct Encoder {
             {"generation", change.administrator.generation},
             {"argon2", change.administrator.argon2}};
   }
+  /// A broker from before there were settings of groups keeps both kinds as they are.
+  OrderedJson operator()(const GroupPut& change) const {
+    OrderedJson to{{"op", "group"}, {"id", change.topic.value}, {"group", change.group}, {"optional", true}};
+    protocol::detail::write_group_change(to, protocol::detail::change_to(change.setup.settings));
+    if (change.setup.dead_letter_topic != TopicId{})
+      to["dead_letter_topic_id"] = change.setup.dead_letter_topic.value;
+    return to;
+  }
+  OrderedJson operator()(const GroupRemoved& change) const {
+    return {{"op", "group_removed"}, {"id", change.topic.value}, {"group", change.group}, {"optional", true}};
+  }
   OrderedJson operator()(const UnknownChange& change) const { return OrderedJson::parse(change.text); }
 
  private:
@@ -167,6 +179,8 @@ class Decoder {
     if (op == "client_key_removed") return ClientKeyRemoved{key(), {{id("topic_id")}, role()}};
     if (op == "ticket_key") return TicketKeyNamed{fields_.text("key_id", 1, key_id_bytes_max)};
     if (op == "administrator") return administrator_put();
+    if (op == "group") return GroupPut{{id("id")}, group(), group_setup()};
+    if (op == "group_removed") return GroupRemoved{{id("id")}, group()};
     return std::nullopt;
   }
 
@@ -226,6 +240,14 @@ class Decoder {
                              fields_.text("argon2", 1, argon2_bytes_max)}};
   }
 
+  std::string group() {
+    const auto name = fields_.name("group");
+    return name ? name->text() : std::string();
+  }
+  GroupSetup group_setup() {
+    return {protocol::detail::read_group_change(fields_).applied_to({}),
+            {fields_.number("dead_letter_topic_id", 0, number_max, 0)}};
+  }
   EndpointRole role() {
     const auto word = fields_.text("role", 1, 64);
     int found = -1;

@@ -44,6 +44,17 @@ struct TopicPaused {
   TopicId topic;
   bool paused = false;
 };
+/// Gives a group settings, or replaces them. The group need not exist.
+struct GroupPut {
+  TopicId topic;
+  std::string group;
+  GroupSetup setup;
+};
+/// The group has the default settings.
+struct GroupRemoved {
+  TopicId topic;
+  std::string group;
+};
 /// The log id found in the files of a topic of an earlier version.
 struct TopicLog {
   TopicId topic;
@@ -111,7 +122,7 @@ struct UnknownChange {
 using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
-                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, UnknownChange>;
+                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, UnknownChange>;
 
 /// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -84,6 +84,7 @@ std::uint64_t CatalogueState::record_count() const {
   std::uint64_t count = 3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() +
                         released_.size() + unknown_.size() + removed_topics_.size();
   for (const auto& [topic, keys] : client_keys_) count += keys.size();
+  for (const auto& [name, topic] : topics_) count += topic.definition.groups.size();
   return count;
 }
 
@@ -97,7 +98,11 @@ std::vector<CatalogueChange> CatalogueState::snapshot() const {
   }
   for (const auto& [name, user] : users_) changes.emplace_back(UserPut{user});
   for (const auto id : removed_topics_) changes.emplace_back(TopicRemoved{{id}, 0});
-  for (const auto& [name, entry] : topics_) changes.emplace_back(TopicAdded{entry});
+  for (const auto& [name, entry] : topics_) {
+    changes.emplace_back(TopicAdded{entry});
+    for (const auto& [group, setup] : entry.definition.groups)
+      changes.emplace_back(GroupPut{entry.definition.id, group, setup});
+  }
   for (const auto& [topic, endpoints] : endpoints_) {
     for (const auto& [id, endpoint] : endpoints) changes.emplace_back(EndpointPut{endpoint});
   }

@@ -99,7 +99,7 @@ class CatalogueState {
   std::string ticket_key_id_;
   AdministratorRecord administrator_;
   NextIds next_ids_;
-  std::vector<std::string> unknown_;  // changes, in their order
+  std::vector<std::string> unknown_;  // changes in the order in which each was made last
 };
 
 }  // namespace lightq::broker

@@ -27,6 +27,8 @@ struct CatalogueState::Applier {
   void operator()(const ClientKeyRemoved& change) const;
   void operator()(const TicketKeyNamed& change) const;
   void operator()(const AdministratorPut& change) const;
+  void operator()(const GroupPut& change) const;
+  void operator()(const GroupRemoved& change) const;
   void operator()(const UnknownChange& change) const;
 
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms) const;
@@ -164,9 +166,21 @@ void CatalogueState::Applier::operator()(const AdministratorPut& change) const {
   state.administrator_ = change.administrator;
 }
 
+void CatalogueState::Applier::operator()(const GroupPut& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name == state.topic_names_.end()) return;
+  state.topics_.at(name->second).definition.groups.insert_or_assign(change.group, change.setup);
+}
+
+void CatalogueState::Applier::operator()(const GroupRemoved& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name != state.topic_names_.end()) state.topics_.at(name->second).definition.groups.erase(change.group);
+}
+
 void CatalogueState::Applier::operator()(const UnknownChange& change) const {
-  if (std::ranges::find(state.unknown_, change.text) == state.unknown_.end())
-    state.unknown_.push_back(change.text);
+  // The last one of equal changes is kept. So a newer broker that applies them finds the present state.
+  std::erase(state.unknown_, change.text);
+  state.unknown_.push_back(change.text);
 }
 
 void CatalogueState::Applier::release_port(const EndpointRecord& endpoint, std::int64_t at_ms) const {

@@ -22,6 +22,25 @@ bool AskerRights::manages(const Asker& asker, std::string_view topic) const {
   return user != nullptr && user->may(protocol::Right::manage, topic);
 }
 
+std::function<bool(std::string_view topic)> AskerRights::managed_by(const Asker& asker) const {
+  if (asker.is_administrator()) return [](std::string_view) { return true; };
+  const UserRecord* const user = user_of(asker);
+  if (user == nullptr) return [](std::string_view) { return false; };
+  return [access = static_cast<const UserAccess&>(*user)](std::string_view topic) {
+    return access.may(protocol::Right::manage, topic);
+  };
+}
+
+bool AskerRights::produces(const Asker& asker, std::string_view topic) const {
+  if (asker.is_administrator()) return true;
+  if (asker.kind == Asker::Kind::topic_user) {
+    const TopicEntry* const entry = catalogue_.state().find(topic);
+    return entry != nullptr && entry->credential_id == asker.holder.user;
+  }
+  const UserRecord* const user = user_of(asker);
+  return user != nullptr && user->may(protocol::Right::produce, topic);
+}
+
 Error AskerRights::refusal() const {
   refused_();
   return {ErrorCode::unauthorized_access, "unauthorized_access"};

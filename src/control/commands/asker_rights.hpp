@@ -33,6 +33,12 @@ class AskerRights {
   /// Returns true if the asker is the administrator, or still a user that may manage the topic. The topic
   /// need not exist.
   [[nodiscard]] bool manages(const Asker& asker, std::string_view topic) const;
+  /// Returns the asker's present answers of `manages`, for use on any thread. They do not follow later
+  /// changes.
+  [[nodiscard]] std::function<bool(std::string_view topic)> managed_by(const Asker& asker) const;
+  /// Returns true if the asker is the administrator, the topic's own user, or still a user that may produce
+  /// to the topic. The topic need not exist.
+  [[nodiscard]] bool produces(const Asker& asker, std::string_view topic) const;
   /// Returns the error for an asker that lost its permission while it waited, and counts the refusal.
   [[nodiscard]] Error refusal() const;
 

@@ -155,6 +155,57 @@ void CommandHandler::execute(protocol::Purge request, const Answer& answer) {
       }));
 }
 
+void CommandHandler::execute(protocol::SetGroup request, const Answer& answer) {
+  const Exchange exchange{"set_group", answer};
+  permissions_.permit_topic(request.topic, Permissions::to_manage(request.group), std::move(request.user),
+                            request.as_admin, answer,
+                            exchange.permitted([=, this, topic = request.topic, group = request.group,
+                                                change = request.change](const Asker& asker) {
+                              operations_.groups().change(asker, topic, group, change, exchange.ok());
+                            }));
+}
+
+void CommandHandler::execute(protocol::ListDead request, const Answer& answer) {
+  const Exchange exchange{"list_dead", answer};
+  const DeadListWish wish{std::move(request.filter), request.after_offset,
+                          static_cast<std::size_t>(request.limit)};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker&) {
+        operations_.groups().list_dead(topic, group, wish,
+                                       exchange.reply<protocol::DeadPage>(std::identity()));
+      }));
+}
+
+template <typename Asked>
+void CommandHandler::act_on_dead(std::string_view cmd, Asked request, DeadWish::What what,
+                                 const Answer& answer) {
+  const Exchange exchange{cmd, answer};
+  const DeadWish wish{what, std::move(request.filter)};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker& asker) {
+        operations_.groups().act_on_dead(
+            asker, topic, group, wish,
+            exchange.reply<protocol::DeadCount>([cmd = exchange.cmd](const protocol::DeadCount& count) {
+              return protocol::OkReply{std::string(cmd), {}, {}, count.messages, count.unreadable,
+                                       count.returned};
+            }));
+      }));
+}
+
+void CommandHandler::execute(protocol::RetryDead request, const Answer& answer) {
+  using What = DeadWish::What;
+  const What what = request.preview ? What::count : What::retry;
+  act_on_dead("retry_dead", std::move(request), what, answer);
+}
+
+void CommandHandler::execute(protocol::PurgeDead request, const Answer& answer) {
+  using What = DeadWish::What;
+  const What what = request.preview ? What::count : What::purge;
+  act_on_dead("purge_dead", std::move(request), what, answer);
+}
+
 void CommandHandler::execute(protocol::CreateUser request, const Answer& answer) {
   const Exchange exchange{"create_user", answer};
   const auto user =

@@ -37,6 +37,10 @@ class CommandHandler {
   void execute(protocol::Pause request, const Answer& answer);
   void execute(protocol::Resume request, const Answer& answer);
   void execute(protocol::Purge request, const Answer& answer);
+  void execute(protocol::SetGroup request, const Answer& answer);
+  void execute(protocol::ListDead request, const Answer& answer);
+  void execute(protocol::RetryDead request, const Answer& answer);
+  void execute(protocol::PurgeDead request, const Answer& answer);
   void execute(protocol::CreateUser request, const Answer& answer);
   void execute(protocol::DeleteUser request, const Answer& answer);
   void execute(protocol::SetPassword request, const Answer& answer);
@@ -49,6 +53,8 @@ class CommandHandler {
   void set_topic_password(protocol::SetPassword request, const Answer& answer);
   template <typename Asked>
   void set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer);
+  template <typename Asked>
+  void act_on_dead(std::string_view cmd, Asked request, DeadWish::What what, const Answer& answer);
 
   Permissions& permissions_;
   Operations& operations_;

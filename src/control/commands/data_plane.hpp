@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/result.hpp>
@@ -37,6 +40,20 @@ struct JoinedEndpoint {
   std::optional<protocol::Tls> tls = {};   ///< set for sessions that TLS encrypts
 };
 
+/// A page of a group's dead messages.
+struct DeadListWish {
+  protocol::DeadFilter filter = {};
+  std::optional<std::uint64_t> after = {};  ///< begins behind this offset; nothing: with the first one
+  std::size_t limit = 0;                    ///< at least 1
+};
+
+/// An operation on a group's dead messages.
+struct DeadWish {
+  enum class What { count, retry, purge };
+  What what = What::retry;
+  protocol::DeadFilter filter = {};
+};
+
 /// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
 /// returns immediately. `done` is called exactly once, later, on the control thread, never from within the
 /// call. After `stop_accepting` every call fails with `shutting_down`.
@@ -47,6 +64,9 @@ class DataPlane {
   DataPlane& operator=(const DataPlane&) = delete;
   virtual ~DataPlane() = default;
 
+  /// Called at the start, before add_topic, with the ids and names of all topics of the catalogue. Others do
+  /// not exist any more.
+  virtual void expect_topics(const std::vector<std::pair<TopicId, std::string>>& topics) = 0;
   /// Starts a topic. `endpoints`: those that the catalogue has; they are opened again at their former ports.
   virtual void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                          Done<void> done) = 0;
@@ -67,6 +87,25 @@ class DataPlane {
   /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
   /// messages.
   virtual void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) = 0;
+  /// Sets the settings of a group of this name, whether it exists now or later. If that parks messages, and
+  /// groups are stored on disk, the effect is durable when `done` is called.
+  virtual void set_group(TopicId topic, const std::string& group, const GroupSetup& setup,
+                         Done<void> done) = 0;
+  /// Lists dead messages of the group or, with `group` empty, those in the dead-letter topic itself. Errors:
+  /// group_not_found.
+  virtual void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
+                         Done<protocol::DeadPage> done) = 0;
+  /// Counts, retries or purges dead messages. If groups are stored on disk, the
+  /// effect is durable when `done` is called. Errors: as for list_dead; io_error, no_space.
+  virtual void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
+                           Done<protocol::DeadCount> done) = 0;
+  /// Counts, gives back or purges letters in the dead-letter topic itself. `may` returns true if the asker
+  /// may manage the topic of this name; any thread may call it. If groups are stored on disk, the effect is
+  /// durable when `done` is called. Errors: io_error, no_space, limit_reached; busy: letters under way are
+  /// given back later.
+  virtual void act_on_letters(TopicId topic, const DeadWish& wish,
+                              std::function<bool(std::string_view topic)> may,
+                              Done<protocol::DeadCount> done) = 0;
   /// Applies a user's rights. `done` is called when they are in force on every thread and connections that
   /// depend on removed rights are closed. Takes effect in the order of the calls, including those of
   /// add_topic and join.

@@ -38,7 +38,7 @@ struct Exchange {
   /// Returns a callback of an operation that sends the reply that `reply_of` makes of its value.
   template <typename Value, typename ReplyOf>
   [[nodiscard]] Done<Value> reply(ReplyOf reply_of) const {
-    return [exchange = *this, reply_of = std::move(reply_of)](Result<Value> result) {
+    return [exchange = *this, reply_of = std::move(reply_of)](Result<Value>&& result) {
       if (!result) return exchange.fail(result.error());
       exchange.answer(reply_of(std::move(result).value()));
     };

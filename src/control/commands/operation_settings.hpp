@@ -20,8 +20,10 @@ struct OperationSettings {
   std::size_t topics_max = limits::topics_max;
   std::size_t users_max = limits::users_max;
   std::size_t rights_per_user_max = limits::rights_per_user_max;
-  std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< per topic
-  std::uint64_t memory_bytes_max = 0;                     ///< for all rings; 0: unlimited
+  std::uint64_t ring_bytes_max = limits::ring_bytes_max;                ///< per topic
+  std::uint64_t memory_bytes_max = 0;                                   ///< for all rings; 0: unlimited
+  std::size_t groups_per_topic_max = limits::groups_per_topic_max;      ///< with settings
+  std::uint64_t redelivery_ms_max = limits::redelivery_ms_max_default;  ///< of a back-off
   bool open_topics = false;  ///< every topic accepts plain clients without a ticket
   /// Returns the number of requests that the control socket refused because their source asked too much.
   std::function<std::uint64_t()> throttled = [] { return std::uint64_t{0}; };

@@ -13,7 +13,7 @@ Operations::Operations(Parts parts, OperationSettings settings)
       topics_({parts.catalogue, commits_, parts.data_plane, parts.sink, ready_, parts.rights, passwords_,
                settings_}),
       endpoints_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
-      groups_(parts.data_plane, ready_),
+      groups_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
       users_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, passwords_, settings_}),
       stats_({parts.catalogue, parts.data_plane, parts.sink, ready_, parts.rights, settings_,
               [&authenticator = parts.authenticator] {

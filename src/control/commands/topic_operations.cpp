@@ -192,10 +192,13 @@ void TopicOperations::warn_of_open_topics() {
 void TopicOperations::bring_up(std::function<void()> done) {
   brought_up_ = std::move(done);
   warn_of_open_topics();
+  std::vector<std::pair<TopicId, std::string>> all;
   for (const auto& [name, entry] : parts_.catalogue.state().topics()) {
     to_bring_up_.push_back(entry.definition.id);
     parts_.ready.begin_start(entry.definition.id);
+    all.emplace_back(entry.definition.id, name);
   }
+  parts_.data_plane.expect_topics(all);
   bring_up_next();
 }
 

@@ -8,6 +8,7 @@
 #include <lightq/base/batch_unpack.hpp>
 
 #include "admission/turn_work.hpp"
+#include "delivery/letters/dead_letter.hpp"
 
 namespace lightq::broker {
 
@@ -56,13 +57,13 @@ Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice) {
                                   (*plain)->bytes().subspan(batch_layout::header_bytes), false});
 }
 
-std::optional<std::size_t> longest_message_packed_in(const BatchView& batch) {
+std::optional<PackedContent> content_packed_in(const BatchView& batch) {
   BatchUnpacker& unpacker = of_this_thread().of(batch);
   TurnWork::add(batch.records_bytes());
-  const bool is_sound = unpacker.unpack(batch).has_value();
+  const auto plain = unpacker.unpack(batch);
   unpacker.forget();  // the next batch may lie at the same address
-  if (!is_sound) return std::nullopt;
-  return unpacker.longest_message_bytes();
+  if (!plain) return std::nullopt;
+  return PackedContent{unpacker.longest_message_bytes(), has_dead_headers(*plain)};
 }
 
 }  // namespace lightq::broker

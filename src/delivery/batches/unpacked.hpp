@@ -21,8 +21,13 @@ Result<std::optional<BatchView>> unpacked(const BatchView& batch);
 /// Returns the slice's messages in readable records. Results and errors are as for the function above.
 Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice);
 
-/// Returns the length of the longest message in a batch that a client sends, or nothing if it cannot be
-/// decompressed. Throws std::bad_alloc.
-std::optional<std::size_t> longest_message_packed_in(const BatchView& batch);
+/// The content of a compressed batch that a client sends.
+struct PackedContent {
+  std::size_t longest_message_bytes = 0;
+  bool has_dead_headers = false;  ///< see the function of this name
+};
+
+/// Returns the content of a batch, or nothing if it cannot be decompressed. Throws std::bad_alloc.
+std::optional<PackedContent> content_packed_in(const BatchView& batch);
 
 }  // namespace lightq::broker

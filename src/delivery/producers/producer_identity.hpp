@@ -14,6 +14,14 @@ struct ProducerIdentity {
   friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
 };
 
+/// The sequence numbers of the broker's own producers, which move messages from topic to topic, begin here.
+/// They ascend, and may leave out some. A client's producer never gets so far, because its numbers begin at 0
+/// and leave out none. So a start recognizes batches of own producers in the log. docs/adr/0062-*.md.
+inline constexpr std::uint64_t own_sequences_begin = std::uint64_t{1} << 63;
+/// Those of producers that give letters back begin here. Each belongs to one run (see LetterBook), and is not
+/// needed after it. So they leave the table before the others.
+inline constexpr std::uint64_t run_sequences_begin = own_sequences_begin + (std::uint64_t{1} << 62);
+
 /// Epochs count modulo 2^16. Returns true if `epoch` is later than `other` (ahead by 1 to 32,767).
 constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;

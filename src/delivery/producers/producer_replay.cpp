@@ -58,8 +58,11 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
   const std::uint64_t id = sequences.producer.id;
   if (id == 0) return;
   const KnownProducer* const known = table_.find(id);
-  const bool follows = known != nullptr && sequences.begin == known->expected &&
-                       !is_later_epoch(known->identity.epoch, sequences.producer.epoch);
+  // The numbers of the broker's own producers may leave out some. In doubt, that may be a lost batch.
+  const bool may_leave_out = own_sequences_begin <= sequences.begin && !doubtful_.contains(id);
+  const bool next = known != nullptr &&
+                    (may_leave_out ? known->expected <= sequences.begin : known->expected == sequences.begin);
+  const bool follows = next && !is_later_epoch(known->identity.epoch, sequences.producer.epoch);
   if (known != nullptr && !follows) {
     if (!doubt_)
       doubt_everybody("the batch at " + number(batch.base_offset()) +

@@ -16,6 +16,15 @@ bool same(const ProducerSecret& a, const ProducerSecret& b) {
   return differences == 0;
 }
 
+bool is_own(const KnownProducer& producer) {
+  return producer.owner == ProducerTable::brokers_own;
+}
+
+/// Returns true if an own producer is needed for a short time only.
+bool is_of_run(const KnownProducer& producer) {
+  return producer.expected == 0 || run_sequences_begin <= producer.expected;
+}
+
 bool may_open(const KnownProducer& producer, const ProducerTable::Opener& opener) {
   if (producer.owner && *producer.owner != opener.user) return false;
   return !producer.secret || (opener.shown && same(*producer.secret, *opener.shown));
@@ -33,10 +42,11 @@ ProducerTable::Opened ProducerTable::open(ProducerIdentity wanted, std::uint64_t
                                           const Opener& opener) {
   const std::uint64_t user = opener.user;
   expire(now);
+  if (user == brokers_own) return open_own(wanted);
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
-    if (!shares_.may_open(user, {})) return {ClientError::limit_reached, {}};
-    add({{fresh_id, 0}, 0, time_}, user);
+    if (!shares_.may_open(user, {}) || !add({{fresh_id, 0}, 0, time_}, user))
+      return {ClientError::limit_reached, {}};
     shares_.open(fresh_id, user);
     own(order_.back(), user, opener.fresh);
     return {ClientError::none, order_.back()};
@@ -53,12 +63,30 @@ ProducerTable::Opened ProducerTable::open(ProducerIdentity wanted, std::uint64_t
   return {ClientError::none, *producer};
 }
 
+ProducerTable::Opened ProducerTable::open_own(ProducerIdentity wanted) {
+  assert(wanted.id != 0);
+  const auto found = by_id_.find(wanted.id);
+  if (found != by_id_.end() && !is_own(*found->second)) return {ClientError::unknown_producer, {}};
+  if (found != by_id_.end()) touch(found->second);
+  const bool added = found == by_id_.end() &&
+                     add({.identity = wanted, .last_used = time_, .owner = brokers_own}, brokers_own);
+  if (found == by_id_.end() && !added) return {ClientError::limit_reached, {}};
+  ++own_.at(wanted.id);
+  return {ClientError::none, order_.back()};
+}
+
 void ProducerTable::close(std::uint64_t id, Timestamp now) {
   advance(now);
   const auto producer = lookup(id);
   if (producer == order_.end()) return;
   touch(producer);
-  shares_.close(id);
+  if (!is_own(*producer)) return shares_.close(id);
+  if (std::uint32_t& open = own_.at(id); open > 0) --open;
+}
+
+bool ProducerTable::is_open(std::uint64_t id) const {
+  const auto own = own_.find(id);
+  return own == own_.end() ? shares_.is_open(id) : own->second > 0;
 }
 
 Admission ProducerTable::admit(const Sequences& batch) const {
@@ -66,6 +94,7 @@ Admission ProducerTable::admit(const Sequences& batch) const {
   if (producer == nullptr) return Admission::unknown;
   if (batch.producer.epoch != producer->identity.epoch) return Admission::fenced;
   if (batch.begin == producer->expected) return Admission::store;
+  if (is_own(*producer) && producer->expected < batch.begin) return Admission::store;
   const bool all_before = batch.begin < producer->expected && batch.count <= producer->expected - batch.begin;
   return all_before ? Admission::repeat : Admission::out_of_sequence;
 }
@@ -78,9 +107,14 @@ void ProducerTable::stored(const Sequences& batch, Timestamp now) {
 void ProducerTable::found(const Sequences& batch) {
   const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
   const auto known = lookup(batch.producer.id);
-  if (known == order_.end()) return add({batch.producer, end, time_}, 0);
+  if (known == order_.end()) {
+    KnownProducer found{batch.producer, end, time_};
+    if (own_sequences_begin <= batch.begin) found.owner = brokers_own;
+    add(found, 0);
+    return;
+  }
   KnownProducer& producer = *known;
-  if (producer.expected == 0) shares_.stored(producer.identity.id);
+  if (producer.expected == 0 && !is_own(producer)) shares_.stored(producer.identity.id);
   if (is_later_epoch(batch.producer.epoch, producer.identity.epoch))
     producer.identity.epoch = batch.producer.epoch;
   producer.expected = std::max(producer.expected, end);
@@ -107,13 +141,14 @@ void ProducerTable::forget(std::uint64_t id) {
   order_.erase(found->second);
   by_id_.erase(found);
   shares_.remove(id);
+  own_.erase(id);
 }
 
 void ProducerTable::expire(Timestamp now) {
   advance(now);
   for (auto next = order_.begin(); next != order_.end() && next->last_used.us < time_.us - idle_max_us_;) {
-    const std::uint64_t id = next++->identity.id;
-    if (!shares_.is_open(id)) forget(id);
+    const KnownProducer& idle = *next++;
+    if (!is_own(idle) && !is_open(idle.identity.id)) forget(idle.identity.id);
   }
 }
 
@@ -122,7 +157,7 @@ std::vector<KnownProducer> ProducerTable::list() const {
   producers.reserve(order_.size());
   std::vector<KnownProducer> open;
   for (const KnownProducer& producer : order_) {
-    const bool in_use = shares_.is_open(producer.identity.id);
+    const bool in_use = is_open(producer.identity.id);
     (in_use ? open : producers).push_back(producer);
     if (in_use) open.back().last_used = time_;
   }
@@ -134,6 +169,7 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
   order_.clear();
   by_id_.clear();
   shares_.clear();
+  own_.clear();
   seen_.reset();
   time_ = {};
   for (const KnownProducer& producer : producers) {
@@ -165,16 +201,47 @@ void ProducerTable::advance(Timestamp now) {
   seen_ = now;
 }
 
-/// Adds a producer. Does nothing if no place can be freed.
-void ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
-  if (by_id_.size() >= producers_max_) {
-    const auto first = shares_.first_to_forget(user);
-    if (!first) return;
-    forget(*first);
+/// Frees a place for a producer of `user` if the table is full. Returns false if none can be freed.
+bool ProducerTable::make_place(std::uint64_t user) {
+  if (by_id_.size() < producers_max_) return true;
+  const auto first = shares_.first_to_forget(user);
+  if (first) forget(*first);
+  return first.has_value();
+}
+
+/// Frees a place for an own producer: that of another own one if they have their eighth.
+bool ProducerTable::make_place_for_own() {
+  constexpr std::size_t share = 8;
+  if (own_.size() < std::max<std::size_t>(1, producers_max_ / share)) return make_place(brokers_own);
+  const auto first = own_to_forget();
+  if (first) forget(*first);
+  return first.has_value();
+}
+
+/// Returns the longest closed own producer of a run, or else of another kind, or nothing if all are open.
+std::optional<std::uint64_t> ProducerTable::own_to_forget() const {
+  std::optional<std::uint64_t> other;
+  for (const KnownProducer& producer : order_) {
+    const std::uint64_t id = producer.identity.id;
+    if (!is_own(producer) || is_open(id)) continue;
+    if (is_of_run(producer)) return id;
+    if (!other) other = id;
   }
+  return other;
+}
+
+/// Adds a producer. Returns false, and does nothing, if no place can be freed.
+bool ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
+  const bool own = is_own(producer);
+  if (own ? !make_place_for_own() : !make_place(user)) return false;
   order_.push_back(producer);
   by_id_[producer.identity.id] = std::prev(order_.end());
-  shares_.add(producer.identity.id, user, producer.expected > 0);
+  if (own) {
+    own_[producer.identity.id] = 0;
+  } else {
+    shares_.add(producer.identity.id, user, producer.expected > 0);
+  }
+  return true;
 }
 
 }  // namespace lightq::broker

@@ -52,6 +52,12 @@ enum class Admission {
 /// channel has open.
 /// Thread: the reactor's. Has no clock and starts no threads.
 ///
+/// The broker's own producers (Opener::brokers_own) have their place beside those of users, in at most an
+/// eighth of the table. The sequence numbers of each begin at own_sequences_begin, ascend, and may leave out
+/// some. They are never idle for too long, and no user's producer takes their place. A new one takes the
+/// place of the longest closed one when there are too many: of one that belongs to a run or has stored
+/// nothing, if there is one.
+///
 /// Idle time is measured on the table's own time. It follows the wall clock but not its steps: it never goes
 /// back, and between two calls it advances by `step_us_max` at most.
 /// Time before the first call after `restore` does not count, for example while the broker was down. So a
@@ -66,9 +72,12 @@ class ProducerTable {
   ProducerTable& operator=(ProducerTable&&) = default;
   ~ProducerTable() = default;
 
+  /// The owner of the broker's own producers. No user has this number.
+  static constexpr std::uint64_t brokers_own = FairShare::anonymous - 2;
+
   /// The client that opens a producer.
   struct Opener {
-    std::uint64_t user = 0;                    ///< TicketHolder::sharer
+    std::uint64_t user = 0;                    ///< TicketHolder::sharer, or brokers_own
     std::optional<ProducerSecret> shown = {};  ///< the secret that the client has shown
     std::optional<ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
   };
@@ -79,7 +88,8 @@ class ProducerTable {
   };
   /// Opens a new producer, or a known one again. It is open until `close`. `fresh_id` becomes the id of a
   /// producer that has none yet. Requires: fresh_id is not 0 and not known.
-  /// If the opener is not the owner, the id counts as unknown.
+  /// If the opener is not the owner, the id counts as unknown. The broker chooses the ids of its own
+  /// producers itself: an unknown one is added.
   Opened open(ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now) {
     return open(wanted, fresh_id, now, {});
   }
@@ -119,14 +129,20 @@ class ProducerTable {
   Order::iterator lookup(std::uint64_t id);
   void touch(Order::iterator producer);
   void advance(Timestamp now);
-  void add(const KnownProducer& producer, std::uint64_t user);
+  Opened open_own(ProducerIdentity wanted);
+  [[nodiscard]] bool is_open(std::uint64_t id) const;
+  bool make_place(std::uint64_t user);
+  bool make_place_for_own();
+  [[nodiscard]] std::optional<std::uint64_t> own_to_forget() const;
+  bool add(const KnownProducer& producer, std::uint64_t user);
 
   std::size_t producers_max_;
   std::int64_t idle_max_us_;
   Order order_;
   std::unordered_map<std::uint64_t, Order::iterator> by_id_;
-  ProducerShares shares_;
-  Timestamp time_;                 // the table's own
+  ProducerShares shares_;                                 // of users' producers
+  std::unordered_map<std::uint64_t, std::uint32_t> own_;  // the broker's own, by id: how often each is open
+  Timestamp time_;                                        // the table's own
   std::optional<Timestamp> seen_;  // the wall clock at the last call; nothing since `restore`
 };
 

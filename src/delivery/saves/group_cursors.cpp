@@ -2,8 +2,11 @@
 #include "delivery/saves/group_cursors.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace lightq::broker {
@@ -18,8 +21,13 @@ struct CursorPrefix {
 constexpr CursorPrefix cursor_prefixes[] = {{"group:", {GroupMode::group, true}},
                                             {"own:", {GroupMode::own, false}},
                                             {"holds:", {GroupMode::own, true}}};
-// A paused group has a second cursor with this prefix. Its offset means nothing.
+// A paused group has a second cursor with this prefix. Its offset says why the group is paused.
 constexpr std::string_view paused_prefix = "paused:";
+// A group has a cursor for each mark of letters that were given back to it: `given:RUN:TOPIC:GROUP`, at the
+// mark's end. RUN is in hexadecimal digits, TOPIC the number of the dead-letter topic.
+constexpr std::string_view given_prefix = "given:";
+constexpr Offset paused_by_command{0};
+constexpr Offset paused_because_failing{1};
 // Finding a group costs as much as visiting so many ranges.
 constexpr std::size_t ranges_of_group = 16;
 
@@ -37,6 +45,26 @@ std::string cursor_name_of(const ConsumerGroup& group) {
   return std::string(prefix->text) + group.name();
 }
 
+std::string cursor_name_of(const ConsumerGroup& group, const GiveBackMark& mark) {
+  return std::string(given_prefix) + run_text(mark.run) + ":" + std::to_string(mark.letters.value) + ":" +
+         group.name();
+}
+
+/// Restores a mark from a stored cursor of any kind.
+void restore_mark(ConsumerGroups& groups, const log::NamedCursor& stored) {
+  if (!stored.name.starts_with(given_prefix)) return;
+  const std::string_view name = std::string_view(stored.name).substr(given_prefix.size());
+  const std::size_t run_end = name.find(':');
+  const std::size_t topic_end = run_end == name.npos ? run_end : name.find(':', run_end + 1);
+  if (topic_end == name.npos) return;
+  const auto run = run_in(name.substr(0, run_end));
+  std::uint64_t topic = 0;
+  const auto read = std::from_chars(name.data() + run_end + 1, name.data() + topic_end, topic);
+  ConsumerGroup* const group = groups.find(name.substr(topic_end + 1));
+  if (!run || read.ec != std::errc() || read.ptr != name.data() + topic_end || group == nullptr) return;
+  group->messages().redelivery().give_back_marks().set({{topic}, *run, stored.offset});
+}
+
 }  // namespace
 
 std::vector<log::NamedCursor> CursorsSnapshot::finished() const {
@@ -48,7 +76,8 @@ std::vector<log::NamedCursor> CursorsSnapshot::finished() const {
 }
 
 bool GroupCursors::is_of_group(const std::string& cursor_name) {
-  return prefix_of(cursor_name) != nullptr || cursor_name.starts_with(paused_prefix);
+  return prefix_of(cursor_name) != nullptr || cursor_name.starts_with(paused_prefix) ||
+         cursor_name.starts_with(given_prefix);
 }
 
 void GroupCursors::restore(const std::vector<log::NamedCursor>& stored, Offset log_end,
@@ -56,9 +85,12 @@ void GroupCursors::restore(const std::vector<log::NamedCursor>& stored, Offset l
   bool same = true;
   for (const log::NamedCursor& cursor : stored) same &= restore_cursor(cursor, log_end, clocks);
   for (const log::NamedCursor& mark : stored) {
+    restore_mark(groups_, mark);
     if (!mark.name.starts_with(paused_prefix)) continue;
     ConsumerGroup* const group = groups_.find(std::string_view(mark.name).substr(paused_prefix.size()));
-    if (group != nullptr) group->set_paused(true);
+    if (group == nullptr) continue;
+    group->set_paused(true,
+                      mark.offset == paused_because_failing ? PauseCause::failing : PauseCause::command);
   }
   if (same) known_ = present();
 }
@@ -72,9 +104,7 @@ bool GroupCursors::restore_cursor(const log::NamedCursor& stored, Offset log_end
   if (groups_.find(name) != nullptr) return false;
   log::NamedCursor cursor = stored;
   const bool cut = cursor.cut_at(log_end);
-  groups_.add_restored(std::move(name), prefix->terms, cursor.offset)
-      .messages()
-      .restore(cursor.unfinished, clocks);
+  groups_.add_restored(std::move(name), prefix->terms, cursor.offset).restore(cursor.unfinished, clocks);
   return !cut;
 }
 
@@ -109,10 +139,16 @@ bool GroupCursors::collect(std::size_t ranges_max, const ClockReading& clocks) {
     if (group == nullptr) continue;  // it was removed meanwhile
     auto state = group->messages().snapshot(ranges_left, clocks);
     if (!state) return false;
-    ranges_left -= std::min(ranges_left, state->waiting.due().sets().size());
+    std::size_t copied = state->waiting.due().sets().size();
+    if (state->dead != nullptr) copied += state->dead->copied_parts();
+    ranges_left -= std::min(ranges_left, copied);
     snapshot_.groups.push_back({cursor_name_of(*group), std::move(*state)});
-    if (group->is_paused())
-      snapshot_.plain.push_back({std::string(paused_prefix) + group->name(), Offset{0}});
+    for (const GiveBackMark& mark : group->messages().redelivery().give_back_marks().all())
+      snapshot_.plain.push_back({cursor_name_of(*group, mark), mark.end});
+    if (!group->is_paused()) continue;
+    const bool failing = group->pause_cause() == PauseCause::failing;
+    snapshot_.plain.push_back(
+        {std::string(paused_prefix) + group->name(), failing ? paused_because_failing : paused_by_command});
   }
   return true;
 }

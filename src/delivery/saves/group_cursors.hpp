@@ -8,7 +8,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/consumer_groups.hpp"
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
 #include "delivery/state/group_time.hpp"
 #include "log/saved_state/cursor_file.hpp"
 
@@ -32,13 +32,13 @@ struct CursorsSnapshot {
 
 /// Restores a topic's groups from their cursors, and takes snapshots of them in pieces: `begin`, then
 /// `collect` until it returns true, then `take`. Groups without a name are not saved. A paused group has a
-/// second cursor, whose offset means nothing. docs/log_format.md, "Cursor file", gives the names. Thread: the
+/// second cursor. docs/log_format.md, "Cursor file", gives the names. Thread: the
 /// reactor's. Lifetime: the groups outlive it.
 class GroupCursors {
  public:
   explicit GroupCursors(ConsumerGroups& groups) : groups_(groups) {}
 
-  /// Returns true if a group has a cursor of this name, or a pause.
+  /// Returns true if a group has a cursor of this name, a pause, or a mark of letters that were given back.
   [[nodiscard]] static bool is_of_group(const std::string& cursor_name);
   /// Restores groups from stored cursors, in any order: their messages, cut at `log_end`, and their pause.
   /// Ignores other stored cursors. `clocks`: read for restoring. Requires: no consumer has joined yet.

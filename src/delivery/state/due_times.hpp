@@ -92,6 +92,24 @@ class DueTimes {
     }
     return runs;
   }
+  /// Removes the messages of ranges that ascend, do not overlap, and are not empty. Visits all sets once, and
+  /// each range as often as there are sets with messages of it.
+  void remove(std::span<const OffsetRange> ranges) {
+    TurnWork::add(TurnWork::range_passed * sets_.size() / 4);
+    for (auto due = sets_.begin(); due != sets_.end();) {
+      for (auto range = ranges.begin(); range != ranges.end();) {
+        const auto run = due->second.first_behind(range->begin);
+        if (!run) break;
+        // Most ranges have messages of few sets: skips those before the next message of this one.
+        range = std::ranges::upper_bound(range, ranges.end(), run->begin, {}, &OffsetRange::end);
+        if (range == ranges.end()) break;
+        if (run->end <= range->begin) continue;  // another run may have messages of this range
+        change(due->second, [&](log::OffsetSet& set) { set.remove(*range); });
+        ++range;
+      }
+      due = drop_if_empty(due);
+    }
+  }
   /// Removes all messages before `first`.
   void remove_before(Offset first) {
     for (auto due = sets_.begin(); due != sets_.end();) {

@@ -29,6 +29,11 @@ void add_all(log::OffsetSet& set, const log::OffsetSet& added);
 
 /// Removes all offsets outside `range`.
 void clip(log::OffsetSet& set, OffsetRange range);
+/// Returns the offsets of `set` inside `range`.
+inline log::OffsetSet clipped(log::OffsetSet set, OffsetRange range) {
+  clip(set, range);
+  return set;
+}
 
 /// Finds the runs of a set around ascending offsets. Walks over all runs if there are many offsets to find,
 /// and searches each otherwise. Lifetime: the set outlives it. Requires: the set does not change meanwhile.

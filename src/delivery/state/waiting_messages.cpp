@@ -15,6 +15,11 @@ namespace {
 constexpr std::size_t released_max = 1024;
 // The work for each range: both sets change where they changed last, which takes less time than elsewhere.
 constexpr std::uint64_t release_work = 6 * TurnWork::range_passed;
+// The most parts that are sorted again in one call: about a millisecond's work. Looking for them in so many
+// sets of due times, once for all, counts as one more.
+constexpr std::size_t sorted_max = 512;
+constexpr std::size_t sets_per_sorted = 16;
+constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 }  // namespace
 
 OffsetRange WaitingMessages::kept_of(OffsetRange range) const {
@@ -25,7 +30,7 @@ std::uint64_t WaitingMessages::add(OffsetRange range, std::uint32_t deliveries) 
   if (range.begin >= range.end) return 0;
   const OffsetRange kept = kept_of(range);
   TurnWork::add(TurnWork::set_changed);
-  ready_.add(kept);
+  (deliveries < alone_from_ ? ready_ : alone_).add(kept);
   counts_.set(kept, deliveries);
   return distance(range.begin, kept.begin);
 }
@@ -59,7 +64,16 @@ WaitingMessages::Kept WaitingMessages::kept_of(std::span<const CountedRange> ran
 
 std::uint64_t WaitingMessages::add(std::span<const CountedRange> ranges) {
   const Kept kept = kept_of(ranges);
-  add_ranges(ready_, kept.ranges);
+  if (alone_from_ == no_deliveries) {
+    add_ranges(ready_, kept.ranges);
+  } else {
+    std::vector<OffsetRange> ready;
+    std::vector<OffsetRange> alone;
+    for (const CountedRange& each : kept.counted)
+      (each.deliveries < alone_from_ ? ready : alone).push_back(each.range);
+    add_ranges(ready_, ready);
+    add_ranges(alone_, alone);
+  }
   counts_.add(kept.counted);
   return kept.given_up;
 }
@@ -74,6 +88,9 @@ std::uint64_t WaitingMessages::add_delayed(std::span<const CountedRange> ranges,
 
 void WaitingMessages::restore(const log::Unfinished& saved, const ClockReading& clocks) {
   clear();
+  log::OffsetSet messages = saved.messages;
+  saved.dead.parked.for_each([&](OffsetRange run) { messages.remove(run); });
+  saved.dead.outbox.for_each([&](OffsetRange run) { messages.remove(run); });
   // After several restarts there could be more and more times, each different by a few milliseconds.
   const bool roughly = saved.delayed.size() > DueTimes::rounded_max;
   const auto due_of = [&](const auto& part) {
@@ -86,13 +103,15 @@ void WaitingMessages::restore(const log::Unfinished& saved, const ClockReading& 
     for (; part != saved.delayed.end() && due_of(*part) == due; ++part) parts.push_back(&part->second);
     due_.add(merged({parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end()}), due);
   }
-  if (due_.messages() == saved.messages.size()) {
-    delayed_ = saved.messages;
+  if (due_.messages() == messages.size()) {
+    delayed_ = messages;
   } else {
     delayed_ = merged(std::move(parts));
-    ready_ = without(saved.messages, delayed_);
+    ready_ = without(messages, delayed_);
   }
   counts_ = DeliveryCounts(saved.delivery_bits);
+  saved.dead.parked.for_each([&](OffsetRange run) { counts_.remove(run); });
+  saved.dead.outbox.for_each([&](OffsetRange run) { counts_.remove(run); });
 }
 
 /// Messages below given_up_before_ may still be in due_. They are not in delayed_, and never will be again.
@@ -100,21 +119,98 @@ SteadyTime WaitingMessages::release(SteadyTime now) {
   due_.release(now, released_max, [&](OffsetRange run) {
     delayed_.remove(run, [&](OffsetRange part) {
       TurnWork::add(release_work);
-      ready_.add(part);
+      make_deliverable(part);
     });
   });
   if (delayed_.empty()) due_.clear();
   return std::max(due_.next(), now);
 }
 
-Offset WaitingMessages::first() const {
-  if (delayed_.empty()) return ready_.first();
-  if (ready_.empty()) return delayed_.first();
-  return std::min(ready_.first(), delayed_.first());
+/// Adds messages that have a number of deliveries.
+void WaitingMessages::make_deliverable(OffsetRange range) {
+  if (alone_from_ == no_deliveries) return ready_.add(range);
+  for (OffsetRange part = range; part.begin < range.end; part = {part.end, range.end}) {
+    part.end = counts_.end_of_equal(part);
+    (counts_.of(part.begin) < alone_from_ ? ready_ : alone_).add(part);
+  }
 }
 
-WaitingMessages::Front WaitingMessages::front() const {
+std::optional<Offset> WaitingMessages::sort_again(Offset from, std::uint32_t dead_from,
+                                                  std::vector<CountedRange>& dead) {
+  std::vector<OffsetRange> dead_delayed;
+  const std::size_t for_due = std::min(due_.sets().size() / sets_per_sorted, sorted_max / 2);
+  for (std::size_t work = for_due; work < sorted_max; ++work) {
+    std::optional<OffsetRange> run = deliverable_behind(from);
+    const auto delayed = delayed_.first_behind(from);
+    const bool is_delayed = delayed && (!run || delayed->begin < run->begin);
+    if (is_delayed) run = delayed;
+    if (!run) {
+      due_.remove(dead_delayed);
+      return std::nullopt;
+    }
+    OffsetRange part{std::max(run->begin, from), run->end};
+    part.end = counts_.end_of_equal(part);
+    from = part.end;
+    const std::uint32_t deliveries = counts_.of(part.begin);
+    TurnWork::add(4 * TurnWork::range_passed);
+    if (deliveries >= dead_from) {
+      dead.push_back({part, deliveries});
+      if (is_delayed) {
+        delayed_.remove(part);
+        dead_delayed.push_back(part);
+      }
+      remove_ready(part);
+    } else if (!is_delayed) {
+      const bool becomes_alone = deliveries >= alone_from_;
+      TurnWork::add(TurnWork::set_changed);
+      (becomes_alone ? ready_ : alone_).remove(part);
+      (becomes_alone ? alone_ : ready_).add(part);
+    }
+  }
+  due_.remove(dead_delayed);
+  return from;
+}
+
+std::vector<OffsetRange> WaitingMessages::finish(OffsetRange range, std::size_t& parts_left) {
+  std::vector<OffsetRange> finished;
+  std::vector<OffsetRange> of_delayed;
+  for (; parts_left != 0; --parts_left) {
+    std::optional<OffsetRange> run = deliverable_behind(range.begin);
+    const auto delayed = delayed_.first_behind(range.begin);
+    const bool is_delayed = delayed && (!run || delayed->begin < run->begin);
+    if (is_delayed) run = delayed;
+    if (!run || range.end <= run->begin) break;
+    const OffsetRange part{std::max(range.begin, run->begin), std::min(range.end, run->end)};
+    if (is_delayed) {
+      delayed_.remove(part);
+      of_delayed.push_back(part);
+    }
+    remove_ready(part);
+    finished.push_back(part);
+    range.begin = part.end;
+  }
+  if (!of_delayed.empty()) due_.remove(of_delayed);
+  return finished;
+}
+
+Offset WaitingMessages::first() const {
+  Offset first{no_offset};
+  for (const log::OffsetSet* const set : {&ready_, &alone_, &delayed_}) {
+    if (!set->empty()) first = std::min(first, set->first());
+  }
+  return first;
+}
+
+WaitingMessages::Front WaitingMessages::front(bool from_alone) const {
+  if (from_alone) {
+    const Offset first = alone_.first();
+    return {{first, first + 1}, counts_.of(first)};
+  }
   OffsetRange range = *ready_.first_behind(ready_.first());
+  if (!single_.empty()) {
+    if (const auto single = single_.first_behind(range.begin); single && single->begin < range.end)
+      range.end = range.begin < single->begin ? single->begin : range.begin + 1;
+  }
   range.end = counts_.end_of_equal(range);
   return {range, counts_.of(range.begin)};
 }
@@ -123,15 +219,18 @@ std::uint64_t WaitingMessages::give_up_before(Offset first) {
   if (empty() || first <= this->first()) return 0;
   TurnWork::add(2 * TurnWork::range_passed);
   given_up_before_ = std::max(given_up_before_, first);
-  const std::uint64_t before = ready_.size() + delayed_.size();
+  const auto messages = [&] { return ready_.size() + alone_.size() + delayed_.size(); };
+  const std::uint64_t before = messages();
   const std::size_t bytes_before = bytes();
   const OffsetRange gone{Offset{0}, first};
   ready_.remove(gone);
+  alone_.remove(gone);
+  single_.remove(gone);
   delayed_.remove(gone);
   counts_.remove(gone);
   sweep_due();
   count_freed(bytes_before - std::min(bytes_before, bytes()));
-  return before - ready_.size() - delayed_.size();
+  return before - messages();
 }
 
 /// Removes given-up messages from due_ when they are the larger part of it. So there are never many, and each
@@ -150,6 +249,8 @@ void WaitingMessages::count_freed(std::size_t bytes) {
 void WaitingMessages::clear() {
   count_freed(bytes());
   ready_.clear();
+  alone_.clear();
+  single_.clear();
   delayed_.clear();
   counts_.clear();
   due_.clear();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,19 +21,32 @@
 
 namespace lightq::broker {
 
-/// Keeps *ready* messages, which can be delivered now, and *delayed* ones, which become ready when they are
-/// due; and the number of deliveries of each. All in sets of offsets, so that a million scattered messages
-/// take a few megabytes. No message is ready and delayed. A copy costs time by the number of sets, and may be
-/// read and destroyed on another thread.
+/// Keeps *ready* messages, which can be delivered now, *alone* ones, which can be delivered now but with no
+/// other message, and *delayed* ones, which become ready or alone when they are due; and the number of
+/// deliveries of each. All in sets of offsets, so that a million scattered messages take a few megabytes. No
+/// message is in two of these states. A copy costs time by the number of sets, and may be read and destroyed
+/// on another thread.
 /// Example: of the messages 3 to 9, message 4 is ready and was delivered twice; 6 to 8 are due in a minute.
 /// Then ready() is {4}, delayed() is [6, 9), counts() has 4 with 2 deliveries, and due() has one time.
 class WaitingMessages {
  public:
-  /// The lowest ready messages that have the same number of deliveries.
+  /// The messages to deliver next, which have the same number of deliveries.
   struct Front {
     OffsetRange range;
     std::uint32_t deliveries = 0;
   };
+  /// The number of deliveries that no message has.
+  static constexpr std::uint32_t no_deliveries = std::numeric_limits<std::uint32_t>::max();
+
+  /// Delivers messages alone that were delivered so often, or more often. Has an effect on messages that are
+  /// added later, or sorted again.
+  void set_alone_from(std::uint32_t deliveries) { alone_from_ = deliveries; }
+  /// Continues a walk over all messages from `from` on: sorts ready and alone messages again, and removes
+  /// those that were delivered `dead_from` times or more often, which it adds to `dead`. Does a limited
+  /// amount of work. Returns where to continue, or nothing at the end.
+  std::optional<Offset> sort_again(Offset from, std::uint32_t dead_from, std::vector<CountedRange>& dead);
+  /// Delivers the messages of the range in slices of one. Requires: they were added.
+  void set_single(OffsetRange range) { single_.add(kept_of(range)); }
 
   /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
   /// Returns how many messages it has ignored, because they are below given_up_before(). Requires: none of
@@ -51,30 +65,21 @@ class WaitingMessages {
   /// if there are more.
   SteadyTime release(SteadyTime now);
 
-  [[nodiscard]] bool empty() const { return ready_.empty() && delayed_.empty(); }
-  /// Returns the lowest offset, ready or delayed. Requires: not empty().
+  [[nodiscard]] bool empty() const { return ready_.empty() && delayed_.empty() && alone_.empty(); }
+  /// Returns the lowest offset. Requires: not empty().
   [[nodiscard]] Offset first() const;
-  /// Returns the lowest ready messages. Requires: ready() is not empty.
-  [[nodiscard]] Front front() const;
-  /// Removes the lowest parts of `range` that are ready, at most `parts_left` of them, and calls
-  /// `removed(part)` for each, in ascending order. Subtracts the number of parts from `parts_left`. `removed`
-  /// must not use this object.
-  template <typename Removed>
-  void remove_ready(OffsetRange range, std::size_t& parts_left, Removed&& removed) {
-    for (; parts_left != 0; --parts_left) {
-      const auto run = ready_.first_behind(range.begin);
-      if (!run || range.end <= run->begin) return;
-      const OffsetRange part{std::max(range.begin, run->begin), std::min(range.end, run->end)};
-      remove_ready(part);
-      removed(part);
-      range.begin = part.end;
-    }
-  }
-  /// Removes all messages of `range`, which are all ready.
+  /// Returns the lowest messages that are ready, or, if `from_alone`, alone. Requires: there are some.
+  [[nodiscard]] Front front(bool from_alone = false) const;
+  /// Removes the lowest parts of `range` that wait in any state, at most `parts_left` of them, and returns
+  /// them in ascending order. Subtracts their number from `parts_left`. They are finished.
+  std::vector<OffsetRange> finish(OffsetRange range, std::size_t& parts_left);
+  /// Removes all messages of `range`, which are all ready, or all alone.
   void remove_ready(OffsetRange range) {
     if (range.begin >= range.end) return;
     TurnWork::add(TurnWork::set_changed);
     ready_.remove(range);
+    if (!alone_.empty()) alone_.remove(range);
+    if (!single_.empty()) single_.remove(range);
     counts_.remove(range);
   }
   /// Removes all messages below `first`, and ignores such messages from now on. Returns how many messages it
@@ -83,8 +88,9 @@ class WaitingMessages {
   void clear();
 
   [[nodiscard]] const log::OffsetSet& ready() const { return ready_; }
+  [[nodiscard]] const log::OffsetSet& alone() const { return alone_; }
   [[nodiscard]] const log::OffsetSet& delayed() const { return delayed_; }
-  /// Returns the number of deliveries of the messages that are ready or delayed.
+  /// Returns the number of deliveries of all messages.
   [[nodiscard]] const DeliveryCounts& counts() const { return counts_; }
   /// Returns the due times of the delayed messages. May also contain messages below given_up_before(), which
   /// are not delayed any more.
@@ -93,7 +99,8 @@ class WaitingMessages {
   [[nodiscard]] Offset given_up_before() const { return given_up_before_; }
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
-    return ready_.bytes() + delayed_.bytes() + counts_.bytes() + due_.bytes();
+    return ready_.bytes() + alone_.bytes() + delayed_.bytes() + single_.bytes() + counts_.bytes() +
+           due_.bytes();
   }
 
  private:
@@ -107,14 +114,25 @@ class WaitingMessages {
   /// Returns the part of `range` that is not given up.
   [[nodiscard]] OffsetRange kept_of(OffsetRange range) const;
   [[nodiscard]] Kept kept_of(std::span<const CountedRange> ranges) const;
+  /// Returns the first run that ends after `offset`, of the ready or of the alone messages.
+  [[nodiscard]] std::optional<OffsetRange> deliverable_behind(Offset offset) const {
+    const auto ready = ready_.first_behind(offset);
+    if (alone_.empty()) return ready;
+    const auto alone = alone_.first_behind(offset);
+    return !alone || (ready && ready->begin < alone->begin) ? ready : alone;
+  }
+  void make_deliverable(OffsetRange range);
   static void count_freed(std::size_t bytes);
   void sweep_due();
 
   log::OffsetSet ready_;
+  log::OffsetSet alone_;
   log::OffsetSet delayed_;
+  log::OffsetSet single_;  // some of all messages
   DeliveryCounts counts_;
   DueTimes due_;
   Offset given_up_before_;
+  std::uint32_t alone_from_ = no_deliveries;
 };
 
 }  // namespace lightq::broker

@@ -13,14 +13,15 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint32_t plain_version = 1;   // offsets and names only
-constexpr std::uint32_t ranges_version = 2;  // with acknowledged ranges; only read
-constexpr std::uint32_t newest_version = 3;  // with unfinished messages
+constexpr std::uint32_t plain_version = 1;       // offsets and names only
+constexpr std::uint32_t ranges_version = 2;      // with acknowledged ranges; only read
+constexpr std::uint32_t unfinished_version = 3;  // with unfinished messages
+constexpr std::uint32_t newest_version = 4;      // with dead messages
 constexpr std::uint64_t cursor_file_bytes_max = 128 * limits::MiB;
 constexpr std::size_t cursors_memory_max = 512 * limits::MiB;  // of the cursors of one file
 
 // The body holds each cursor as: u64 offset; u16 length of the name; in version 2 u16 number of ranges; the
-// name; in version 2 the ranges, in version 3 the unfinished messages.
+// name; in version 2 the ranges, from version 3 on the unfinished messages.
 constexpr std::size_t plain_cursor_bytes = 10;
 constexpr std::size_t ranges_cursor_bytes = 12;
 constexpr std::size_t range_bytes = 16;  // u64 begin, u64 end
@@ -59,8 +60,8 @@ std::optional<NamedCursor> take_cursor(ByteView& bytes, std::uint32_t version, s
     std::vector<OffsetRange> ranges;
     if (!take_ranges(bytes, count, cursor.offset, ranges)) return std::nullopt;
     if (!ranges.empty()) cursor.unfinished = unfinished_between(cursor.offset, ranges);
-  } else if (version == newest_version) {
-    auto unfinished = take_unfinished(bytes, cursor.offset, memory_left);
+  } else if (version >= unfinished_version) {
+    auto unfinished = take_unfinished(bytes, cursor.offset, version == newest_version, memory_left);
     if (!unfinished) return std::nullopt;
     cursor.unfinished = std::move(*unfinished);
   }
@@ -88,7 +89,15 @@ void append_cursor(const NamedCursor& cursor, std::uint32_t version, std::vector
   store_little_endian(to.data() + at + 8, static_cast<std::uint16_t>(cursor.name.size()));
   const ByteView name = as_byte_view(cursor.name);
   to.insert(to.end(), name.begin(), name.end());
-  if (version != plain_version) append_unfinished(cursor.unfinished, cursor.offset, to);
+  if (version != plain_version)
+    append_unfinished(cursor.unfinished, cursor.offset, version == newest_version, to);
+}
+
+/// Returns the lowest version that can say everything, so that older brokers can read the file if possible.
+std::uint32_t version_for(const std::vector<NamedCursor>& cursors) {
+  const auto has_dead = [](const NamedCursor& cursor) { return !cursor.unfinished.dead.empty(); };
+  if (std::ranges::any_of(cursors, has_dead)) return newest_version;
+  return std::ranges::all_of(cursors, &NamedCursor::is_plain) ? plain_version : unfinished_version;
 }
 
 std::vector<NamedCursor> take_cursors(const SlotBytes& slot) {
@@ -125,14 +134,12 @@ Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable,
   return *slot ? take_cursors(**slot) : std::vector<NamedCursor>();
 }
 
-// Encodes version 1 when all cursors are plain, so that brokers that do not know version 3 can read the file.
 EncodedCursors CursorFile::encode(const std::vector<NamedCursor>& cursors) {
-  const bool is_plain = std::ranges::all_of(cursors, &NamedCursor::is_plain);
-  const std::uint32_t version = is_plain ? plain_version : newest_version;
+  const std::uint32_t version = version_for(cursors);
   std::size_t bytes_max = SlotBytes::header_bytes;
   for (const NamedCursor& cursor : cursors) {
     bytes_max += plain_cursor_bytes + cursor.name.size();
-    if (!is_plain) bytes_max += unfinished_code_bytes_max(cursor.unfinished);
+    if (version != plain_version) bytes_max += unfinished_code_bytes_max(cursor.unfinished);
   }
   EncodedCursors encoded{SlotFile::make(format, version, 0, static_cast<std::uint32_t>(cursors.size()))};
   encoded.slot.bytes.reserve(bytes_max);

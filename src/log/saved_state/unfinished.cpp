@@ -13,7 +13,7 @@ std::size_t Unfinished::bytes() const {
   std::size_t bytes = messages.bytes();
   for (const auto& [due, part] : delayed) bytes += part.bytes();
   for (const OffsetSet& bit : delivery_bits) bytes += bit.bytes();
-  return bytes;
+  return bytes + dead.bytes();
 }
 
 bool Unfinished::shares_all_with(const Unfinished& other) const {
@@ -25,7 +25,7 @@ bool Unfinished::shares_all_with(const Unfinished& other) const {
                             [&](const auto& one, const auto& another) {
                               return one.first == another.first && shares(one.second, another.second);
                             }) &&
-         std::ranges::equal(delivery_bits, other.delivery_bits, shares);
+         std::ranges::equal(delivery_bits, other.delivery_bits, shares) && dead == other.dead;
 }
 
 std::vector<OffsetRange> Unfinished::processed(Offset offset, std::size_t ranges_max) const {
@@ -50,6 +50,7 @@ bool Unfinished::cut_at(Offset end) {
   std::erase_if(delayed, [](const auto& part) { return part.second.empty(); });
   for (OffsetSet& bit : delivery_bits) bit.remove(behind);
   while (!delivery_bits.empty() && delivery_bits.back().empty()) delivery_bits.pop_back();
+  dead.cut_at(end);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <lightq/base/types.hpp>
 
 #include "log/offsets/offset_set.hpp"
+#include "log/saved_state/saved_dead.hpp"
 
 namespace lightq::log {
 
@@ -28,14 +29,18 @@ struct Unfinished {
   /// Parts of `messages` that wait, by the wall time when each part is due: times ascend, and each differs
   /// from the one before. No message is in two parts, and no part is empty. At most
   /// `delayed_max` parts.
-  std::vector<std::pair<Timestamp, OffsetSet>> delayed = {};
+  TimedSets delayed = {};
   /// A message is in set b if its number of deliveries so far, exclusive-or 1, has bit b. So messages that
   /// were delivered once, as most were, are in no set. Parts of `messages`; at most `delivery_bits_max`, and
   /// the last one is not empty.
   std::vector<OffsetSet> delivery_bits = {};
+  /// The messages that are not delivered any more. Their number of deliveries is that of their failures.
+  SavedDead dead = {};
 
   /// Returns true if a cursor with this offset needs no more than its offset.
-  [[nodiscard]] bool is_plain(Offset offset) const { return next <= offset && messages.empty(); }
+  [[nodiscard]] bool is_plain(Offset offset) const {
+    return next <= offset && messages.empty() && dead.empty();
+  }
   /// Returns the heap memory of all sets in bytes, including memory that copies share.
   [[nodiscard]] std::size_t bytes() const;
   /// Returns true if both are equal and share all sets. Takes constant time for each set.

@@ -13,12 +13,15 @@ namespace lightq::log {
 
 /// Returns a number of bytes that the code of `unfinished` does not exceed.
 std::size_t unfinished_code_bytes_max(const Unfinished& unfinished);
-/// Appends the code of the unfinished messages of a cursor at `offset`. Requires: they keep the limits and
-/// the rules of Unfinished; otherwise the code cannot be decoded.
-void append_unfinished(const Unfinished& unfinished, Offset offset, std::vector<std::byte>& to);
+/// Appends the code of the unfinished messages of a cursor at `offset`. `with_dead`: with the dead ones,
+/// which version 4 has; else there must be none. Requires: they keep the limits and the rules of Unfinished;
+/// otherwise the code cannot be decoded.
+void append_unfinished(const Unfinished& unfinished, Offset offset, bool with_dead,
+                       std::vector<std::byte>& to);
 /// Takes the unfinished messages of a cursor at `offset` from bytes that may be wrong. Returns nothing unless
 /// they begin with the code of possible ones, or if these would take more than `memory_left` bytes of memory.
 /// Subtracts about what they take: a few bytes of a file may say that many sets have all messages.
-std::optional<Unfinished> take_unfinished(ByteView& bytes, Offset offset, std::size_t& memory_left);
+std::optional<Unfinished> take_unfinished(ByteView& bytes, Offset offset, bool with_dead,
+                                          std::size_t& memory_left);
 
 }  // namespace lightq::log

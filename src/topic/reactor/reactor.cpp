@@ -10,6 +10,8 @@
 
 #include <lightq/protocol/stats_fields.hpp>
 
+#include "topic/dead/group_letters.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -34,6 +36,11 @@ Reactor::Reactor(const ReactorSettings& settings, MakeEndpoints make_endpoints, 
       settings_(settings),
       make_endpoints_(std::move(make_endpoints)),
       opener_(opener),
+      letters_({.loop = loop_,
+                .sink = sink,
+                .find_topic = [this](TopicId id) { return find(id); },
+                .waiting_groups = groups_with_letters,
+                .source_of = letters_of_group}),
       stats_walk_(loop_, [this](TopicId id) -> std::optional<protocol::TopicStats> {
         TopicRuntime* const topic = find(id);
         if (topic == nullptr) return std::nullopt;
@@ -48,6 +55,7 @@ Reactor::Reactor(const ReactorSettings& settings, MakeEndpoints make_endpoints, 
 
 Reactor::~Reactor() {
   join();
+  letters_.stop();
 }
 
 void Reactor::start() {
@@ -68,6 +76,8 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
                                               std::move(*found));
   TopicRuntime& runtime = *topic;
   topics_[definition.id.value] = std::move(topic);
+  if (!groups_with_letters(runtime).empty()) letters_.wake(definition.id);
+  if (runtime.letter_book().run() != 0) letters_.returns().resume(definition.id);
   for (const auto& record : endpoints) {
     if (auto opened = runtime.reopen(record); !opened) {
       context_.sink.error("topic " + definition.name.text() + ": cannot reopen an endpoint, " +
@@ -92,6 +102,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   if (found == topics_.end()) return remove_files_of(id, std::move(done));
   std::unique_ptr<TopicRuntime> topic = std::move(found->second);
   topics_.erase(found);
+  letters_.forget(id);
   topic->begin_stop(ClientError::topic_deleted);
   topic->endpoints().close_all(true);
   topic->pass_store_to([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
@@ -193,6 +204,7 @@ void Reactor::tick_all() {
 
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
   stats_walk_.stop();
+  letters_.stop();
   for (auto& [id, topic] : topics_) topic->begin_stop(ClientError::shutting_down);
   try_stop(deadline, done);
 }

@@ -12,6 +12,7 @@
 
 #include <lightq/base/result.hpp>
 
+#include "topic/dead/letter_office.hpp"
 #include "topic/reactor/stats_of_topics.hpp"
 #include "topic/reactor/stats_walk.hpp"
 #include "topic/reactor/topic_opener.hpp"
@@ -59,6 +60,8 @@ class Reactor final : public TopicRuntime::Ticker {
   ReactorContext& context() { return context_; }
   /// Ends the plain connections of users that lost the right to be connected.
   void end_unpermitted();
+  /// Returns the office that moves dead messages from and to this reactor's topics.
+  [[nodiscard]] LetterOffice& letters() { return letters_; }
   /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
   /// Fields that are no sums stay empty. Errors: shutting_down, as for stats_of.
   void totals(std::function<void(Result<protocol::BrokerStats>)> done);
@@ -74,6 +77,7 @@ class Reactor final : public TopicRuntime::Ticker {
   void remove_files_of(TopicId id, std::function<void(Result<void>)> done);
   void submit_removal(std::unique_ptr<RemovalJob> job, std::function<void(Result<void>)> done);
   void tick_wanted(TopicRuntime& topic) override;
+  void letters_wait(TopicRuntime& topic) override { letters_.wake(topic.definition().id); }
   void tick_all();
   void arm_tick();
   void try_stop(EventLoop::Clock::time_point deadline, const std::function<void()>& done);
@@ -85,6 +89,7 @@ class Reactor final : public TopicRuntime::Ticker {
   const ReactorSettings& settings_;
   const MakeEndpoints make_endpoints_;
   TopicOpener& opener_;
+  LetterOffice letters_;                                                     // outlives the topics
   std::unordered_map<std::uint64_t, std::unique_ptr<TopicRuntime>> topics_;  // by id
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;

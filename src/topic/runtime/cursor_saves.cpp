@@ -67,6 +67,9 @@ std::vector<log::NamedCursor> CursorSaves::present_others() const {
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
   auto lives = parts_.lives.cursors();
   cursors.insert(cursors.end(), std::make_move_iterator(lives.begin()), std::make_move_iterator(lives.end()));
+  auto letters = parts_.book.cursors();
+  cursors.insert(cursors.end(), std::make_move_iterator(letters.begin()),
+                 std::make_move_iterator(letters.end()));
   std::ranges::sort(cursors, {}, &log::NamedCursor::name);
   return cursors;
 }

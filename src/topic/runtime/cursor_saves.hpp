@@ -10,8 +10,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/log_lives.hpp"
+#include "delivery/letters/letter_book.hpp"
 #include "delivery/saves/group_cursors.hpp"
+#include "delivery/state/log_lives.hpp"
 #include "delivery/topic.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "store/topic_store.hpp"
@@ -49,6 +50,7 @@ class CursorSaves {
     TopicActivity& activity;
     TopicReports& reports;
     const LogLives& lives;
+    const LetterBook& book;
   };
 
   /// `found`: the cursors that the start has found.

@@ -29,7 +29,8 @@ inline void acknowledge(TopicRuntime& topic, SessionConsumer& consumer, const Ac
 inline void reject(TopicRuntime& topic, SessionConsumer& consumer, const Rejection& rejected,
                    SteadyTime now) {
   change_in_flight(topic, consumer, [&](ConsumerGroup& group, GroupMember& member) {
-    return group.reject(member, rejected, now);
+    const Timestamp wall = rejected.kind == RejectKind::dead ? topic.consumers().now() : Timestamp{};
+    return group.reject(member, rejected, now, wall);
   });
 }
 

@@ -19,6 +19,8 @@ class TopicTicker {
  public:
   virtual ~TopicTicker() = default;
   virtual void tick_wanted(TopicRuntime& topic) = 0;
+  /// Called after dispatches while dead messages of the topic wait for their transfer to another topic.
+  virtual void letters_wait(TopicRuntime& /*topic*/) {}
 };
 
 /// Requests a topic's dispatches and ticks, and keeps the time of its last use. All parts of the topic share
@@ -37,6 +39,8 @@ class TopicActivity {
   void want_ticks() {
     if (!std::exchange(ticking_, true)) ticker_.tick_wanted(topic_);
   }
+  /// Called after a dispatch while dead messages wait for their transfer to another topic.
+  void letters_wait() { ticker_.letters_wait(topic_); }
   /// Called at the end of a tick. `ticking`: another tick follows. Returns `ticking`.
   bool set_ticking(bool ticking) { return ticking_ = ticking; }
 

@@ -1,5 +1,10 @@
-/// Commands of the control socket on a topic: deleting and pausing groups, purging. Layer: topic.
+/// Commands of the control socket on a topic: groups, their settings and dead messages, purging. Layer:
+/// topic.
 #include "topic/runtime/topic_commands.hpp"
+
+#include <limits>
+
+#include "topic/runtime/dead_keys.hpp"
 
 namespace lightq::broker {
 
@@ -41,6 +46,57 @@ void TopicCommands::purge_group(const std::string& group, const Answered& answer
   const std::uint64_t messages = topic_.groups().pass_over(**found);
   held_.resume_soon();
   cursors_.answer_when_saved(messages, answered);
+}
+
+void TopicCommands::set_group_settings(const std::string& group, const GroupSetup& setup,
+                                       const Answered& answered) {
+  const bool has_parked = topic_.groups().set_settings(group, setup);
+  activity_.want_dispatch();
+  has_parked ? cursors_.answer_when_saved(0, answered) : answered(std::uint64_t{0});
+}
+
+Result<DeadList> TopicCommands::list_dead(const std::string& group, const DeadFilter& filter, Offset from,
+                                          std::size_t most) {
+  const auto found = group_of(group);
+  if (!found) return found.error();
+  const GroupDead dead = (*found)->dead();
+  if (!filter.key) return dead.list(filter, from, most);
+  const DeadFound candidates = dead.find(filter, from, false);
+  const KeyedMessages keyed = messages_with_key(reads_, candidates.ranges, *filter.key, most);
+  return DeadList{.messages = dead.list(keyed.ranges),
+                  .next = keyed.next ? keyed.next : candidates.next,
+                  .unreadable = keyed.unreadable,
+                  .is_pending = keyed.is_pending};
+}
+
+Result<DeadPiece> TopicCommands::act_on_dead(const std::string& group, DeadAction action,
+                                             const DeadFilter& filter, Offset from) {
+  const auto found = group_of(group);
+  if (!found) return found.error();
+  GroupDead dead = (*found)->dead();
+  if (filter.key) return act_on_keyed(dead, action, filter, from);
+  if (action == DeadAction::count) return dead.count(filter, from);
+  const DeadPiece piece = action == DeadAction::retry ? dead.retry(filter, from) : dead.purge(filter, from);
+  activity_.want_dispatch();
+  if (action == DeadAction::purge) held_.resume_soon();
+  return piece;
+}
+
+/// Acts on the messages with the filter's key. They are found and changed in one turn.
+DeadPiece TopicCommands::act_on_keyed(GroupDead& dead, DeadAction action, const DeadFilter& filter,
+                                      Offset from) {
+  const DeadFound candidates = dead.find(filter, from, true);
+  const KeyedMessages keyed =
+      messages_with_key(reads_, candidates.ranges, *filter.key, std::numeric_limits<std::uint64_t>::max());
+  DeadPiece piece{.next = keyed.next ? keyed.next : candidates.next,
+                  .unreadable = keyed.unreadable,
+                  .is_pending = keyed.is_pending};
+  for (const OffsetRange& range : keyed.ranges) piece.messages += distance(range.begin, range.end);
+  if (action == DeadAction::count || piece.messages == 0) return piece;
+  action == DeadAction::retry ? dead.retry(keyed.ranges) : dead.purge(keyed.ranges);
+  activity_.want_dispatch();
+  if (action == DeadAction::purge) held_.resume_soon();
+  return piece;
 }
 
 }  // namespace lightq::broker

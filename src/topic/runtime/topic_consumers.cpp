@@ -29,6 +29,10 @@ TopicConsumers::Refusal TopicConsumers::open(const ConsumeRequest& asked, Sessio
   return {};
 }
 
+void TopicConsumers::ends_by(const SessionConsumer& consumer, MemberEnd end) {
+  if (GroupMember* const member = consumer.membership().member) member->ends_by(end);
+}
+
 void TopicConsumers::detach(SessionConsumer& consumer) {
   std::erase(waiting_, &consumer);
   std::erase_if(condemned_, [&](const Condemned& condemned) { return condemned.consumer == &consumer; });
@@ -46,7 +50,7 @@ void TopicConsumers::detach(SessionConsumer& consumer) {
 void TopicConsumers::leave(const Membership& left) {
   ConsumerGroups& groups = topic_.groups();
   ConsumerGroup& group = *left.group;
-  groups.detach(group, *left.member);
+  groups.detach(group, *left.member, EventLoop::Clock::now());
   // A group without a name ends with its consumer. A group that is not saved ends, too: no consumer knows of
   // it.
   const bool forgotten = group.name().empty() || (durable_ && groups.is_provisional(group));
@@ -192,6 +196,7 @@ void TopicConsumers::end(ClientError code, const std::string& why) {
     end_condemned();
     while (!attached_.empty()) {
       SessionConsumer* const consumer = *attached_.begin();
+      if (code == ClientError::shutting_down) ends_by(*consumer, MemberEnd::broker_stops);
       detach(*consumer);
       consumer->end(code, why);
     }

@@ -26,6 +26,9 @@ class TopicConsumers {
   TopicConsumers(Topic& topic, TopicActivity& activity, bool durable, LimitCounts* limits_reached = nullptr)
       : topic_(topic), activity_(activity), durable_(durable), limits_reached_(limits_reached) {}
 
+  /// Returns the wall time.
+  [[nodiscard]] Timestamp now() const { return activity_.now(); }
+
   /// The reason why a consumer was not opened.
   struct Refusal {
     ClientError code = ClientError::none;  ///< none: the consumer was opened
@@ -38,6 +41,9 @@ class TopicConsumers {
   /// one's messages are requeued. `owner`: see ConsumerGroups::open.
   Refusal open(const ConsumeRequest& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user, std::uint64_t owner);
+  /// Says how the consumer ends: its client has closed it or said goodbye, or the broker stops. Its detaching
+  /// follows.
+  static void ends_by(const SessionConsumer& consumer, MemberEnd end);
   /// Removes the consumer. Its messages in flight are requeued, now or in later turns.
   void detach(SessionConsumer& consumer);
   /// Called when the consumer has become writable again.

@@ -26,6 +26,7 @@ void TopicDispatch::published() {
   const auto result = parts_.consumers.dispatch(
       {.now = parts_.context.loop.call_time(), .wall = parts_.context.call_clock.now()});
   if (result.more) activity.want_dispatch();
+  if (result.dead_waiting) activity.letters_wait();
   if (parts_.held.take_soon() || result.progress) parts_.held.resume();
   if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
   parts_.saves.after_dispatch(activity.last_used());

@@ -61,12 +61,18 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
               .consumers = consumers_,
               .activity = activity_,
               .reports = reports_,
-              .lives = lives_},
+              .lives = lives_,
+              .book = book_},
              found),
       reads_(context, topic_, activity_),
-      commands_(topic_, saves_.cursors(), saves_.purges(), held_, activity_),
+      letters_(topic_, *held_store_.store, saves_.cursors(), reads_, activity_),
+      commands_(topic_, saves_.cursors(), saves_.purges(), held_, reads_, activity_),
       owners_(context.access, topic_.definition().id),
-      lives_(std::move(found.lives)) {}
+      lives_(std::move(found.lives)),
+      book_(found.stored, {held_store_.store->first_offset(), held_store_.store->next_offset()}) {
+  for (const auto& [group, setup] : topic_.definition().groups) topic_.groups().set_settings(group, setup);
+  for (ConsumerGroup* const group : topic_.groups().named()) group->dead().park_without_target();
+}
 
 TopicRuntime::~TopicRuntime() {
   endpoints_.reset();  // first, because their connections report to the other parts

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "delivery/session_consumer.hpp"
 #include "delivery/topic.hpp"
@@ -16,6 +17,7 @@
 #include "topic/runtime/topic_commands.hpp"
 #include "topic/runtime/topic_consumers.hpp"
 #include "topic/runtime/topic_dispatch.hpp"
+#include "topic/runtime/topic_letters.hpp"
 #include "topic/runtime/topic_producers.hpp"
 #include "topic/runtime/topic_publishing.hpp"
 #include "topic/runtime/topic_reads.hpp"
@@ -44,6 +46,10 @@ class TopicRuntime final {
   [[nodiscard]] const TopicStore& store() const { return *held_store_.store; }
   /// Returns the log's incarnation. Offsets of another incarnation have no meaning here.
   [[nodiscard]] std::uint64_t incarnation() const { return lives_.incarnation(); }
+  /// Returns the offset below which the log has the same messages as under `incarnation`; see LogLives.
+  [[nodiscard]] std::optional<Offset> same_up_to(std::uint64_t incarnation) const {
+    return lives_.same_up_to(incarnation);
+  }
   TopicEndpoints& endpoints() { return *endpoints_; }
   /// Opens an endpoint from the catalogue again. A subscriber continues at its stored position. Errors: see
   /// TopicEndpoints::reopen.
@@ -64,6 +70,10 @@ class TopicRuntime final {
   /// Consumers over sessions. They are opened and detached here.
   [[nodiscard]] TopicConsumers& consumers() { return consumers_; }
   [[nodiscard]] TopicReads& reads() { return reads_; }
+  /// Dead messages on their way to another topic.
+  [[nodiscard]] TopicLetters& letters() { return letters_; }
+  /// The state of letters from other topics. After a change, call letters().changed().
+  [[nodiscard]] LetterBook& letter_book() { return book_; }
   /// Dispatches soon, after the present call.
   void want_dispatch() { activity_.want_dispatch(); }
 
@@ -122,9 +132,11 @@ class TopicRuntime final {
   TopicSaves saves_;
 
   TopicReads reads_;
+  TopicLetters letters_;
   TopicCommands commands_;
   StateOwners owners_;
   LogLives lives_;
+  LetterBook book_;
 };
 
 }  // namespace lightq::broker

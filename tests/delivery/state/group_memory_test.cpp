@@ -53,7 +53,7 @@ TEST(GroupMemory, AMillionHolesTakeAtMostFourMebibytesAndHoldNothingBack) {
   std::size_t turns = 0;
   for (; queue.delayed_messages() != 0; ++turns) {
     const std::uint64_t before = TurnWork::bytes();
-    member.group->tend(world.now);
+    member.group->tend({.now = world.now});
     ASSERT_LE(TurnWork::bytes() - before, 10'000 * TurnWork::range_passed);
   }
   EXPECT_GT(turns, 900U);
@@ -160,7 +160,7 @@ TEST(GroupMemory, ManyMessagesAreTakenBackInPieces) {
   std::uint64_t ready = 0;
   for (; group.messages().in_flight() != 0; ready = group.messages().redelivery().ready_messages()) {
     ASSERT_LE(group.next_timer(), world.now);
-    members.front().group->tend(world.now);
+    members.front().group->tend({.now = world.now});
     ASSERT_LE(group.messages().redelivery().ready_messages() - ready, piece);
     ASSERT_EQ(group.messages().redelivery().ready_messages() + group.messages().in_flight(), messages / 2);
     ASSERT_GT(group.messages().redelivery().ready_messages(), ready);

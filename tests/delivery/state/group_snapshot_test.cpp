@@ -1,6 +1,6 @@
 /// Tests of the form in which a group's state is saved: it has each message in flight once, and never
 /// anything that a reader would refuse.
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
 #include "log/saved_state/cursor_file.hpp"
 
 namespace {

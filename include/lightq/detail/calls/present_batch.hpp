@@ -26,6 +26,8 @@ class PresentBatch {
 
   /// Returns the number of the hand-out of these messages. Requires: has_batch.
   [[nodiscard]] HandOut hand_out() const { return left_->hand_out(); }
+  /// Returns true if these messages were delivered before. Requires: has_batch.
+  [[nodiscard]] bool is_again() const { return left_->delivery() > 1; }
   /// Returns true if the program may receive the next message: there is one, and the broker knows that the
   /// program begins it.
   [[nodiscard]] bool is_begun() const { return is_ready() && left_->range().begin < begun_to_; }

@@ -15,6 +15,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
@@ -87,14 +88,49 @@ void visit_fields(S& listing, Visit&& visit) {
   visit("rights", listing.rights);
 }
 
+/// Leaves out members that the group does not remember.
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, DeadMessage>
+void visit_fields(S& message, Visit&& visit) {
+  visit("offset", message.offset);
+  visit("state", message.state);
+  visit("cause", message.cause);
+  visit("attempts", message.attempts);
+  constexpr bool reads = !std::is_const_v<S>;
+  if (reads || message.first_failure_ms != 0) visit("first_failure_ms", message.first_failure_ms);
+  if (reads || message.last_failure_ms != 0) visit("last_failure_ms", message.last_failure_ms);
+  if (reads || !message.reason.empty()) visit.free_text("reason", message.reason);
+  if (!reads && message.source_topic.empty()) return;
+  visit("source_topic", message.source_topic);
+  visit("source_group", message.source_group);
+  visit("source_offset", message.source_offset);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, ReturnedLetters>
+void visit_fields(S& letters, Visit&& visit) {
+  visit("given_back", letters.given_back);
+  visit("published", letters.published);
+  visit("group_gone", letters.group_gone);
+  visit("topic_gone", letters.topic_gone);
+  visit("not_allowed", letters.not_allowed);
+  visit("failed", letters.failed);
+}
+
 /// Writes the fields of a struct into `to`.
 struct FieldWriter {
   OrderedJson& to;
 
   void operator()(const char* name, const std::string& value) const { to[name] = value; }
+  void free_text(const char* name, const std::string& value) const { to[name] = value; }
   void operator()(const char* name, const Secret& value) const { to[name] = value.expose(); }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
+  void operator()(const char* name, std::uint32_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
+  void operator()(const char* name, const std::vector<std::uint32_t>& numbers) const { to[name] = numbers; }
+  void operator()(const char* name, DeadState value) const { to[name] = to_word(value); }
+  void operator()(const char* name, DeadCause value) const { to[name] = to_word(value); }
+  void operator()(const char* name, const GroupSettings& settings) const { put(name, settings); }
   void operator()(const char* name, const std::optional<std::uint32_t>& value) const {
     if (value) to[name] = *value;
   }
@@ -136,13 +172,31 @@ struct FieldLoader {
   void operator()(const char* name, std::string& value) const {
     value = fields.text(name, 0, reply_text_bytes_max, true);
   }
+  /// Reads a text that the broker has from a producer or consumer, with any bytes.
+  void free_text(const char* name, std::string& value) const {
+    value = fields.free_text(name, reply_text_bytes_max);
+  }
   void operator()(const char* name, Secret& value) const {
     value = fields.text(name, 0, reply_text_bytes_max, true);
   }
   void operator()(const char* name, std::uint64_t& value) const {
     value = fields.number(name, 0, ~std::uint64_t{0}, value);
   }
+  void operator()(const char* name, std::uint32_t& value) const {
+    value = static_cast<std::uint32_t>(fields.number(name, 0, UINT32_MAX, value));
+  }
   void operator()(const char* name, bool& value) const { value = fields.boolean(name, value); }
+  void operator()(const char* name, std::vector<std::uint32_t>& numbers) const {
+    for (const auto number : fields.numbers(name, reply_text_bytes_max, 0, UINT32_MAX))
+      numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  void operator()(const char* name, DeadState& value) const {
+    value = fields.word<DeadState>(name, "parked, dead_waiting", value);
+  }
+  void operator()(const char* name, DeadCause& value) const {
+    value = fields.word<DeadCause>(name, "attempts, rejected, expired", value);
+  }
+  void operator()(const char* name, GroupSettings& settings) const { load(name, settings); }
   void operator()(const char* name, std::optional<std::uint32_t>& value) const {
     constexpr std::uint64_t most = 0xFFFFFFFF;
     if (fields.has(name)) value = static_cast<std::uint32_t>(fields.number(name, 0, most, 0));
@@ -214,6 +268,8 @@ struct ReplyWriter {
     if (!reply.description.empty()) to["description"] = reply.description;
     if (reply.messages_handed) to["messages_handed"] = *reply.messages_handed;
     if (reply.messages) to["messages"] = *reply.messages;
+    if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
+    if (reply.returned) visit_fields(*reply.returned, FieldWriter{to});
     return to;
   }
   OrderedJson operator()(const VersionReply& reply) const {
@@ -245,6 +301,13 @@ struct ReplyWriter {
     OrderedJson to = reply_head("stats_all", "ok");
     FieldWriter{to}("topics", reply.topics);
     if (!reply.continue_after.empty()) to["continue_after"] = reply.continue_after;
+    return to;
+  }
+  OrderedJson operator()(const DeadPage& reply) const {
+    OrderedJson to = reply_head("list_dead", "ok");
+    FieldWriter{to}("messages", reply.messages);
+    if (reply.continue_after) to["continue_after"] = *reply.continue_after;
+    if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
     return to;
   }
   template <typename AnyStats>
@@ -313,6 +376,14 @@ struct ReplyReader {
     reply.continue_after = fields.text("continue_after", 1, limits::topic_name_bytes_max, true);
     return reply;
   }
+  Reply operator()(const ListDead&) const {
+    DeadPage page;
+    FieldLoader{object, fields}("messages", page.messages);
+    if (fields.has("continue_after"))
+      page.continue_after = fields.number("continue_after", 0, ~std::uint64_t{0}, 0);
+    page.unreadable = fields.number("unreadable", 0, ~std::uint64_t{0}, 0);
+    return page;
+  }
   template <typename Asked>
   Reply operator()(const Asked&) const {
     OkReply reply;
@@ -322,6 +393,8 @@ struct ReplyReader {
       reply.messages_handed = fields.number("messages_handed", 0, ~std::uint64_t{0}, 0);
     }
     if (fields.has("messages")) reply.messages = fields.number("messages", 0, ~std::uint64_t{0}, 0);
+    reply.unreadable = fields.number("unreadable", 0, ~std::uint64_t{0}, 0);
+    if (fields.has("given_back")) visit_fields(reply.returned.emplace(), FieldLoader{object, fields});
     return reply;
   }
 };

@@ -9,6 +9,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
@@ -132,6 +133,48 @@ Result<Request> read_of_group(FieldReader& fields) {
   return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(), as_admin});
 }
 
+inline Result<Request> read_set_group(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto group = fields.name("group");
+  auto change = read_group_change(fields);
+  if (!fields.error() && change.empty()) fields.fail("max_attempts", "missing, as is every other setting");
+  if (fields.error()) return *fields.error();
+  return Request(SetGroup{std::move(user), *std::move(topic), group->text(), std::move(change), as_admin});
+}
+
+inline Result<Request> read_list_dead(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
+  ListDead asked{std::move(user), topic.value_or(*TopicName::parse(default_group)),
+                 group ? group->text() : std::string(), read_dead_filter(fields)};
+  if (fields.has("after_offset")) asked.after_offset = fields.number("after_offset", 0, number_max, 0);
+  asked.limit = fields.number("limit", 1, DeadPage::messages_max, DeadPage::messages_default);
+  asked.as_admin = as_admin;
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+/// Reads `retry_dead` or `purge_dead`.
+template <typename Asked>
+Result<Request> read_of_dead(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
+  auto filter = read_dead_filter(fields);
+  const bool preview = fields.boolean("preview", false);
+  for (const char* const of_list : {"after_offset", "limit"}) {
+    if (fields.has(of_list)) fields.fail(of_list, "only for list_dead; offsets and ranges select messages");
+  }
+  if (fields.error()) return *fields.error();
+  return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(),
+                       std::move(filter), preview, as_admin});
+}
+
 inline Result<Request> read_create_user(FieldReader& fields) {
   CreateUser asked;
   asked.admin = read_admin(fields);
@@ -192,6 +235,16 @@ inline std::optional<Result<Request>> read_user_request(std::string_view cmd, Fi
   return std::nullopt;
 }
 
+/// Reads a command on groups and their dead messages; returns nothing for any other command.
+inline std::optional<Result<Request>> read_group_request(std::string_view cmd, FieldReader& fields) {
+  if (cmd == "delete_group") return read_delete_group(fields);
+  if (cmd == "set_group") return read_set_group(fields);
+  if (cmd == "list_dead") return read_list_dead(fields);
+  if (cmd == "retry_dead") return read_of_dead<RetryDead>(fields);
+  if (cmd == "purge_dead") return read_of_dead<PurgeDead>(fields);
+  return std::nullopt;
+}
+
 inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
@@ -201,13 +254,13 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "leave") return read_leave(fields);
   if (cmd == "stats") return read_stats(fields);
   if (cmd == "stats_all") return read_stats_all(fields);
-  if (cmd == "delete_group") return read_delete_group(fields);
   if (cmd == "pause") return read_of_group<Pause>(fields);
   if (cmd == "resume") return read_of_group<Resume>(fields);
   if (cmd == "purge") return read_of_group<Purge>(fields);
   if (cmd == "ping") return Request(Ping{});
   if (cmd == "version") return Request(Version{});
   if (auto of_users = read_user_request(cmd, fields)) return *std::move(of_users);
+  if (auto of_groups = read_group_request(cmd, fields)) return *std::move(of_groups);
   return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
 }
 
@@ -263,6 +316,20 @@ struct RequestWriter {
   void operator()(const Pause& request) const { write_of_group(request); }
   void operator()(const Resume& request) const { write_of_group(request); }
   void operator()(const Purge& request) const { write_of_group(request); }
+  void operator()(const SetGroup& request) const {
+    to["topic"] = request.topic.text();
+    to["group"] = request.group;
+    write_group_change(to, request.change);
+    write_credentials(to, request.user, request.as_admin);
+  }
+  void operator()(const ListDead& request) const {
+    write_of_group(request);
+    write_dead_filter(to, request.filter);
+    if (request.after_offset) to["after_offset"] = *request.after_offset;
+    if (request.limit != DeadPage::messages_default) to["limit"] = request.limit;
+  }
+  void operator()(const RetryDead& request) const { write_of_dead(request); }
+  void operator()(const PurgeDead& request) const { write_of_dead(request); }
   void operator()(const CreateUser& request) const {
     write_credentials(to, request.admin, true);
     to["user_id"] = request.user.user_id;
@@ -288,6 +355,12 @@ struct RequestWriter {
   void operator()(const Version&) const {}
 
  private:
+  template <typename Asked>
+  void write_of_dead(const Asked& request) const {
+    write_of_group(request);
+    write_dead_filter(to, request.filter);
+    if (request.preview) to["preview"] = true;
+  }
   template <typename Asked>
   void write_change_of_rights(const Asked& request) const {
     write_credentials(to, request.admin, true);

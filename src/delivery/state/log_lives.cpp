@@ -1,5 +1,5 @@
 /// Derives incarnations from the stored lives of a log. Layer: delivery.
-#include "delivery/log_lives.hpp"
+#include "delivery/state/log_lives.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 /// Turns the state of a group into the form in which it is saved. Layer: delivery.
-#include "delivery/state/group_snapshot.hpp"
+#include "delivery/snapshot/group_snapshot.hpp"
 
 #include <algorithm>
 #include <queue>
@@ -12,11 +12,6 @@ namespace lightq::broker {
 namespace {
 
 using Delayed = std::vector<std::pair<Timestamp, log::OffsetSet>>;
-
-log::OffsetSet clipped(log::OffsetSet set, OffsetRange bounds) {
-  clip(set, bounds);
-  return set;
-}
 
 /// Returns the delayed messages in `bounds` by the wall time when they are due. If there are more times than
 /// are allowed, the last ones become one: the latest of them, so that no message is early.
@@ -113,14 +108,32 @@ std::vector<OffsetRange> offsets_of(const CountedRanges& ranges) {
 log::Unfinished GroupSnapshot::unfinished() const {
   const OffsetRange bounds{committed, std::max(committed, next)};
   log::OffsetSet messages = clipped(waiting.ready(), bounds);
+  add_all(messages, clipped(waiting.alone(), bounds));
   add_all(messages, clipped(waiting.delayed(), bounds));
+  log::OffsetSet dead_messages;
+  if (dead != nullptr) {
+    dead_messages = clipped(dead->parked(), bounds);
+    add_all(dead_messages, clipped(dead->waiting(), bounds));
+    add_all(messages, dead_messages);
+  }
   const CountedRanges others = outside(messages, ascending(in_flight, bounds));
   add_ranges(messages, offsets_of(others));
   std::vector<log::OffsetSet> bits;
   for (const log::OffsetSet& bit : waiting.counts().sets()) bits.push_back(clipped(bit, bounds));
   DeliveryCounts counts(std::move(bits));
   counts.add(others);
-  return {next, std::move(messages), delayed_of(waiting, bounds, clocks), counts.sets()};
+  log::SavedDead saved_dead;
+  if (dead != nullptr) {
+    dead_messages.for_each([&](OffsetRange run) {
+      for (OffsetRange part = run; part.begin < run.end; part = {part.end, run.end}) {
+        part.end = dead->attempts().end_of_equal(part);
+        counts.set(part, dead->attempts().of(part.begin));
+      }
+    });
+    saved_dead = dead->saved(bounds, without(messages, dead_messages));
+  }
+  return {next, std::move(messages), delayed_of(waiting, bounds, clocks), counts.sets(),
+          std::move(saved_dead)};
 }
 
 }  // namespace lightq::broker

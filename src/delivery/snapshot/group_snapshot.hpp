@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <lightq/base/types.hpp>
 
+#include "delivery/dead/dead_messages.hpp"
 #include "delivery/state/counted_ranges.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/state/waiting_messages.hpp"
@@ -60,7 +62,8 @@ struct GroupSnapshot {
   /// The messages in flight. May also have messages that have left that state since: finished ones, and ones
   /// that are in `waiting`, which then counts.
   InFlightList in_flight;
-  ClockReading clocks;  ///< for the due times
+  ClockReading clocks;                                 ///< for the due times
+  std::shared_ptr<const DeadMessages> dead = nullptr;  ///< null: none
 
   /// Returns the form in which the state is saved. Messages in flight become ready, with their number of
   /// deliveries. Takes time by the number of ranges: call it on the encoding thread. Ignores messages outside
