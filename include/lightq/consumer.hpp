@@ -151,8 +151,8 @@ class Consumer : public ConsumerConnection {
   /// Rejects messages: the broker redelivers them to any member of the group, after `delay` (at most 49
   /// days). Without a delay they wait for the group's back-off, if it has one. The delivery counts as an
   /// attempt: after the group's `max_attempts` a message is dead. Rejections that
-  /// follow each other are gathered: this call or one of the next 16 sends them. Before a wait of its own, an
-  /// event loop learns from next_timer that they are due.
+  /// follow each other within a millisecond are gathered. The next receive sends them, or an earlier call.
+  /// Before a wait of its own, an event loop learns from next_timer that they are due.
   void reject(OffsetRange range, Timeout delay = Timeout(0));
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
   /// Rejects messages that no consumer can process. The broker does not deliver them again: the group moves

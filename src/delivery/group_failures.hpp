@@ -1,5 +1,4 @@
-/// Decides about returned messages of a group: another delivery, a delay, or death.
-/// Layer: delivery.
+/// Decides about returned messages of a group: another delivery, a delay, or death. Layer: delivery.
 #pragma once
 
 #include <cstddef>
@@ -94,8 +93,7 @@ class GroupFailures {
 
   /// Returns how the group's deliveries ended.
   [[nodiscard]] GroupCounters counters() const;
-  /// Returns how deliveries ended recently. `now`: the wall time; not before the
-  /// last dispatch.
+  /// Returns how deliveries ended recently. `now`: the wall time, not before the last dispatch.
   [[nodiscard]] FloodBrake::Recent recent(Timestamp now) const;
 
  private:

@@ -15,7 +15,9 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class SessionConsumerReturn : public SessionConsumerLease {};
 
@@ -158,6 +160,26 @@ TEST_F(SessionConsumerReturn, ReceivesABatchThatWasDeliveredBeforeAtOnce) {
   ASSERT_TRUE(batch);
   EXPECT_EQ(batch->range(), (OffsetRange{{0}, {2}}));
   EXPECT_THAT(said_already(), Contains("started #1 [0,2)"));
+}
+
+TEST_F(SessionConsumerReturn, GathersRejectionsWithTheSameDelayForAMillisecond) {
+  constexpr std::uint64_t messages = 100;
+  Consumer consumer = connected();
+  deliver(0, Payloads(messages, "x"), handed(1));
+  ASSERT_TRUE(consumer.receive_batch(1s).value_or_throw());
+  said_already();
+  const auto reject = [&](std::uint64_t from, std::uint64_t to, Timeout delay = Timeout(0)) {
+    for (std::uint64_t offset = from; offset < to; ++offset) consumer.reject(Offset{offset}, delay);
+  };
+  reject(0, 60);
+  EXPECT_THAT(said_already(), ElementsAre("reject 0 #1 [0,1)")) << "the first one is sent at once";
+  EXPECT_EQ(consumer.next_timer(), time) << "an event loop would wait";
+  time += 1ms;
+  reject(60, 76);
+  EXPECT_THAT(said_already(), ElementsAre(StartsWith("reject 0 #1 [1,")));
+  reject(76, messages, Timeout(250));
+  poll(consumer);
+  EXPECT_THAT(said_already(), ElementsAre(EndsWith(",76)"), "reject 250 #1 [76,100)", StartsWith("credit")));
 }
 
 TEST_F(SessionConsumerReturn, RejectsMessagesAsDeadWithAReason) {

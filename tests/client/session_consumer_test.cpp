@@ -164,21 +164,6 @@ TEST_F(SessionConsumerTest, AcknowledgesEverythingBeforeADeliveredOffset) {
   EXPECT_THAT(said(consumer), ElementsAre("ack [5,6) [20,21)", "credit 2/2"));
 }
 
-TEST_F(SessionConsumerTest, GathersRejectionsWithTheSameDelay) {
-  constexpr std::uint64_t messages = 100;
-  Consumer consumer = make();
-  connect(consumer);
-  deliver(0, std::vector<std::string>(messages, "x"));
-  ASSERT_TRUE(consumer.receive_batch(Timeout(0)).value_or_throw());
-  for (std::uint64_t offset = 0; offset < messages; ++offset)
-    consumer.reject(Offset{offset}, Timeout(offset < messages - 2 ? 0 : 250));
-  const auto frames = said(consumer);
-  EXPECT_THAT(frames, testing::Contains("reject 0 [66,82)")) << "16 calls";
-  EXPECT_THAT(frames, testing::Contains("reject 250 [98,100)"));
-  EXPECT_LT(frames.size(), messages / 5);
-  EXPECT_EQ(consumer.stats().rejected, messages);
-}
-
 TEST_F(SessionConsumerTest, SendsRejectionsWithoutAnotherCallThatSettles) {
   Consumer consumer = make();
   connect(consumer);

@@ -131,7 +131,7 @@ class SessionConsumeLink {
   /// credit; otherwise only once there are many or they have waited for 100 ms.
   void transmit(SessionTime now, bool all) {
     if (!route_.is_connected() || !route_.is_here()) return;
-    if (state_ == SessionState::open) output_.put_news(now, all);
+    if (state_ == SessionState::open) output_.put_news(now, all, route_.connection().is_held());
     route_.connection().beat(now);
     const Result<void> sent = route_.connection().send(now, nullptr);
     if (!sent) ended(sent.error(), now);

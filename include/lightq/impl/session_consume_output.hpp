@@ -65,10 +65,13 @@ class SessionConsumeOutput {
       for (const OffsetRange& range : part.ranges) rejected_.add(range, part.hand_out);
     }
   }
-  /// Puts all rejections. Puts the other news if `all` is true, if there is much, or if it has waited for
-  /// 100 ms.
-  void put_news(SessionTime now, bool all) {
-    put_rejections();
+  /// Puts all news if `all` is true, if there is much, or if it has waited for 100 ms. Puts rejections at
+  /// least once in a millisecond, and always if the program is not `at_work` on a batch.
+  void put_news(SessionTime now, bool all, bool at_work) {
+    if (all || !at_work || now >= rejects_after_ || rejected_.size() >= many_ranges) {
+      if (!rejected_.empty()) rejects_after_ = now + news_pause;
+      put_rejections();
+    }
     if (!has_news()) return;
     if (news_since_ == session_never) news_since_ = now;
     if (all || has_much_news() || now >= news_since_ + news_wait) put_news();
@@ -190,6 +193,7 @@ class SessionConsumeOutput {
   SessionCredit credit_;
   HandOutRanges rejected_;  // rejections to send, all with one delay
   std::uint32_t rejected_delay_ms_ = 0;
+  SessionTime rejects_after_;  // until then, rejections are gathered while the program works on a batch
   std::uint32_t channel_ = 0;
   std::uint32_t ack_timeout_ms_ = 0;
   SessionTime keeps_at_;

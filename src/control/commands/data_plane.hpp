@@ -95,8 +95,8 @@ class DataPlane {
   /// group_not_found.
   virtual void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
                          Done<protocol::DeadPage> done) = 0;
-  /// Counts, retries or purges dead messages. If groups are stored on disk, the
-  /// effect is durable when `done` is called. Errors: as for list_dead; io_error, no_space.
+  /// Counts, retries or purges dead messages. If groups are stored on disk, the effect is durable when
+  /// `done` is called. Errors: as for list_dead; io_error, no_space.
   virtual void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
                            Done<protocol::DeadCount> done) = 0;
   /// Counts, gives back or purges letters in the dead-letter topic itself. `may` returns true if the asker

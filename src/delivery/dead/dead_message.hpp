@@ -54,6 +54,10 @@ struct DeadFilter {
   std::vector<OffsetRange> ranges = {};  ///< ascending, and not adjacent; empty: all offsets
 
   [[nodiscard]] bool has_time() const { return failed_since || failed_until; }
+  /// Returns true if the filter means messages that died at this time.
+  [[nodiscard]] bool includes(Timestamp died) const {
+    return !(failed_since && died < *failed_since) && !(failed_until && *failed_until <= died);
+  }
 };
 
 /// The result of one call that acts on dead messages. A call does about a millisecond's work.

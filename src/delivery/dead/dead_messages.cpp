@@ -71,9 +71,7 @@ Offset DeadMessages::add_died_in(const DeadFilter& filter, OffsetRange part, std
   Offset next = part.end;
   records_.visit(part, [&](Offset offset, const DeathRecord& record) {
     TurnWork::add(TurnWork::range_passed);
-    const Timestamp died = record.last_failure;
-    if (!(filter.failed_since && died < *filter.failed_since) &&
-        !(filter.failed_until && *filter.failed_until <= died)) {
+    if (filter.includes(record.last_failure)) {
       if (!found.empty() && found.back().end == offset) {
         found.back().end = offset + 1;
       } else {

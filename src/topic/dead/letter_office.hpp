@@ -63,13 +63,15 @@ class LetterOffice final {
   /// Ends all transfers and producers. Later calls of other offices have no effect.
   void stop();
 
-  // Calls of the offices of dead-letter topics' sources, for topics of this reactor.
+  // Calls of transfers. Their groups may be on another reactor; the dead-letter topic is on this one.
 
+  /// Opens a producer with this id in the topic. A report to the transfer follows.
   void open_producer(LetterChannel channel, TopicId target, std::uint64_t id);
+  /// Stores letters through that producer. A report follows, unless the channel was closed.
   void take(LetterChannel channel, std::vector<NumberedLetter> letters);
   void close_producer(LetterChannel channel);
 
-  // Answers of the targets' offices, for groups of this reactor.
+  // Reports to the transfers of this reactor's groups: see the functions of LetterTransfer with these names.
 
   void settled(LetterChannel channel, std::uint64_t expected);
   void refused(LetterChannel channel, std::uint64_t number, const Error& why);

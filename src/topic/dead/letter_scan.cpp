@@ -59,12 +59,10 @@ class ScanTurn {
   [[nodiscard]] bool is_meant(const DeathAccount& death, const AttributesView& letter) const {
     if (filter_.cause && *filter_.cause != death.cause) return false;
     if (filter_.key && *filter_.key != letter.key()) return false;
-    if (!filter_.failed_since && !filter_.failed_until) return true;
+    if (!filter_.has_time()) return true;
     constexpr std::int64_t us_of_ms = 1000;
     const Timestamp died{death.last_failure_ms * us_of_ms};
-    if (died.us == 0) return false;  // not known
-    return !(filter_.failed_since && died < *filter_.failed_since) &&
-           !(filter_.failed_until && *filter_.failed_until <= died);
+    return died.us != 0 && filter_.includes(died);  // 0: not known
   }
   void look_at(Offset offset, AttributeKinds kinds, ByteView message) {
     const auto attributes = AttributesView::trusted(kinds, message.data());

@@ -37,8 +37,8 @@ struct LetterPiece {
   bool is_reading = false;           ///< is_pending: the disk is reading them, so they can be read soon
 };
 
-/// Finds letters that are not settled. The filter's state `dead_waiting` means letters that are
-/// being given back, and `parked` all others. Offsets, key and times of death are those of the letters.
+/// Finds letters that are not settled. The filter's state `dead_waiting` means letters that are being given
+/// back, and `parked` all others. Offsets, key and times of death are those of the letters.
 /// Messages without the account of a death are no letters. In a durable topic only letters that survive a
 /// power cut are found.
 [[nodiscard]] LetterPiece scan_letters(TopicRuntime& topic, const DeadFilter& filter,

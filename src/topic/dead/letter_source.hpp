@@ -78,6 +78,7 @@ class LetterSource {
   [[nodiscard]] virtual std::vector<Message> under_way() const = 0;
   /// Calls `saved` when the numbers of the messages under way survive a crash, or cannot be saved.
   virtual void save(Saved saved) = 0;
+  /// Makes the letter of a message under way. Does not wait for the disk.
   virtual Read read(const Message& message) = 0;
   /// Finishes the first message under way if it has this number in this incarnation.
   virtual void done(std::uint64_t incarnation, std::uint64_t number) = 0;
