@@ -121,7 +121,9 @@ void add_group_verbs(Parsed& parsed, Add&& add) {
     if (pauses->count() > 0) set->change.pause_when_failing = set->pauses;
     if (!set->target.empty()) set->change.dead_letter_topic = set->target;
     if (set->parks) set->change.dead_letter_topic = std::string();
-    if (set->change.empty()) throw CLI::ValidationError("group set", "give at least one setting to change");
+    if (set->change.empty())
+      throw CLI::ValidationError("group set",
+                                 "give at least one setting to change; --park removes the dead-letter topic");
     parsed.command = [&parsed, set] { return run_group_set(parsed.common, *set); };
   });
 }

@@ -46,6 +46,7 @@ def test_group_set_changes_only_the_given_settings(command, control):
 
 @pytest.mark.parametrize("arguments, says", [
     (["t"], "group is required"), (["t", "g"], "give at least one setting to change"),
+    (["t", "g", "--dead-letter-topic", ""], "--park removes the dead-letter topic"),
     (["t", "g", "--backoff", "1s,,2s"], "--backoff: '1s,,2s' is not a TIME,..."), (["t", "g", "--backoff", "fast"], "'fast' is not a TIME,..."),
     (["t", "g", "--max-attempts", "5G"], "--max-attempts: '5G' is not a COUNT"),
     (["t", "g", "--park", "--dead-letter-topic", "d"], "--dead-letter-topic excludes --park"),
