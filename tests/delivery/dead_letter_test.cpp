@@ -81,6 +81,30 @@ TEST(DeadLetterTest, KeyHeadersTimeAndPayloadAreThoseOfTheMessage) {
   EXPECT_EQ(BatchView::check_produced(letter.batch().bytes()).fault, std::nullopt);
 }
 
+TEST(DeadLetterTest, AMessageIsTheSameIfAllButTheHeadersOfDeathsIsEqual) {
+  const std::vector<Header> headers = {{"tenant", "a"}, {"empty", ""}};
+  const PackedMessage message("payload", {.key = "key", .headers = headers, .time = {5}});
+  const auto original_of = [](const PackedMessage& letter) {
+    return DeadLetter::original_of(letter.attributes(), letter.payload()).value_or_throw();
+  };
+  const DeadLetter original = original_of(died(message, some_death));
+  const auto is_same = [&](const PackedMessage& other) {
+    return original.is_same(other.attributes(), other.payload());
+  };
+  EXPECT_TRUE(is_same(message));
+  EXPECT_TRUE(is_same(died(message, some_death)));
+  EXPECT_TRUE(original_of(died(died(message, some_death), some_death))
+                  .is_same(message.attributes(), message.payload()));
+  const std::vector<Header> fewer = {headers[0]};
+  const std::vector<Header> more = {headers[0], headers[1], headers[0]};
+  const std::vector<Header> others = {headers[0], {"empty", "no"}};
+  for (const auto& changed : {fewer, more, others})
+    EXPECT_FALSE(is_same(PackedMessage("payload", {.key = "key", .headers = changed, .time = {5}})));
+  EXPECT_FALSE(is_same(PackedMessage("payload!", {.key = "key", .headers = headers, .time = {5}})));
+  EXPECT_FALSE(is_same(PackedMessage("payload", {.key = "other", .headers = headers, .time = {5}})));
+  EXPECT_FALSE(is_same(PackedMessage("payload", {.key = "key", .headers = headers, .time = {6}})));
+}
+
 TEST(DeadLetterTest, AMessageWithoutAttributesStaysWithoutKeyAndTime) {
   const PackedMessage letter = died(PackedMessage("", {}), some_death);
   EXPECT_EQ(letter.attributes().key(), "");

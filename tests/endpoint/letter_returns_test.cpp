@@ -81,6 +81,19 @@ TEST_F(LetterReturnsTest, ALetterIsPublishedAnewIfItsTopicNoLongerHasTheMessage)
   EXPECT_THAT(waiting_letters(), IsEmpty());
 }
 
+TEST_F(LetterReturnsTest, ALetterGoesBackAfterMoreEndsOfTheBrokerThanTheLogKnowsLives) {
+  make_letters({"a"});
+  for (std::size_t life = 0; life < LogLives::kept_max + 2; ++life) crash(false, true, 0);
+  make_letters({"b"});
+  EXPECT_FALSE(source->same_up_to(scan_letters(*topic, {}, {{}, 100}).letters.front().death.incarnation))
+      << "the first life is forgotten";
+  const LetterCounts counts = retried();
+  EXPECT_EQ(counts.given_back, 2U);
+  EXPECT_EQ(counts.published, 0U);
+  EXPECT_EQ(copies_in_source("a"), 1);
+  EXPECT_THAT(deliveries, ElementsAre(testing::Pair("a", 1U), testing::Pair("b", 1U)));
+}
+
 TEST_F(LetterReturnsTest, LettersStayIfTheirGroupOrTopicIsGoneOrMayNotBeManaged) {
   make_letters({"a", "b"});
   consumes = false;

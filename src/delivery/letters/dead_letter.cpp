@@ -113,6 +113,21 @@ Result<DeadLetter> DeadLetter::original_of(const AttributesView& letter, ByteVie
   return message;
 }
 
+bool DeadLetter::is_same(const AttributesView& message, ByteView payload) const {
+  const auto is_of_death = [](std::string_view name) { return name.starts_with(dead_header_prefix); };
+  if (!std::ranges::equal(payload_, payload) || key_ != message.key() || time_ != message.time())
+    return false;
+  auto own = headers_.begin();
+  for (const Header other : message.headers()) {
+    if (is_of_death(other.name)) continue;
+    own =
+        std::find_if_not(own, headers_.end(), [&](const OwnHeader& each) { return is_of_death(each.name); });
+    if (own == headers_.end() || own->name != other.name || own->value != other.value) return false;
+    ++own;
+  }
+  return std::all_of(own, headers_.end(), [&](const OwnHeader& each) { return is_of_death(each.name); });
+}
+
 void DeadLetter::add(std::string_view name, std::string value) {
   headers_.push_back({std::string(name), std::move(value)});
 }

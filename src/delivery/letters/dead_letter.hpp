@@ -44,6 +44,9 @@ class DeadLetter {
   /// before, it keeps the first of its deaths, and the number of the others.
   static Result<DeadLetter> original_of(const AttributesView& letter, ByteView payload);
 
+  /// Returns true if this message has the same payload, key, time and headers. Headers of deaths are not
+  /// compared.
+  [[nodiscard]] bool is_same(const AttributesView& message, ByteView payload) const;
   /// Adds the letter to a batch, which has all kinds of attributes.
   void add_to(BatchBuilder& batch) const;
   /// Returns the length in bytes of the letter's message: attributes and payload.

@@ -18,32 +18,44 @@ std::uint64_t number_of(Offset letter) {
   return run_sequences_begin - own_sequences_begin + letter.value + 1;
 }
 
-/// A turn that takes one message and does nothing with it.
+/// A turn that takes one message, and tells whether it is a letter's.
 class ProbeTurn {
  public:
-  explicit ProbeTurn(Offset message) : message_(message) {}
+  explicit ProbeTurn(const ReturnedLetter& letter) : letter_(letter) {}
   [[nodiscard]] bool has_budget() const { return !found_; }
   [[nodiscard]] static bool can_take() { return true; }
-  [[nodiscard]] SliceLimits limits() const { return {.end = message_ + 1, .records = 1}; }
+  [[nodiscard]] SliceLimits limits() const { return {.end = letter_.message + 1, .records = 1}; }
   void take(SliceSource& source, const DeliveredSlice& delivered) {
     found_ = true;
+    const AttributeKinds kinds = delivered.slice.batch.kinds();
+    const ByteView message = delivered.slice.records.subspan(record_bytes(0));
+    is_same_ =
+        letter_.original.is_same(AttributesView::trusted(kinds, message.data()), payload_of(kinds, message));
     source.taken(1, delivered.slice.records.size());
   }
   [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] bool is_same() const { return is_same_; }
 
  private:
-  const Offset message_;
+  const ReturnedLetter& letter_;
   bool found_ = false;
+  bool is_same_ = false;
 };
+
+/// Returns true if both incarnations are lives of one log: see LogLives.
+bool are_of_one_log(std::uint64_t one, std::uint64_t other) {
+  constexpr int half = 32;
+  return one >> half == other >> half;
+}
 
 }  // namespace
 
-/// Returns `given` if the log has the message and can read it.
-LetterReceiver::Fate LetterReceiver::readable(Offset message) {
-  RecordReader reader(message);
-  ProbeTurn turn(message);
+/// Returns `given` if the log has the message and can read it; with `compare`, if it is the letter's.
+LetterReceiver::Fate LetterReceiver::readable(const ReturnedLetter& letter, bool compare) {
+  RecordReader reader(letter.message);
+  ProbeTurn turn(letter);
   topic_.reads().read(reader, turn);
-  if (turn.found()) return Fate::given;
+  if (turn.found()) return !compare || turn.is_same() ? Fate::given : Fate::published;
   return reader.lost() > 0 ? Fate::published : Fate::later;
 }
 
@@ -59,10 +71,10 @@ LetterReceiver::Fate LetterReceiver::fate_of(ConsumerGroup& group, const Returne
   if (is_published(letter)) return Fate::published;
   const auto same = topic_.same_up_to(letter.incarnation);
   const TopicStore& store = topic_.store();
-  if (!same || *same <= letter.message || letter.message < store.first_offset() ||
-      store.next_offset() <= letter.message)
-    return Fate::published;
-  return readable(letter.message);
+  if (letter.message < store.first_offset() || store.next_offset() <= letter.message) return Fate::published;
+  if (same) return letter.message < *same ? readable(letter, false) : Fate::published;
+  if (!are_of_one_log(letter.incarnation, topic_.incarnation())) return Fate::published;
+  return readable(letter, true);
 }
 
 /// Returns the id of the producer of this run and group: the same after a start, and hardly that of another

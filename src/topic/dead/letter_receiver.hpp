@@ -18,8 +18,11 @@ namespace lightq::broker {
 
 /// Works on the first letters of a parcel that have the same fate, and answers when that is durable:
 ///
-/// - The log has the message still, under the same incarnation: the group gets it back. The group's cursor
-///   has the message and how far the run has come (GiveBackMark), in one save.
+/// - The log still has the message: the group gets it back. The group's cursor has the message and how far
+/// the
+///   run has come (GiveBackMark), in one save. The log has the message if the letter's incarnation is one of
+///   its known lives and the message lies below the end of what is the same. For an older life of the same
+///   log, the message at the letter's offset has to be equal.
 /// - The log does not have it: it is published anew by the broker's own producer of this run and group. Its
 ///   sequence number is that of the letter. The topic's table of producers has how far that has come.
 ///
@@ -55,7 +58,7 @@ class LetterReceiver final : public std::enable_shared_from_this<LetterReceiver>
 
   [[nodiscard]] Fate fate_of(ConsumerGroup& group, const ReturnedLetter& letter);
   [[nodiscard]] bool is_published(const ReturnedLetter& letter) const;
-  [[nodiscard]] Fate readable(Offset message);
+  [[nodiscard]] Fate readable(const ReturnedLetter& letter, bool compare);
   [[nodiscard]] std::uint64_t producer_id() const;
   void finish();
   void publish();
