@@ -1,6 +1,6 @@
-"""Producers and consumers as processes that a test can kill, for test_delivery_kills.py. A message's number decides
-what consumers do with it. A process reports each step to the test through a pipe before it takes it. So the test
-knows what a killed process may have done."""
+"""Producers and consumers as processes that a test can kill, for test_delivery_kills.py. A message's number
+determines the verdict of consumers. A process reports each step to the test through a pipe before it takes it. So the
+test knows all steps that a killed process may have taken."""
 import json
 import multiprocessing
 import os
@@ -20,7 +20,7 @@ fork = multiprocessing.get_context("fork")
 
 
 def kind_of(number):
-    """Returns what consumers do with this message: `dead` at once, `fails` each time, `retry` once, `release` at
+    """Returns how consumers treat this message: `dead` at once, `fails` each time, `retry` once, `release` at
     times, or `good`."""
     return {3: "dead", 7: "fails", 11: "retry", 13: "retry", 17: "release"}.get(number % 20, "good")
 
@@ -41,8 +41,8 @@ def numbers_of(payload):
 
 
 class Child:
-    """A process that runs `work(pipe, join, dice, state)` again each time that its session ends. `state` is what the
-    test knows of the work; the process begins with a copy of it."""
+    """A process that runs `work(pipe, join, dice, state)` again each time that its session ends. `state` is the
+    test's account of the work; the process begins with a copy of it."""
 
     def __init__(self, work, broker, state, seed):
         self.pipe, there = fork.Pipe()
@@ -72,7 +72,7 @@ class Child:
         os._exit(0)
 
     def reports(self):
-        """Yields what the process has reported since the last call."""
+        """Yields the reports of the process since the last call."""
         try:
             while self.pipe.poll():
                 yield self.pipe.recv()
@@ -115,7 +115,7 @@ def produce(pipe, join_topic, dice, state):
         producer = session.producer("work", state["id"], state["epoch"], level=FLUSHED)
         pipe.send(("identity", producer.id, producer.epoch))
         state["id"], state["epoch"] = producer.id, producer.epoch
-        assert producer.next >= state["confirmed"], f"{producer.next}: what was confirmed is forgotten: {state}"
+        assert producer.next >= state["confirmed"], f"{producer.next}: confirmed messages are forgotten: {state}"
         for first, end in state["batches"]:
             producer.produce([payload_of(state["name"], number) for number in range(first, end)], sequence=first)
         while True:

@@ -20,7 +20,7 @@ PRODUCERS, CONSUMERS = 2, 3
 
 
 class World:
-    """The processes, and what they have reported."""
+    """The processes, and their reports."""
 
     def __init__(self, broker):
         self.broker, self.dice, self.started = broker, random.Random(SEED), 0
