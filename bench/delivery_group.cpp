@@ -2,6 +2,7 @@
 ///
 /// Each row is one function. A row of another feature is one more function here, with the topic, group or
 /// messages that the feature needs, and one more part.
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -100,6 +101,12 @@ Row backoff(DeliverySuite& suite, const BrokerRoute& limited, const BrokerRoute&
                          "each message acknowledged", {plain, {.group = limited_group}});
 }
 
+Row delay(DeliverySuite& suite, const BrokerRoute& delayed, const BrokerRoute& plain) {
+  return compare_streams(suite, "delay", "each message delayed by 10 ms",
+                         {delayed, {.delay = std::chrono::milliseconds(10)}}, "messages without a delay",
+                         {plain});
+}
+
 /// Compares with a broker that gives no leases, because it has no heartbeat.
 Row leases(DeliverySuite& suite, const BrokerRoute& with, const BrokerRoute& without) {
   return compare_streams(suite, "leases", "a group's consumer with leases", {with}, "without leases",
@@ -121,6 +128,12 @@ void measure_attempts(DeliverySuite& suite) {
   const auto limited = limited_topic(suite, "limited", settings);
   suite.add(attempts(suite, *limited, *plain), 0.95, 0.85);
   suite.add(backoff(suite, *limited, *plain), 0.5, 0.35);
+}
+
+void measure_delay(DeliverySuite& suite) {
+  const auto plain = group_topic(suite, "undelayed");
+  const auto delayed = group_topic(suite, "delayed");
+  suite.add(delay(suite, *delayed, *plain), 0.5, 0.35);
 }
 
 void measure_leases(DeliverySuite& suite) {

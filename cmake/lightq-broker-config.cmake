@@ -1,6 +1,7 @@
 # Internal: find_package(lightq COMPONENTS broker) includes this after defining lightq::client and lightq::log.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
+find_dependency(date)
 find_dependency(spdlog)
 find_dependency(tomlplusplus)
 find_dependency(PkgConfig)

@@ -32,6 +32,7 @@ int produce_all(GroupRun& run) {
   ProducerOptions options;
   options.level = run.ends.level;
   options.connection = run.ends.connection;
+  options.delayed = run.work.delay.count() > 0;
   Producer producer =
       client.producer(run.ends.topic, std::move(options), run.ends.transport).value_or_throw();
   producer.poll(Timeout(0)).value_or_throw();
@@ -42,7 +43,11 @@ int produce_all(GroupRun& run) {
     const auto write = [&](std::span<std::byte> to) {
       pattern.write({run.stream.id, MessageKind::data, i, 0}, to.data());
     };
-    producer.send_in_place(pattern.message_bytes(), write).value_or_throw();
+    if (run.work.delay.count() > 0) {
+      producer.send_in_place(pattern.message_bytes(), write, {.delay = run.work.delay}).value_or_throw();
+    } else {
+      producer.send_in_place(pattern.message_bytes(), write).value_or_throw();
+    }
   }
   producer.close(stream_patience).value_or_throw();
   return 0;

@@ -1,6 +1,7 @@
 /// A producer and one consumer of a group that treats each message by itself. Layer: bench support.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,8 @@ struct GroupWork {
   bool whole_batches = false;
   /// The consumer's group; empty: it has one of its own.
   std::string group = {};
+  /// The delay of each message; 0: none is delayed.
+  std::chrono::microseconds delay = {};
 
   /// Returns true if the consumer rejects the first delivery of this message.
   [[nodiscard]] bool rejects(std::uint64_t number) const {

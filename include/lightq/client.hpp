@@ -14,6 +14,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
+#include <lightq/delayed_control.hpp>
 #include <lightq/detail/membership.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
@@ -21,6 +22,7 @@
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
 #include <lightq/reader.hpp>
+#include <lightq/schedule_control.hpp>
 
 namespace lightq::inline v1 {
 
@@ -120,9 +122,9 @@ class Client {
   /// are independent. Errors: those of pause().
   Result<void> resume(std::string_view topic, std::string_view group = {});
   /// Moves a group past all stored messages. If `group` is empty, moves every consumer of the topic and drops
-  /// the stored messages. Returns the number of messages skipped or dropped. Errors: those of pause(),
-  /// no_space, io_error.
-  Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {});
+  /// the stored messages; with `delayed`, also cancels the delayed ones. Returns the number of messages
+  /// skipped, dropped or cancelled. Errors: those of pause(), no_space, io_error.
+  Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {}, bool delayed = false);
 
   /// Returns one topic's statistics. Errors: topic_not_found, unauthorized_access.
   Result<TopicStats> stats(std::string_view topic);
@@ -184,6 +186,8 @@ class Client {
   /// Returns an object for the settings and dead messages of a group, which need not exist. Errors:
   /// invalid_argument.
   Result<GroupControl> group(std::string_view topic, std::string_view group);
+  /// Returns an object for the delayed messages of a topic. Errors: invalid_argument.
+  Result<DelayedControl> delayed(std::string_view topic);
 
   /// Returns the options in use, including discovered credentials.
   [[nodiscard]] const ClientOptions& options() const;
@@ -193,6 +197,7 @@ class Client {
 
  private:
   class Member;
+  friend class ScheduleControl;  // sends its requests through the same connection
 
   explicit Client(std::shared_ptr<ClientState> state);
   /// Returns the state; after a move, one without a context, whose requests fail.
@@ -201,10 +206,9 @@ class Client {
   template <typename T>
   Result<T> ask_for(const protocol::Request& request);
   Result<void> expect_ok(const protocol::Request& request);
-  static Result<void> expect_none(const Result<protocol::OkReply>& reply);
   /// Sends a request about a topic, or about one of its groups.
   template <typename Asked>
-  Result<protocol::OkReply> ask_of_group(std::string_view topic, std::string_view group);
+  Result<void> ask_of_group(std::string_view topic, std::string_view group);
 
   /// Checks the options, joins, and connects a handle to the endpoint.
   template <typename Handle, typename Options>

@@ -12,6 +12,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/client.hpp>
 #include <lightq/consumer.hpp>
+#include <lightq/delayed_control.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
@@ -19,4 +20,5 @@
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
 #include <lightq/reader.hpp>
+#include <lightq/schedule_control.hpp>
 #include <lightq/version.hpp>

@@ -71,7 +71,8 @@ class Producer {
   /// Sends a message, and calls `callback` when it is confirmed, refused or unknown. Errors: those of send.
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback);
   Result<std::uint64_t> send(std::string_view payload, MessageCallback callback);
-  /// Sends a message with a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`.
+  /// Sends a message with a key, headers, a time, an id or a delay, which are copied too: `send(payload,
+  /// {.key = "tea"})`. A delay or due time needs ProducerOptions::delayed: `send(payload, {.delay = 10min})`.
   /// Errors: those of send without attributes; also invalid_argument and too_large, see
   /// Attributes::check_for_producer.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {});

@@ -28,6 +28,12 @@ struct ProducerOptions {
   /// would make the batch larger starts a new one; a larger message gets its own batch. The broker's limit is
   /// an upper bound.
   std::size_t batch_bytes = limits::batch_bytes_target;
+  /// true: the messages go to the topic's schedule, where each waits until it is due (Attributes::delay,
+  /// Attributes::deliver_at; a message with neither is due at once). The producer then has an identity and
+  /// sequence numbers of its own there. false: they go to the topic's log, and a message with a delay is
+  /// refused with invalid_argument. Topics of type `direct` and older brokers refuse a producer of delayed
+  /// messages with not_supported.
+  bool delayed = false;
   /// The codec that compresses batches. A batch that becomes no shorter, or has more than 4 MiB, is sent
   /// uncompressed. The broker stores the compressed batch. It delivers the batch compressed to consumers that
   /// know the codec and have credit for the whole batch. Compression saves network and disk and costs CPU

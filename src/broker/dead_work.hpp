@@ -1,4 +1,4 @@
-/// A command on dead messages that takes several turns of its topic's loop. Layer: broker.
+/// A command on dead or delayed messages that takes several turns of its topic's loop. Layer: broker.
 #pragma once
 
 #include <functional>

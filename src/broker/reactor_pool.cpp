@@ -10,7 +10,6 @@
 
 #include <lightq/protocol/stats_fields.hpp>
 
-#include "broker/dead_translation.hpp"
 #include "broker/stats_parts.hpp"
 #include "broker/wall_clock.hpp"
 #include "net/socket.hpp"
@@ -20,15 +19,7 @@ namespace lightq::broker {
 
 namespace {
 
-Error unknown_topic() {
-  return {ErrorCode::topic_not_found, "topic not found"};
-}
-Error too_busy() {
-  return {ErrorCode::busy, "the broker has too many requests under way; try again"};
-}
-Error stopping() {
-  return {ErrorCode::shutting_down, "the broker is stopping"};
-}
+using namespace pool_errors;
 
 // With fewer ports, users probably count on every one. Session listeners then take their ports at the first
 // session join.
@@ -55,9 +46,6 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
   settings.reactor.endpoints.endpoint_shares = &shares;
   return settings;
 }
-
-// The most turns of a request that lists messages by key. Each takes about a millisecond.
-constexpr unsigned turns_of_listing = 64;
 
 /// The descriptors of a shared-memory session besides its socket: they wake its two sides.
 constexpr std::size_t descriptors_of_shared = 2;
@@ -152,60 +140,29 @@ void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {
   for (auto& reactor : reactors_) reactor->join();
 }
 
-template <typename T>
-void ReactorPool::answer(const Done<T>& done, Result<T> result) {
-  control_.post_answer([done, result = std::move(result)] { done(result); });
-}
-
-/// Runs `begin(topic runtime, reply)` on the topic's reactor. The result that it passes to `reply`, once,
-/// goes to `done` on the control thread.
-template <typename T, typename Begin>
-void ReactorPool::begin(TopicId topic, Done<T> done, Begin begin) {
-  if (stopped_) return answer<T>(done, stopping());
-  Reactor& reactor = reactor_of(topic);
-  const bool posted = reactor.loop().post([this, &reactor, topic, done, begin = std::move(begin)] {
-    TopicRuntime* const runtime = reactor.find(topic);
-    if (runtime == nullptr) return answer<T>(done, unknown_topic());
-    begin(*runtime, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
-  });
-  if (posted) return;
-  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
-  answer<T>(done, too_busy());
-}
-
-/// Runs `ask(topic runtime)` on the topic's reactor, and passes the returned result to `done` on the control
-/// thread.
-template <typename T, typename Ask>
-void ReactorPool::ask(TopicId topic, Done<T> done, Ask ask) {
-  begin<T>(topic, std::move(done),
-           [ask = std::move(ask)](TopicRuntime& runtime, const auto& reply) { reply(ask(runtime)); });
-}
-
 void ReactorPool::expect_topics(const std::vector<std::pair<TopicId, std::string>>& topics) {
   for (const auto& [id, name] : topics) letters_.add(name, id);
 }
 
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                             Done<void> done) {
-  if (stopped_) return answer<void>(done, stopping());
+  if (stopped_) return answer<void>(done, pool_errors::stopping());
   letters_.add(definition.name.text(), definition.id);
   Reactor& reactor = reactor_of(definition.id);
   reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
     const auto added = reactor.add_topic(definition, endpoints);
-    if (added && definition.settings.encrypt_at_rest && definition.log_id == 0)
-      tell_log_of(*reactor.find(definition.id));
+    if (added && definition.settings.encrypt_at_rest && definition.log_id == 0) {
+      const auto log = log::log_id_of(reactor.find(definition.id)->incarnation());
+      control_.post_answer([this, id = definition.id, log] {
+        if (observer_ != nullptr) observer_->log_found(id, log);
+      });
+    }
     answer<void>(done, added);
   });
 }
 
-void ReactorPool::tell_log_of(const TopicRuntime& topic) {
-  control_.post_answer([this, id = topic.definition().id, log = log::log_id_of(topic.incarnation())] {
-    if (observer_ != nullptr) observer_->log_found(id, log);
-  });
-}
-
 void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
-  if (stopped_) return answer<void>(done, stopping());
+  if (stopped_) return answer<void>(done, pool_errors::stopping());
   letters_.remove(topic);
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, done = std::move(done)] {
@@ -287,117 +244,34 @@ void ReactorPool::set_group(TopicId topic, const std::string& group, const Group
   });
 }
 
-/// Lists in several turns with a key, until the page is full. The page ends early after many turns.
-void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
-                            Done<protocol::DeadPage> done) {
-  if (group.empty()) return list_letters(topic, wish, std::move(done));
-  struct Listing {
-    DeadFilter filter;
-    Offset from = {};
-    DeadList list = {};
-    unsigned turns_left = turns_of_listing;
-  };
-  const auto listing = std::make_shared<Listing>(
-      Listing{.filter = filter_of(wish.filter), .from = {wish.after ? *wish.after + 1 : 0}});
-  begin<protocol::DeadPage>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
-    const auto piece = [=, most = wish.limit](TopicRuntime& found) {
-      DeadList& all = listing->list;
-      auto list =
-          found.commands().list_dead(group, listing->filter, listing->from, most - all.messages.size());
-      if (!list) {
-        reply(list.error());
-        return DeadWork::Then::done;
-      }
-      all.messages.insert(all.messages.end(), list->messages.begin(), list->messages.end());
-      all.unreadable += list->unreadable;
-      all.next = list->next;
-      const bool goes_on = listing->filter.key && all.next && all.messages.size() < most;
-      if (goes_on && listing->from < *all.next) --listing->turns_left;
-      if (!goes_on || listing->turns_left == 0) {
-        reply(shown(all));
-        return DeadWork::Then::done;
-      }
-      listing->from = *all.next;
-      return list->is_pending ? DeadWork::Then::readable : DeadWork::Then::next_turn;
-    };
-    work_on_dead(runtime, piece, reply);
+void ReactorPool::put_schedule(TopicId topic, const std::string& name, const RecurringSchedule& schedule,
+                               Done<void> done) {
+  ask<void>(topic, std::move(done), [this, name, schedule](TopicRuntime& runtime) -> Result<void> {
+    reactor_of(runtime.definition().id).recurring().put(runtime, name, schedule);
+    return {};
   });
 }
 
-void ReactorPool::act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
-                              Done<protocol::DeadCount> done) {
-  struct Act {
-    DeadFilter filter;
-    Offset from = {};
-    protocol::DeadCount count = {};
-  };
-  const auto act = std::make_shared<Act>(Act{.filter = filter_of(wish)});
-  const DeadAction action = action_of(wish.what);
-  begin<protocol::DeadCount>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
-    const auto piece = [=](TopicRuntime& found) {
-      const auto worked = found.commands().act_on_dead(group, action, act->filter, act->from);
-      if (!worked) {
-        reply(worked.error());
-        return DeadWork::Then::done;
-      }
-      act->count.messages += worked->messages;
-      act->count.unreadable += worked->unreadable;
-      if (worked->next) {
-        act->from = *worked->next;
-        return worked->is_pending ? DeadWork::Then::readable : DeadWork::Then::next_turn;
-      }
-      if (action == DeadAction::count) {
-        reply(act->count);
-      } else {
-        found.commands().answer_when_saved(
-            0, [=](const Result<std::uint64_t>& saved) { saved ? reply(act->count) : reply(saved.error()); });
-      }
-      return DeadWork::Then::done;
-    };
-    work_on_dead(runtime, piece, reply);
+void ReactorPool::remove_schedule(TopicId topic, const std::string& name, Done<void> done) {
+  ask<void>(topic, std::move(done), [this, name](TopicRuntime& runtime) -> Result<void> {
+    const TopicId id = runtime.definition().id;
+    reactor_of(id).recurring().remove(id, name);
+    return {};
   });
 }
 
-void ReactorPool::list_letters(TopicId topic, const DeadListWish& wish, Done<protocol::DeadPage> done) {
-  begin<protocol::DeadPage>(topic, std::move(done), [=, this](TopicRuntime&, const auto& reply) {
-    reactor_of(topic).letters().returns().list(
-        topic, filter_of(wish.filter), {wish.after ? *wish.after + 1 : 0}, wish.limit,
-        [reply](const Result<LetterList>& list) { list ? reply(shown(*list)) : reply(list.error()); });
+void ReactorPool::schedule_states(TopicId topic, Done<std::vector<ScheduleState>> done) {
+  ask<std::vector<ScheduleState>>(topic, std::move(done), [this](TopicRuntime& runtime) {
+    const TopicId id = runtime.definition().id;
+    return Result(reactor_of(id).recurring().states(id));
   });
-}
-
-void ReactorPool::act_on_letters(TopicId topic, const DeadWish& wish,
-                                 std::function<bool(std::string_view topic)> may,
-                                 Done<protocol::DeadCount> done) {
-  begin<protocol::DeadCount>(topic, std::move(done), [=, this](TopicRuntime&, const auto& reply) {
-    const LetterAction action = letter_action_of(wish.what);
-    reactor_of(topic).letters().returns().act(
-        topic, action, filter_of(wish), may, [reply, action](const Result<LetterCounts>& counts) {
-          counts ? reply(shown(*counts, action)) : reply(counts.error());
-        });
-  });
-}
-
-/// Calls `piece` in turns of the topic's loop, until it has replied or calls `failed`.
-void ReactorPool::work_on_dead(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed) {
-  Reactor& reactor = reactor_of(runtime.definition().id);
-  DeadWork::begin({.loop = reactor.loop(),
-                   .find = [this, &reactor, id = runtime.definition().id]() -> Result<TopicRuntime*> {
-                     if (stopped_) return stopping();
-                     TopicRuntime* const found = reactor.find(id);
-                     if (found == nullptr) return unknown_topic();
-                     return found;
-                   },
-                   .piece = std::move(piece),
-                   .failed = std::move(failed)},
-                  runtime);
 }
 
 /// Makes the change on every reactor, closes connections that it no longer permits, then calls `done`.
 /// `change` returns true if there may be such connections.
 void ReactorPool::change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
                               const Done<void>& done) {
-  if (stopped_) return answer<void>(done, stopping());
+  if (stopped_) return answer<void>(done, pool_errors::stopping());
   auto missing = std::make_shared<std::atomic<std::size_t>>(reactors_.size());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     Reactor& reactor = *reactors_[i];
@@ -420,7 +294,7 @@ void ReactorPool::remove_user(std::uint64_t id, Done<void> done) {
 }
 
 void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<void> done) {
-  if (stopped_) return answer<void>(done, stopping());
+  if (stopped_) return answer<void>(done, pool_errors::stopping());
   Reactor& reactor = reactor_of(topic);
   reactor.loop().post_answer([this, &reactor, topic, holder, done = std::move(done)] {
     reactor.context().access.set_owner(topic, holder);
@@ -440,7 +314,7 @@ void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
 
 /// The messages are not bounded, because the number of requests bounds them.
 void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
-  if (stopped_) return answer<TopicsStats>(done, stopping());
+  if (stopped_) return answer<TopicsStats>(done, pool_errors::stopping());
   const auto parts = std::make_shared<StatsParts>(std::move(asked), reactors_.size(),
                                                   [this](TopicId topic) { return index_of(topic); });
   if (parts->complete()) return answer<TopicsStats>(done, parts->joined());
@@ -471,7 +345,7 @@ void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
     std::size_t missing = 0;
     std::optional<Error> failed;
   };
-  if (stopped_) return answer<protocol::BrokerStats>(done, stopping());
+  if (stopped_) return answer<protocol::BrokerStats>(done, pool_errors::stopping());
   auto sum = std::make_shared<Sum>();
   sum->missing = reactors_.size();
   for (auto& owned : reactors_) {

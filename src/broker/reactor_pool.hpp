@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admission/endpoint_shares.hpp"
@@ -17,6 +18,19 @@
 #include "topic/reactor/reactor.hpp"
 
 namespace lightq::broker {
+
+/// The errors of requests that reach no topic.
+namespace pool_errors {
+inline Error unknown_topic() {
+  return {ErrorCode::topic_not_found, "topic not found"};
+}
+inline Error too_busy() {
+  return {ErrorCode::busy, "the broker has too many requests under way; try again"};
+}
+inline Error stopping() {
+  return {ErrorCode::shutting_down, "the broker is stopping"};
+}
+}  // namespace pool_errors
 
 /// Returns 1/`parts` of the file descriptors that the process may open, excluding the reserved ones.
 std::size_t part_of_descriptors(std::size_t parts);
@@ -74,6 +88,12 @@ class ReactorPool final : public DataPlane {
                    Done<protocol::DeadCount> done) override;
   void act_on_letters(TopicId topic, const DeadWish& wish, std::function<bool(std::string_view topic)> may,
                       Done<protocol::DeadCount> done) override;
+  void list_delayed(TopicId topic, const DelayedListWish& wish, Done<protocol::DelayedPage> done) override;
+  void act_on_delayed(TopicId topic, const DelayedWish& wish, Done<protocol::DelayedCount> done) override;
+  void put_schedule(TopicId topic, const std::string& name, const RecurringSchedule& schedule,
+                    Done<void> done) override;
+  void remove_schedule(TopicId topic, const std::string& name, Done<void> done) override;
+  void schedule_states(TopicId topic, Done<std::vector<ScheduleState>> done) override;
   void put_user(const UserAccess& user, Done<void> done) override;
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
@@ -85,10 +105,9 @@ class ReactorPool final : public DataPlane {
   [[nodiscard]] std::vector<std::uint64_t> messages_to_reactors() const;
 
  private:
-  void list_letters(TopicId topic, const DeadListWish& wish, Done<protocol::DeadPage> done);
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
-  void work_on_dead(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed);
+  void work_in_pieces(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed);
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>
@@ -98,7 +117,6 @@ class ReactorPool final : public DataPlane {
   template <typename T, typename Begin>
   void begin(TopicId topic, Done<T> done, Begin begin);
   EndpointEvents events();
-  void tell_log_of(const TopicRuntime& topic);
 
   EndpointShares shares_;
   const Settings settings_;
@@ -114,5 +132,34 @@ class ReactorPool final : public DataPlane {
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::vector<std::unique_ptr<SessionServer>> sessions_;  // one per reactor, on its thread; destroyed first
 };
+
+template <typename T>
+void ReactorPool::answer(const Done<T>& done, Result<T> result) {
+  control_.post_answer([done, result = std::move(result)] { done(result); });
+}
+
+/// Runs `begin(topic runtime, reply)` on the topic's reactor. The result that it passes to `reply`, once,
+/// goes to `done` on the control thread.
+template <typename T, typename Begin>
+void ReactorPool::begin(TopicId topic, Done<T> done, Begin begin) {
+  if (stopped_) return answer<T>(done, pool_errors::stopping());
+  Reactor& reactor = reactor_of(topic);
+  const bool posted = reactor.loop().post([this, &reactor, topic, done, begin = std::move(begin)] {
+    TopicRuntime* const runtime = reactor.find(topic);
+    if (runtime == nullptr) return answer<T>(done, pool_errors::unknown_topic());
+    begin(*runtime, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
+  });
+  if (posted) return;
+  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
+  answer<T>(done, pool_errors::too_busy());
+}
+
+/// Runs `ask(topic runtime)` on the topic's reactor, and passes the returned result to `done` on the control
+/// thread.
+template <typename T, typename Ask>
+void ReactorPool::ask(TopicId topic, Done<T> done, Ask ask) {
+  begin<T>(topic, std::move(done),
+           [ask = std::move(ask)](TopicRuntime& runtime, const auto& reply) { reply(ask(runtime)); });
+}
 
 }  // namespace lightq::broker

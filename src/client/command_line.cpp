@@ -10,11 +10,13 @@
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
+#include "client/delayed_options.hpp"
 #include "client/flag_listing.hpp"
 #include "client/group_options.hpp"
 #include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
+#include "client/schedule_options.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -25,11 +27,19 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 16> verbs = {"broker",  "topic",   "group", "dlq",  "user",  "produce",
-                                                    "consume", "peek",    "stats", "ping", "bench", "log",
-                                                    "key",     "version", "pub",   "sub"};
+constexpr std::array<std::string_view, 18> verbs = {
+    "broker", "topic", "group", "dlq",   "delayed", "schedule", "user",    "produce", "consume",
+    "peek",   "stats", "ping",  "bench", "log",     "key",      "version", "pub",     "sub"};
 constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
                                                          "delete-group", "pause", "resume", "purge"};
+constexpr std::array<CommandFamily, 8> families = {{{"topic", topic_verbs},
+                                                    {"group", group_verbs},
+                                                    {"dlq", dead_verbs},
+                                                    {"delayed", delayed_verbs},
+                                                    {"schedule", schedule_verbs},
+                                                    {"user", user_verbs},
+                                                    {"log", log_verbs},
+                                                    {"key", key_verbs}}};
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group = "Broker";
@@ -119,6 +129,8 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
       "TIME");
   unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
               "file, queue_file: keep at least this many of the newest messages", "COUNT");
+  flag(verb, "--retention-over-pending", settings.retention_over_pending,
+       "file, queue_file: also remove messages that wait for a retry or are dead");
   unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size,
               "file, queue_file: size of one segment file (128MiB)", "SIZE");
   flag(verb, "--open", settings.open, "permit clients to join without credentials");
@@ -139,6 +151,9 @@ void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what,
                "  lightq topic " + name + " orders\n  lightq topic " + name + " orders --group billing");
   topic_argument(verb, control->topic);
   text_option(verb, "--group", control->group, "only this group, or this cursor of a consumer", "NAME");
+  if (what == TopicControl::What::purge)
+    flag(verb, "--delayed", control->delayed, "also cancel the topic's delayed messages")
+        ->excludes("--group");
   verb->callback([&parsed, control] {
     parsed.command = [&parsed, control] { return run_topic_control(parsed.common, *control); };
   });
@@ -203,6 +218,13 @@ void add_families(CLI::App* app, Parsed& parsed) {
   add_family(app, parsed, "dlq", "list, show, retry and purge messages that no consumer could process",
              "  lightq dlq list orders --group billing\n  lightq dlq retry orders --group billing",
              [](Parsed& to, auto&& add) { add_dead_verbs(to, add); });
+  add_family(app, parsed, "delayed", "list, cancel and reschedule messages that wait until they are due",
+             "  lightq delayed list reminders\n  lightq delayed cancel reminders --id 'order 7'",
+             [](Parsed& to, auto&& add) { add_delayed_verbs(to, add); });
+  add_family(app, parsed, "schedule", "publish messages again and again, at the times of cron rules",
+             "  lightq schedule set morning reports --cron '0 9 * * MON-FRI' --zone Europe/Berlin go\n"
+             "  lightq schedule list",
+             [](Parsed& to, auto&& add) { add_schedule_verbs(to, add); });
   add_family(app, parsed, "user", "add, remove and list users, their passwords and rights",
              "  lightq user add ann --produce 'orders.*'\n  lightq user list",
              [](Parsed& to, auto&& add) { add_user_verbs(to, add); });
@@ -265,11 +287,14 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
       "confirm a message when it is in the log (received) or on disk (flushed, default of durable topics)");
   add_attribute_options(verb, *produce);
-  verb->callback([&parsed, produce, verb] {
+  auto texts = std::make_shared<DueTexts>();
+  add_delay_options(verb, *produce, texts);
+  verb->callback([&parsed, produce, texts, verb] {
     std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
     check_connection_flags(*verb, sessionless, produce->plain ? produce->plain : produce->wait,
                            produce->connection);
     check_attribute_options(*produce, sessionless);
+    check_delay_options(*produce, *texts, sessionless);
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
     if (produce->count == 0 && verb->count("--count") > 0)
@@ -373,45 +398,6 @@ void add_others(CLI::App* app, Parsed& parsed) {
       [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
 }
 
-/// Returns a suggestion if the first word is not a command; nothing if it is one.
-std::optional<std::string> misspelling(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) return std::nullopt;
-  if (const auto modern = modern_spelling(arguments)) {
-    return "'" + arguments[0] + "' is a command of LightQ of 2015; the command is now:\n  " + *modern;
-  }
-  const auto unknown = [](const std::string& word, std::span<const std::string_view> known,
-                          const std::string& before) -> std::optional<std::string> {
-    if (word.starts_with('-') || std::ranges::find(known, word) != known.end()) return std::nullopt;
-    const auto near = nearest_word(word, known);
-    const std::string help = "see  lightq " + before + "--help";
-    return "there is no command '" + before + word + "'; " +
-           (near ? "did you mean '" + before + *near + "'?" : help);
-  };
-  if (std::ranges::find(topic_verbs, arguments[0]) != topic_verbs.end() && arguments[0] != "info") {
-    return "there is no command '" + arguments[0] + "'; did you mean 'topic " + arguments[0] + "'?";
-  }
-  const bool log_verb = std::ranges::find(log_verbs, arguments[0]) != log_verbs.end();
-  if (log_verb) return "there is no command '" + arguments[0] + "'; did you mean 'log " + arguments[0] + "'?";
-  if (auto fault = unknown(arguments[0], verbs, "")) return fault;
-  if (arguments.size() < 2) return std::nullopt;
-  if (arguments[0] == "log") return unknown(arguments[1], log_verbs, "log ");
-  if (arguments[0] == "key") return unknown(arguments[1], key_verbs, "key ");
-  if (arguments[0] == "user") return unknown(arguments[1], user_verbs, "user ");
-  if (arguments[0] == "group") return unknown(arguments[1], group_verbs, "group ");
-  if (arguments[0] == "dlq") return unknown(arguments[1], dead_verbs, "dlq ");
-  if (arguments[0] == "topic") return unknown(arguments[1], topic_verbs, "topic ");
-  return std::nullopt;
-}
-
-/// Returns the words that name the command, each with a space after it.
-std::string command_words(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0].starts_with('-')) return "";
-  constexpr std::array<std::string_view, 6> groups = {"topic", "group", "dlq", "user", "log", "key"};
-  const bool two = std::ranges::find(groups, arguments[0]) != groups.end() && arguments.size() > 1 &&
-                   !arguments[1].starts_with('-');
-  return arguments[0] + " " + (two ? arguments[1] + " " : "");
-}
-
 /// Describes all commands to the parser, which writes to `parsed`. Lifetime: all three arguments must live
 /// until the parse is done.
 void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
@@ -453,7 +439,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  if (const auto fault = misspelling(arguments)) {
+  if (const auto fault = misspelling(arguments, verbs, families)) {
     say(*fault);
     return exit_usage;
   }
@@ -466,7 +452,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream text;  // receives the help text, if requested
     if (error.get_exit_code() == 0 && app.exit(error, text, text) == 0) return print(text.str());
-    say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
+    say(without_values(error) + "\n  see  lightq " + command_words(arguments, families) + "--help");
     return exit_usage;
   }
   // Without the broker this program does not know its settings. They may be set all the same, so none is

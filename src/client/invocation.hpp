@@ -9,10 +9,12 @@
 #include <vector>
 
 #include <lightq/base/codec.hpp>
+#include <lightq/delayed_control.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
+#include <lightq/schedule_control.hpp>
 
 #include "client/secret_environment.hpp"
 
@@ -49,7 +51,8 @@ struct TopicControl {
   enum class What { pause, resume, purge };
   What what = What::pause;
   std::string topic;
-  std::string group;  ///< empty: the topic
+  std::string group;     ///< empty: the topic
+  bool delayed = false;  ///< purge of the topic: also its delayed messages
 };
 
 /// A change of a group's settings.
@@ -71,6 +74,26 @@ struct DeadCommand {
   bool preview = false;         ///< retry and purge: only count
   std::uint64_t offset = 0;     ///< show
   std::string format = "text";  ///< show: see MessageTemplate
+};
+
+/// An operation on delayed messages.
+struct DelayedCommand {
+  std::string topic;
+  DelayedFilter filter;
+  bool all = false;           ///< the filter may be empty
+  std::uint64_t count = 100;  ///< list: the most messages
+  bool preview = false;       ///< only count
+  std::uint64_t number = 0;   ///< show
+  std::int64_t due = 0;       ///< reschedule: as a record has it, see due.hpp
+};
+/// An operation on a recurring schedule.
+struct ScheduleCommand {
+  std::string name;
+  std::string topic;                        ///< empty: all topics, for list
+  ScheduleSettings settings;                ///< set: all but the payload
+  std::optional<std::string> payload = {};  ///< set
+  std::string file;                         ///< set: the file with the payload; empty: not given
+  std::uint64_t count = 5;                  ///< show: next times
 };
 
 /// An operation on a user.
@@ -101,6 +124,8 @@ struct Produce {
   std::vector<std::pair<std::string, std::string>> headers;  ///< the headers of every message
   std::string key_separator;  ///< the text before it in a line is the key; empty: no keys
   Codec compression = Codec::none;
+  std::string id;                   ///< the id of every message; empty: none
+  std::optional<std::int64_t> due;  ///< of every message, as a record has it; nothing: not delayed
 
   /// Returns true if any of these options requires a session.
   [[nodiscard]] bool has_attributes() const {
@@ -187,6 +212,17 @@ int run_dead_list(const Common& common, const DeadCommand& dead);
 int run_dead_show(const Common& common, const DeadCommand& dead);
 int run_dead_retry(const Common& common, const DeadCommand& dead);
 int run_dead_purge(const Common& common, const DeadCommand& dead);
+int run_delayed_list(const Common& common, const DelayedCommand& delayed);
+int run_delayed_show(const Common& common, const DelayedCommand& delayed);
+int run_delayed_cancel(const Common& common, const DelayedCommand& delayed);
+int run_delayed_hurry(const Common& common, const DelayedCommand& delayed);
+int run_delayed_reschedule(const Common& common, const DelayedCommand& delayed);
+int run_schedule_set(const Common& common, const ScheduleCommand& command);
+int run_schedule_list(const Common& common, const ScheduleCommand& command);
+int run_schedule_show(const Common& common, const ScheduleCommand& command);
+int run_schedule_pause(const Common& common, const ScheduleCommand& command);
+int run_schedule_resume(const Common& common, const ScheduleCommand& command);
+int run_schedule_remove(const Common& common, const ScheduleCommand& command);
 int run_user_add(const Common& common, const UserCommand& user);
 int run_user_remove(const Common& common, const UserCommand& user);
 int run_user_password(const Common& common, const UserCommand& user);

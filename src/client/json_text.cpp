@@ -1,6 +1,7 @@
 /// Writes JSON for the commands' output. Layer: cli.
 #include "client/json_text.hpp"
 
+#include <lightq/base/base64.hpp>
 #include <lightq/base/shown_text.hpp>
 
 namespace lightq::cli {
@@ -39,17 +40,7 @@ void append_escaped(std::string& to, std::string_view text) {
 }
 
 void append_base64(std::string& to, std::string_view bytes) {
-  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      group = group << 8 | (at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      const bool padding = at + i > bytes.size();
-      to += padding ? '=' : alphabet[group >> (18 - 6 * i) & 0x3F];
-    }
-  }
+  to += to_base64(bytes);
 }
 
 JsonObject& JsonObject::add_raw(std::string_view name, std::string_view json) {

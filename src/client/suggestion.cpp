@@ -48,4 +48,39 @@ std::optional<std::string> modern_spelling(std::span<const std::string> argument
   return std::nullopt;
 }
 
+std::optional<std::string> misspelling(std::span<const std::string> arguments,
+                                       std::span<const std::string_view> commands,
+                                       std::span<const CommandFamily> families) {
+  if (arguments.empty()) return std::nullopt;
+  const std::string& first = arguments[0];
+  if (const auto modern = modern_spelling(arguments))
+    return "'" + first + "' is a command of LightQ of 2015; the command is now:\n  " + *modern;
+  const auto unknown = [](const std::string& word, std::span<const std::string_view> known,
+                          const std::string& before) -> std::optional<std::string> {
+    if (word.starts_with('-') || std::ranges::find(known, word) != known.end()) return std::nullopt;
+    const auto near = nearest_word(word, known);
+    const std::string help = "see  lightq " + before + "--help";
+    return "there is no command '" + before + word + "'; " +
+           (near ? "did you mean '" + before + *near + "'?" : help);
+  };
+  for (const CommandFamily& family : families) {
+    if ((family.name != "topic" && family.name != "log") || first == "info") continue;
+    if (std::ranges::find(family.words, first) != family.words.end())
+      return "there is no command '" + first + "'; did you mean '" + std::string(family.name) + " " + first +
+             "'?";
+  }
+  if (auto fault = unknown(first, commands, "")) return fault;
+  if (arguments.size() < 2) return std::nullopt;
+  const auto family = std::ranges::find(families, first, &CommandFamily::name);
+  if (family == families.end()) return std::nullopt;
+  return unknown(arguments[1], family->words, first + " ");
+}
+
+std::string command_words(std::span<const std::string> arguments, std::span<const CommandFamily> families) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return "";
+  const bool two = std::ranges::find(families, arguments[0], &CommandFamily::name) != families.end() &&
+                   arguments.size() > 1 && !arguments[1].starts_with('-');
+  return arguments[0] + " " + (two ? arguments[1] + " " : "");
+}
+
 }  // namespace lightq::cli

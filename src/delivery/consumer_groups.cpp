@@ -11,6 +11,7 @@
 #include "admission/fair_share.hpp"
 #include "delivery/attempts/failure_stats.hpp"
 #include "delivery/offset_search.hpp"
+#include "log/carried/carried_records.hpp"
 
 namespace lightq::broker {
 
@@ -26,6 +27,20 @@ std::string blocked_by_disk(const Error* unavailable) {
   if (unavailable == nullptr) return {};
   if (unavailable->system_error == 0) return "disk";
   return "disk: " + std::generic_category().message(unavailable->system_error);
+}
+
+const log::OffsetSet* carried_offsets(log::BatchLog& log) {
+  const log::CarriedRecords* const carried = log.carried();
+  return carried == nullptr || carried->offsets().empty() ? nullptr : &carried->offsets();
+}
+
+Offset needed_from(const ConsumerGroup& group, log::BatchLog& log) {
+  const Offset committed = group.committed();
+  const Offset first = log.first_offset();
+  if (first <= committed || carried_offsets(log) == nullptr) return committed;
+  const Offset active = active_from(group.messages(), first);
+  const auto waiting = waiting_behind(group.messages(), first);
+  return waiting ? std::min(active, std::max(waiting->begin, first)) : active;
 }
 
 // --- The groups ---
@@ -221,8 +236,8 @@ const ConsumerGroup* ConsumerGroups::slowest_holder() const {
   const ConsumerGroup* slowest = nullptr;
   Offset committed;
   for (const Entry& entry : groups_) {
-    if (!holds_now(*entry.group)) continue;
-    const Offset here = entry.group->committed();
+    if (!is_holder(*entry.group, direct_)) continue;
+    const Offset here = needed_from(*entry.group, log_);
     if (slowest != nullptr && committed <= here) continue;
     slowest = entry.group.get();
     committed = here;
@@ -235,33 +250,52 @@ std::optional<Offset> ConsumerGroups::passed() const {
   Offset passed = log_.next_offset();
   for (const Entry& entry : groups_) {
     joined |= entry.group->terms().mode == GroupMode::group;
-    if (!direct_ || entry.group->consumers() > 0) passed = std::min(passed, entry.group->committed());
+    if (!direct_ || entry.group->consumers() > 0) passed = std::min(passed, needed_from(*entry.group, log_));
   }
   if (!joined) return std::nullopt;
   return passed;
 }
 
+namespace {
+
+/// Returns how many messages of `range` the group has not received, and that were not carried over.
+std::uint64_t lost_in(const ConsumerGroup& group, OffsetRange range, const log::OffsetSet* carried) {
+  const GroupMessages& messages = group.messages();
+  std::uint64_t lost = messages.undelivered_in(range);
+  if (carried == nullptr) return lost;
+  for (auto run = carried->first_behind(range.begin); run && run->begin < range.end;
+       run = carried->first_behind(run->end)) {
+    lost -= messages.undelivered_in({std::max(run->begin, range.begin), std::min(run->end, range.end)});
+  }
+  return lost;
+}
+
+}  // namespace
+
 /// Messages that several groups lost count once: the group that lost most determines the number.
 bool ConsumerGroups::count_dropped(OffsetRange range) {
   bool held = false;
   std::uint64_t most = 0;
+  const log::OffsetSet* const carried = carried_offsets(log_);
   for (const Entry& entry : groups_) {
-    if (!holds_now(*entry.group)) continue;
+    if (!is_holder(*entry.group, direct_)) continue;
     held = true;
-    most = std::max(most, entry.group->messages().undelivered_in(range));
+    most = std::max(most, lost_in(*entry.group, range, carried));
   }
   drops_.count += most;
   if (range.begin < range.end) drops_.before = range.end;
   return held;
 }
 
-void ConsumerGroups::give_up_dropped() {
-  for (Entry& entry : groups_) entry.group->messages().redelivery().give_up_before(log_.first_offset());
+void ConsumerGroups::give_up_dropped(bool all) {
+  const Offset first = log_.first_offset();
+  const log::OffsetSet* const carried = carried_offsets(log_);
+  for (Entry& entry : groups_) entry.group->messages().redelivery().give_up_before(first, carried, all);
 }
 
 ConsumerGroups::DispatchResult ConsumerGroups::dispatch(const DeliveryContext& context, DamageCount& damage) {
   DispatchResult result;
-  give_up_dropped();
+  give_up_dropped(false);
   const std::uint64_t work_from = TurnWork::bytes();
   const std::size_t first = first_to_dispatch_ < groups_.size() ? first_to_dispatch_ : 0;
   first_to_dispatch_ = 0;
@@ -343,6 +377,23 @@ bool ConsumerGroups::is_provisional(const ConsumerGroup& group) const {
 
 namespace {
 
+/// Returns how many messages the group has lost, those included that it has not tried to read yet.
+std::uint64_t lost_of(const ConsumerGroup& group, log::BatchLog& log) {
+  const GroupMessages& messages = group.messages();
+  const Offset first = log.first_offset();
+  std::uint64_t lost = messages.loss().trimmed;
+  if (const log::OffsetSet* const carried = carried_offsets(log)) {
+    // Its queue has only messages that can be read, after ConsumerGroups::give_up_dropped.
+    if (group.next() < first)
+      lost += distance(group.next(), first) - carried->count_in({group.next(), first});
+    return lost;
+  }
+  lost += messages.undelivered_in({Offset{0}, first});
+  // The dead-letter topic may have these.
+  if (const DeadMessages* const dead = messages.redelivery().dead()) lost -= dead->under_way_before(first);
+  return lost;
+}
+
 protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Timestamp now) {
   const GroupMessages& messages = group.messages();
   const Offset first = log.first_offset();
@@ -358,10 +409,7 @@ protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Ti
   stats.pending =
       stats.ready + stats.in_flight + stats.retrying + messages.parked() + messages.dead_waiting();
   stats.lag = stats.ready + stats.retrying;
-  stats.lost = messages.loss().trimmed + messages.undelivered_in({Offset{0}, first});
-  // The dead-letter topic may have these.
-  if (const DeadMessages* const dead = messages.redelivery().dead())
-    stats.lost -= dead->under_way_before(first);
+  stats.lost = lost_of(group, log);
   stats.consumers = group.consumers();
   stats.unacknowledged = messages.unacknowledged();
   stats.redelivered = group.redelivered();

@@ -2,6 +2,7 @@
 /// delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,19 @@ namespace lightq::broker {
 /// Returns the text with which statistics explain why consumers wait. It is empty for null, else `disk`,
 /// followed by `: ` and the system's error text if there is one.
 std::string blocked_by_disk(const Error* unavailable);
+
+/// Returns the messages that were carried over from the log, or null if there are none.
+[[nodiscard]] const log::OffsetSet* carried_offsets(log::BatchLog& log);
+
+/// Returns true if the group holds the log now. `direct`: the topic keeps nothing for groups without
+/// consumers.
+[[nodiscard]] inline bool is_holder(const ConsumerGroup& group, bool direct) {
+  return group.terms().holds && (!direct || group.consumers() > 0);
+}
+
+/// Returns the offset from which on the group needs the messages of the log. Messages that were carried over,
+/// or dropped, do not count.
+[[nodiscard]] Offset needed_from(const ConsumerGroup& group, log::BatchLog& log);
 
 /// Numbers the groups of a topic in the order of their creation, and records which of them are on disk.
 /// A plain value for one thread.
@@ -134,6 +148,14 @@ class ConsumerGroups {
   /// Returns the offset below which no group needs the messages. Returns nothing until a group in mode
   /// `group` exists, because its consumers may still join.
   [[nodiscard]] std::optional<Offset> passed() const;
+  /// Calls `visit(group)` for each group that holds the log now, until it returns false. Returns whether it
+  /// never did.
+  template <typename Visit>
+  bool each_holder(Visit&& visit) const {
+    return std::ranges::all_of(groups_, [&](const Entry& entry) {
+      return !is_holder(*entry.group, direct_) || visit(std::as_const(*entry.group));
+    });
+  }
   /// Counts messages of `range` that were dropped to make space. Returns false if no group holds the log, so
   /// no group had a claim to them.
   bool count_dropped(OffsetRange range);
@@ -151,8 +173,9 @@ class ConsumerGroups {
     std::uint64_t held_back = 0;  ///< groups whose redelivery queue is newly full
     bool dead_waiting = false;    ///< a group has dead messages that wait for a transfer
   };
-  /// Removes messages below the log's first offset from all redelivery queues.
-  void give_up_dropped();
+  /// Removes messages that can no longer be read from all redelivery queues: those below the log's first
+  /// offset that were not carried over. `all`: see RedeliveryQueue::give_up_before.
+  void give_up_dropped(bool all = true);
   /// Dispatches in each group, up to about `context.cursor_bytes_max` bytes per group. If finding and
   /// unpacking messages takes too much work, it returns early with `more`. The next dispatch then begins with
   /// the next group.
@@ -200,9 +223,6 @@ class ConsumerGroups {
 
   ConsumerGroup& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                      std::uint64_t user = 0);
-  [[nodiscard]] bool holds_now(const ConsumerGroup& group) const {
-    return group.terms().holds && (!direct_ || group.consumers() > 0);
-  }
   void dispatch_group(Entry& entry, const DeliveryContext& context, DamageCount& damage,
                       DispatchResult& result);
   void drop_unclaimed_direct(ConsumerGroup& group);

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include "delivery/next_slice.hpp"
+#include "delivery/batches/next_slice.hpp"
 #include "delivery/slice_source.hpp"
 
 namespace lightq::broker {

@@ -147,14 +147,14 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
   if (ranges.empty()) return;
   counters_.dead += messages_of(ranges);
   RedeliveryQueue& queue = messages_.redelivery();
-  const Offset kept_from = queue.waiting().given_up_before();
   const DeadState state = settings().dead_letter_topic.empty() ? DeadState::parked : DeadState::dead_waiting;
   CountedRanges gone;
   queue.change_dead([&](DeadMessages& dead) {
     for (const CountedRange& each : ranges) {
-      const Offset from = std::clamp(kept_from, each.range.begin, each.range.end);
-      if (each.range.begin < from) gone.push_back({{each.range.begin, from}, each.deliveries});
-      dead.add({from, each.range.end}, {cause, each.deliveries, time, reason}, state);
+      queue.waiting().split(
+          each.range,
+          [&](OffsetRange part) { dead.add(part, {cause, each.deliveries, time, reason}, state); },
+          [&](OffsetRange part) { gone.push_back({part, each.deliveries}); });
     }
   });
   if (!gone.empty()) queue.add(gone);  // counts messages that the log no longer has as lost

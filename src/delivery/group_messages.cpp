@@ -31,19 +31,72 @@ Offset GroupMessages::committed() const {
   return oldest;
 }
 
-bool GroupMessages::is_in_flight(Offset message) const {
-  const auto in_flight = consumers_.standing.first();
+Offset active_from(const GroupMessages& messages, Offset first) {
+  Offset from = std::max(messages.next(), first);
+  const auto lower = [&](const std::optional<OffsetRange>& run) {
+    if (run) from = std::min(from, std::max(run->begin, first));
+  };
+  const WaitingMessages& waiting = messages.redelivery().waiting();
+  lower(waiting.ready().first_behind(first));
+  lower(waiting.alone().first_behind(first));
+  if (const auto outstanding = messages.consumers().standing.first(); outstanding && first <= *outstanding) {
+    from = std::min(from, *outstanding);
+  } else if (outstanding) {
+    for (const auto& member : messages.consumers().members) {
+      TurnWork::add(TurnWork::range_passed);
+      if (const auto entry = member->outstanding().first_behind(first)) lower(entry->range);
+    }
+  }
+  for (const RecordSink* const consumer : messages.consumers().plain) {
+    const auto unsent = consumer->first_unsent();
+    if (unsent && first <= *unsent) {
+      from = std::min(from, *unsent);
+    } else if (unsent) {
+      for (const Offset each : consumer->unsent())
+        if (first <= each) from = std::min(from, each);
+    }
+  }
+  return from;
+}
+
+std::optional<OffsetRange> waiting_behind(const GroupMessages& messages, Offset offset) {
+  std::optional<OffsetRange> first;
+  const auto note = [&](const log::OffsetSet& set) {
+    const auto run = set.first_behind(offset);
+    if (run && (!first || run->begin < first->begin)) first = run;
+  };
+  note(messages.redelivery().waiting().delayed());
+  if (messages.redelivery().has_dead()) {
+    note(messages.redelivery().dead()->parked());
+    note(messages.redelivery().dead()->waiting());
+  }
+  return first;
+}
+
+std::uint64_t waiting_in(const GroupMessages& messages, OffsetRange range) {
+  const std::uint64_t dead =
+      messages.redelivery().has_dead() ? messages.redelivery().dead()->messages_in(range) : 0;
+  return messages.redelivery().waiting().delayed().count_in(range) + dead;
+}
+
+bool is_in_flight(const GroupMessages& messages, Offset message) {
+  const auto in_flight = messages.consumers().standing.first();
   if (in_flight && *in_flight <= message) {
-    for (const auto& member : consumers_.members) {
+    for (const auto& member : messages.consumers().members) {
       TurnWork::add(TurnWork::range_passed);
       const auto entry = member->outstanding().first_behind(message);
       if (entry && entry->range.begin <= message) return true;
     }
   }
-  return std::ranges::any_of(consumers_.plain, [&](const RecordSink* consumer) {
+  return std::ranges::any_of(messages.consumers().plain, [&](const RecordSink* consumer) {
     const auto first = consumer->first_unsent();
     return first && *first <= message && std::ranges::count(consumer->unsent(), message) > 0;
   });
+}
+
+bool is_unfinished(const GroupMessages& messages, Offset message) {
+  return messages.next() <= message || messages.redelivery().messages_in({message, message + 1}) != 0 ||
+         is_in_flight(messages, message);
 }
 
 std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {

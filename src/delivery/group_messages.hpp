@@ -119,8 +119,8 @@ class GroupMessages {
   [[nodiscard]] std::uint64_t in_flight() const { return unacknowledged() + unsent(); }
   /// Returns how many messages members have not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return consumers_.standing.messages; }
-  /// Returns true if a member has not acknowledged the message, or a plain consumer has not sent it.
-  [[nodiscard]] bool is_in_flight(Offset message) const;
+  /// Returns the consumers, for questions about single messages: see the functions below.
+  [[nodiscard]] const Consumers& consumers() const { return consumers_; }
   /// Returns how many dead messages stay with the group; dead_waiting() how many wait for a transfer.
   [[nodiscard]] std::uint64_t parked() const {
     return redelivery_.has_dead() ? redelivery_.dead()->parked().size() : 0;
@@ -187,4 +187,19 @@ class GroupMessages {
   ClockReading clocks_;
 };
 
+/// Returns true if a member has not acknowledged the message, or a plain consumer has not sent it.
+[[nodiscard]] bool is_in_flight(const GroupMessages& messages, Offset message);
+/// Returns true if the message is not finished.
+[[nodiscard]] bool is_unfinished(const GroupMessages& messages, Offset message);
+/// Returns the lowest offset at `first` or behind it that is not finished and does not wait: new, ready, in
+/// flight.
+[[nodiscard]] Offset active_from(const GroupMessages& messages, Offset first);
+/// Returns true if messages wait: delayed or dead.
+[[nodiscard]] inline bool any_waiting(const GroupMessages& messages) {
+  return messages.redelivery().first() && (messages.retrying() != 0 || messages.redelivery().has_dead());
+}
+/// Returns the first run of messages that ends after `offset` and waits. Nothing if there is none.
+[[nodiscard]] std::optional<OffsetRange> waiting_behind(const GroupMessages& messages, Offset offset);
+/// Returns how many messages of `range` wait.
+[[nodiscard]] std::uint64_t waiting_in(const GroupMessages& messages, OffsetRange range);
 }  // namespace lightq::broker

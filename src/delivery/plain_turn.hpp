@@ -9,8 +9,8 @@
 #include <lightq/base/batch.hpp>
 
 #include "admission/turn_work.hpp"
+#include "delivery/batches/next_slice.hpp"
 #include "delivery/group_messages.hpp"
-#include "delivery/next_slice.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
 #include "delivery/state/turn_result.hpp"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "admission/turn_work.hpp"
+#include "delivery/batches/next_slice.hpp"
 #include "delivery/batches/unpacked.hpp"
 #include "delivery/delivery_context.hpp"
-#include "delivery/next_slice.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

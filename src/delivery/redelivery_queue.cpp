@@ -7,6 +7,8 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
+#include "delivery/state/set_merge.hpp"
+
 namespace lightq::broker {
 
 #pragma GCC diagnostic push
@@ -24,6 +26,26 @@ void RedeliveryQueue::release(SteadyTime now) {
   if (now < next_due()) return;
   waiting_.release(now);
   count();
+}
+
+/// Walks only over messages that the log has dropped since the last call, unless many others have changed.
+void RedeliveryQueue::give_up_uncarried(Offset first, const log::OffsetSet& carried, bool all) {
+  if (empty_ || first <= first_) return;
+  const bool again = all ? walked_at_ != changes_ : walk_again_at_ <= changes_;
+  const OffsetRange range{again ? Offset{0} : walked_to_, first};
+  if (range.begin >= range.end) return;
+  walked_to_ = first;
+  std::uint64_t removed = 0;
+  std::uint64_t parts = 1;
+  for_gaps(carried, range, [&](OffsetRange) { ++parts; });
+  TurnWork::add(parts * TurnWork::range_passed);
+  removed = waiting_.give_up_before(first, carried, range.begin);
+  if (dead_ != nullptr) removed += dead_->give_up_before(first, carried, range.begin);
+  given_up_ += removed;
+  removed == 0 ? sum_up() : count();
+  if (!again) return;
+  walked_at_ = changes_;
+  walk_again_at_ = changes_ + std::max<std::uint64_t>(64, parts);
 }
 
 std::vector<OffsetRange> RedeliveryQueue::finish(OffsetRange range, std::size_t& parts_left) {

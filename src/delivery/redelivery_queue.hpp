@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "admission/range_budget.hpp"
+#include "delivery/batches/next_slice.hpp"
 #include "delivery/dead/dead_messages.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/letters/give_back_mark.hpp"
-#include "delivery/next_slice.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/state/waiting_messages.hpp"
@@ -58,6 +58,7 @@ class RedeliveryQueue {
   /// Replaces all by messages that were saved.
   void restore(const log::Unfinished& saved, const ClockReading& clocks) {
     waiting_.restore(saved, clocks);
+    walk_again_at_ = 0;
     dead_.reset();
     if (!saved.dead.empty()) {
       dead_ = std::make_unique<DeadMessages>();
@@ -122,8 +123,13 @@ class RedeliveryQueue {
   }
   [[nodiscard]] std::uint64_t delayed_messages() const { return waiting_.delayed().size(); }
   /// Removes messages below `first`, which the log no longer has, and counts them in loss(). Those under way
-  /// to a dead-letter topic stay. So later calls do not walk over them again.
-  void give_up_before(Offset first) {
+  /// to a dead-letter topic stay, and those in `carried`, which can still be read. So later calls do not walk
+  /// over them again.
+  /// `all`: without it, a message below `first` that has changed since an earlier call may stay until there
+  /// are more changes, so that calls between changes take little time on average.
+  /// `carried`: null if no message was carried over.
+  void give_up_before(Offset first, const log::OffsetSet* carried = nullptr, bool all = true) {
+    if (carried != nullptr) return give_up_uncarried(first, *carried, all);
     if (empty_ || first <= first_ || first <= given_up_before_) return;
     std::uint64_t removed = waiting_.give_up_before(first);
     if (dead_ != nullptr) removed += dead_->give_up_before(first);
@@ -188,6 +194,7 @@ class RedeliveryQueue {
 
  private:
   [[nodiscard]] bool is_alone_next(Alone alone) const;
+  void give_up_uncarried(Offset first, const log::OffsetSet& carried, bool all);
   /// Notes a change, and updates the sums. Called after each change.
   void count() {
     ++changes_;
@@ -224,7 +231,12 @@ class RedeliveryQueue {
   std::unique_ptr<DeadMessages> dead_;
   RecordReader reader_{Offset{0}};  // at the last slice read
   std::uint64_t given_up_ = 0;
-  Offset given_up_before_;  // all messages below are under way, unless something has changed since
+  // With carried messages: the end of the last walk, and the changes_ from which on all are walked over
+  // again.
+  Offset walked_to_;
+  std::uint64_t walk_again_at_ = 0;
+  std::uint64_t walked_at_ = 0;  // the changes_ at the last walk over all
+  Offset given_up_before_;       // all messages below are under way, unless something has changed since
   RecordCharge record_charge_;
   const std::size_t bytes_max_;
   GiveBackMarks give_back_marks_;

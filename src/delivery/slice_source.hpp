@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "delivery/batches/next_slice.hpp"
 #include "delivery/delivery_context.hpp"
-#include "delivery/next_slice.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/redelivery_queue.hpp"
 

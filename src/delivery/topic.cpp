@@ -10,6 +10,8 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/limits.hpp>
 
+#include "delivery/delayed_room.hpp"
+
 namespace lightq::broker {
 
 using protocol::BrokerType;
@@ -31,7 +33,11 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       furthest_(log_->next_offset()),
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
-      since_(since) {
+      since_(since),
+      carry_over_(*log_, groups_, subscribers_, damage_, definition_.settings) {
+  const auto& settings = definition_.settings;
+  delayed_.capacity =
+      settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
   set_paused(definition_.paused);
 }
 
@@ -71,7 +77,9 @@ PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
 
 PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (waits_for_disk(now)) return no_room_for(batch.records);
-  const auto result = log_->append(batch.bytes, now);
+  const bool is_full = delayed_.bytes != 0 && !delayed_.leaves_log(log_->stored_bytes(), batch.bytes.size());
+  const auto result =
+      is_full ? log::AppendResult{log::AppendOutcome::full, {}} : log_->append(batch.bytes, now);
   const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
                                                                   : outcome_of(result.outcome, batch.records);
   if (held_by_disk_) disk_failed_ = now;
@@ -94,7 +102,7 @@ PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, std::uint32_t recor
 }
 
 PublishOutcome Topic::no_room_for(std::uint32_t records) {
-  if (definition_.settings.overflow == Overflow::reject) {
+  if (definition_.settings.overflow == Overflow::reject && !carry_over_.has_more()) {
     rejected_ += records;
     return PublishOutcome::rejected;
   }
@@ -103,26 +111,71 @@ PublishOutcome Topic::no_room_for(std::uint32_t records) {
 
 PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp now) {
   held_by_disk_ = false;
-  if (!drop_for(batch.bytes.size())) return outcome_of(log::AppendOutcome::full, batch.records);
+  if (!drop_for(batch.bytes.size(), Needed::place))
+    return outcome_of(log::AppendOutcome::full, batch.records);
   return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
 }
 
-/// Drops the oldest messages that no group holds; under `drop_oldest` also messages that a group holds.
-/// Returns true if `bytes` fit now.
-bool Topic::drop_for(std::size_t bytes) {
+/// Drops the oldest messages that no group holds; those that wait are carried over if they are few, a limited
+/// number in each call. Under `drop_oldest` also drops messages that a group holds. Drops nothing if `bytes`
+/// would not fit all the same. Returns true if they fit now.
+bool Topic::drop_for(std::size_t bytes, Needed needed) {
+  delayed_.leaves_too_little =
+      needed == Needed::place ? !delayed_.leaves_log(0, bytes) : !delayed_.leaves_room(0, bytes);
+  if (delayed_.leaves_too_little) return false;
   const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
   const ConsumerGroup* const holder = dropping ? nullptr : groups_.slowest_holder();
   const Offset before = log_->first_offset();
-  const bool fits = log_->make_room(bytes, holder != nullptr ? holder->committed() : log_->next_offset());
+  bool fits =
+      drop_up_to(holder != nullptr ? needed_from(*holder, *log_) : log_->next_offset(), bytes, needed);
+  if (!fits && holder != nullptr) {
+    if (const auto limit = carry_over_.carry_oldest()) {
+      log_->trim(subscribers_.passed_up_to(*limit));
+      fits = drop_up_to(*limit, bytes, needed);
+    }
+  }
   const Offset after = log_->first_offset();
   if (!groups_.count_dropped({before, after}) && !direct_) unclaimed_dropped_ += distance(before, after);
   return fits;
 }
 
+/// Drops the oldest messages before `limit`, as few as necessary. Returns true if `bytes` fit now.
+bool Topic::drop_up_to(Offset limit, std::size_t bytes, Needed needed) {
+  // Delayed messages take no place in the log. So the log makes place for the batch alone.
+  if (needed == Needed::place && !log_->make_room(bytes, limit)) return false;
+  const auto fits = [&] {
+    const std::uint64_t stored = log_->stored_bytes();
+    return needed == Needed::place ? delayed_.leaves_log(stored, bytes) : delayed_.leaves_room(stored, bytes);
+  };
+  while (!fits()) {
+    if (!log_->drop_first(limit, bytes)) return false;
+  }
+  return true;
+}
+
+PublishOutcome DelayedRoom::make(std::uint64_t bytes, std::uint32_t records) {
+  const DelayedShare& share = topic_.delayed_;
+  if (share.capacity != 0 && share.capacity < bytes) {
+    topic_.refused_ += records;
+    return PublishOutcome::refused;
+  }
+  if (share.leaves_room(topic_.log_->stored_bytes(), bytes) || topic_.drop_for(bytes, Topic::Needed::room)) {
+    return PublishOutcome::accepted;
+  }
+  return topic_.carry_over_.has_more() ? PublishOutcome::held : none_for(records);
+}
+
+PublishOutcome DelayedRoom::none_for(std::uint32_t records) {
+  if (topic_.definition_.settings.overflow == Overflow::block) return PublishOutcome::held;
+  topic_.rejected_ += records;
+  return PublishOutcome::rejected;
+}
+
 std::string Topic::blocked_by() const {
-  if (!producers_held_) return {};
+  if (!producers_held_ && !delayed_.holds_producers) return {};
   if (!accepting()) return "nobody connected";
   if (held_by_disk_) return "disk";
+  if (delayed_.leaves_too_little) return "delayed";
   const ConsumerGroup* const holder = groups_.slowest_holder();
   return holder != nullptr ? "group:" + holder->name() : std::string();
 }
@@ -165,7 +218,8 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
   result.held_back = from_groups.held_back;
   result.dead_waiting = from_groups.dead_waiting;
   trim();
-  result.progress |= log_->first_offset() != first;
+  const bool carries_more = carry_over_.take_more();
+  result.progress |= carries_more || log_->first_offset() != first;
   return result;
 }
 
@@ -215,8 +269,12 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.next_offset = log_->next_offset().value;
   stats.durable_offset = log_->durable_offset().value;
   stats.log_bytes = log_->held_bytes();
+  if (const log::CarriedRecords* const carried = log_->carried()) {
+    stats.carried_messages = carried->offsets().size();
+    stats.carried_bytes = carried->bytes();
+  }
   stats.blocked_by = blocked_by();
-  stats.paused = is_paused();
+  stats.paused = definition_.paused;
   stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();

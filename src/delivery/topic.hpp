@@ -13,6 +13,7 @@
 #include <lightq/protocol/control.hpp>
 
 #include "admission/range_budget.hpp"
+#include "delivery/carry_over.hpp"
 #include "delivery/consumer_groups.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
@@ -43,6 +44,24 @@ struct OfferedBatch {
   std::uint64_t payload_bytes = 0;
 };
 
+/// The share of a topic's capacity that its delayed messages take; see DelayedRoom.
+struct DelayedShare {
+  std::uint64_t bytes = 0;
+  std::uint64_t capacity = 0;      ///< of log and schedule together; 0: not limited
+  bool leaves_too_little = false;  ///< the last batch that found no room would have none in an empty log
+  bool holds_producers = false;    ///< producers of delayed messages wait for room
+
+  /// Returns true if `more` bytes fit beside the schedule and `stored` bytes of the log.
+  [[nodiscard]] bool leaves_room(std::uint64_t stored, std::uint64_t more) const {
+    return capacity == 0 || stored + bytes + more <= capacity;
+  }
+  /// Returns true if the schedule keeps `more` bytes from no log with `stored` bytes. Alone, the log decides:
+  /// an empty one may take more than the capacity.
+  [[nodiscard]] bool leaves_log(std::uint64_t stored, std::uint64_t more) const {
+    return bytes == 0 || leaves_room(stored, more);
+  }
+};
+
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
 /// log drop finished messages. docs/design.md, "Semantics", gives the rules.
 /// Owns the groups and the subscribers. TopicRuntime owns it and calls it.
@@ -65,10 +84,19 @@ class Topic {
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
   PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
-  /// Returns memory of the log for the next batch to publish; see BatchLog::place_for_next.
-  std::span<std::byte> place_for_next(std::size_t bytes) { return log_->place_for_next(bytes); }
-  void count_refused(std::uint64_t messages) { refused_ += messages; }
-  /// Returns why producers wait: empty, `group:NAME`, `disk`, or `nobody connected`.
+  /// Returns memory of the log for the next batch to publish; see BatchLog::place_for_next. Empty if the log
+  /// would have to drop messages first.
+  std::span<std::byte> place_for_next(std::size_t bytes) {
+    return delayed_.leaves_log(log_->stored_bytes(), bytes) ? log_->place_for_next(bytes)
+                                                            : std::span<std::byte>();
+  }
+  /// Counts messages that were refused, or rejected. Less than 0: takes the count of so many back, because
+  /// they are the broker's own, which keeps them.
+  void count_refused(std::int64_t messages, PublishOutcome as = PublishOutcome::refused) {
+    (as == PublishOutcome::rejected ? rejected_ : refused_) += static_cast<std::uint64_t>(messages);
+  }
+  /// Returns why producers wait: empty, `group:NAME`, `disk`, `delayed` (delayed messages alone leave no
+  /// room), or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;
   /// Returns true if the last batch that was not appended waits for the disk, not for a consumer.
   [[nodiscard]] bool held_by_disk() const { return held_by_disk_; }
@@ -110,7 +138,6 @@ class Topic {
 
   /// Pauses or resumes delivery to all consumers, independently of each group's pause. Everything else works.
   void set_paused(bool paused);
-  [[nodiscard]] bool is_paused() const { return definition_.paused; }
   /// Moves every cursor behind all stored messages. Messages in flight count as finished. Returns how many
   /// messages are stored.
   std::uint64_t finish_all();
@@ -124,6 +151,10 @@ class Topic {
     damage_.note(reader.take_damage());
     return end;
   }
+
+  /// Returns the part that copies messages before the log drops them. Its `sweep` is called about every 100
+  /// ms.
+  [[nodiscard]] CarryOver& carry_over() { return carry_over_; }
 
   /// Returns when to call `dispatch` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const {
@@ -140,11 +171,15 @@ class Topic {
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
 
  private:
+  friend class DelayedRoom;
   [[nodiscard]] bool waits_for_disk(Timestamp now) const;
   PublishOutcome make_room_and_append(const OfferedBatch& batch, Timestamp now);
   PublishOutcome outcome_of(log::AppendOutcome outcome, std::uint32_t records);
   PublishOutcome no_room_for(std::uint32_t records);
-  bool drop_for(std::size_t bytes);
+  /// A message needs place in the log, and room for it beside the schedule; or only room in the capacity.
+  enum class Needed : std::uint8_t { place, room };
+  bool drop_for(std::size_t bytes, Needed needed);
+  bool drop_up_to(Offset limit, std::size_t bytes, Needed needed);
   void trim();
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
@@ -156,6 +191,7 @@ class Topic {
   const bool direct_;
   bool producers_held_ = false;
   bool held_by_disk_ = false;
+  DelayedShare delayed_;
   Subscribers subscribers_;
   Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
   std::uint64_t received_ = 0;
@@ -173,6 +209,7 @@ class Topic {
   std::uint64_t refused_ = 0;
   std::uint64_t unclaimed_dropped_ = 0;
   DamageCount damage_;
+  CarryOver carry_over_;
 };
 
 }  // namespace lightq::broker

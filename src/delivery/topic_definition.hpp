@@ -11,6 +11,7 @@
 #include <lightq/protocol/control.hpp>
 
 #include "delivery/attempts/group_setup.hpp"
+#include "recurring/recurring_schedule.hpp"
 
 namespace lightq::broker {
 
@@ -22,6 +23,8 @@ struct TopicDefinition {
   std::uint32_t log_id = 0;  ///< the upper half of an encrypted topic's log incarnation; 0: not known
   /// The settings of groups by name, whether or not the groups exist. All others have the defaults.
   std::map<std::string, GroupSetup, std::less<>> groups = {};
+  /// The recurring schedules by name, also paused ones.
+  std::map<std::string, RecurringSchedule, std::less<>> schedules = {};
 };
 
 }  // namespace lightq::broker

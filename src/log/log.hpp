@@ -12,6 +12,9 @@
 
 namespace lightq::log {
 
+class CarriedRecords;
+class DropGuard;
+
 /// A read position: an offset, and a hint to where its batch lies, so that sequential reading needs no
 /// search. A plain value that may be copied. Without a hint, the first read searches for the offset.
 struct ReadPosition {
@@ -37,7 +40,8 @@ struct AppendResult {
 enum class ReadOutcome {
   batch,    ///< `batch` contains the place's offset
   end,      ///< the place is at next_offset
-  trimmed,  ///< the place is before first_offset, or in a gap that a repair has left; continue at `next`
+  trimmed,  ///< the place is before first_offset and was not carried over, or in a gap that a repair has
+            ///< left; continue at `next`
   damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; continue at `next`
   /// The bytes may be sound but cannot be read now: a file cannot be opened or mapped, or the disk reports an
   /// error. `last_error()` says why. The caller must not skip any message: it reads again later.
@@ -147,6 +151,19 @@ class BatchLog {
   /// `limit`. Returns true if it fits now. first_offset() shows how much was dropped.
   virtual bool make_room(std::size_t bytes, Offset limit) = 0;
 
+  /// Drops the oldest part of the log, for example its oldest segment, even if the capacity is not reached,
+  /// unless it contains something at or past `limit`. If it is the only part, makes another one first, with
+  /// space for `bytes`. Returns false if nothing could be dropped.
+  virtual bool drop_first(Offset limit, std::size_t bytes) = 0;
+
+  /// Sets the guard that is asked before retention or make_room drops messages, but not before `trim` and
+  /// drop_before do. Null: none. A SegmentLog has SegmentRetention::guard instead. Lifetime: until it is
+  /// replaced.
+  virtual void guard_drops(DropGuard* /*guard*/) {}
+  /// Returns the copies of messages that `read` finds below first_offset(), or null if this log keeps none.
+  /// Lifetime: the log's.
+  [[nodiscard]] virtual CarriedRecords* carried() { return nullptr; }
+
   /// Returns the error behind the last `failed`, `no_space`, `damaged` or `unavailable`.
   [[nodiscard]] virtual const Error& last_error() const = 0;
 };
@@ -164,11 +181,6 @@ class Log : public BatchLog {
 
   /// Returns true if a job was taken, and is neither finished nor destroyed yet.
   [[nodiscard]] virtual bool job_is_out() const { return false; }
-
-  /// Drops the oldest part of the log, for example its oldest segment, even if the capacity is not reached,
-  /// unless it contains something at or past `limit`. If it is the only part, makes another one first, with
-  /// space for `bytes`. Returns false if nothing could be dropped.
-  virtual bool drop_first(Offset limit, std::size_t bytes) = 0;
 
   /// Requests that everything appended becomes durable as soon as possible, independent of the log's
   /// interval. The next take_disk_job, or the first after the unfinished job, returns a job that covers all

@@ -36,6 +36,19 @@ constexpr session::Code code_of(ClientError error) {
   return Code::internal;
 }
 
+/// Returns the code for the error of a topic's part that cannot be opened.
+constexpr session::Code code_of(ErrorCode error) {
+  using session::Code;
+  switch (error) {
+    case ErrorCode::not_supported: return Code::not_supported;
+    case ErrorCode::limit_reached: return Code::limit_reached;
+    case ErrorCode::no_space: return Code::no_space;
+    case ErrorCode::topic_not_found: return Code::topic_deleted;
+    case ErrorCode::shutting_down: return Code::shutting_down;
+    default: return Code::io_error;
+  }
+}
+
 inline StartPosition position_of(const session::Place& place) {
   using From = StartPosition::From;
   switch (place.from) {

@@ -9,6 +9,7 @@
 
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
+#include "delivery/batches/message_ids.hpp"
 #include "delivery/batches/unpacked.hpp"
 #include "delivery/letters/dead_letter.hpp"
 #include "session/frame_translation.hpp"
@@ -22,24 +23,26 @@ namespace {
 
 constexpr std::size_t unflushed_max = 4096;
 
+constexpr std::size_t untold_max = 4096;
+
 /// Returns the level at which "confirmed" means stored as safely as the topic can. For a durable topic that
 /// is synced to disk.
-ConfirmLevel default_level(const TopicRuntime& topic) {
-  return topic.store().is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
+ConfirmLevel default_level(const ProduceTarget& target) {
+  return target.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
 }
 
 }  // namespace
 
-ProduceChannel::ProduceChannel(TopicRuntime& topic, SessionChannels& session, ChannelNumbers& due,
-                               std::uint32_t number)
-    : Channel(Kind::produces, number), topic_(&topic), session_(session), due_(due) {}
+ProduceChannel::ProduceChannel(TopicRuntime& topic, ProduceTarget& target, SessionChannels& session,
+                               ChannelNumbers& due, std::uint32_t number)
+    : Channel(Kind::produces, number), topic_(&topic), target_(target), session_(session), due_(due) {}
 
 ProduceChannel::~ProduceChannel() {
   ProduceChannel::leave();
 }
 
 void ProduceChannel::leave() {
-  if (topic_ != nullptr) std::exchange(topic_, nullptr)->publishing().detach(*this);
+  if (std::exchange(topic_, nullptr) != nullptr) target_.detach(*this);
 }
 
 void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
@@ -49,40 +52,42 @@ void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
 }
 
 Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& client) {
-  level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
-  if (level_ == ConfirmLevel::flushed && !topic_->store().is_durable()) return Code::not_supported;
+  level_ = asked.level == ConfirmLevel::topics_default ? default_level(target_) : asked.level;
+  if (level_ == ConfirmLevel::flushed && !target_.is_durable()) return Code::not_supported;
   ProducerTable::Opener opener{.user = client.user, .shown = asked.secret};
   if (client.keeps_secrets) fill_random(opener.fresh.emplace());
-  const auto opened = topic_->publishing().open(identity_of(asked.producer), *this, opener);
+  asked_target_ = asked.target;
+  const auto opened = target_.open(identity_of(asked.producer), *this, opener);
   if (opened.refusal != ClientError::none) return code_of(opened.refusal);
   identity_ = opened.producer.identity;
   if (client.keeps_secrets) secret_ = opened.producer.secret;
   received_ = told_ = opened.producer.expected;
-  batch_bytes_max_ = std::min(client.batch_bytes_max, topic_->publishing().batch_bytes_max());
+  batch_bytes_max_ = std::min(client.batch_bytes_max, target_.batch_bytes_max());
   return Code::ok;
 }
 
 void ProduceChannel::admitted() {
-  next_offset_ = topic_->store().next_offset();
+  next_offset_ = target_.ends().next;
   session_.begin(*this,
                  session::ProduceOpened{.producer = frame_of(identity_),
                                         .level = level_,
                                         .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
-                                        .message_bytes_max = topic_->publishing().message_bytes_max(),
+                                        .message_bytes_max = target_.message_bytes_max(),
                                         .expected = received_,
                                         .next_offset = next_offset_.value,
-                                        .incarnation = topic_->incarnation(),
-                                        .secret = secret_});
+                                        .incarnation = target_.target_incarnation(),
+                                        .secret = secret_,
+                                        .target = asked_target_});
   note_unflushed();
   durable_moved();
 }
 
 void ProduceChannel::note_unflushed() {
-  if (!topic_->store().is_durable()) return;
+  if (!target_.is_durable()) return;
   // While a disk does not respond, the last entry covers everything received since.
   if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
   unflushed_.push_back({received_, next_offset_});
-  topic_->publishing().await_durable(*this);
+  target_.await_durable(*this);
 }
 
 void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
@@ -90,7 +95,7 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   const Sequences sequences{{view.producer_id(), view.producer_epoch()},
                             view.first_sequence(),
                             std::max<std::uint32_t>(view.record_count(), 1)};
-  const auto checked = BatchView::check_produced(body);
+  const auto checked = BatchView::check_produced(body, AttributeKinds(AttributeKinds::known));
   // The header may be damaged too. So the batch is refused, never ignored: it may be the expected one
   // although its sequence seems unexpected.
   if (checked.fault) {
@@ -102,12 +107,11 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (sequences.count > UINT64_MAX - sequences.begin)
     return break_off("the batch has sequence numbers beyond the maximum");
   if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
-  if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
-    return refuse_too_long(sequences);
-  const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
-  if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store &&
-      !(view.is_compressed() ? check_packed(view, sequences)
-                             : !has_dead_headers(view) || refuse_dead_headers(sequences)))
+  if (target_.message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
+  const bool has_more_to_check =
+      view.is_compressed() || view.kinds().has(AttributeKinds::headers | AttributeKinds::dues);
+  if ((has_more_to_check || is_scheduled()) && target_.admit(sequences) == Admission::store &&
+      !check_content(view, sequences))
     return;
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
 }
@@ -118,21 +122,54 @@ void ProduceChannel::break_off(const std::string& why) {
   session_.end(*this, Code::invalid_frame, why);
 }
 
+/// Checks the content of a batch that is to be stored. Returns false if it is refused.
+bool ProduceChannel::check_content(const BatchView& batch, const Sequences& sequences) {
+  if (!check_kinds(batch, sequences)) return false;
+  if (batch.is_compressed()) return check_packed(batch, sequences);
+  if (has_dead_headers(batch)) return refuse_dead_headers(sequences);
+  const char* const fault = is_scheduled() ? fault_in_schedule(batch) : nullptr;
+  if (fault != nullptr) refuse(sequences, Code::too_large, fault);
+  return fault == nullptr;
+}
+
+/// Checks that the batch has due times if it is for the schedule, and none otherwise. Returns false if it is
+/// refused.
+bool ProduceChannel::check_kinds(const BatchView& batch, const Sequences& sequences) {
+  const bool has_dues = batch.kinds().has(AttributeKinds::dues);
+  if (has_dues == is_scheduled()) return true;
+  refuse(sequences, Code::not_supported,
+         has_dues ? "delayed messages need a channel to the topic's schedule, target 1 of produce_open"
+                  : "on a channel to the topic's schedule each message needs a due time or a delay");
+  return false;
+}
+
+/// Returns why the schedule cannot store these messages, or null.
+const char* ProduceChannel::fault_in_schedule(const BatchView& batch) const {
+  if (has_wrong_ids(batch))
+    return "a message has two ids, an empty one, or one that is longer than 128 bytes";
+  return target_.fault_of(batch);
+}
+
 /// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
 /// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
 /// Returns false if it is refused.
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
-  const auto content =
-      content_packed_in(batch);  // without memory the session ends, and the client sends again
+  const char* fault = nullptr;
+  const auto look = [&](const BatchView& plain) { fault = fault_in_schedule(plain); };
+  // Without memory the session ends, and the client sends again.
+  const auto content = is_scheduled() ? content_packed_in(batch, look) : content_packed_in(batch);
   if (!content) {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
     return false;
   }
   if (content->has_dead_headers) return refuse_dead_headers(sequences);
-  if (content->longest_message_bytes <= topic_->publishing().message_bytes_max()) return true;
-  refuse_too_long(sequences);
-  return false;
+  if (target_.message_bytes_max() < content->longest_message_bytes) {
+    refuse_too_long(sequences);
+    return false;
+  }
+  if (fault != nullptr) refuse(sequences, Code::too_large, fault);
+  return fault == nullptr;
 }
 
 /// Refuses a batch because a message claims to be a dead letter. Returns false.
@@ -143,7 +180,7 @@ bool ProduceChannel::refuse_dead_headers(const Sequences& sequences) {
 }
 
 void ProduceChannel::take(const Arrived& arrived) {
-  switch (topic_->producers().admit(arrived.sequences)) {
+  switch (target_.admit(arrived.sequences)) {
     case Admission::store: break;
     case Admission::repeat: note_progress(true); return;
     case Admission::out_of_sequence:
@@ -159,12 +196,12 @@ void ProduceChannel::take(const Arrived& arrived) {
       return session_.end(*this, Code::unknown_producer, "the broker has forgotten the producer");
   }
   refusing_ = false;
-  if (!topic_->publishing().accepting() || !store(arrived)) hold(arrived);
+  if (!target_.accepting() || !store(arrived)) hold(arrived);
 }
 
 /// Returns false if there is no space.
 bool ProduceChannel::store(const Arrived& arrived) {
-  switch (topic_->publishing().store(arrived.batch, arrived.sequences)) {
+  switch (target_.store(arrived.batch, arrived.sequences)) {
     case PublishOutcome::accepted: stored(arrived); return true;
     case PublishOutcome::held: return false;
     case PublishOutcome::refused:
@@ -172,7 +209,7 @@ bool ProduceChannel::store(const Arrived& arrived) {
       return true;
     case PublishOutcome::rejected: break;
   }
-  if (topic_->publishing().is_held_by_disk()) {
+  if (target_.is_held_by_disk()) {
     refuse(arrived.sequences, Code::no_space, "the disk is full or cannot be written");
   } else {
     refuse(arrived.sequences, Code::limit_reached, "the topic is full");
@@ -188,12 +225,12 @@ void ProduceChannel::hold(const Arrived& arrived) {
   held_batch_ = arrived;
   held_batch_.batch.bytes = held_;
   session_.note_held();
-  topic_->publishing().hold(*this);
+  target_.hold(*this);
 }
 
 bool ProduceChannel::resume() {
   if (!held()) return true;
-  if (!topic_->publishing().accepting() || !store(held_batch_)) return false;
+  if (!target_.accepting() || !store(held_batch_)) return false;
   held_ = std::vector<std::byte>();
   session_.note_resumed();
   return true;
@@ -201,14 +238,22 @@ bool ProduceChannel::resume() {
 
 void ProduceChannel::stored(const Arrived& arrived) {
   received_ = arrived.sequences.begin + arrived.sequences.count;
-  next_offset_ = topic_->store().next_offset();
+  next_offset_ = target_.ends().next;
   note_unflushed();
-  if (level_ == ConfirmLevel::flushed || arrived.flush) topic_->publishing().want_flush();
-  note_progress(false);
+  if (level_ == ConfirmLevel::flushed || arrived.flush) target_.want_flush();
+  if (is_scheduled()) note_untold();
+  note_progress(is_scheduled());
+}
+
+/// Notes that the client has to learn the numbers of the batch that was stored last. If the client does not
+/// read, it does not learn those of the oldest batches.
+void ProduceChannel::note_untold() {
+  if (untold_.size() == untold_max) untold_.pop_front();
+  untold_.push_back({received_, next_offset_});
 }
 
 bool ProduceChannel::durable_moved() {
-  const Offset durable = topic_->store().durable_offset();
+  const Offset durable = target_.ends().durable;
   while (!unflushed_.empty() && unflushed_.front().offset <= durable) {
     flushed_ = unflushed_.front().sequence;
     unflushed_.pop_front();
@@ -227,9 +272,15 @@ bool ProduceChannel::note_progress(bool again) {
 }
 
 session::Confirm ProduceChannel::take_confirm() {
-  confirm_due_ = false;
-  told_ = level_ == ConfirmLevel::flushed ? flushed_ : received_;
-  return {received_, flushed_, next_offset_.value};
+  Unflushed stored{received_, next_offset_};
+  if (!untold_.empty()) {
+    stored = untold_.front();
+    untold_.pop_front();
+  }
+  confirm_due_ = !untold_.empty();
+  const std::uint64_t flushed = std::min(flushed_, stored.sequence);
+  told_ = level_ == ConfirmLevel::flushed ? flushed : stored.sequence;
+  return {stored.sequence, flushed, stored.offset.value};
 }
 
 bool ProduceChannel::settled() const {
@@ -258,7 +309,7 @@ void ProduceChannel::refuse_too_large(ByteView batch_header) {
 }
 
 void ProduceChannel::refuse_too_long(const Sequences& sequences) {
-  topic_->publishing().count_too_long(1);
+  target_.count_too_long(1);
   refuse(sequences, Code::too_large, "a message is longer than the broker accepts");
 }
 

@@ -14,23 +14,28 @@
 #include "session/channel.hpp"
 #include "session/channel_numbers.hpp"
 #include "session/session_channels.hpp"
+#include "topic/runtime/produce_target.hpp"
 #include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 
-/// Checks a producer's batches, stores them in its topic, and notes the confirms that are due.
-/// docs/session.md, "Producing". Refusals go to the session's output directly. ChannelBook owns it;
+/// Checks a producer's batches, stores them in its topic's log or schedule, and notes the confirms that are
+/// due. docs/session.md, "Producing". Refusals go to the session's output directly. ChannelBook owns it;
 /// ProduceSide and its topic call it. Keeps at most one batch, while the topic has no space. Thread: the
 /// reactor's.
 class ProduceChannel final : public Channel, public SessionProducer {
  public:
-  /// `due`: the channel adds its number when a confirm is due. The caller then calls `take_confirm` when the
-  /// output has space. Lifetime: all outlive the channel.
-  ProduceChannel(TopicRuntime& topic, SessionChannels& session, ChannelNumbers& due, std::uint32_t number);
+  /// `target`: the part of the topic that stores the batches. `due`: the channel adds its number when a
+  /// confirm is due. The caller then calls `take_confirm` when the output has space. Lifetime: all outlive
+  /// the channel.
+  ProduceChannel(TopicRuntime& topic, ProduceTarget& target, SessionChannels& session, ChannelNumbers& due,
+                 std::uint32_t number);
   ~ProduceChannel() override;
 
   /// Returns the topic, or null once it has ended the channel.
   [[nodiscard]] TopicRuntime* topic() const { return topic_; }
+  /// Returns the part of the topic that stores the batches, or null once the topic has ended the channel.
+  [[nodiscard]] ProduceTarget* target() const { return topic_ == nullptr ? nullptr : &target_; }
   void leave() override;
   void fetch_ahead_for_input(unsigned step) const override;
 
@@ -47,7 +52,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   /// Returns memory for the body of the next produce frame, if that is received immediately; see
   /// BatchLog::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) {
-    return topic_ == nullptr ? std::span<std::byte>() : topic_->publishing().place_for_next(bytes);
+    return topic_ == nullptr ? std::span<std::byte>() : target_.place_for_next(bytes);
   }
   /// Handles the body of a produce frame, and overwrites it. Requires: it is at least as long as a batch
   /// header.
@@ -59,6 +64,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
   [[nodiscard]] std::size_t held_bytes() const override { return held_.capacity(); }
   /// Returns the next confirm, which the caller sends.
   session::Confirm take_confirm();
+  /// Returns true if another confirm follows the last one that was taken, for a later batch.
+  [[nodiscard]] bool has_more_confirms() const { return !untold_.empty(); }
   /// Returns true if every received batch is confirmed at the channel's level, or refused.
   [[nodiscard]] bool settled() const override;
 
@@ -77,13 +84,18 @@ class ProduceChannel final : public Channel, public SessionProducer {
     bool flush = false;
   };
   void break_off(const std::string& why);
+  bool check_content(const BatchView& batch, const Sequences& sequences);
+  bool check_kinds(const BatchView& batch, const Sequences& sequences);
   bool check_packed(const BatchView& batch, const Sequences& sequences);
   bool refuse_dead_headers(const Sequences& sequences);
+  [[nodiscard]] const char* fault_in_schedule(const BatchView& batch) const;
+  [[nodiscard]] bool is_scheduled() const { return asked_target_ == session::ProduceTarget::schedule; }
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);
   void hold(const Arrived& arrived);
   void stored(const Arrived& arrived);
   void note_unflushed();
+  void note_untold();
   void refuse(const Sequences& sequences, session::Code code, const std::string& why);
   void refuse_too_long(const Sequences& sequences);
   bool note_progress(bool again);
@@ -95,6 +107,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
   };
 
   TopicRuntime* topic_;
+  ProduceTarget& target_;
+  session::ProduceTarget asked_target_ = session::ProduceTarget::log;
   SessionChannels& session_;
   ChannelNumbers& due_;
   ProducerIdentity identity_;
@@ -106,7 +120,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
   std::uint64_t told_ = 0;  // confirmed to the client, at the channel's level
   Offset next_offset_;
   std::deque<Unflushed> unflushed_;
-  bool refusing_ = false;  // until a batch begins with `received_`
+  std::deque<Unflushed> untold_;  // batches in the schedule that need a confirm of their own
+  bool refusing_ = false;         // until a batch begins with `received_`
   bool confirm_due_ = false;
   Arrived held_batch_;
   std::vector<std::byte> held_;

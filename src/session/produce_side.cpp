@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admission/turn_work.hpp"
+#include "session/frame_translation.hpp"
 
 namespace lightq::broker {
 
@@ -23,6 +24,12 @@ const char* why_not_begun(Code refusal) {
       return "the topic has the maximum of open producers, or its last places are reserved for other users";
     default: return "another producer has opened this producer id";
   }
+}
+
+/// Returns the part of the topic that stores the messages. Errors: those of TopicSchedule::target.
+Result<ProduceTarget*> target_of(TopicRuntime& topic, session::ProduceTarget asked) {
+  if (asked == session::ProduceTarget::schedule) return topic.schedule().target();
+  return &topic.publishing();
 }
 
 }  // namespace
@@ -42,7 +49,9 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body, std::uint64_
       tickets_.permitted(asked->topic, EndpointRole::produce, GroupScope::whole_topic(), &client.user);
   if (topic == nullptr)
     return output.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
-  auto channel = std::make_unique<ProduceChannel>(*topic, session_, due_, channels.take_number());
+  const Result<ProduceTarget*> target = target_of(*topic, asked->target);
+  if (!target) return output.answer_error(header, code_of(target.error().code), target.error().message);
+  auto channel = std::make_unique<ProduceChannel>(*topic, **target, session_, due_, channels.take_number());
   const Code refusal = channel->open(*asked, client);
   if (refusal == Code::limit_reached) tickets_.limit_reached(Limit::producers_max);
   if (refusal != Code::ok) return output.answer_error(header, refusal, why_not_begun(refusal));
@@ -68,12 +77,12 @@ std::span<std::byte> ProduceSide::place_for(const FrameHeader& header) {
 }
 
 void ProduceSide::after_input() {
-  TopicRuntime* last = nullptr;
+  ProduceTarget* last = nullptr;
   touched_.take_each([&](std::uint32_t number) {
     ProduceChannel* const channel = find(number);
-    if (channel == nullptr || channel->topic() == nullptr || channel->topic() == last) return;
-    last = channel->topic();
-    last->dispatch().published();
+    if (channel == nullptr || channel->target() == nullptr || channel->target() == last) return;
+    last = channel->target();
+    last->published();
   });
   send_confirms();
 }
@@ -82,7 +91,12 @@ void ProduceSide::send_confirms() {
   SessionOutput& output = session_.output();
   if (!output.may_confirm()) return;
   due_.take_each([&](std::uint32_t number) {
-    if (ProduceChannel* const channel = find(number)) output.send(channel->take_confirm(), number, 0);
+    ProduceChannel* const channel = find(number);
+    if (channel == nullptr) return;
+    do {
+      output.send(channel->take_confirm(), number, 0);
+    } while (channel->has_more_confirms() && output.may_confirm());
+    if (channel->has_more_confirms()) due_.add(number);
   });
 }
 

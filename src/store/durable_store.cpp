@@ -143,8 +143,28 @@ Result<void> DurableStore<LogType>::write_now(const std::function<Result<void>()
   return write();
 }
 
+/// Keeps files of dropped segments until the messages that were carried over from them are durable.
+template <typename LogType>
+void DurableStore<LogType>::keep_undurable() {
+  if (carried_log_ != nullptr) segments_.dropped().keep_all_from(carried_log_->undurable_from());
+}
+
+template <typename LogType>
+void DurableStore<LogType>::start_carried_work(Timestamp now) {
+  if (carried_log_ == nullptr || carried_job_out_) return;
+  auto job = carried_log_->take_disk_job(now);
+  if (job == nullptr) return;
+  carried_job_out_ = true;
+  jobs_.submit(std::move(job), [this](log::DiskJob& /*job*/) {
+    carried_job_out_ = false;
+    events().on_durable();
+  });
+}
+
 template <typename LogType>
 void DurableStore<LogType>::start_work(Timestamp now) {
+  start_carried_work(now);
+  keep_undurable();
   if (log_job_out_) return;
   if (this->durable_offset() < flush_wanted_) this->log().request_flush();
   flush_wanted_ = {};
@@ -158,7 +178,26 @@ void DurableStore<LogType>::start_work(Timestamp now) {
 }
 
 template <typename LogType>
+Result<void> DurableStore<LogType>::flush() {
+  const auto carried = carried_log_ == nullptr ? Result<void>{} : carried_log_->flush();
+  keep_undurable();
+  const auto flushed = LogStore<LogType>::flush();
+  return flushed ? carried : flushed;
+}
+
+template <typename LogType>
+Result<void> DurableStore<LogType>::close() {
+  const auto carried = carried_log_ == nullptr ? Result<void>{} : carried_log_->close();
+  keep_undurable();
+  const auto closed = LogStore<LogType>::close();
+  return closed ? carried : closed;
+}
+
+template <typename LogType>
 Result<void> DurableStore<LogType>::destroy() {
+  if (carried_log_ != nullptr) {
+    if (auto destroyed = carried_log_->destroy(); !destroyed) return destroyed;
+  }
   if (auto destroyed = segments_.destroy(); !destroyed) return destroyed;
   return remove_directory(files_.directory);
 }

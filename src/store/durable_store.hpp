@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "log/carried/carried_log.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/saved_state/slot_file.hpp"
 #include "log/segment_log/segment_log.hpp"
@@ -59,11 +60,20 @@ class DurableStore : public LogStore<LogType> {
   using Cursors = TopicStore::Cursors;
   using MakeCursors = TopicStore::MakeCursors;
 
-  /// `segments`: the part of `log` that is on disk. Lifetime: `disk` and `loop` outlive this.
+  /// `segments`: the part of `log` that is on disk. `carried`: may be null. Lifetime: `disk` and `loop`
+  /// outlive this.
   DurableStore(std::unique_ptr<LogType> log, log::SegmentLog& segments, StateFiles files, DiskThread& disk,
-               EventLoop& loop)
-      : LogStore<LogType>(std::move(log)), segments_(segments), files_(std::move(files)), jobs_(disk, loop) {}
+               EventLoop& loop, std::unique_ptr<log::CarriedLog> carried)
+      : LogStore<LogType>(std::move(log), std::move(carried)),
+        carried_log_(static_cast<log::CarriedLog*>(this->carried())),
+        segments_(segments),
+        files_(std::move(files)),
+        jobs_(disk, loop) {}
 
+  void guard_drops(log::DropGuard* guard) final {
+    keeping_.asked = guard;
+    segments_.retention().guard(guard == nullptr ? nullptr : &keeping_);
+  }
   void report_to(StoreEvents& events) final { events_ = &events; }
   [[nodiscard]] bool is_durable() const final { return true; }
   void save_consumers(MakeCursors cursors) final;
@@ -78,11 +88,17 @@ class DurableStore : public LogStore<LogType> {
   }
   bool maintain(Timestamp now) override {
     this->log().maintain(now);
+    maintain_carried(now);
     return false;
   }
   bool write_behind(Timestamp /*now*/) override { return false; }
   void start_work(Timestamp now) final;
-  [[nodiscard]] bool wants_work() const override { return !jobs_.is_idle() || this->log().wants_disk_work(); }
+  [[nodiscard]] bool wants_work() const override {
+    return !jobs_.is_idle() || this->log().wants_disk_work() ||
+           (carried_log_ != nullptr && carried_log_->wants_work());
+  }
+  Result<void> flush() final;
+  Result<void> close() final;
   void request_flush(Offset end) final { flush_wanted_ = std::max(flush_wanted_, end); }
   [[nodiscard]] const Error* write_fault() const override { return nullptr; }
   [[nodiscard]] const Error* sync_fault() const final {
@@ -94,17 +110,38 @@ class DurableStore : public LogStore<LogType> {
 
  protected:
   [[nodiscard]] StoreEvents& events() { return *events_; }
+  void maintain_carried(Timestamp now) {
+    if (carried_log_ != nullptr) carried_log_->maintain(now);
+  }
 
  private:
+  /// Asks the guard of the store. Before the log drops a segment, keeps its file if messages of it were
+  /// copied, because the same append may remove files of dropped segments when the disk is full.
+  struct KeepingGuard final : log::DropGuard {
+    explicit KeepingGuard(DurableStore& of) : store(of) {}
+    Offset before_drop(OffsetRange range, Reason reason) override {
+      const Offset end = asked->before_drop(range, reason);
+      store.keep_undurable();
+      return end;
+    }
+    DurableStore& store;
+    log::DropGuard* asked = nullptr;
+  };
+
+  void keep_undurable();
+  void start_carried_work(Timestamp now);
   void save(StoredState what, std::function<Result<void>()> write);
   void saved(StoredState what, const Result<void>& result);
   Result<void> write_now(const std::function<Result<void>()>& write);
 
+  log::CarriedLog* const carried_log_;  // the base's carried(); null: none
   log::SegmentLog& segments_;
+  KeepingGuard keeping_{*this};
   StateFiles files_;
   StoreJobs jobs_;
   StoreEvents* events_ = nullptr;
   bool log_job_out_ = false;
+  bool carried_job_out_ = false;
   std::int64_t consumers_encoding_us_ = 0;
   Offset flush_wanted_;  // everything before it should be durable as soon as possible
 };
@@ -112,13 +149,14 @@ class DurableStore : public LogStore<LogType> {
 /// Stores messages in segment files (`file`).
 class FileStore final : public DurableStore<log::SegmentLog> {
  public:
-  FileStore(std::unique_ptr<log::SegmentLog> log, StateFiles files, DiskThread& disk, EventLoop& loop)
-      : FileStore(*log, std::move(log), std::move(files), disk, loop) {}
+  FileStore(std::unique_ptr<log::SegmentLog> log, StateFiles files, DiskThread& disk, EventLoop& loop,
+            std::unique_ptr<log::CarriedLog> carried = nullptr)
+      : FileStore(*log, std::move(log), std::move(files), disk, loop, std::move(carried)) {}
 
  private:
   FileStore(log::SegmentLog& segments, std::unique_ptr<log::SegmentLog>&& log, StateFiles files,
-            DiskThread& disk, EventLoop& loop)
-      : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
+            DiskThread& disk, EventLoop& loop, std::unique_ptr<log::CarriedLog> carried)
+      : DurableStore(std::move(log), segments, std::move(files), disk, loop, std::move(carried)) {}
 };
 
 }  // namespace lightq::broker

@@ -15,7 +15,10 @@ namespace lightq::broker {
 /// Keeps messages in a ring in memory, and no state. All functions finish at once.
 class MemoryStore final : public LogStore<log::RingLog> {
  public:
-  explicit MemoryStore(std::unique_ptr<log::RingLog> log) : LogStore(std::move(log)) {}
+  /// `carried`: see LogStore.
+  explicit MemoryStore(std::unique_ptr<log::RingLog> log,
+                       std::unique_ptr<log::CarriedRecords> carried = nullptr)
+      : LogStore(std::move(log), std::move(carried)) {}
 
   void report_to(StoreEvents& /*events*/) override {}
   [[nodiscard]] bool is_durable() const override { return false; }

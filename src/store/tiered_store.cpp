@@ -14,6 +14,7 @@ bool TieredStore::maintain(Timestamp now) {
   if (writing_fails_ && now < write_again_ && write_again_.us - now.us <= retry_interval_us) return false;
   const Offset written_before = log().written_offset();
   log().maintain(now);
+  maintain_carried(now);
   watch_writing(written_before, now);
   return log().more_to_write();  // one piece a turn, so that other topics get their turns
 }

@@ -16,8 +16,8 @@ class TieredStore final : public DurableStore<log::WriteBehindLog> {
  public:
   /// `segments`: the tail of `log`. Lifetime: `disk` and `loop` outlive this.
   TieredStore(std::unique_ptr<log::WriteBehindLog> log, log::SegmentLog& segments, StateFiles files,
-              DiskThread& disk, EventLoop& loop)
-      : DurableStore(std::move(log), segments, std::move(files), disk, loop) {}
+              DiskThread& disk, EventLoop& loop, std::unique_ptr<log::CarriedLog> carried = nullptr)
+      : DurableStore(std::move(log), segments, std::move(files), disk, loop, std::move(carried)) {}
 
   bool maintain(Timestamp now) override;
   bool write_behind(Timestamp now) override { return maintain(now); }

@@ -30,12 +30,14 @@ bool FoundTopic::was_closed() const {
 }
 
 std::unique_ptr<TopicStore> FoundTopic::take_store(DiskThread& disk, EventLoop& loop) {
-  if (segments == nullptr) return std::make_unique<MemoryStore>(release_as<log::RingLog>(log));
+  if (segments == nullptr)
+    return std::make_unique<MemoryStore>(release_as<log::RingLog>(log), std::move(carried));
   StateFiles files{directory.string(), std::move(cursor_file), std::move(*producer_file).take_slots()};
   if (write_behind == nullptr)
-    return std::make_unique<FileStore>(release_as<log::SegmentLog>(log), std::move(files), disk, loop);
+    return std::make_unique<FileStore>(release_as<log::SegmentLog>(log), std::move(files), disk, loop,
+                                       std::move(carried_log));
   return std::make_unique<TieredStore>(release_as<log::WriteBehindLog>(log), *segments, std::move(files),
-                                       disk, loop);
+                                       disk, loop, std::move(carried_log));
 }
 
 }  // namespace lightq::broker

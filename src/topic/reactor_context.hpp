@@ -25,6 +25,7 @@
 #include "net/disk_thread.hpp"
 #include "net/event_loop.hpp"
 #include "net/handshake_queue.hpp"
+#include "net/timers/wall_timers.hpp"
 #include "net/turn_queue.hpp"
 #include "topic/endpoint_record.hpp"
 #include "topic/port_book.hpp"
@@ -90,6 +91,7 @@ struct ReactorContext {
   std::function<void(const EndpointShares::Place& lost)> make_room = {};
   TurnQueue turns{loop};
   CallClock call_clock{loop, now};  ///< the times of stored messages, ascending unless the clock is set back
+  WallTimers wall_timers{loop, now};  ///< work that is due at a time of the wall clock
 };
 
 }  // namespace lightq::broker

@@ -1,6 +1,7 @@
 /// Tests of the keys, headers and times that precede a message's payload.
 #include <lightq/base/attributes.hpp>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,7 @@ Pairs pairs_of(const AttributesView& view) {
 }
 
 class EachSetOfKinds : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Attributes, EachSetOfKinds, testing::Range(0, 8));
+INSTANTIATE_TEST_SUITE_P(Attributes, EachSetOfKinds, testing::Range(0, 16));
 
 TEST_P(EachSetOfKinds, AreReadAsTheyWereWritten) {
   const AttributeKinds kinds(static_cast<std::uint16_t>(GetParam()));
@@ -39,6 +40,7 @@ TEST_P(EachSetOfKinds, AreReadAsTheyWereWritten) {
   if (kinds.has(AttributeKinds::keys)) attributes.key = "tea";
   if (kinds.has(AttributeKinds::headers)) attributes.headers = headers;
   if (kinds.has(AttributeKinds::times)) attributes.time = {-5};
+  if (kinds.has(AttributeKinds::dues)) attributes.delay = std::chrono::seconds(3);
   ASSERT_EQ(kinds, AttributeKinds(attributes));
   const auto record = written(kinds, attributes, "payload");
   const auto bytes = AttributesView::measure(kinds, record);
@@ -48,6 +50,7 @@ TEST_P(EachSetOfKinds, AreReadAsTheyWereWritten) {
   EXPECT_EQ(as_text(payload_of(kinds, record)), "payload");
   EXPECT_EQ(view.key(), attributes.key);
   EXPECT_EQ(view.time(), attributes.time);
+  EXPECT_EQ(view.due(), kinds.has(AttributeKinds::dues) ? -3'000'000 : 0);
   EXPECT_EQ(view.headers().size(), attributes.headers.size());
   EXPECT_EQ(pairs_of(view).size(), attributes.headers.size());
   if (!attributes.headers.empty()) {
@@ -63,14 +66,15 @@ TEST_P(EachSetOfKinds, StandEmptyAmongOthersThatHaveThem) {
   const auto record = written(kinds, {}, "p");
   ASSERT_TRUE(AttributesView::measure(kinds, record).has_value());
   const AttributesView view = AttributesView::trusted(kinds, record.data());
-  EXPECT_TRUE(view.key().empty() && view.headers().empty() && view.time() == Timestamp{});
+  EXPECT_TRUE(view.key().empty() && view.headers().empty() && view.time() == Timestamp{} && view.due() == 0);
   EXPECT_EQ(as_text(payload_of(kinds, record)), "p");
 }
 
 TEST_P(EachSetOfKinds, AreRefusedWhereverTheyEndTooEarly) {
   const AttributeKinds kinds(static_cast<std::uint16_t>(GetParam()));
   const Header headers[] = {{"kind", "json"}, {"n", "v"}};
-  Attributes attributes{.key = "key", .headers = headers, .time = {1}};
+  Attributes attributes{.key = "key", .headers = headers, .time = {1}, .deliver_at = {2}};
+  if (!kinds.has(AttributeKinds::dues)) attributes.deliver_at = {};
   if (!kinds.has(AttributeKinds::keys)) attributes.key = {};
   if (!kinds.has(AttributeKinds::headers)) attributes.headers = {};
   if (!kinds.has(AttributeKinds::times)) attributes.time = {};
@@ -131,7 +135,7 @@ TEST(Attributes, AttributesOfAnyBytesAreMeasuredWithinTheirBatch) {
     std::vector<std::byte> record(random.below(40));
     // Small values, so that some of the lengths are valid.
     for (auto& byte : record) byte = static_cast<std::byte>(random.below(2) == 0 ? 0 : random.below(6));
-    const AttributeKinds kinds(static_cast<std::uint16_t>(random.below(8)));
+    const AttributeKinds kinds(static_cast<std::uint16_t>(random.below(16)));
     const auto bytes = AttributesView::measure(kinds, record);
     if (!bytes) continue;
     ASSERT_LE(*bytes, record.size());
@@ -183,6 +187,94 @@ TEST(BatchWithAttributes, IsInvalidIfOneMessageLacksThem) {
     // Any eight bytes are a valid time.
     EXPECT_EQ(fault, flags == AttributeKinds::times ? std::nullopt : expected) << flags;
   }
+}
+
+TEST(BatchWithDueTimes, IsInvalidUnlessDueTimesArePermitted) {
+  BatchBuilder builder;
+  builder.add(as_byte_view("late"), {.key = "tea", .deliver_at = {7}});
+  builder.add(as_byte_view("soon"), {.delay = std::chrono::milliseconds(1)});
+  builder.add(as_byte_view("now"), Attributes{});
+  ASSERT_TRUE(builder.is_sound());
+  const auto batch = builder.finish();
+  EXPECT_EQ(BatchView::check_produced(batch).fault, BatchFault::bad_version);
+  EXPECT_EQ(BatchView::check_produced(batch, AttributeKinds(AttributeKinds::known)).fault, std::nullopt);
+  std::vector<std::int64_t> dues;
+  for (auto record = BatchView::trusted(batch.data()).records(); !record.done(); record.next())
+    dues.push_back(record.attributes().due());
+  EXPECT_EQ(dues, (std::vector<std::int64_t>{7, -1000, 0}));
+}
+
+TEST(BatchWithoutDueTimes, TakesNoDelay) {
+  BatchBuilder builder;
+  builder.add(as_byte_view("now"), {.key = "tea"});
+  builder.add(as_byte_view("late"), {.delay = std::chrono::hours(1)});
+  EXPECT_FALSE(builder.is_sound());
+  EXPECT_EQ(builder.record_count(), 1U);
+}
+
+TEST(Attributes, ADelayAndADueTimeHaveLimits) {
+  const auto code = [](const Attributes& attributes) { return attributes.check().error().code; };
+  using std::chrono::microseconds;
+  EXPECT_TRUE((Attributes{.delay = microseconds(limits::delay_us_max)}).check());
+  EXPECT_EQ(code({.delay = microseconds(limits::delay_us_max + 1)}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code({.delay = microseconds(-1)}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code({.deliver_at = {-1}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code({.delay = microseconds(1), .deliver_at = {1}}), ErrorCode::invalid_argument);
+}
+
+TEST(Attributes, AnIdIsTheFirstHeader) {
+  const Header headers[] = {{"kind", "json"}};
+  const Attributes attributes{.headers = headers, .id = "order 7"};
+  EXPECT_EQ(AttributeKinds(attributes), AttributeKinds(AttributeKinds::headers));
+  const auto record = written(AttributeKinds(attributes), attributes, "p");
+  ASSERT_EQ(AttributesView::measure(AttributeKinds(attributes), record), record.size() - 1);
+  const AttributesView view = AttributesView::trusted(AttributeKinds(attributes), record.data());
+  EXPECT_EQ(view.id(), "order 7");
+  EXPECT_EQ(pairs_of(view), (Pairs{{"lightq-id", "order 7"}, {"kind", "json"}}));
+  const auto without = written(AttributeKinds(AttributeKinds::headers), {.headers = headers}, "p");
+  EXPECT_EQ(AttributesView::trusted(AttributeKinds(AttributeKinds::headers), without.data()).id(), "");
+}
+
+TEST(Attributes, AnIdIsGivenOnceAndWithinItsLimit) {
+  const std::string longest(limits::message_id_bytes_max, 'i');
+  const std::string longer = longest + "i";
+  EXPECT_TRUE(Attributes{.id = longest}.check_for_producer());
+  EXPECT_EQ(Attributes{.id = longer}.check_for_producer().error().code, ErrorCode::too_large);
+  const auto checked = [](std::string_view value, std::string_view id) {
+    const Header headers[] = {{id_header_name, value}};
+    return Attributes{.headers = headers, .id = id}.check_for_producer();
+  };
+  EXPECT_TRUE(checked(longest, ""));
+  EXPECT_EQ(checked(longer, "").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(checked("", "").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(checked("7", "7").error().code, ErrorCode::invalid_argument);
+  const Header twice[] = {{id_header_name, "7"}, {id_header_name, "7"}};
+  EXPECT_EQ(Attributes{.headers = twice}.check_for_producer().error().code, ErrorCode::invalid_argument);
+  const std::vector<Header> many(limits::headers_max, Header{"n", "v"});
+  EXPECT_EQ((Attributes{.headers = many, .id = "7"}).check().error().code, ErrorCode::too_large);
+}
+
+TEST(DueTime, IsAbsoluteOrCountsFromTheAppendTime) {
+  constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(due_time(0, {100}), Timestamp{0});
+  EXPECT_EQ(due_time(7, {100}), Timestamp{7});
+  EXPECT_EQ(due_time(-7, {100}), Timestamp{107});
+  EXPECT_EQ(due_time(-7, {-100}), Timestamp{-93});
+  EXPECT_EQ(due_time(-greatest, {1}), Timestamp{greatest});
+  EXPECT_EQ(due_time(std::numeric_limits<std::int64_t>::min(), {0}), Timestamp{greatest});
+}
+
+TEST(DueTime, IsAtMostTenYearsAhead) {
+  constexpr std::int64_t most = limits::delay_us_max;
+  constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_FALSE(is_due_too_far(0, {0}));
+  EXPECT_FALSE(is_due_too_far(-most, {5}));
+  EXPECT_TRUE(is_due_too_far(-most - 1, {5}));
+  EXPECT_TRUE(is_due_too_far(std::numeric_limits<std::int64_t>::min(), {5}));
+  EXPECT_FALSE(is_due_too_far(most + 5, {5}));
+  EXPECT_TRUE(is_due_too_far(most + 6, {5}));
+  EXPECT_FALSE(is_due_too_far(most, {-5})) << "a clock before 1970 shortens no limit";
+  EXPECT_TRUE(is_due_too_far(greatest, {5}));
 }
 
 }  // namespace

@@ -103,30 +103,63 @@ std::vector<std::string> invocation(const std::string& command) {
   }
   if (command == "user grant" || command == "user revoke") words.insert(words.end(), {"--produce", "t"});
   if (command == "group set") words.insert(words.end(), {"g", "--dead-letter-topic", "d"});
-  if (command == "dlq show") words.emplace_back("0");
+  if (command == "dlq show" || command == "delayed show") words.emplace_back("0");
+  if (command == "delayed cancel" || command == "delayed hurry" || command == "delayed reschedule")
+    words.insert(words.end(), {"--id", "i"});
+  if (command.starts_with("schedule ") && command != "schedule list") words.emplace_back("t");
+  if (command == "schedule set") words.insert(words.end(), {"payload", "--cron", "0 9 * * *"});
+  if (command == "delayed reschedule") words.insert(words.end(), {"--delay", "1s"});
   return words;
 }
 
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
-  EXPECT_EQ(commands, (std::set<std::string>{"bench",         "broker",
-                                             "consume",       "dlq list",
-                                             "dlq purge",     "dlq retry",
-                                             "dlq show",      "group set",
-                                             "key new",       "key public",
-                                             "log dump",      "log repair",
-                                             "log snapshot",  "log verify",
-                                             "peek",          "ping",
-                                             "produce",       "stats",
-                                             "sub",           "topic create",
-                                             "topic delete",  "topic delete-group",
-                                             "topic info",    "topic list",
-                                             "topic pause",   "topic purge",
-                                             "topic resume",  "user add",
-                                             "user grant",    "user list",
-                                             "user password", "user remove",
-                                             "user revoke",   "version"}));
+  EXPECT_EQ(commands, (std::set<std::string>{"bench",
+                                             "broker",
+                                             "consume",
+                                             "delayed cancel",
+                                             "delayed hurry",
+                                             "delayed list",
+                                             "delayed reschedule",
+                                             "delayed show",
+                                             "dlq list",
+                                             "dlq purge",
+                                             "dlq retry",
+                                             "dlq show",
+                                             "group set",
+                                             "key new",
+                                             "key public",
+                                             "log dump",
+                                             "log repair",
+                                             "log snapshot",
+                                             "log verify",
+                                             "peek",
+                                             "ping",
+                                             "produce",
+                                             "schedule list",
+                                             "schedule pause",
+                                             "schedule remove",
+                                             "schedule resume",
+                                             "schedule set",
+                                             "schedule show",
+                                             "stats",
+                                             "sub",
+                                             "topic create",
+                                             "topic delete",
+                                             "topic delete-group",
+                                             "topic info",
+                                             "topic list",
+                                             "topic pause",
+                                             "topic purge",
+                                             "topic resume",
+                                             "user add",
+                                             "user grant",
+                                             "user list",
+                                             "user password",
+                                             "user remove",
+                                             "user revoke",
+                                             "version"}));
 }
 
 TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
@@ -258,13 +291,17 @@ TEST(CommandLine, RefusesAVariableThatNoCommandKnows) {
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
-  const std::set<std::string> any_text = {"URI", "NAME", "FILE", "DIR", "TOPIC", "KEY", "TEXT", "PATTERN"};
+  const std::set<std::string> any_text = {"URI", "NAME", "FILE",    "DIR", "TOPIC",
+                                          "KEY", "TEXT", "PATTERN", "ZONE"};
   std::set<std::string> switches;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) {
     if (flag.command == "broker" || any_text.contains(flag.value)) continue;
     const std::string variable = variable_in(flag.help);
     if (variable == "LIGHTQ_REQUEST_TIMEOUT") continue;  // set by this test
     if (flag.value.empty()) switches.insert(variable);
+    // A flag that is typed wins over its variable.
+    if (flag.command == "delayed reschedule" && variable == "LIGHTQ_DELAY") continue;
+    if (flag.command == "schedule set" && variable == "LIGHTQ_CRON") continue;
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;
     const int without = run(broker, invocation(flag.command));
@@ -276,8 +313,10 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   }
   EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_ADMIN",
                                              "LIGHTQ_ALL",
+                                             "LIGHTQ_ALL_DELAYED",
                                              "LIGHTQ_BATCHES",
                                              "LIGHTQ_CURSORS",
+                                             "LIGHTQ_DELAYED",
                                              "LIGHTQ_ENCRYPT_AT_REST",
                                              "LIGHTQ_FOLLOW",
                                              "LIGHTQ_FORCE",
@@ -291,6 +330,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_PLAIN",
                                              "LIGHTQ_PREVIEW",
                                              "LIGHTQ_QUIET",
+                                             "LIGHTQ_RETENTION_OVER_PENDING",
                                              "LIGHTQ_SEGMENTS",
                                              "LIGHTQ_TRUST_BATCHES",
                                              "LIGHTQ_WATCH",

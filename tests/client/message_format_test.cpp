@@ -1,5 +1,5 @@
 /// Tests of printing consumed messages.
-#include "client/message_format.hpp"
+#include "client/commands/message_format.hpp"
 
 #include <gtest/gtest.h>
 

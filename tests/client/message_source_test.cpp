@@ -1,5 +1,5 @@
 /// Tests of the sources of produced messages.
-#include "client/message_source.hpp"
+#include "client/commands/message_source.hpp"
 
 #include <gtest/gtest.h>
 

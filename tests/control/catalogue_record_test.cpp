@@ -53,10 +53,55 @@ TEST(CatalogueRecord, SettingsOfGroupsAreOptionalForAnOlderBroker) {
   EXPECT_EQ(encode(GroupRemoved{{3}, "g"}), R"({"op":"group_removed","id":3,"group":"g","optional":true})");
 }
 
+TEST(CatalogueRecord, SchedulesAreOptionalForAnOlderBroker) {
+  const SchedulePut put{{3},
+                        "n",
+                        {.settings = {.cron = "0 9 * * *", .zone = "Europe/Berlin", .payload = "go"},
+                         .incarnation = 77,
+                         .since = {1'795'000'000'000'000}}};
+  const std::string text =
+      R"({"op":"schedule","id":3,"name":"n","optional":true,"incarnation":77,"since_us":1795000000000000,)"
+      R"("cron":"0 9 * * *","zone":"Europe/Berlin","missed":"skip","payload":"go"})";
+  EXPECT_EQ(encode(put), text);
+  const auto change = decode_change(text);
+  ASSERT_TRUE(change.ok()) << change.error().text();
+  EXPECT_EQ(std::get<SchedulePut>(*change).schedule, put.schedule);
+  SchedulePut other = put;
+  other.schedule.paused = true;
+  other.schedule.settings.missed = protocol::MissedFirings::once;
+  other.schedule.settings.key = "k";
+  other.schedule.settings.headers = {{"a", "b"}};
+  other.schedule.settings.payload = std::string("\0\xff", 2);
+  const auto again = decode_change(encode(other));
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(std::get<SchedulePut>(*again).schedule, other.schedule);
+  EXPECT_EQ(encode(ScheduleRemoved{{3}, "n"}),
+            R"({"op":"schedule_removed","id":3,"name":"n","optional":true})");
+}
+
+TEST(CatalogueRecord, ALongScheduleIsReadAgain) {
+  SchedulePut put{
+      {UINT64_MAX >> 1},
+      std::string(limits::topic_name_bytes_max, 'n'),
+      {.settings = {.cron = "* * * * *", .zone = std::string(64, 'Z')}, .incarnation = UINT64_MAX >> 1}};
+  put.schedule.settings.cron.append(256 - put.schedule.settings.cron.size(), ' ');
+  put.schedule.settings.key = std::string(limits::key_bytes_max, '\x01');
+  put.schedule.settings.headers = {{std::string(128, '\x01'), std::string(896, '\x01')}};
+  put.schedule.since = {INT64_MAX};
+  for (const char each : {'"', '\n', '\x01', '\xff'}) {
+    put.schedule.settings.payload = std::string(limits::schedule_payload_bytes_max, each);
+    const auto change = decode_change(encode(put));
+    ASSERT_TRUE(change.ok()) << change.error().text();
+    EXPECT_EQ(std::get<SchedulePut>(*change).schedule, put.schedule);
+  }
+}
+
 TEST(CatalogueRecord, ReportsInvalidRecords) {
   for (const char* text :
        {"", "{", "[]", R"({"op":5})", R"({"op":"format","version":"x"})",
         R"({"op":"topic","id":0,"topic":"t"})", R"({"op":"group","id":1,"group":"a b"})",
+        R"({"op":"schedule","id":1,"name":"n","cron":"* * * * *"})", R"({"op":"schedule_removed","id":1})",
+        R"({"op":"schedule","id":1,"name":"n","incarnation":5})",
         R"({"op":"group","id":1,"group":"g","max_attempts":-1})", R"({"op":"group_removed","id":1})",
         R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/catalogue/catalogue_schedules.hpp"
 #include "control/catalogue_room.hpp"
 #include "support/golden_files.hpp"
 
@@ -340,7 +341,7 @@ TEST(Catalogue, RefusesRecordsOfANewerVersionAndChangesNothing) {
            {"catalogue-format", "record 0: it is of version 2, not 1"},
            {"catalogue-op", "record 1: it has a change \"quota\", which this version does not know"},
            {"segment-flags", "with flags 0x0008 at position 56"},
-           {"segment-batch-flags", "with codec 0 and flags 0x0008"}}) {
+           {"segment-batch-flags", "with codec 0 and flags 0x0010"}}) {
     CatalogueRoom room;
     put_newer(room, name);
     const auto before = files_below(room.path());
@@ -384,6 +385,29 @@ TEST(Catalogue, KeepsTheSettingsOfGroupsInAShorterLog) {
   EXPECT_GE(copy.record_count(), copy.snapshot().size());
   ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
   EXPECT_FALSE(catalogue->unflushed()) << "nothing has changed";
+}
+
+TEST(Catalogue, KeepsSchedulesInAShorterLog) {
+  CatalogueRoom room;
+  auto catalogue = room.open();
+  const TopicId topic = catalogue->add_topic(name("t"), {}, 0)->id;
+  const RecurringSchedule schedule{
+      .settings = {.cron = "0 9 * * *", .payload = "go"}, .incarnation = 7, .since = {5}};
+  ASSERT_TRUE(put_schedule(*catalogue, topic, "n", schedule));
+  ASSERT_TRUE(put_schedule(*catalogue, topic, "gone", schedule));
+  ASSERT_TRUE(remove_schedule(*catalogue, topic, "gone"));
+  ASSERT_TRUE(catalogue->flush());
+  CatalogueState copy;
+  for (const auto& change : catalogue->state().snapshot()) copy.apply(change);
+  const auto& schedules = copy.find("t")->definition.schedules;
+  ASSERT_EQ(schedules.size(), 1U);
+  EXPECT_EQ(schedules.at("n"), schedule);
+  EXPECT_GE(copy.record_count(), copy.snapshot().size());
+  ASSERT_TRUE(put_schedule(*catalogue, topic, "n", schedule));
+  ASSERT_TRUE(remove_schedule(*catalogue, topic, "gone"));
+  EXPECT_FALSE(catalogue->unflushed()) << "nothing has changed";
+  catalogue.reset();
+  EXPECT_EQ(room.open()->state().find("t")->definition.schedules.at("n"), schedule);
 }
 
 /// A log with messages that cannot be read now.

@@ -28,6 +28,8 @@ class FakeDataPlane final : public DataPlane {
     for (const auto& [group, setup] : definition.groups)
       groups.insert_or_assign(std::to_string(definition.id.value) + "/" + group, setup);
     if (definition.paused) paused.insert(std::to_string(definition.id.value) + "/");
+    for (const auto& [schedule, put] : definition.schedules)
+      schedules.insert_or_assign(std::to_string(definition.id.value) + "/" + schedule, put);
     for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
     answer<void>(done, {});
   }
@@ -111,6 +113,36 @@ class FakeDataPlane final : public DataPlane {
     }
     answer<protocol::DeadCount>(done, count);
   }
+  void list_delayed(TopicId, const DelayedListWish& wish, Done<protocol::DelayedPage> done) override {
+    protocol::DelayedPage page;
+    for (std::uint64_t number = wish.after ? wish.after->number + 1 : 0; number < delayed; ++number) {
+      if (page.messages.size() == wish.limit) {
+        page.continue_after = {page.messages.back().due, page.messages.back().number};
+        break;
+      }
+      page.messages.push_back({.number = number, .due = {1000}, .bytes = 5});
+    }
+    answer<protocol::DelayedPage>(done, std::move(page));
+  }
+  void act_on_delayed(TopicId, const DelayedWish& wish, Done<protocol::DelayedCount> done) override {
+    delayed_wishes.push_back(wish);
+    answer<protocol::DelayedCount>(
+        done,
+        protocol::DelayedCount{
+            .messages = delayed, .too_late = 1, .untouched = {{7, protocol::DelayedRefusal::too_late}}});
+  }
+  void put_schedule(TopicId topic, const std::string& schedule, const RecurringSchedule& put,
+                    Done<void> done) override {
+    schedules.insert_or_assign(std::to_string(topic.value) + "/" + schedule, put);
+    answer<void>(done, {});
+  }
+  void remove_schedule(TopicId topic, const std::string& schedule, Done<void> done) override {
+    schedules.erase(std::to_string(topic.value) + "/" + schedule);
+    answer<void>(done, {});
+  }
+  void schedule_states(TopicId, Done<std::vector<ScheduleState>> done) override {
+    answer<std::vector<ScheduleState>>(done, states);
+  }
   void put_user(const UserAccess& user, Done<void> done) override {
     users.insert_or_assign(user.id, user);
     answer<void>(done, {});
@@ -161,8 +193,12 @@ class FakeDataPlane final : public DataPlane {
   std::size_t bulk_questions = 0;                 // calls of stats_of
   std::map<std::string, GroupSetup> groups;       // TOPIC_ID/GROUP
   std::vector<std::pair<TopicId, std::string>> expected;
+  std::map<std::string, RecurringSchedule> schedules;  // TOPIC_ID/NAME
+  std::vector<ScheduleState> states;
   std::uint64_t dead = 3;  // messages of the group `default`
   std::vector<DeadWish> dead_wishes;
+  std::uint64_t delayed = 3;  // messages in the schedule
+  std::vector<DelayedWish> delayed_wishes;
   std::vector<std::string> sources_of_letters;
   std::size_t groups_of_each = 0;  // groups of each topic in stats_of
   std::optional<Error> refuse_add;

@@ -74,6 +74,18 @@ TEST_F(OwnProducersTest, TheyTakeAnEighthAndTheLongestClosedOneGoesFirst) {
   EXPECT_NE(table.find(70), nullptr);
 }
 
+TEST_F(OwnProducersTest, OneHasAPlaceThatTheOthersCannotTake) {
+  ASSERT_EQ(open(70), ClientError::none);
+  ASSERT_EQ(open(71), ClientError::none);
+  const ProducerTable::Opener with_place{.user = ProducerTable::brokers_own, .has_place = true};
+  ASSERT_EQ(table.open({72, 0}, 1, now, with_place).refusal, ClientError::none);
+  store(72, first);
+  EXPECT_EQ(open(73), ClientError::limit_reached);
+  ProducerTable restored{16, 7 * own_day_us};
+  restored.restore(table.list());
+  for (const std::uint64_t id : {70, 71, 72}) EXPECT_NE(restored.find(id), nullptr) << id;
+}
+
 // A transfer that rests has its producer closed, and needs it later.
 TEST_F(OwnProducersTest, RunsTakeThePlacesOfRunsAndOfThoseThatHaveStoredNothing) {
   ASSERT_EQ(open(70), ClientError::none);

@@ -89,6 +89,7 @@ class FailingLog final : public log::BatchLog {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   void trim(Offset) override {}
   bool make_room(std::size_t, Offset) override { return false; }
+  bool drop_first(Offset, std::size_t) override { return false; }
   [[nodiscard]] const Error& last_error() const override { return error_; }
 
   bool mended = false;

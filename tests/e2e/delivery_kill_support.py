@@ -6,15 +6,17 @@ import multiprocessing
 import os
 import random
 import signal
+import time
 import traceback
 
 import zmq
 
 from dead_letter_support import ALL
-from session_client import FLUSHED, Ended, Session, join
+from session_client import FLUSHED, Ended, Session, batch_bytes, join
 from support import Control, Secrets
 
 ATTEMPTS = 8
+Message = batch_bytes.Message
 REASON = "dead at once"
 fork = multiprocessing.get_context("fork")
 
@@ -29,15 +31,30 @@ def dies(number):
     return kind_of(number) in ("dead", "fails")
 
 
-def payload_of(producer, number):
-    return f"{producer}|{number}|".encode().ljust(20 + number * 7919 % 200, b".")
+def payload_of(producer, number, due):
+    return f"{producer}|{number}|{due}|".encode().ljust(40 + number * 7919 % 200, b".")
 
 
 def numbers_of(payload):
-    """Returns the producer and the number of a message. Fails if the payload is not as it was sent."""
-    producer, number = map(int, payload.split(b"|", 2)[:2])
-    assert payload == payload_of(producer, number), payload
+    """Returns the producer and the number of a message. Fails if the payload is not as it was sent, or if it is not
+    due yet."""
+    producer, number, due = map(int, payload.split(b"|", 3)[:3])
+    assert payload == payload_of(producer, number, due), payload
+    assert due <= now_us(), f"{due - now_us()} us early: {payload}"
     return producer, number
+
+
+def now_us():
+    return time.time_ns() // 1000
+
+
+def messages_of(state, first, end, begun_us):
+    """Returns the messages of a batch. Those of a delayed producer are due within two seconds of `begun_us`, in another
+    order."""
+    if not state["delayed"]:
+        return [payload_of(state["name"], number, 0) for number in range(first, end)]
+    dues = {number: begun_us + number * 104_729 % 2_000_000 for number in range(first, end)}
+    return [Message(payload_of(state["name"], number, due), due=due) for number, due in dues.items()]
 
 
 class Child:
@@ -112,19 +129,19 @@ def produce(pipe, join_topic, dice, state):
     """Sends messages until the test says `stop`. Continues as the producer in `state`, and sends its unconfirmed
     batches again first."""
     with Session(join_topic("work", "push")) as session:
-        producer = session.producer("work", state["id"], state["epoch"], level=FLUSHED)
+        producer = session.producer("work", state["id"], state["epoch"], level=FLUSHED, target=int(state["delayed"]))
         pipe.send(("identity", producer.id, producer.epoch))
         state["id"], state["epoch"] = producer.id, producer.epoch
         assert producer.next >= state["confirmed"], f"{producer.next}: confirmed messages are forgotten: {state}"
-        for first, end in state["batches"]:
-            producer.produce([payload_of(state["name"], number) for number in range(first, end)], sequence=first)
+        for batch in state["batches"]:
+            producer.produce(messages_of(state, *batch), sequence=batch[0])
         while True:
             if not state["stopping"] and len(state["batches"]) < 8:
-                first, end = state["next"], state["next"] + dice.randrange(1, 30)
-                pipe.send(("batch", first, end))
-                state["batches"].append((first, end))
-                state["next"] = end
-                producer.produce([payload_of(state["name"], number) for number in range(first, end)], sequence=first)
+                batch = state["next"], state["next"] + dice.randrange(1, 30), now_us()
+                pipe.send(("batch", *batch))
+                state["batches"].append(batch)
+                state["next"] = batch[1]
+                producer.produce(messages_of(state, *batch), sequence=batch[0])
             session.read_some(0.02)
             assert not session.frames, session.frames
             if producer.confirmed > state["confirmed"]:

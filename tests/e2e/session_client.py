@@ -249,8 +249,8 @@ class Session:
             self.read_some(deadline - time.monotonic())
         return seen == (len(self.frames), sum(producer.confirms for producer in self.producers.values()))
 
-    def producer(self, topic, producer_id=0, epoch=0, level=0):
-        return Producer(self, topic, producer_id, epoch, level)
+    def producer(self, topic, producer_id=0, epoch=0, level=0, target=0):
+        return Producer(self, topic, producer_id, epoch, level, target)
 
     def consumer(self, topic, group="", mode=GROUP, **more):
         return Consumer(self, topic, group, mode, **more)
@@ -274,11 +274,11 @@ class Session:
 class Producer:
     """A channel that produces. It keeps its batches as they were sent, so that they can be sent again."""
 
-    def __init__(self, session, topic, producer_id, epoch, level):
+    def __init__(self, session, topic, producer_id, epoch, level, target):
         self.session = session
         answer = session.request("produce_open", producer_id=producer_id, producer_epoch=epoch, level=level,
-                                 topic=topic)
-        assert answer.op == "produce_opened", answer
+                                 target=target, topic=topic)
+        assert answer.op == "produce_opened" and answer.values["target"] == target, answer
         self.opened, self.channel = answer.values, answer.channel
         assert self.channel != 0 and self.opened["producer_id"] != 0, answer
         self.id, self.epoch, self.level = (self.opened[name] for name in ("producer_id", "producer_epoch", "level"))

@@ -1,5 +1,5 @@
 """Kills the broker, producers and consumers again and again while messages are acknowledged, released, tried again,
-given up and moved to a dead-letter topic, and while letters are given back. LIGHTQ_KILLS=300 for the whole test of
+given up and moved to a dead-letter topic, while others wait until they are due, and while letters are given back. LIGHTQ_KILLS=300 for the whole test of
 docs/reliability.md; LIGHTQ_SEED chooses another run, as far as the scheduling of processes permits."""
 import collections
 import json
@@ -16,7 +16,7 @@ from support import DEADLINE, SANITIZED, until
 
 KILLS = int(variable("LIGHTQ_KILLS", 5 if SANITIZED else 12))
 SEED = int(variable("LIGHTQ_SEED", 1))
-PRODUCERS, CONSUMERS = 2, 3
+PRODUCERS, DELAYED, CONSUMERS = 2, 1, 3
 
 
 class World:
@@ -24,8 +24,8 @@ class World:
 
     def __init__(self, broker):
         self.broker, self.dice, self.started = broker, random.Random(SEED), 0
-        self.producing = [dict(name=name, id=0, epoch=0, next=0, confirmed=0, batches=[], stopping=False)
-                          for name in range(PRODUCERS)]
+        self.producing = [dict(name=name, id=0, epoch=0, next=0, confirmed=0, batches=[], stopping=False,
+                               delayed=name >= PRODUCERS) for name in range(PRODUCERS + DELAYED)]
         self.consuming = [dict(mends=False) for _ in range(CONSUMERS)]
         self.producers = [self._child(produce, state) for state in self.producing]
         self.consumers = [self._child(consume, state) for state in self.consuming]
@@ -143,6 +143,7 @@ def test_over_many_kills_each_message_is_acknowledged_or_dead_and_given_back_onc
         world.tell(world.producers, "stop")
         world.wait(lambda: all(not state["batches"] for state in world.producing), "the last confirms")
         sent = world.sent()
+        until(lambda: control.stats("work")["next_offset"] >= len(sent), "the last due messages")
         dead = {which for which in sent if dies(which[1])}
         world.wait(lambda: group_of(control, "work", "g")["pending"] == 0, "the end of all messages")
         assert control.stats("work")["next_offset"] == len(sent), "a message was stored twice"

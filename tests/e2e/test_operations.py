@@ -26,6 +26,15 @@ ON_A_TOPIC = {
     "list_dead": {"group": "g"},
     "retry_dead": {"group": "g"},
     "purge_dead": {"group": "g"},
+    "set_schedule": {"name": "n", "cron": "* * * * *"},
+    "list_schedules": {},
+    "pause_schedule": {"name": "n"},
+    "resume_schedule": {"name": "n"},
+    "remove_schedule": {"name": "n"},
+    "list_delayed": {},
+    "cancel_delayed": {},
+    "hurry_delayed": {},
+    "reschedule_delayed": {"delay_us": 1},
 }
 
 
@@ -89,10 +98,11 @@ def test_a_topic_that_cannot_be_opened_reports_the_reason_and_can_be_deleted(bro
 @pytest.mark.parametrize("broker_type, settings", [
     ("queue", {"ring_bytes": 1 << 20, "overflow": "drop_oldest"}),
     ("file", {"overflow": "reject", "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29,
-              "retention_ms": 3_600_000, "retention_messages": 1_000_000, "encrypt_at_rest": False}),
+              "retention_ms": 3_600_000, "retention_messages": 1_000_000, "retention_over_pending": True,
+              "encrypt_at_rest": False}),
     ("queue_file", {"ring_bytes": 1 << 21, "overflow": "block", "capacity_bytes": 0, "segment_bytes": 1 << 20,
                     "retention_bytes": 0, "retention_ms": 0, "retention_messages": 7,
-                    "encrypt_at_rest": False}),
+                    "retention_over_pending": False, "encrypt_at_rest": False}),
     ("direct", {}),
 ])
 def test_the_answers_tell_a_topics_settings_as_create_topic_takes_them(broker, control, broker_type, settings):
@@ -186,8 +196,14 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     for cmd in ("pause", "resume", "purge"):
         ask(cmd, topic="d", **USERS)
         ask(cmd, topic="t", group="another", **USERS)
+    for cmd in ("list_delayed", "cancel_delayed", "hurry_delayed", "reschedule_delayed"):
+        ask(cmd, topic="d", **USERS, **ON_A_TOPIC[cmd])
     for cmd in ("list_dead", "retry_dead", "purge_dead"):
         ask(cmd, topic="t", group="another", **USERS)
+    for cmd in ("list_schedules", "pause_schedule", "resume_schedule", "remove_schedule"):
+        ask(cmd, topic="t", name="another", **USERS)
+    ask("set_schedule", topic="d", name="n", cron="* * * * *", **USERS)
+    ask("set_schedule", topic="t", name="n", cron="* * * * *", headers=[{"name": "a"}] * 64, **USERS)
     ask("delete_group", topic="t", group="another", **USERS)
     puller = broker.socket(zmq.PULL, control.join("t", "pull"))
     until(lambda: control.stats("t")["subscribers_count"] == 1, "the puller")

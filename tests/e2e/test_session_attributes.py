@@ -121,7 +121,7 @@ BAD = {
     "a name that is too long": (HEADERS, batch_bytes.record(Message(b"", headers=((b"n" * 129, b"v"),)), HEADERS)),
     "too many headers": (HEADERS, batch_bytes.record(Message(b"", headers=((b"n", b"v"),) * 65), HEADERS)),
     "headers that are too long": (HEADERS, batch_bytes.record(Message(b"", headers=((b"n", b"v" * 32768),)), HEADERS)),
-    "a flag that is kept": (8, b"\1\0\0\0x"),
+    "a flag that is kept": (16, b"\1\0\0\0x"),
 }
 
 

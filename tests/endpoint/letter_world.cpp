@@ -213,6 +213,10 @@ std::vector<std::uint64_t> LetterWorld::letters_in(TopicRuntime& in) {
   log::ReadPosition place{store.first_offset()};
   while (place.offset < store.next_offset()) {
     const auto read = store.read(place);
+    if (read.outcome == log::ReadOutcome::damaged && place.offset < read.next) {
+      place = log::ReadPosition{read.next};  // a power cut keeps parts of a message that was not synced
+      continue;
+    }
     if (read.outcome != log::ReadOutcome::batch) {
       ADD_FAILURE() << "the topic cannot be read";
       break;

@@ -56,6 +56,7 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
     if (forgets_marks)
       std::erase_if(opened->stored, [](const auto& cursor) { return cursor.name.starts_with("given:"); });
     auto store = opened->take_store(disk(), loop());
+    source_store = store.get();
     source = std::make_unique<TopicRuntime>(context(), ticker_, make_endpoint_set, definition,
                                             std::move(store), std::move(opened).value_or_throw());
     protocol::GroupSettings group;
@@ -224,6 +225,10 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
     log::ReadPosition place{store.first_offset()};
     while (place.offset < store.next_offset()) {
       const auto read = store.read(place);
+      if (read.outcome == log::ReadOutcome::damaged && place.offset < read.next) {
+        place = log::ReadPosition{read.next};  // a power cut keeps parts of a message that was not synced
+        continue;
+      }
       if (read.outcome != log::ReadOutcome::batch) {
         ADD_FAILURE() << "a topic cannot be read";
         break;
@@ -273,6 +278,7 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
 
   SourceTicker ticker_;
   std::unique_ptr<TopicRuntime> source;
+  TopicStore* source_store = nullptr;  // owned by `source`
   std::unique_ptr<LetterOffice> office;
   bool consumes = true;
   bool rejects = false;

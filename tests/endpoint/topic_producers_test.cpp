@@ -80,6 +80,21 @@ TEST_F(TopicProducersTest, OnlyWaitingProducersAreNotifiedOfDurability) {
   for (const auto& producer : opened) producers.detach(*producer);
 }
 
+TEST_F(TopicProducersTest, TheBrokersOwnAreNoClients) {
+  const auto users = open(2);
+  CountingProducer own;
+  const auto opened = producers.open({77, 0}, own, {.user = ProducerTable::brokers_own});
+  ASSERT_EQ(opened.refusal, ClientError::none);
+  EXPECT_EQ(producers.connected_clients(), 2U);
+  producers.detach(own);
+  EXPECT_EQ(producers.connected_clients(), 2U);
+  ASSERT_EQ(producers.open({77, 0}, own, {.user = ProducerTable::brokers_own}).refusal, ClientError::none);
+  producers.detach(*users.front());
+  EXPECT_EQ(producers.connected_clients(), 1U);
+  producers.end(ClientError::shutting_down, "the test ends");
+  EXPECT_EQ(producers.connected_clients(), 0U);
+}
+
 TEST_F(TopicProducersTest, AProducerThatLeavesDuringANotificationIsNotNotified) {
   const auto opened = open(2);
   for (const auto& producer : opened) producers.await_durable(*producer);

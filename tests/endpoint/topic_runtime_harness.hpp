@@ -75,7 +75,8 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   Result<void> try_start() {
     TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
     const StorageSettings settings{.topics_directory = "/topics", .flush_interval_ms = flush_interval_ms_};
-    auto opened = TopicOpener(storage, *pool).open(definition, settings, now_(), sink);
+    opener_.emplace(storage, *pool);
+    auto opened = opener_->open(definition, settings, now_(), sink);
     if (!opened) return opened.error();
     if (on_open) on_open(*opened);
     auto store = opened->take_store(disk_, loop_);
@@ -184,6 +185,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;
   const TicketKey tickets_{TicketKey::random_bytes()};
+  std::optional<TopicOpener> opener_;  // of the present start
   ReactorContext context_{loop_, disk_, ports_, sink, tickets_, settings_, now_, next_id_, {}, {}, {}};
 };
 

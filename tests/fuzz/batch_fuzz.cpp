@@ -35,7 +35,7 @@ void take(std::vector<std::byte> batch) {
   store_little_endian(batch.data() + batch_layout::version, batch_layout::version_value);
   store_little_endian(batch.data() + batch_layout::total_bytes, static_cast<std::uint32_t>(batch.size()));
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
-  if (BatchView::check_produced(batch).fault) return;
+  if (BatchView::check_produced(batch, AttributeKinds(AttributeKinds::known)).fault) return;
   const BatchView view = BatchView::trusted(batch.data());
   BatchUnpacker unpacker;
   const auto plain = unpacker.unpack(view);
@@ -47,6 +47,8 @@ void take(std::vector<std::byte> batch) {
     bytes += record.message().size();
     const AttributesView attributes = record.attributes();
     touch(attributes.key());
+    touch(attributes.id());
+    if (!view.kinds().has(AttributeKinds::dues) && attributes.due() != 0) std::abort();
     for (const Header header : attributes.headers()) {
       touch(header.name);
       touch(header.value);

@@ -37,7 +37,8 @@ void read_replies(std::string_view text) {
   for (const Request& asked :
        {Request(Ping{}), Request(Version{}), Request(ListTopics{}), Request(ListUsers{}),
         Request(Join{{}, topic, JoinType::pull}), Request(Stats{{}, topic}),
-        Request(Stats{{}, std::nullopt, true}), Request(StatsAll{}), Request(ListDead{{}, topic, "g"})}) {
+        Request(Stats{{}, std::nullopt, true}), Request(StatsAll{}), Request(ListDead{{}, topic, "g"}),
+        Request(ListDelayed{{}, topic}), Request(ListSchedules{})}) {
     const auto reply = parse_reply(asked, text);
     if (!reply) continue;
     const auto written = to_json(reply.value());

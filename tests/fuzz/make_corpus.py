@@ -479,6 +479,7 @@ def main():
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,
+        "carried_log_fuzz": {"copies": b"\x01" + b"".join(to_mend(batch(at, [batch(of, [b"kept"], epoch=0)])) for at, of in enumerate((3, 9, 3)))},
         "encrypted_log_fuzz": ENCRYPTED,
         "log_tools_fuzz": LOG_TOOLS,
         "session_frame_fuzz": session_frames(),

@@ -13,6 +13,7 @@ LAYERS = [
     ("client", r"include/lightq/"),
     ("tools", r"src/log/tools/"),
     ("log", r"src/log/"),
+    ("recurring", r"src/recurring/"),
     ("admission", r"src/admission/"),
     ("net", r"src/net/"),
     ("crypto", r"src/crypto/"),
@@ -20,6 +21,7 @@ LAYERS = [
     ("zmtp", r"src/zmtp/"),
     ("store", r"src/store/"),
     ("delivery", r"src/delivery/"),
+    ("delayed", r"src/delayed/"),
     ("topic", r"src/topic/"),
     ("plain", r"src/plain/"),
     ("session", r"src/session/"),
@@ -37,23 +39,22 @@ MAY_INCLUDE = {
     "log": {"base", "log"},
     "tools": {"base", "log", "tools"},
     "queue": {"base", "log", "queue"},
+    "recurring": {"base", "protocol", "recurring"},
     "admission": {"base", "protocol", "admission"},
     "net": {"base", "protocol", "log", "admission", "net"},
     "crypto": {"base", "protocol", "log", "net", "crypto"},
     "access": {"base", "protocol", "admission", "net", "crypto", "access"},
     "zmtp": {"base", "protocol", "net", "crypto", "access", "zmtp"},
     "store": {"base", "log", "net", "store"},
-    "delivery": {"base", "protocol", "log", "admission", "delivery"},
-    "topic": {"base", "protocol", "log", "admission", "net", "access", "store", "delivery", "topic"},
+    "delivery": {"base", "protocol", "log", "recurring", "admission", "delivery"},
+    "delayed": {"base", "log", "delayed"},
+    "topic": {"base", "protocol", "log", "recurring", "admission", "net", "access", "store", "delivery", "delayed", "topic"},
     "plain": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain"},
-    "session": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "session"},
+    "session": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "session"},
     "logging": {"base", "logging"},
-    "control": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain",
-                "tools", "logging", "control"},
-    "broker": {"base", "protocol", "log", "admission", "net", "crypto", "access", "zmtp", "delivery", "topic", "plain",
-               "session", "logging", "control", "broker"},
-    "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"},
-    "apps": {"base", "protocol", "client", "cli", "broker"},
+    "control": {"base", "protocol", "log", "recurring", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "plain", "tools", "logging", "control"},
+    "broker": {"base", "protocol", "log", "recurring", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "plain", "session", "logging", "control", "broker"},
+    "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"}, "apps": {"base", "protocol", "client", "cli", "broker"},
 }
 
 # The includes that still point upward. This list may only shrink.
@@ -77,6 +78,7 @@ HOMES = [
     ("system calls", r"(sys|linux)/|unistd\.h$|fcntl\.h$",
      r"(?!src/(log|queue)/)|src/log/storage/(posix_storage|mapped_memory|directory_lock)\.cpp$|src/queue/(waiters|coarse_clock)\.[ch]pp$",
      None),
+    ("date", r"date/", r"src/recurring/time_zone\.cpp$", 1),
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
     ("libsodium", r"sodium",
@@ -89,7 +91,7 @@ HOMES = [
 FREE_ROOMS = ("tests/", "bench/", "examples/")
 
 # --- The log and delivery layers must not use sockets or read a clock. -----------------------------------------------
-PURE_LAYERS = {"log", "tools", "delivery"}
+PURE_LAYERS = {"log", "tools", "delivery", "delayed"}
 IMPURE = re.compile(r"sys/socket\.h|sys/epoll\.h|\bsystem_clock::now\b|\bsteady_clock::now\b|\bclock_gettime\b|"
                     r"\bgettimeofday\b|\bstd::j?thread\b")
 
@@ -435,7 +437,7 @@ ASKER_CHECKS = re.compile(r"src/control/commands/(?:permissions|asker_rights)\.[
 REQUESTS_AND_REPLIES = (
     r"control/answer\.hpp|\bAnswer\b|\bprotocol::(?:Request|Reply|OkReply|ErrorReply|JoinReply|ListReply|"
     r"UserListReply|CreateTopic|DeleteTopic|ListTopics|Join|Leave|Stats|StatsAll|StatsAllReply|DeleteGroup|Pause|Resume|Purge|CreateUser|"
-    r"DeleteUser|SetPassword|GrantRights|RevokeRights|ListUsers|SetGroup|ListDead|RetryDead|PurgeDead)\b")
+    r"DeleteUser|SetPassword|GrantRights|RevokeRights|ListUsers|SetGroup|ListDead|RetryDead|PurgeDead|SetSchedule|ListSchedules|PauseSchedule|ResumeSchedule|RemoveSchedule)\b")
 NO_ASKER_CHECK_KNOWS = re.compile(REQUESTS_AND_REPLIES)
 NO_OPERATION_KNOWS = re.compile(
     REQUESTS_AND_REPLIES +

@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Newer{"segment-seal", "with flags 0x0008 at position 112"},
                     Newer{"segment-batch-version", "is of version 2, with codec 0 and flags 0x0000"},
                     Newer{"segment-batch-codec", "is of version 1, with codec 9 and flags 0x0000"},
-                    Newer{"segment-batch-flags", "is of version 1, with codec 0 and flags 0x0008"},
+                    Newer{"segment-batch-flags", "is of version 1, with codec 0 and flags 0x0010"},
                     Newer{"segment-batch-first", "the batch at position 4096"}),
     [](const auto& tested) {
       std::string name = tested.param.file;
@@ -133,7 +133,7 @@ TEST_F(NewerFormatTest, InAMessageIsAMessage) {
 std::vector<std::byte> damaged_around_a_forged_batch(std::optional<Timestamp> sealed) {
   constexpr std::uint32_t epoch = 7;
   auto forged = test::make_batch({"forged"});
-  store_little_endian(forged.data() + batch_layout::flags, std::uint16_t{0x0008});
+  store_little_endian(forged.data() + batch_layout::flags, std::uint16_t{0x0010});
   store_little_endian(forged.data() + batch_layout::body_crc, batch_body_crc(forged));
   stamp_batch(forged, Offset{1}, Timestamp{1}, epoch);
   test::SegmentBytes bytes(epoch, incarnation, {0});

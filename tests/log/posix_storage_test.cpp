@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "log/carried/carried_log.hpp"
 #include "log/segment_log/segment_log.hpp"
 #include "log/tools/repair.hpp"
 #include "support/batches.hpp"
@@ -218,6 +219,28 @@ TEST(PosixStorage, HoldsALogThatIsRepairedInPlaceAndThenRemoved) {
   auto log = open();
   EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
   EXPECT_EQ(log->first_offset(), Offset{2});
+  EXPECT_TRUE(log->destroy().ok());
+  EXPECT_FALSE(std::filesystem::exists(dir / "log"));
+}
+
+// An end of the broker may have left them there empty, and a repair of the schedule its damaged files.
+TEST(PosixStorage, ALogIsRemovedWithTheDirectoriesInIt) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  SegmentPool pool({dir / "pool"}, storage);
+  SegmentLogOptions options;
+  options.directory = dir / "log";
+  auto log = std::move(SegmentLog::open(options, storage, pool, {}).value());
+  auto batch = test::make_batch({"a"});
+  ASSERT_EQ(log->append(batch, {}).outcome, AppendOutcome::appended);
+  ASSERT_TRUE(storage.make_directory(dir / "log/carried"));
+  ASSERT_TRUE(storage.make_directory(dir / "log/delayed/damaged-1"));
+  ASSERT_TRUE(storage.open(dir / "log/delayed/damaged-1/file", OpenMode::create));
+  const auto carried = CarriedLog::open(options, 0, {}, storage, pool, {});
+  ASSERT_TRUE(carried.ok());
+  EXPECT_TRUE((*carried)->destroy().ok());
+  EXPECT_FALSE(std::filesystem::exists(dir / "log/carried"));
+  ASSERT_TRUE(storage.make_directory(dir / "log/carried"));
   EXPECT_TRUE(log->destroy().ok());
   EXPECT_FALSE(std::filesystem::exists(dir / "log"));
 }

@@ -149,6 +149,26 @@ TEST(RingLog, SpaceForTheNextBatchIsNotVisibleBefore) {
   EXPECT_TRUE(log.place_for_next(65'537).empty()) << "there never is";
 }
 
+// Its new place overlaps the one where it was built.
+TEST(RingLog, ABatchMovesIfMakingRoomHasFreedTheBeginning) {
+  RingLog log({.capacity_bytes = 1 * limits::MiB});
+  ASSERT_EQ(append(log, make_batch_of(10'000)), AppendOutcome::appended);
+  const std::vector<std::string> payloads{std::string(30'000, '\xff'), std::string(30'000, '\xee'), "end"};
+  const auto batch = make_batch(payloads);
+  const auto place = log.place_for_next(batch.size());
+  ASSERT_EQ(place.size(), batch.size());
+  std::copy(batch.begin(), batch.end(), place.begin());
+  ASSERT_TRUE(log.make_room(1 * limits::MiB, log.next_offset()));
+  ASSERT_EQ(log.append(place, now).base, Offset{1});
+  EXPECT_EQ(log.next_offset(), Offset{4});
+  ReadPosition at{{1}};
+  const ReadResult read = log.read(at);
+  ASSERT_EQ(read.outcome, ReadOutcome::batch);
+  EXPECT_NE(read.batch.bytes().data(), place.data());
+  EXPECT_EQ(BatchView::check(read.batch.bytes()), std::nullopt);
+  EXPECT_EQ(payloads_of(read.batch), payloads);
+}
+
 // The model: the batches that should be in the log, oldest first.
 struct Model {
   struct Batch {

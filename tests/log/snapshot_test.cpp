@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "log/carried/carried_log.hpp"
 #include "log/format/restored_mark.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/tools/segment_copy.hpp"
@@ -50,6 +51,81 @@ TEST_F(SnapshotTest, LinksSealedSegmentsAndCopiesTheActiveOne) {
   EXPECT_EQ(*storage.link_count(segment_path(0)), 2U);
   EXPECT_EQ(*storage.link_count(segment_path(segments().back())), 1U);
   EXPECT_EQ(read_back("/backup/1"), written);
+}
+
+TEST_F(SnapshotTest, CopiesCarriedMessages) {
+  fill(98);
+  log::SegmentLogOptions carried_options;
+  carried_options.directory = directory;
+  const auto open_copies = [&](const std::string& of) {
+    carried_options.directory = of;
+    return log::CarriedLog::open(carried_options, 0, {1000}, storage, *pool, now).value_or_throw();
+  };
+  {
+    const auto carried = open_copies(directory);
+    auto copy = make_batch({"carried"});
+    stamp_batch(copy, {5}, now, 0);
+    ASSERT_TRUE(carried->add(copy));
+  }
+  check(snapshot());
+  const auto carried = open_copies("/backup/1");
+  const log::ReadResult found = carried->find({5}, {1000});
+  ASSERT_EQ(found.outcome, log::ReadOutcome::batch);
+  EXPECT_EQ(payloads_of(found.batch), std::vector<std::string>{"carried"});
+}
+
+TEST_F(SnapshotTest, OfATopicContainsItsDelayedMessages) {
+  fill(98);
+  // Any log serves as the schedule.
+  ASSERT_TRUE(log::snapshot_log(directory, directory + "/delayed", storage));
+  const auto report = log::snapshot_topic(directory, "/backup/1", storage);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  check(*report);
+  EXPECT_EQ(content(), written);
+  EXPECT_EQ(read_back("/backup/1/delayed"), written);
+}
+
+// A topic's snapshot has its name only when it is complete, and after an error nothing stays.
+TEST_F(SnapshotTest, OfATopicIsCompleteOrIsNotThere) {
+  fill(98);
+  ASSERT_TRUE(log::snapshot_log(directory, directory + "/delayed", storage));
+  ASSERT_TRUE(log::snapshot_log(directory, directory + "/carried", storage));
+  const auto parts_at = [&](const std::string& path) {
+    return storage.list(path + "/delayed").ok() + storage.list(path + "/carried").ok();
+  };
+  bool done = false;
+  for (int failing = 0; !done; ++failing) {
+    int calls = 0;
+    storage.on_call = [&](Call, const std::string&) -> FaultyStorage::Fault {
+      return {calls++ == failing ? EIO : 0, 0};
+    };
+    done = log::snapshot_topic(directory, "/backup/1", storage).ok();
+    storage.on_call = nullptr;
+    ASSERT_LT(failing, 10'000);
+    if (done && failing < calls) {  // that error cost nothing
+      ASSERT_EQ(parts_at("/backup/1"), 2);
+      remove_files("/backup/1", storage);
+      done = false;
+    }
+    if (!done) {
+      ASSERT_TRUE(all_below("/backup").empty()) << failing << ": " << all_below("/backup").begin()->first;
+    }
+  }
+  EXPECT_EQ(parts_at("/backup/1"), 2);
+  EXPECT_EQ(read_back("/backup/1/delayed"), written);
+  EXPECT_EQ(all_below("/backup"), all_below("/backup/1"));
+}
+
+TEST_F(SnapshotTest, CountsTheDamagesOfAllParts) {
+  fill(98);
+  for (const std::string part : {"/delayed", "/carried"}) {
+    ASSERT_TRUE(log::snapshot_log(directory, directory + part, storage));
+    auto& bytes = storage.bytes_of(directory + part + "/" + log::segment_name({segments().back()}));
+    bytes[20] ^= std::byte{1};  // of the header
+  }
+  const auto report = log::snapshot_topic(directory, "/backup/1", storage);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  EXPECT_EQ(report->damages, 2U);
 }
 
 TEST_F(SnapshotTest, StaysUnchangedWhenTheLogChanges) {

@@ -18,7 +18,7 @@ if(SANITIZE)
 endif()
 
 # 1. find_package.
-foreach(package cppzmq ZeroMQ nlohmann_json OpenSSL spdlog tomlplusplus PkgConfig)
+foreach(package cppzmq ZeroMQ nlohmann_json OpenSSL spdlog tomlplusplus PkgConfig date)
   list(APPEND configure -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
 endforeach()
 run(${configure} -B ${WORK_DIR}/found)

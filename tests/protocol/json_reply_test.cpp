@@ -55,6 +55,17 @@ TopicStats full_topic_stats() {
   return stats;
 }
 
+/// Writes a reply, reads it, and writes it again.
+void expect_read_again(const Request& asked, const Reply& reply) {
+  const auto text = to_json(reply);
+  const auto read = parse_reply(asked, text);
+  ASSERT_TRUE(read.ok()) << text << ": " << read.error().message;
+  EXPECT_EQ(read.value().index(), reply.index()) << text;
+  EXPECT_EQ(to_json(read.value()), text);
+  const bool error = std::holds_alternative<ErrorReply>(reply);
+  EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
+}
+
 TEST(JsonReply, WritesTheRepliesOf2015) {
   EXPECT_EQ(to_json(OkReply{"create_topic", "topic created successfully", {}}),
             R"({"cmd":"create_topic","status":"ok","description":"topic created successfully"})");
@@ -86,6 +97,8 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "next_offset",
                             "durable_offset",
                             "log_bytes",
+                            "carried_messages",
+                            "carried_bytes",
                             "blocked_by",
                             "paused",
                             "since_ms",
@@ -175,14 +188,54 @@ TEST(JsonReply, ReadsItsOwnOutput) {
                  {8, DeadState::parked, DeadCause::rejected, 1, 1000, 2000, {}, "orders", "billing", 17}},
                 7}},
       {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
+  for (const auto& [asked, reply] : pairs) expect_read_again(asked, reply);
+}
+
+TEST(JsonReply, ReadsItsOwnOutputAboutDelayedMessages) {
+  const std::vector<std::pair<Request, Reply>> pairs = {
+      {ListDelayed{{}, topic}, DelayedPage{}},
+      {ListDelayed{{}, topic}, DelayedPage{{{7, {1000}, DelayedState::waiting, 20, "order 7", "tea"},
+                                            {8, {1000}, DelayedState::moving, 5, {}, {}}},
+                                           DelayedPlace{{1000}, 8}}},
+      {CancelDelayed{{}, topic}, OkReply{"cancel_delayed", {}, {}, 3, 0, {}, DelayedCount{3, 0, 0, {}}}},
+      {RescheduleDelayed{{}, topic},
+       OkReply{"reschedule_delayed",
+               {},
+               {},
+               0,
+               0,
+               {},
+               DelayedCount{0, 1, 1, {{7, DelayedRefusal::too_late}, {900, DelayedRefusal::unknown}}}}}};
+  for (const auto& [asked, reply] : pairs) expect_read_again(asked, reply);
+}
+
+TEST(JsonReply, ReadsItsOwnOutputOnSchedules) {
+  const std::vector<std::pair<Request, Reply>> pairs = {
+      {PauseSchedule{{}, topic, "n"}, OkReply{"pause_schedule", {}, {}}},
+      {ListSchedules{}, SchedulePage{}},
+      {ListSchedules{},
+       SchedulePage{
+           {{.topic = "t",
+             .name = "n",
+             .settings =
+                 {.cron = "0 9 * * *", .zone = "UTC", .key = "k", .headers = {{"a", "b"}}, .payload = "go"},
+             .payload_bytes = 2,
+             .next_ms = {1'795'000'000'000, 1'795'086'400'000},
+             .fired = 3,
+             .last_ms = 1'794'900'000'000,
+             .waiting_by = "the topic is full"},
+            {.topic = "u",
+             .name = "m",
+             .settings = {.cron = "* * * * *", .missed = MissedFirings::once, .payload = "\xff"},
+             .payload_bytes = 1,
+             .paused = true}},
+           "u/m"}}};
   for (const auto& [asked, reply] : pairs) {
     const auto text = to_json(reply);
     const auto read = parse_reply(asked, text);
     ASSERT_TRUE(read.ok()) << text << ": " << read.error().message;
     EXPECT_EQ(read.value().index(), reply.index()) << text;
     EXPECT_EQ(to_json(read.value()), text);
-    const bool error = std::holds_alternative<ErrorReply>(reply);
-    EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
   }
 }
 
@@ -203,14 +256,14 @@ TEST(JsonReply, APageOfStatsHasTheTopicsAsStatsShowsThem) {
 TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const auto settings_of = [](BrokerType type) {
     TopicStats stats;
-    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true};
+    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true, true};
     const auto text = to_json(stats);
     const auto from = text.find("\"settings\":") + 11;
     return text.substr(from, text.find('}', from) + 1 - from);
   };
   const std::string files =
       R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)"
-      R"("encrypt_at_rest":true,)";
+      R"("retention_over_pending":true,"encrypt_at_rest":true,)";
   EXPECT_EQ(settings_of(BrokerType::queue),
             R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","open":false})");
   EXPECT_EQ(settings_of(BrokerType::file),
@@ -266,6 +319,32 @@ TEST(JsonReply, CountsDeadMessagesThatCouldNotBeRead) {
             R"({"cmd":"list_dead","status":"ok","messages":[],"continue_after":4,"unreadable":2})");
   const auto read = parse_reply(ListDead{{}, topic, "g"}, R"({"status":"ok","messages":[],"unreadable":2})");
   EXPECT_EQ(std::get<DeadPage>(read.value()).unreadable, 2U);
+}
+
+TEST(JsonReply, LeavesOutAnIdAndAKeyThatAMessageDoesNotHave) {
+  EXPECT_EQ(to_json(DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}}}, std::nullopt}),
+            R"({"cmd":"list_delayed","status":"ok","messages":[)"
+            R"({"number":7,"due_us":1000,"state":"waiting","bytes":20}]})");
+  OkReply cancelled{"cancel_delayed", {}, {}, 2};
+  cancelled.delayed = DelayedCount{2, 0, 1, {{9, DelayedRefusal::unknown}}};
+  EXPECT_EQ(to_json(cancelled),
+            R"({"cmd":"cancel_delayed","status":"ok","messages":2,"too_late":0,"unknown":1,)"
+            R"("untouched":[{"number":9,"why":"unknown"}]})");
+  EXPECT_FALSE(parse_reply(ListDelayed{{}, topic}, R"({"status":"ok","messages":[{"state":"gone"}]})").ok());
+  EXPECT_FALSE(parse_reply(ListDelayed{{}, topic}, R"({"status":"ok","messages":[{"due_us":-5}]})").ok());
+  EXPECT_FALSE(
+      parse_reply(ListDelayed{{}, topic}, R"({"status":"ok","messages":[],"continue_after_number":5})").ok());
+}
+
+TEST(JsonReply, ShowsTheScheduleOfATopicThatHasOne) {
+  TopicStats stats = full_topic_stats();
+  EXPECT_THAT(to_json(stats), testing::Not(HasSubstr("\"delayed\"")));
+  stats.delayed = DelayedStats{1, 2, 3, 4, 5, 6, 7, "disk"};
+  EXPECT_THAT(to_json(stats), HasSubstr(R"("delayed":{"messages":1,"bytes":2,"next_due_us":3,"moved":4,)"
+                                        R"("cancelled":5,"late_us_max":6,"corrupt":7,"waiting_by":"disk"})"));
+  const auto read = parse_reply(topic_stats, to_json(stats));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::get<TopicStats>(*read).delayed, stats.delayed);
 }
 
 TEST(JsonReply, RefusesAnythingButAReply) {

@@ -74,6 +74,45 @@ void expect_read(const Request& request) {
   EXPECT_EQ(to_json(parsed.request.value()), text);
 }
 
+TEST(JsonRequest, ReadsItsOwnOutputOnSchedules) {
+  const ScheduleSettings full{.cron = "0 9 * * MON-FRI",
+                              .zone = "Europe/Berlin",
+                              .missed = MissedFirings::once,
+                              .key = "k",
+                              .headers = {{"kind", "report"}, {"empty", ""}},
+                              .payload = "go"};
+  const std::vector<Request> requests = {
+      SetSchedule{{"u", "q"}, topic("t"), "n", full, false},
+      SetSchedule{{"a", "p"}, topic("t"), "n", {.cron = "* * * * *", .payload = {}}, true},
+      SetSchedule{
+          {"a", "p"}, topic("t"), "n", {.cron = "* * * * *", .payload = std::string("\0\xff", 2)}, true},
+      ListSchedules{.user = {"u", "q"}, .topic = topic("t")},
+      ListSchedules{.user = {"u", "q"}, .topic = topic("t"), .name = "n", .limit = 1, .times = 100},
+      ListSchedules{.user = {"a", "p"}, .after = "t/n", .limit = 1000, .as_admin = true},
+      PauseSchedule{{"u", "q"}, topic("t"), "n", false},
+      ResumeSchedule{{"a", "p"}, topic("t"), "n", true},
+      RemoveSchedule{{"u", "q"}, topic("t"), "n", false}};
+  for (const auto& request : requests) expect_read(request);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto read = parse_request(to_json(requests[i])).request;
+    EXPECT_EQ(std::get<SetSchedule>(*read).settings, std::get<SetSchedule>(requests[i]).settings);
+  }
+}
+
+TEST(JsonRequest, ALongPayloadOfAnyBytesIsWithinTheLengthOfARequest) {
+  for (const char each : {'x', '"', '\n', '\x01', '\xff'}) {
+    const SetSchedule request{
+        {"u", "q"},
+        topic("t"),
+        "n",
+        {.cron = "* * * * *", .payload = std::string(limits::schedule_payload_bytes_max, each)},
+        false};
+    const auto read = parse_request(to_json(request)).request;
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(std::get<SetSchedule>(*read).settings, request.settings);
+  }
+}
+
 TEST(JsonRequest, ReadsItsOwnOutputOnGroups) {
   const std::vector<Request> requests = {
       SetGroup{{"u", "q"}, topic("t"), "g", {.max_attempts = 5}, false},
@@ -115,6 +154,24 @@ TEST(JsonRequest, ReadsItsOwnOutputOnGroups) {
                "g",
                {.failed_since_ms = 1'795'000'000'000, .key = std::string(limits::key_bytes_max, 'k')}},
       PurgeDead{{"u", "q"}, topic("t"), "g", {.cause = DeadCause::attempts}, false, false}};
+  for (const auto& request : requests) expect_read(request);
+}
+
+TEST(JsonRequest, ReadsItsOwnOutputAboutDelayedMessages) {
+  const DelayedFilter filter{.due_from = Timestamp{0},
+                             .due_until = Timestamp{5},
+                             .id = "order 7",
+                             .numbers = {{{1}, {2}}, {{5}, {9}}}};
+  const std::vector<Request> requests = {
+      ListDelayed{{"u", "q"}, topic("t")},
+      ListDelayed{{"a", "p"}, topic("t"), filter, DelayedPlace{{1'800'000'000'000'000}, 17}, 1000, true},
+      CancelDelayed{{"u", "q"}, topic("t"), filter, true},
+      CancelDelayed{{"u", "q"}, topic("t")},
+      HurryDelayed{{"a", "p"}, topic("t"), {.numbers = {{{0}, {1}}}}, false, true},
+      RescheduleDelayed{{"u", "q"}, topic("t"), {.id = "i"}, 1'800'000'000'000'000},
+      RescheduleDelayed{{"u", "q"}, topic("t"), filter, -limits::delay_us_max, true},
+      RescheduleDelayed{{"u", "q"}, topic("t"), {}, 0},
+      Purge{{"u", "q"}, topic("t"), "", false, true}};
   for (const auto& request : requests) expect_read(request);
 }
 
@@ -267,11 +324,34 @@ INSTANTIATE_TEST_SUITE_P(
                 invalid_request, "broker_type: missing"}));
 
 const std::string set_group = R"({"cmd":"set_group","topic":"t","group":"g")";
+const std::string set_schedule = R"({"cmd":"set_schedule","topic":"t","name":"n")";
+const std::string of_rule = set_schedule + R"(,"cron":"* * * * *")";
 const std::string retry_dead = R"({"cmd":"retry_dead","topic":"t","group":"g")";
 
 INSTANTIATE_TEST_SUITE_P(
     Groups, HostileRequest,
     testing::Values(
+        Hostile{set_schedule + "}", invalid_request, "cron: missing"},
+        Hostile{R"({"cmd":"set_schedule","topic":"t","cron":"* * * * *"})", invalid_request, "name: missing"},
+        Hostile{set_schedule + R"(,"cron":""})", invalid_request, "cron: must be a text of 1 to 256 bytes"},
+        Hostile{of_rule + R"(,"zone":""})", invalid_request, "zone: must be a text of 1 to 64 bytes"},
+        Hostile{of_rule + R"(,"missed":"twice"})", invalid_request, "missed: must be one of skip, once"},
+        Hostile{of_rule + R"(,"payload":1})", invalid_request, "payload"},
+        Hostile{of_rule + R"(,"payload":"a","payload_base64":"YQ=="})", invalid_request, "one of payload"},
+        Hostile{of_rule + R"(,"payload_base64":"YQ="})", invalid_request, "payload_base64: must be base64"},
+        Hostile{of_rule + R"(,"payload_base64":"YR=="})", invalid_request, "payload_base64: must be base64"},
+        Hostile{
+            of_rule + R"(,"payload":")" + std::string(limits::schedule_payload_bytes_max + 1, 'x') + "\"}",
+            invalid_request, "payload: must be a text of at most 32768 bytes"},
+        Hostile{of_rule + R"(,"key":")" + std::string(1025, 'k') + "\"}", invalid_request, "key"},
+        Hostile{of_rule + R"(,"headers":{}})", invalid_request, "headers"},
+        Hostile{of_rule + R"(,"headers":[{"name":""}]})", invalid_request, "headers.name"},
+        Hostile{of_rule + R"(,"headers":[{"name":"a","value":")" + std::string(2048, 'v') + "\"}]}",
+                invalid_request, "key and headers must have at most 2048 bytes"},
+        Hostile{R"({"cmd":"list_schedules","name":"n"})", invalid_request, "name: needs topic"},
+        Hostile{R"({"cmd":"list_schedules","topic":"t","times":2})", invalid_request, "times"},
+        Hostile{R"({"cmd":"list_schedules","limit":0})", invalid_request, "limit"},
+        Hostile{R"({"cmd":"pause_schedule","topic":"t"})", invalid_request, "name: missing"},
         Hostile{set_group + "}", invalid_request, "missing"},
         Hostile{R"({"cmd":"set_group","topic":"t","max_attempts":1})", invalid_request, "group: missing"},
         Hostile{set_group + R"(,"max_attempts":-1})", invalid_request, "from 0 to 1000000"},
@@ -317,6 +397,43 @@ TEST(JsonRequest, JoinsOffsetsAndRangesOfDeadMessages) {
   const std::vector<OffsetRange> joined = {{{3}, {5}}, {{7}, {10}}, {{20}, {40}}};
   EXPECT_EQ(asked.filter.ranges, joined);
   EXPECT_FALSE(asked.preview);
+}
+
+const std::string cancel_delayed = R"({"cmd":"cancel_delayed","topic":"t")";
+const std::string reschedule_delayed = R"({"cmd":"reschedule_delayed","topic":"t","id":"i")";
+
+INSTANTIATE_TEST_SUITE_P(
+    DelayedMessages, HostileRequest,
+    testing::Values(
+        Hostile{cancel_delayed + R"(,"numbers":[]})", invalid_request, "numbers: must not be empty"},
+        Hostile{cancel_delayed + R"(,"numbers":["1"]})", invalid_request, "numbers"},
+        Hostile{cancel_delayed + R"(,"ranges":[[2,1]]})", invalid_request, "begin < end"},
+        Hostile{cancel_delayed + R"(,"id":""})", invalid_request, "id: must be a text of 1 to 128"},
+        Hostile{cancel_delayed + R"(,"id":")" + std::string(129, 'i') + R"("})", invalid_request, "128"},
+        Hostile{cancel_delayed + R"(,"due_from_us":-1})", invalid_request, "due_from_us"},
+        Hostile{cancel_delayed + R"(,"due_until_us":9223372036854775808})", invalid_request, "due_until_us"},
+        Hostile{cancel_delayed + R"(,"preview":1})", invalid_request, "preview"},
+        Hostile{cancel_delayed + R"(,"limit":5})", invalid_request, "limit: only for list_delayed"},
+        Hostile{R"({"cmd":"hurry_delayed"})", invalid_request, "topic: missing"},
+        Hostile{reschedule_delayed + "}", invalid_request, "either deliver_at_us or delay_us"},
+        Hostile{reschedule_delayed + R"(,"deliver_at_us":1,"delay_us":1})", invalid_request, "either"},
+        Hostile{reschedule_delayed + R"(,"delay_us":-1})", invalid_request, "delay_us"},
+        Hostile{reschedule_delayed + R"(,"delay_us":315619200000001})", invalid_request, "delay_us"},
+        Hostile{reschedule_delayed + R"(,"deliver_at_us":"tomorrow"})", invalid_request, "deliver_at_us"},
+        Hostile{R"({"cmd":"list_delayed","topic":"t","after_due_us":5})", invalid_request,
+                "after_number: missing"},
+        Hostile{R"({"cmd":"list_delayed","topic":"t","after_number":5})", invalid_request,
+                "after_due_us: missing"},
+        Hostile{R"({"cmd":"list_delayed","topic":"t","limit":1001})", invalid_request, "limit"},
+        Hostile{R"({"cmd":"purge","topic":"t","group":"g","delayed":true})", invalid_request,
+                "not with a group"},
+        Hostile{R"({"cmd":"purge","topic":"t","delayed":"all"})", invalid_request, "delayed"}));
+
+TEST(JsonRequest, KeepsSingleNumbersOfDelayedMessagesApart) {
+  const auto asked =
+      good<CancelDelayed>(cancel_delayed + R"(,"numbers":[9,3,4,4,25],"ranges":[[20,30],[25,40],[5,6]]})");
+  const std::vector<OffsetRange> numbers = {{{3}, {4}}, {{4}, {5}}, {{5}, {6}}, {{9}, {10}}, {{20}, {40}}};
+  EXPECT_EQ(asked.filter.numbers, numbers);
 }
 
 TEST(JsonRequest, EchoesTheCommandOfAnInvalidRequest) {

@@ -74,11 +74,15 @@ std::optional<ProducerSecret> secret_of(const json& body) {
   std::copy_n(bytes.begin(), std::min(bytes.size(), secret.size()), secret.begin());
   return secret;
 }
+ProduceTarget target_of_vector(const json& body) {
+  return static_cast<ProduceTarget>(body.value("target", 0));
+}
 void fill(const json& body, ProduceOpen& open) {
   open = {{body.at("producer_id"), body.at("producer_epoch")},
           static_cast<ConfirmLevel>(body.at("level").get<int>()),
           body.at("topic"),
-          secret_of(body)};
+          secret_of(body),
+          target_of_vector(body)};
 }
 void fill(const json& body, ProduceOpened& opened) {
   opened = {{body.at("producer_id"), body.at("producer_epoch")},
@@ -88,7 +92,8 @@ void fill(const json& body, ProduceOpened& opened) {
             body.at("expected"),
             body.at("next_offset"),
             body.at("incarnation"),
-            secret_of(body)};
+            secret_of(body),
+            target_of_vector(body)};
 }
 void fill(const json& body, Confirm& confirm) {
   confirm = {body.at("received"), body.at("flushed"), body.at("next_offset")};

@@ -60,8 +60,12 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
-                                  z, z1, z2] = TopicStats();
-    EXPECT_EQ(names_of<TopicStats>().size(), 28U);
+                                  z, z1, z2, z3, z4, z5] = TopicStats();
+    EXPECT_EQ(names_of<TopicStats>().size(), 31U);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = DelayedStats();
+    EXPECT_EQ(names_of<DelayedStats>().size(), 8U);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = BrokerStats();
@@ -86,6 +90,7 @@ TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
               UnorderedElementsAre("redelivered", "acknowledged", "released", "failed", "timed_out",
                                    "lost_with_session", "revoked", "dead"));
   EXPECT_THAT(counters_of<SubscriberStats>(), testing::IsEmpty());
+  EXPECT_THAT(counters_of<DelayedStats>(), UnorderedElementsAre("moved", "cancelled", "corrupt"));
   EXPECT_THAT(
       counters_of<TopicStats>(),
       UnorderedElementsAre("messages_received", "total_bytes_written", "total_bytes_read", "dropped",

@@ -1,10 +1,12 @@
 /// A library for LD_PRELOAD that shifts a process's wall clock, so that a test can step it. CLOCK_SHIFT_FILE
 /// names a file with the shift: microseconds as a signed 64-bit number in native byte order. A change of the
-/// file takes effect at once. Other clocks than the wall clock are not shifted.
+/// file takes effect at once, but on a timerfd only when it is set the next time. Other clocks than the wall
+/// clock are not shifted.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -29,6 +31,10 @@ const volatile std::int64_t* shift_of_process() {
 }
 
 const volatile std::int64_t* const shift = shift_of_process();
+
+/// The timers by the wall clock.
+constexpr int descriptors_max = 4096;
+bool is_by_wall_clock[descriptors_max];
 
 }  // namespace
 
@@ -57,6 +63,26 @@ time_t time(time_t* seconds) noexcept {
   clock_gettime(CLOCK_REALTIME, &now);
   if (seconds != nullptr) *seconds = now.tv_sec;
   return now.tv_sec;
+}
+
+int timerfd_create(clockid_t clock, int flags) noexcept {
+  const auto made = static_cast<int>(::syscall(SYS_timerfd_create, clock, flags));
+  if (made >= 0 && made < descriptors_max) is_by_wall_clock[made] = clock == CLOCK_REALTIME;
+  return made;
+}
+
+/// A time of the shifted clock becomes one of the system's.
+int timerfd_settime(int timer, int flags, const itimerspec* wanted, itimerspec* former) noexcept {
+  itimerspec unshifted = *wanted;
+  const bool is_set = wanted->it_value.tv_sec != 0 || wanted->it_value.tv_nsec != 0;
+  const bool is_time = (flags & TFD_TIMER_ABSTIME) != 0 && timer >= 0 && timer < descriptors_max;
+  if (shift != nullptr && is_set && is_time && is_by_wall_clock[timer]) {
+    std::int64_t us = wanted->it_value.tv_sec * us_per_second + wanted->it_value.tv_nsec / ns_per_us - *shift;
+    if (us < 1) us = 1;
+    unshifted.it_value.tv_sec = us / us_per_second;
+    unshifted.it_value.tv_nsec = us % us_per_second * ns_per_us + wanted->it_value.tv_nsec % ns_per_us;
+  }
+  return static_cast<int>(::syscall(SYS_timerfd_settime, timer, flags, &unshifted, former));
 }
 
 }  // extern "C"

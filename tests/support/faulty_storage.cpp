@@ -300,14 +300,18 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
 
 Result<std::vector<std::string>> FaultyStorage::list(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> found;
+  const std::string below = path + "/";
+  std::set<std::string> found;
   bool is_there = made_directories_.contains(path);
-  for (const auto& [name, node] : names_) {
-    if (directory_of(name) == path) found.push_back(name.substr(path.size() + 1));
-    is_there = is_there || name.starts_with(path + "/");
-  }
+  const auto note = [&](const std::string& name) {
+    if (!name.starts_with(below)) return;
+    found.insert(name.substr(below.size(), name.find('/', below.size()) - below.size()));
+    is_there = true;
+  };
+  for (const auto& [name, node] : names_) note(name);
+  for (const std::string& name : made_directories_) note(name);
   if (!is_there) return fault(ENOENT, "no such directory: " + path);
-  return found;
+  return std::vector<std::string>(found.begin(), found.end());
 }
 
 Result<std::uint64_t> FaultyStorage::free_bytes(const std::string& /*path*/) {

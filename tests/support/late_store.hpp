@@ -39,6 +39,7 @@ class LateStore final : public broker::TopicStore {
   Result<void> end_segment() override { return log_.end_segment(); }
   void drop_before(Offset before) override { log_.drop_before(before); }
   bool make_room(std::size_t bytes, Offset limit) override { return log_.make_room(bytes, limit); }
+  bool drop_first(Offset limit, std::size_t bytes) override { return log_.drop_first(limit, bytes); }
   [[nodiscard]] const Error& last_error() const override { return log_.last_error(); }
 
   void report_to(broker::StoreEvents& events) override {

@@ -4,7 +4,7 @@ import typing
 
 from checksum import crc32c
 
-KEYS, HEADERS, TIMES = 1, 2, 4
+KEYS, HEADERS, TIMES, DUES = 1, 2, 4, 8
 NONE, LZ4, ZSTD = 0, 1, 2
 
 
@@ -14,6 +14,7 @@ class Message(typing.NamedTuple):
     key: bytes = b""
     headers: tuple = ()  # pairs (name, value)
     time_us: int = 0
+    due: int = None  # None: without a due time
 
 
 class Batch(typing.NamedTuple):
@@ -34,7 +35,8 @@ def text(value):
 
 def attributes(kinds, message):
     """Encodes the attributes of a record (docs/log_format.md, "Record")."""
-    coded = struct.pack("<q", message.time_us) if kinds & TIMES else b""
+    coded = struct.pack("<q", message.due or 0) if kinds & DUES else b""
+    coded += struct.pack("<q", message.time_us) if kinds & TIMES else b""
     coded += text(message.key) if kinds & KEYS else b""
     if kinds & HEADERS:
         coded += struct.pack("<H", len(message.headers))
@@ -51,6 +53,7 @@ def kinds_of(messages):
     bits = 0
     for message in messages:
         bits |= (KEYS if message.key else 0) | (HEADERS if message.headers else 0) | (TIMES if message.time_us else 0)
+        bits |= DUES if message.due is not None else 0
     return bits
 
 
@@ -150,10 +153,13 @@ def take_text(data, at):
 
 
 def message_of(kinds, data):
-    at, time_us, key, headers = 0, 0, b"", []
-    if kinds & TIMES:
-        time_us, = struct.unpack_from("<q", data)
+    at, time_us, due, key, headers = 0, 0, None, b"", []
+    if kinds & DUES:
+        due, = struct.unpack_from("<q", data)
         at = 8
+    if kinds & TIMES:
+        time_us, = struct.unpack_from("<q", data, at)
+        at += 8
     if kinds & KEYS:
         key, at = take_text(data, at)
     if kinds & HEADERS:
@@ -163,14 +169,14 @@ def message_of(kinds, data):
             name, at = take_text(data, at)
             value, at = take_text(data, at)
             headers.append((name, value))
-    return Message(data[at:], key, tuple(headers), time_us)
+    return Message(data[at:], key, tuple(headers), time_us, due)
 
 
 def unbatch(data):
     """Decodes a batch that a log has stamped. Checks both of its checksums."""
     fields = struct.unpack_from("<IBBHIIQqQQHHIII", data)
     magic, version, codec, flags, length, count, offset, time_us, producer_id, sequence, epoch, zero, _, body, head = fields
-    if (magic, version, zero) != (0x3142514C, 1, 0) or codec > ZSTD or flags > 7 or length != len(data):
+    if (magic, version, zero) != (0x3142514C, 1, 0) or codec > ZSTD or flags > 15 or length != len(data):
         raise ValueError("not a batch")
     if head != crc32c(data[:60]) or body != crc32c(data[4:16] + data[32:52] + data[64:]):
         raise ValueError("a batch's checksum is wrong")

@@ -12,6 +12,7 @@ PAGE, FILE = 4096, 16384
 EPOCH, INCARNATION, FIRST = 7, 0x0123456789ABCDEF, 0
 TIME_US = 1_800_000_000_000_000
 REQUIRED, OPTIONAL = 0x0008, 0x0100  # bits without a meaning in any version
+BATCH_REQUIRED = 0x0010  # such a bit of a batch
 PARAGRAPH = b"\r\n\x1a\n"
 
 
@@ -83,10 +84,10 @@ FILES = {
     "segment-seal": sealed(REQUIRED),
     "segment-batch-version": segment(*plain(), batch([b"m"], 3, version=2)),
     "segment-batch-codec": segment(*plain(), batch([b"m"], 3, codec=9)),
-    "segment-batch-flags": segment(*plain(), batch([b"m"], 3, flags=REQUIRED)),
-    "segment-batch-first": segment(batch([b"m"], 0, flags=REQUIRED), batch([b"known"], 1)),
+    "segment-batch-flags": segment(*plain(), batch([b"m"], 3, flags=BATCH_REQUIRED)),
+    "segment-batch-first": segment(batch([b"m"], 0, flags=BATCH_REQUIRED), batch([b"known"], 1)),
     "segment-sealed-batch": segment(
-        *plain(), batch([b"m"], 3, flags=REQUIRED), batch([b"last"], 4),
+        *plain(), batch([b"m"], 3, flags=BATCH_REQUIRED), batch([b"last"], 4),
         seal=seal(PAGE + sum(map(len, plain())) + len(batch([b"m"], 3)) + len(batch([b"last"], 4)), 5)),
     "segment-optional": segment(*plain(), batch([b"message 3"], 3, flags=OPTIONAL), header=header(flags=OPTIONAL << 16),
                                 checkpoint=checkpoint(flags=OPTIONAL << 16)),

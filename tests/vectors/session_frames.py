@@ -21,9 +21,9 @@ OPS = {
                   ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
     "welcome": (2, [("version", "H"), (None, "H"), ("frame_bytes_max", "I"), ("heartbeat_ms", "I"),
                     ("channels_max", "I"), ("broker", "Q"), ("session", "Q")]),
-    "produce_open": (3, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"), ("topic", "text"),
+    "produce_open": (3, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), ("target", "B"), ("topic", "text"),
                          ("secret", "bytes")]),
-    "produce_opened": (4, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"),
+    "produce_opened": (4, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), ("target", "B"),
                            ("batch_bytes_max", "I"), ("message_bytes_max", "Q"), ("expected", "Q"),
                            ("next_offset", "Q"), ("incarnation", "Q"), ("secret", "rest")]),
     "produce": (5, [("batch", "rest")]),
@@ -55,6 +55,7 @@ OPS = {
     "revoked": (27, [("cause", "B"), (None, "B"), (None, "H"), ("hand_outs_before", "I"), ("ranges", "ranges")]),
 }
 NAMES = {number: name for name, (number, _) in OPS.items()}
+DEFAULTS = {"target": 0}  # of fields that values may leave out
 BEFORE_BATCH = {"produce": 0, "deliver": 16}
 
 
@@ -78,7 +79,7 @@ def encode_body(op, values):
                 struct.pack("<QQ", *both) for both in values["ranges"])
         else:
             zero = b"" if kind.endswith("s") else 0
-            body += struct.pack("<" + kind, zero if name is None else values[name])
+            body += struct.pack("<" + kind, zero if name is None else {**DEFAULTS, **values}[name])
     return body
 
 
@@ -136,6 +137,8 @@ def decode(frame):
 def sound_frames():
     labelled = [Message(b"one", key=b"tea", headers=((b"kind", b"json"), (b"trace", b"")), time_us=1763750000000001),
                 Message(b"two")]
+    delayed = [Message(b"at nine", key=b"tea", headers=((b"lightq-id", b"order 7"),), due=1763800000000000),
+               Message(b"in ten minutes", due=-600_000_000), Message(b"at once", due=0)]
     produced = batch([b"one", b"", b"three"], producer_id=0x1122334455667788, epoch=3, sequence=40)
     delivered = batch([b"one", b"", b"three"], offset=1000, time_us=1763750000123456, segment_epoch=7)
     secret = "00112233445566778899aabbccddeeff"
@@ -158,12 +161,19 @@ def sound_frames():
     yield "produce_opened with a secret", "produce_opened", dict(
         producer_id=0x1122334455667788, producer_epoch=0, level=1, batch_bytes_max=1 << 20, message_bytes_max=1 << 24,
         expected=0, next_offset=1000, incarnation=0x0102030405060708, secret=secret), dict(channel=1, request=2)
+    yield "a producer of delayed messages", "produce_open", dict(
+        producer_id=0, producer_epoch=0, level=2, target=1, topic="orders"), dict(request=2)
+    yield "produce_opened to the schedule", "produce_opened", dict(
+        producer_id=0x1122334455667788, producer_epoch=0, level=2, target=1, batch_bytes_max=1 << 20,
+        message_bytes_max=1 << 24, expected=0, next_offset=70, incarnation=0x0102030405060708), dict(channel=1, request=2)
     yield "produce", "produce", dict(batch=produced.hex()), dict(channel=1)
     yield "produce and flush", "produce", dict(batch=produced.hex()), dict(channel=1, flags=1)
     yield "produce with key, headers and time", "produce", dict(
         batch=batch(labelled, 0x1122334455667788, 3, 43).hex()), dict(channel=1)
     yield "produce compressed by LZ4", "produce", dict(
         batch=batch([b"one", b"two"], 0x1122334455667788, 3, 45, codec=LZ4).hex()), dict(channel=1)
+    yield "produce with due times", "produce", dict(
+        batch=batch(delayed, 0x1122334455667788, 3, 47).hex()), dict(channel=1)
     yield "confirm", "confirm", dict(received=43, flushed=40, next_offset=1003), dict(channel=1)
     yield "refuse", "refuse", dict(begin=43, end=50, expected=43, code=6, sentence="the topic is full"), dict(channel=1)
     yield "a member of the default group", "consume_open", dict(
@@ -258,6 +268,11 @@ def broken_frames():
     yield "something behind the last field", encode("error", {}, body=b"\1\0\2\0abcd"), "body"
     yield "no topic", encode("produce_open", {}, body=struct.pack("<QHBBHHx", 0, 0, 0, 0, 0, 0)), "body"
     yield "level 3", encode("produce_open", dict(producer_id=0, producer_epoch=0, level=3, topic="t")), "body"
+    yield "target 2", encode(
+        "produce_open", dict(producer_id=0, producer_epoch=0, level=0, target=2, topic="t")), "body"
+    yield "target 2, opened", encode("produce_opened", dict(
+        producer_id=1, producer_epoch=0, level=1, target=2, batch_bytes_max=1, message_bytes_max=1, expected=0,
+        next_offset=0, incarnation=1)), "body"
     yield "a secret that is too short", encode(
         "produce_open", dict(producer_id=1, producer_epoch=0, level=0, topic="t", secret="ab" * 15)), "body"
     yield "a secret that is too long", encode(

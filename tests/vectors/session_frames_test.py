@@ -7,7 +7,7 @@ import session_frames
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = session_frames.vectors()
-KEPT = {"secret": "", "filter": ""}  # empty fields that the vectors leave out
+KEPT = {"secret": "", "filter": "", "target": 0}  # empty fields that the vectors leave out
 
 
 def test_the_file_equals_the_encoders_output():

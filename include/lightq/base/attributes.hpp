@@ -1,9 +1,10 @@
-/// A message's attributes: key, headers and producer's time. They are stored before the payload,
+/// A message's attributes: key, headers, producer's time and due time. They are stored before the payload,
 /// docs/log_format.md, "Record". Layer: base.
 #pragma once
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,8 +13,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <lightq/base/bytes.hpp>
+#include <lightq/base/due.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
@@ -32,17 +35,38 @@ struct Header {
 /// such headers.
 inline constexpr std::string_view dead_header_prefix = "lightq-dead-";
 
+/// The name of the header that is a message's id.
+inline constexpr std::string_view id_header_name = "lightq-id";
+
 /// The attributes that a producer gives a message. Does not own its data.
 struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
-  std::span<const Header> headers = {};  ///< at most limits::headers_max
+  std::span<const Header> headers = {};  ///< at most limits::headers_max, the id included
   Timestamp time = {};                   ///< when the event that the message describes happened; 0: not given
+  /// The time after which the message is due, counted from its arrival in the topic's schedule: 0 to
+  /// limits::delay_us_max. 0: none. Only for a producer with ProducerOptions::delayed.
+  std::chrono::microseconds delay = {};
+  /// The time at which the message is due, instead of a delay: at most limits::delay_us_max ahead. A past
+  /// time: at once. 0: none. Only for a producer with ProducerOptions::delayed.
+  Timestamp deliver_at = {};
+  /// An id that the program chooses, at most limits::message_id_bytes_max bytes; empty: none. It is sent as
+  /// the first header, with the name id_header_name.
+  std::string_view id = {};
+
+  /// Returns the due time as a record has it; see due.hpp. 0: at once.
+  [[nodiscard]] std::int64_t due() const { return delay.count() > 0 ? -delay.count() : deliver_at.us; }
+  /// Returns true if the producer gave a delay or a due time.
+  [[nodiscard]] bool has_due() const { return delay.count() != 0 || deliver_at.us != 0; }
 
   /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
   [[nodiscard]] Result<void> check() const;
   /// Checks as `check` does, and that no header begins with dead_header_prefix, for a producer: the broker
-  /// refuses the whole batch of such a message. Errors: invalid_argument, too_large.
+  /// refuses the whole batch of such a message. Also checks a header that is the message's id. Errors:
+  /// invalid_argument, too_large.
   [[nodiscard]] Result<void> check_for_producer() const;
+
+ private:
+  [[nodiscard]] Result<void> check_due() const;
 };
 
 /// A set of attribute kinds, as bits of a batch's flags. Each record of the batch has all attributes of the
@@ -52,15 +76,18 @@ class AttributeKinds {
   static constexpr std::uint16_t keys = 1;
   static constexpr std::uint16_t headers = 2;
   static constexpr std::uint16_t times = 4;
-  static constexpr std::uint16_t all = keys | headers | times;
+  static constexpr std::uint16_t dues = 8;                      ///< only in a topic's schedule
+  static constexpr std::uint16_t all = keys | headers | times;  ///< that messages in a topic's log may have
+  static constexpr std::uint16_t known = all | dues;            ///< that this version knows
 
   constexpr AttributeKinds() = default;
   constexpr explicit AttributeKinds(std::uint16_t bits) : bits_(bits) {}
   /// Makes the set of the kinds that a message uses.
   explicit AttributeKinds(const Attributes& attributes)
       : bits_(static_cast<std::uint16_t>((attributes.key.empty() ? 0 : keys) |
-                                         (attributes.headers.empty() ? 0 : headers) |
-                                         (attributes.time.us == 0 ? 0 : times))) {}
+                                         (attributes.headers.empty() && attributes.id.empty() ? 0 : headers) |
+                                         (attributes.time.us == 0 ? 0 : times) |
+                                         (attributes.has_due() ? dues : 0))) {}
 
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
   [[nodiscard]] constexpr bool any() const { return bits_ != 0; }
@@ -87,10 +114,14 @@ class AttributesView {
   static std::optional<std::size_t> measure(AttributeKinds kinds, ByteView record);
 
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
+  /// Returns the due time as the record has it, see due.hpp; 0 if it has none.
+  [[nodiscard]] std::int64_t due() const {
+    return kinds_.has(AttributeKinds::dues) ? load_little_endian<std::int64_t>(start_) : 0;
+  }
   /// Returns the producer's time; 0 if the producer gave none.
   [[nodiscard]] Timestamp time() const {
     if (!kinds_.has(AttributeKinds::times)) return {};
-    return {load_little_endian<std::int64_t>(start_)};
+    return {load_little_endian<std::int64_t>(start_ + time_at())};
   }
   /// Returns the key; empty if there is none.
   [[nodiscard]] std::string_view key() const {
@@ -103,6 +134,8 @@ class AttributesView {
   [[nodiscard]] Headers headers() const;
   /// Returns the value of the first header with this name, or nothing if there is none.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
+  /// Returns the message's id; empty if it has none.
+  [[nodiscard]] std::string_view id() const { return header(id_header_name).value_or(std::string_view()); }
 
   /// Returns the length of the attributes in a record, in bytes.
   [[nodiscard]] std::size_t bytes() const;
@@ -113,8 +146,11 @@ class AttributesView {
     const auto bytes = load_little_endian<std::uint16_t>(at);
     return as_text({at + sizeof bytes, bytes});
   }
+  [[nodiscard]] std::size_t time_at() const {
+    return kinds_.has(AttributeKinds::dues) ? sizeof(std::int64_t) : 0;
+  }
   [[nodiscard]] std::size_t key_at() const {
-    return kinds_.has(AttributeKinds::times) ? sizeof(std::int64_t) : 0;
+    return time_at() + (kinds_.has(AttributeKinds::times) ? sizeof(std::int64_t) : 0);
   }
   [[nodiscard]] std::size_t headers_at() const {
     const std::size_t at = key_at();
@@ -210,6 +246,7 @@ inline std::optional<std::size_t> AttributesView::measure(AttributeKinds kinds, 
     const std::size_t bytes = load_little_endian<std::uint16_t>(most.data() + begin);
     return pass(bytes) ? std::optional(bytes) : std::nullopt;
   };
+  if (kinds.has(AttributeKinds::dues) && !pass(sizeof(std::int64_t))) return std::nullopt;
   if (kinds.has(AttributeKinds::times) && !pass(sizeof(std::int64_t))) return std::nullopt;
   if (kinds.has(AttributeKinds::keys) && pass_text().value_or(SIZE_MAX) > limits::key_bytes_max)
     return std::nullopt;
@@ -234,13 +271,17 @@ inline ByteView payload_of(AttributeKinds kinds, ByteView message) {
 /// Returns the length of a message's attributes in a batch of these kinds. Requires: `kinds` includes the
 /// message's own kinds.
 inline std::size_t attributes_bytes(AttributeKinds kinds, const Attributes& attributes) {
+  const auto header_bytes = [](const Header& header) {
+    return 2 * sizeof(std::uint16_t) + header.name.size() + header.value.size();
+  };
   std::size_t bytes = 0;
+  if (kinds.has(AttributeKinds::dues)) bytes += sizeof(std::int64_t);
   if (kinds.has(AttributeKinds::times)) bytes += sizeof(std::int64_t);
   if (kinds.has(AttributeKinds::keys)) bytes += sizeof(std::uint16_t) + attributes.key.size();
   if (!kinds.has(AttributeKinds::headers)) return bytes;
   bytes += sizeof(std::uint16_t);
-  for (const Header& header : attributes.headers)
-    bytes += 2 * sizeof(std::uint16_t) + header.name.size() + header.value.size();
+  if (!attributes.id.empty()) bytes += header_bytes({id_header_name, attributes.id});
+  for (const Header& header : attributes.headers) bytes += header_bytes(header);
   return bytes;
 }
 
@@ -254,18 +295,23 @@ inline std::byte* write_attributes(std::byte* to, AttributeKinds kinds, const At
     if (!text.empty()) std::memcpy(to, text.data(), text.size());
     to += text.size();
   };
-  if (kinds.has(AttributeKinds::times)) {
-    store_little_endian(to, attributes.time.us);
-    to += sizeof(std::int64_t);
-  }
-  if (kinds.has(AttributeKinds::keys)) write_text(attributes.key);
-  if (!kinds.has(AttributeKinds::headers)) return to;
-  store_little_endian(to, static_cast<std::uint16_t>(attributes.headers.size()));
-  to += sizeof(std::uint16_t);
-  for (const Header& header : attributes.headers) {
+  const auto write_time = [&to](std::int64_t us) {
+    store_little_endian(to, us);
+    to += sizeof us;
+  };
+  const auto write_header = [&](const Header& header) {
     write_text(header.name);
     write_text(header.value);
-  }
+  };
+  if (kinds.has(AttributeKinds::dues)) write_time(attributes.due());
+  if (kinds.has(AttributeKinds::times)) write_time(attributes.time.us);
+  if (kinds.has(AttributeKinds::keys)) write_text(attributes.key);
+  if (!kinds.has(AttributeKinds::headers)) return to;
+  const bool has_id = !attributes.id.empty();
+  store_little_endian(to, static_cast<std::uint16_t>(attributes.headers.size() + (has_id ? 1 : 0)));
+  to += sizeof(std::uint16_t);
+  if (has_id) write_header({id_header_name, attributes.id});
+  for (const Header& header : attributes.headers) write_header(header);
   return to;
 }
 
@@ -275,26 +321,48 @@ inline Result<void> Attributes::check() const {
   };
   if (key.size() > limits::key_bytes_max)
     return too_large("a key of " + std::to_string(key.size()) + " bytes is longer", limits::key_bytes_max);
-  if (headers.size() > limits::headers_max)
-    return too_large(std::to_string(headers.size()) + " headers are more", limits::headers_max);
+  const std::size_t header_count = headers.size() + (id.empty() ? 0 : 1);
+  if (header_count > limits::headers_max)
+    return too_large(std::to_string(header_count) + " headers are more", limits::headers_max);
+  if (id.size() > limits::message_id_bytes_max)
+    return too_large("an id of " + std::to_string(id.size()) + " bytes is longer",
+                     limits::message_id_bytes_max);
   for (const Header& header : headers) {
     if (header.name.empty()) return Error{ErrorCode::invalid_argument, "a header without a name"};
     if (header.name.size() > limits::header_name_bytes_max)
       return too_large("the name of a header is longer in bytes", limits::header_name_bytes_max);
   }
+  if (const Result<void> due_checked = check_due(); !due_checked) return due_checked;
   // Counts all kinds: in a batch, a message also stores the empty attributes of kinds that it does not use
   // itself.
-  const std::size_t bytes = attributes_bytes(AttributeKinds(AttributeKinds::all), *this);
+  const AttributeKinds possible(
+      static_cast<std::uint16_t>(AttributeKinds::all | (has_due() ? AttributeKinds::dues : 0)));
+  const std::size_t bytes = attributes_bytes(possible, *this);
   if (bytes <= limits::attributes_bytes_max) return {};
   return too_large("key and headers of " + std::to_string(bytes) + " bytes are longer",
                    limits::attributes_bytes_max);
 }
 
+inline Result<void> Attributes::check_due() const {
+  const auto invalid = [](const char* why) { return Error{ErrorCode::invalid_argument, why}; };
+  if (delay.count() < 0) return invalid("a delay cannot be negative");
+  if (deliver_at.us < 0) return invalid("a message cannot be due before 1970");
+  if (delay.count() > 0 && deliver_at.us > 0) return invalid("a message has a delay or a due time, not both");
+  if (delay.count() > limits::delay_us_max) return invalid("a delay is at most ten years (3,653 days)");
+  return {};
+}
+
 inline Result<void> Attributes::check_for_producer() const {
+  bool has_id = !id.empty();
   for (const Header& header : headers) {
     if (header.name.starts_with(dead_header_prefix))
       return Error{ErrorCode::invalid_argument,
                    "only the broker sets headers that begin with " + std::string(dead_header_prefix)};
+    if (header.name != id_header_name) continue;
+    if (std::exchange(has_id, true)) return Error{ErrorCode::invalid_argument, "a message has only one id"};
+    if (header.value.empty() || header.value.size() > limits::message_id_bytes_max)
+      return Error{ErrorCode::invalid_argument, "the header lightq-id has 1 to " +
+                                                    std::to_string(limits::message_id_bytes_max) + " bytes"};
   }
   return check();
 }

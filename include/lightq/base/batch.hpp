@@ -65,8 +65,10 @@ class BatchView {
   };
   /// Checks a batch as a producer sends it, docs/session.md, "produce": exactly `bytes`, with no field
   /// stamped, and valid otherwise. Damage on the way is reported as `short_header` or `bad_body_crc`, except
-  /// in the magic and in fields that the log stamps. The producer itself caused any other fault.
-  static Produced check_produced(ByteView bytes);
+  /// in the magic and in fields that the log stamps. The producer itself caused any other fault. `permitted`:
+  /// the kinds of attributes that the batch may have; others are the fault `bad_version`.
+  static Produced check_produced(ByteView bytes,
+                                 AttributeKinds permitted = AttributeKinds(AttributeKinds::all));
 
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
   [[nodiscard]] std::size_t total_bytes() const { return field<std::uint32_t>(batch_layout::total_bytes); }
@@ -167,7 +169,7 @@ class BatchView {
 // Checks version, codec, required flags and reserved bytes.
 inline bool BatchView::is_known(bool codec_is_known) const {
   return version() == batch_layout::version_value && codec_is_known &&
-         AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
+         AttributeKinds(AttributeKinds::known).has_all_of(kinds()) &&
          field<std::uint16_t>(batch_layout::producer_epoch + 2) == 0;
 }
 
@@ -245,7 +247,7 @@ inline std::optional<BatchFault> BatchView::check(ByteView available) {
   return BatchView(available.data()).check_body();
 }
 
-inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
+inline BatchView::Produced BatchView::check_produced(ByteView bytes, AttributeKinds permitted) {
   if (bytes.size() < batch_layout::header_bytes) return {BatchFault::short_header};
   const BatchView view(bytes.data());
   // Check this before every field that it covers, the length included. So damage on the way is told apart
@@ -255,7 +257,8 @@ inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
   if (view.field<std::uint32_t>(batch_layout::magic) != batch_layout::magic_value)
     return {BatchFault::bad_magic};
   // A stored batch may have optional flags. A producer that sends one knows which flags this version has.
-  if (!view.is_known(CodecSet::known().has(view.codec())) || view.kinds().bits() != view.flags())
+  if (!view.is_known(CodecSet::known().has(view.codec())) || view.kinds().bits() != view.flags() ||
+      !permitted.has_all_of(view.kinds()))
     return {BatchFault::bad_version};
   if (view.total_bytes() != bytes.size()) return {BatchFault::bad_length};
   if (view.is_stamped()) return {BatchFault::bad_stamp};

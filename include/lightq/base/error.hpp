@@ -23,6 +23,7 @@ enum class ErrorCode {
   endpoint_not_found,    ///< `leave` of a `bind_uri` that is not open
   group_not_found,       ///< delete_group, pause … of a group that does not exist
   group_in_use,          ///< delete_group of a group with connected consumers
+  schedule_not_found,    ///< pause_schedule … of a schedule that does not exist
   user_not_found,        ///< no such user (only reported to administrators)
   user_already_exists,   ///< create_user, or a topic's own user, with a name that is taken
   not_supported,         ///< documented, but not in this version
@@ -44,7 +45,7 @@ enum class ErrorCode {
 
 /// Returns the wire word of a code, for example `topic_not_found`.
 constexpr std::string_view to_word(ErrorCode code) {
-  constexpr std::array<std::string_view, 27> words = {"invalid_json",
+  constexpr std::array<std::string_view, 28> words = {"invalid_json",
                                                       "invalid_cmd",
                                                       "invalid_request",
                                                       "request_too_large",
@@ -54,6 +55,7 @@ constexpr std::string_view to_word(ErrorCode code) {
                                                       "endpoint_not_found",
                                                       "group_not_found",
                                                       "group_in_use",
+                                                      "schedule_not_found",
                                                       "user_not_found",
                                                       "user_already_exists",
                                                       "not_supported",

@@ -109,6 +109,12 @@ inline constexpr std::size_t headers_max = 64;         ///< headers of one messa
 inline constexpr std::size_t header_name_bytes_max = 128;
 inline constexpr std::size_t attributes_bytes_max =
     32 * KiB;  ///< length of a message's key, headers and time together
+inline constexpr std::size_t message_id_bytes_max = 128;  ///< length of a message's id
+/// The longest delay of a message, in microseconds: ten years, with three leap days.
+inline constexpr std::int64_t delay_us_max = 315'619'200'000'000;
+
+/// Delayed messages that wait in one topic: its index takes about 53 MiB of memory for a million.
+inline constexpr std::size_t delayed_messages_max = 10'000'000;
 
 // Connections and plain endpoints.
 /// Unauthenticated connections of one thread of the broker. Beyond: closes the oldest.
@@ -176,6 +182,11 @@ inline constexpr std::uint32_t processing_timeout_ms_default = 1'800'000;
 /// The longest time for which a consumer may keep a message from its group, by a reject, an extend or its ack
 /// timeout.
 inline constexpr std::uint64_t redelivery_ms_max_default = 43'200'000;
+
+// Recurring schedules.
+inline constexpr std::size_t schedules_per_topic_max = 256;
+inline constexpr std::size_t schedule_payload_bytes_max = 32 * KiB;    ///< of the message of a schedule
+inline constexpr std::size_t schedule_attributes_bytes_max = 2 * KiB;  ///< its key and headers together
 
 // Sessions over shared memory.
 inline constexpr std::size_t shared_bytes_total_default = 16 * MiB;  ///< shared memory of all sessions

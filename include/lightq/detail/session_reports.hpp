@@ -28,6 +28,10 @@ struct SendReport {
   std::uint64_t end = 0;
   Fate fate = Fate::confirmed;
   const Error* error = nullptr;  ///< the reason if they were not confirmed; valid during the call
+  /// The number of the first message in the topic's schedule, see DelayedControl. The others have the numbers
+  /// that follow. Set for confirmed messages of a producer with ProducerOptions::delayed, unless the
+  /// connection ended before the confirm came.
+  std::optional<std::uint64_t> number = {};
 };
 
 /// Receives the fate of every message exactly once, in ranges. Confirmed messages come in order; others may
@@ -50,11 +54,13 @@ class SendReports {
   /// Removes the newest callback, because its message was not sent.
   void unwatch() { watched_.pop_back(); }
 
-  void settled(std::uint64_t begin, std::uint64_t end, Fate fate, const Error* error) {
+  /// `number`: see SendReport.
+  void settled(std::uint64_t begin, std::uint64_t end, Fate fate, const Error* error,
+               std::optional<std::uint64_t> number = {}) {
     counts_[static_cast<std::size_t>(fate)] += end - begin;
     if (fate != Fate::confirmed) remember_failure(end - begin, fate, error);
     if (!watched_.empty()) tell_watchers(begin, end, fate, error);
-    if (callback_) call([&] { callback_({begin, end, fate, error}); });
+    if (callback_) call([&] { callback_({begin, end, fate, error, number}); });
   }
   /// Throws the first exception that a callback has thrown since the last call; does nothing if there was
   /// none.

@@ -64,12 +64,11 @@ Result<T> Client::ask_for(const protocol::Request& request) {
 }
 
 template <typename Asked>
-Result<protocol::OkReply> Client::ask_of_group(std::string_view topic, std::string_view group) {
+Result<void> Client::ask_of_group(std::string_view topic, std::string_view group) {
   Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
-  return state()->ask_for<protocol::OkReply>(
-      Asked{state()->asker(), std::move(*name), std::string(group), as_admin});
+  return expect_ok(Asked{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
 template <typename Handle, typename Options>
@@ -194,15 +193,20 @@ LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::str
 }
 
 LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
-  return expect_none(ask_of_group<protocol::Pause>(topic, group));
+  return ask_of_group<protocol::Pause>(topic, group);
 }
 
 LIGHTQ_INLINE Result<void> Client::resume(std::string_view topic, std::string_view group) {
-  return expect_none(ask_of_group<protocol::Resume>(topic, group));
+  return ask_of_group<protocol::Resume>(topic, group);
 }
 
-LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::string_view group) {
-  auto reply = ask_of_group<protocol::Purge>(topic, group);
+LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::string_view group,
+                                                  bool delayed) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = state()->asks_as_admin();
+  auto reply = ask_for<protocol::OkReply>(
+      protocol::Purge{state()->asker(), std::move(*name), std::string(group), as_admin, delayed});
   if (!reply) return reply.error();
   return reply->messages.value_or(0);
 }
@@ -211,6 +215,19 @@ LIGHTQ_INLINE Result<GroupControl> Client::group(std::string_view topic, std::st
   Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   return GroupControl(state(), std::move(*name), std::string(group));
+}
+
+LIGHTQ_INLINE Result<DelayedControl> Client::delayed(std::string_view topic) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  return DelayedControl(state(), std::move(*name));
+}
+
+LIGHTQ_INLINE Result<ScheduleControl> ScheduleControl::of(const Client& client, std::string_view topic) {
+  if (topic.empty()) return ScheduleControl(client.state(), std::nullopt);
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  return ScheduleControl(client.state(), std::move(*name));
 }
 
 LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
@@ -315,10 +332,7 @@ LIGHTQ_INLINE const std::shared_ptr<ClientState>& Client::state() const {
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {
-  return expect_none(state()->ask_for<protocol::OkReply>(request));
-}
-
-LIGHTQ_INLINE Result<void> Client::expect_none(const Result<protocol::OkReply>& reply) {
+  const auto reply = state()->ask_for<protocol::OkReply>(request);
   if (!reply) return reply.error();
   return {};
 }

@@ -1,10 +1,14 @@
-/// The definitions of <lightq/group_control.hpp>. Layer: client.
+/// The definitions of <lightq/group_control.hpp> and <lightq/schedule_control.hpp>. Layer: client.
 #pragma once
 
 #include <lightq/group_control.hpp>
+#include <lightq/schedule_control.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <lightq/impl/client_state.hpp>
 #include <lightq/protocol/control.hpp>
@@ -47,6 +51,55 @@ LIGHTQ_INLINE Result<DeadCount> GroupControl::count_to_retry(const DeadFilter& f
 
 LIGHTQ_INLINE Result<DeadCount> GroupControl::count_to_purge(const DeadFilter& filter) {
   return act<protocol::PurgeDead>(filter, true);
+}
+
+namespace detail {
+inline Error no_topic_of_schedules() {
+  return {ErrorCode::invalid_argument, "without a topic, schedules can only be listed"};
+}
+}  // namespace detail
+
+LIGHTQ_INLINE Result<void> ScheduleControl::set(std::string_view name, const ScheduleSettings& settings) {
+  if (!topic_) return detail::no_topic_of_schedules();
+  const auto reply = state_->ask_for<protocol::OkReply>(
+      protocol::SetSchedule{state_->asker(), *topic_, std::string(name), settings, state_->asks_as_admin()});
+  if (!reply) return reply.error();
+  return {};
+}
+
+LIGHTQ_INLINE Result<SchedulePage> ScheduleControl::list(std::string_view after, std::uint64_t limit) {
+  return state_->ask_for<SchedulePage>(protocol::ListSchedules{
+      state_->asker(), topic_, {}, std::string(after), limit, 1, state_->asks_as_admin()});
+}
+
+LIGHTQ_INLINE Result<ScheduleListing> ScheduleControl::show(std::string_view name, std::uint64_t times) {
+  if (!topic_) return detail::no_topic_of_schedules();
+  auto page = state_->ask_for<SchedulePage>(protocol::ListSchedules{
+      state_->asker(), topic_, std::string(name), {}, 1, times, state_->asks_as_admin()});
+  if (!page) return page.error();
+  if (page->schedules.empty()) return Error{ErrorCode::schedule_not_found, "schedule not found"};
+  return std::move(page->schedules.front());
+}
+
+template <typename Asked>
+Result<void> ScheduleControl::act(std::string_view name) {
+  if (!topic_) return detail::no_topic_of_schedules();
+  const auto reply = state_->ask_for<protocol::OkReply>(
+      Asked{state_->asker(), *topic_, std::string(name), state_->asks_as_admin()});
+  if (!reply) return reply.error();
+  return {};
+}
+
+LIGHTQ_INLINE Result<void> ScheduleControl::pause(std::string_view name) {
+  return act<protocol::PauseSchedule>(name);
+}
+
+LIGHTQ_INLINE Result<void> ScheduleControl::resume(std::string_view name) {
+  return act<protocol::ResumeSchedule>(name);
+}
+
+LIGHTQ_INLINE Result<void> ScheduleControl::remove(std::string_view name) {
+  return act<protocol::RemoveSchedule>(name);
 }
 
 }  // namespace lightq::inline v1

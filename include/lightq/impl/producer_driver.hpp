@@ -6,12 +6,15 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <lightq/base/batch_layout.hpp>
+#include <lightq/base/due.hpp>
 #include <lightq/base/flag_while.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/detail/message_limit.hpp>
@@ -51,7 +54,8 @@ LIGHTQ_INLINE ProducerDriver::Parts& ProducerDriver::Parts::after_move() {
 
 LIGHTQ_INLINE ProducerDriver::ProducerDriver(std::string topic, SessionJoin join, ProducerOptions options)
     : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options), false)),
-      packing_(parts_->link.batches().open(), parts_->reports) {}
+      packing_(parts_->link.batches().open(), parts_->reports,
+               AttributeKinds(parts_->options.delayed ? AttributeKinds::dues : std::uint16_t{0})) {}
 LIGHTQ_INLINE ProducerDriver::ProducerDriver(ProducerDriver&&) noexcept = default;
 LIGHTQ_INLINE ProducerDriver& ProducerDriver::operator=(ProducerDriver&&) noexcept = default;
 LIGHTQ_INLINE ProducerDriver::~ProducerDriver() = default;
@@ -89,9 +93,12 @@ LIGHTQ_INLINE Result<void> ProducerDriver::make_room(std::size_t payload_bytes,
   if (payload_bytes > limits::message_bytes_max_max) return too_large(payload_bytes);
   if (const Result<void> valid = attributes.check_for_producer(); !valid)
     return parts.errors.of_topic(valid.error());
+  if (attributes.has_due()) [[unlikely]] {
+    if (const Result<void> fits = check_due(attributes); !fits) return parts.errors.of_topic(fits.error());
+  }
   if (packing_.is_writing()) return parts.errors.inside(true);
   const Timeout patience = parts.options.send_timeout;
-  const std::size_t own_bytes = attributes_bytes(AttributeKinds(attributes), attributes) + payload_bytes;
+  const std::size_t own_bytes = attributes_bytes(packing_.kinds_for(attributes), attributes) + payload_bytes;
   SessionTime deadline = SessionTime::min();
   while (true) {
     if (const Result<void> able = parts.errors.usable(); !able) return able.error();
@@ -118,6 +125,15 @@ LIGHTQ_INLINE Result<void> ProducerDriver::make_room(std::size_t payload_bytes,
     wait_for_io(deadline);
     drive();
   }
+}
+
+LIGHTQ_INLINE Result<void> ProducerDriver::check_due(const Attributes& attributes) const {
+  if (!parts().options.delayed)
+    return Error{ErrorCode::invalid_argument, "a delay needs a producer with ProducerOptions::delayed"};
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  if (!is_due_too_far(attributes.due(), {std::chrono::floor<std::chrono::microseconds>(now).count()}))
+    return {};
+  return Error{ErrorCode::invalid_argument, "a message is due at most ten years (3,653 days) ahead"};
 }
 
 LIGHTQ_INLINE void ProducerDriver::drive(bool by_the_way) {

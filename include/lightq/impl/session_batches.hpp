@@ -30,7 +30,8 @@ class SessionBatches final : public SessionOutgoing {
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    bool sent = false;  ///< was sent at some time, so it may be stored
+    bool sent = false;                         ///< was sent at some time, so it may be stored
+    std::optional<std::uint64_t> number = {};  ///< that of its first message where it is stored, if known
   };
 
   SessionBatches() : open_(std::make_unique<Batch>()) {}
@@ -155,6 +156,15 @@ class SessionBatches final : public SessionOutgoing {
   [[nodiscard]] bool in_midst_before(std::uint64_t sequence) const {
     return in_midst() && kept_[cursor_]->end() <= sequence;
   }
+  /// Records that the batch which ends at `sequence` is stored in front of index `next`. Ignored if no batch
+  /// that was sent ends there.
+  void stored_before(std::uint64_t sequence, std::uint64_t next) {
+    const auto end_of = [](const std::unique_ptr<Batch>& batch) { return batch->end(); };
+    const auto sent_end = kept_.begin() + static_cast<std::ptrdiff_t>(cursor_);
+    const auto found = std::ranges::lower_bound(kept_.begin(), sent_end, sequence, {}, end_of);
+    if (found != sent_end && end_of(*found) == sequence && (*found)->count() <= next)
+      (*found)->number = next - (*found)->count();
+  }
   /// Removes the first batch if it lies wholly before `sequence`.
   std::optional<Range> settle_before(std::uint64_t sequence) {
     if (kept_.empty() || !kept_.front()->numbered || kept_.front()->end() > sequence) return std::nullopt;
@@ -210,6 +220,7 @@ class SessionBatches final : public SessionOutgoing {
     bool numbered = false;       // header and checksum are computed
     bool sent = false;           // completely, at some time
     bool flush = false;
+    std::optional<std::uint64_t> number;                                  // see Range
     std::array<std::byte, session::frame_layout::header_bytes> header{};  // of the frame
     std::span<std::byte> bytes;                                           // valid if `numbered`
 
@@ -259,7 +270,10 @@ class SessionBatches final : public SessionOutgoing {
 
   /// Renumbers the batches from index `from` on, starting at `sequence`. None of them is stored.
   void renumber(std::size_t from, std::uint64_t sequence) {
-    for (std::size_t at = from; at < kept_.size(); ++at) kept_[at]->numbered = kept_[at]->sent = false;
+    for (std::size_t at = from; at < kept_.size(); ++at) {
+      kept_[at]->numbered = kept_[at]->sent = false;
+      kept_[at]->number.reset();
+    }
     next_sequence_ = sequence;
     sent_end_ = std::min(sent_end_, sequence);
     if (from == 0) sent_end_ = sequence;
@@ -279,7 +293,8 @@ class SessionBatches final : public SessionOutgoing {
       --cursor_;
       in_flight_bytes_ -= batch->bytes.size();
     }
-    const Range range{batch->first_message, batch->first_message + batch->count(), batch->sent};
+    const Range range{batch->first_message, batch->first_message + batch->count(), batch->sent,
+                      std::exchange(batch->number, std::nullopt)};
     held_bytes_ -= batch->builder.capacity_bytes();
     batch->builder.clear();
     batch->numbered = batch->sent = false;

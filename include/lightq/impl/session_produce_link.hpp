@@ -161,7 +161,11 @@ class SessionProduceLink {
 
   void ask() {
     open_request_ = connection().next_request();
-    connection().put(session::ProduceOpen{identity_, options_.level, topic(), secret_}, 0, open_request_);
+    connection().put(session::ProduceOpen{identity_, options_.level, topic(), secret_, target()}, 0,
+                     open_request_);
+  }
+  [[nodiscard]] session::ProduceTarget target() const {
+    return options_.delayed ? session::ProduceTarget::schedule : session::ProduceTarget::log;
   }
 
   Result<void> take(const SessionFrame& frame, SessionTime now, SendReports& reports) {
@@ -178,7 +182,7 @@ class SessionProduceLink {
             frame, [&](const auto& refuse) { return take_refuse(frame.header, refuse, now, reports); });
       case Op::error:
         return with_body<session::ErrorAnswer>(
-            frame, [&](const auto& answer) { return ends_with(answer.code, answer.sentence); });
+            frame, [&](const auto& answer) { return take_error(frame.header, answer); });
       case Op::goodbye:
         return with_body<session::Goodbye>(
             frame, [&](const auto& goodbye) { return ends_with(goodbye.code, goodbye.sentence); });
@@ -191,12 +195,22 @@ class SessionProduceLink {
     return route_.ends_with(code, sentence);
   }
 
+  /// A broker that knows no schedules does not permit the byte that asks for one.
+  Result<void> take_error(const session::FrameHeader& header, const session::ErrorAnswer& answer) {
+    const bool is_older = options_.delayed && state_ != SessionState::open &&
+                          header.request == open_request_ && answer.code == session::Code::invalid_frame;
+    if (is_older)
+      return ends_with(session::Code::not_supported, "this broker does not know delayed messages");
+    return ends_with(answer.code, answer.sentence);
+  }
+
   Result<void> take_opened(const session::FrameHeader& header, const session::ProduceOpened& opened,
                            SessionTime now, SendReports& reports) {
     if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
       return violation("opened a channel that was not requested");
     if (header.channel == 0) return violation("opened channel 0");
     if (identity_.id != 0 && opened.producer != identity_) return violation("opened for another producer");
+    if (opened.target != target()) return violation("opened another part of the topic");
     const std::uint32_t batch_bytes_max =
         std::min(opened.batch_bytes_max, connection().welcome().frame_bytes_max);
     if (batch_bytes_max < session::batch_bytes_min) return violation("accepts no batch of any size");
@@ -236,6 +250,9 @@ class SessionProduceLink {
     if (state_ != SessionState::open || header.channel != channel_)
       return violation("confirmed on a channel that is not open");
     if (confirm.received > batches_.sent_end()) return violation("confirmed messages that were not sent");
+    // Batches that were stored on an earlier channel have other numbers.
+    if (options_.delayed && confirm.received > opened_->expected)
+      batches_.stored_before(confirm.received, confirm.next_offset);
     confirm_before(opened_->level == ConfirmLevel::flushed ? confirm.flushed : confirm.received, reports);
     return {};
   }
@@ -244,7 +261,7 @@ class SessionProduceLink {
     if (batches_.in_midst_before(sequence)) connection().put_bytes(batches_.take_rest());
     while (const auto range = batches_.settle_before(sequence)) {
       worked();
-      reports.settled(range->begin, range->end, Fate::confirmed, nullptr);
+      reports.settled(range->begin, range->end, Fate::confirmed, nullptr, range->number);
     }
   }
 

@@ -17,27 +17,14 @@
 #include <lightq/base/secret.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/base/z85.hpp>
+#include <lightq/protocol/credentials.hpp>
+#include <lightq/protocol/delayed_control.hpp>
 #include <lightq/protocol/group_control.hpp>
+#include <lightq/protocol/schedule_requests.hpp>
+#include <lightq/protocol/schedules.hpp>
+#include <lightq/protocol/topic_settings.hpp>
 
 namespace lightq::inline v1::protocol {
-
-/// The name and password of a user. Never logged, never echoed.
-struct Credentials {
-  std::string user_id;
-  Secret password;
-};
-
-/// The kind of a topic, `broker_type` on the wire. Wire words: queue, file, direct, queue_file.
-enum class BrokerType {
-  queue,       ///< transient: an in-memory ring
-  file,        ///< durable: segment files
-  direct,      ///< no log: messages go to the consumers that are connected now
-  queue_file,  ///< served from memory, written to segment files later
-};
-
-/// The overflow policy: the rule for a message that does not fit into a full log. Wire words: block, reject,
-/// drop_oldest.
-enum class Overflow { block, reject, drop_oldest };
 
 /// The client's role in a join, `type` on the wire. `pub` and `push` mean the same: a producer.
 enum class JoinType { pub, push, pull, sub };
@@ -50,35 +37,6 @@ enum class ConnectionType { zmq, socket };
 
 /// Plain endpoint or session, `delivery` of a join. Wire words: plain, session.
 enum class Delivery { plain, session };
-
-/// The settings that a topic is created with. 0 means "no limit" for capacity and retention.
-struct TopicSettings {
-  BrokerType broker_type = BrokerType::queue;
-  std::uint64_t ring_bytes = limits::ring_bytes_default;  ///< queue, queue_file: capacity in memory
-  Overflow overflow = Overflow::block;
-  std::uint64_t capacity_bytes = 0;      ///< file, queue_file: bytes on disk before overflow
-  std::uint64_t retention_bytes = 0;     ///< file, queue_file: removes the oldest segments above it
-  std::uint64_t retention_ms = 0;        ///< file, queue_file: removes segments older than this
-  std::uint64_t retention_messages = 0;  ///< file, queue_file: removes the oldest segments above it
-  std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
-  bool open = false;                                            ///< accepts plain clients without a ticket
-  bool encrypt_at_rest = false;                                 ///< file, queue_file: with the broker's key
-  friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
-};
-
-/// Returns true if topics of this type keep messages in a memory ring, so that `ring_bytes` applies.
-constexpr bool has_ring(BrokerType type) {
-  return type == BrokerType::queue || type == BrokerType::queue_file;
-}
-/// Returns true if topics of this type have segment files, so that capacity, retention and `segment_bytes`
-/// apply.
-constexpr bool has_files(BrokerType type) {
-  return type == BrokerType::file || type == BrokerType::queue_file;
-}
-/// Returns true if topics of this type have a log that can be full, so that `overflow` applies.
-constexpr bool has_log(BrokerType type) {
-  return type != BrokerType::direct;
-}
 
 /// A permission on a topic. Wire words: produce, consume, manage.
 enum class Right { produce, consume, manage };
@@ -182,6 +140,7 @@ struct Purge {
   TopicName topic;
   std::string group;
   bool as_admin = false;
+  bool delayed = false;  ///< with `group` empty: also cancels the topic's delayed messages
 };
 /// Changes settings of a group. The group need not exist: it has them when it is created.
 struct SetGroup {
@@ -216,6 +175,41 @@ struct PurgeDead {
   TopicName topic;
   std::string group;
   DeadFilter filter = {};
+  bool preview = false;
+  bool as_admin = false;
+};
+/// Asks for a page of the delayed messages in the topic's schedule.
+struct ListDelayed {
+  Credentials user;
+  TopicName topic;
+  DelayedFilter filter = {};
+  std::optional<DelayedPlace> after = {};  ///< the page begins behind this place
+  std::uint64_t limit = DelayedPage::messages_default;
+  bool as_admin = false;
+};
+/// Removes delayed messages. `preview`: only counts them.
+struct CancelDelayed {
+  Credentials user;
+  TopicName topic;
+  DelayedFilter filter = {};
+  bool preview = false;
+  bool as_admin = false;
+};
+/// Makes delayed messages due now. `preview`: only counts them.
+struct HurryDelayed {
+  Credentials user;
+  TopicName topic;
+  DelayedFilter filter = {};
+  bool preview = false;
+  bool as_admin = false;
+};
+/// Gives delayed messages another due time. `preview`: only counts them.
+struct RescheduleDelayed {
+  Credentials user;
+  TopicName topic;
+  DelayedFilter filter = {};
+  /// As the attribute of a record has it, see due.hpp. A delay counts from the arrival of the request.
+  std::int64_t due = 0;
   bool preview = false;
   bool as_admin = false;
 };
@@ -260,15 +254,44 @@ struct Version {};
 
 using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
-                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead>;
+                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
+                             ListDelayed, CancelDelayed, HurryDelayed, RescheduleDelayed, SetSchedule,
+                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
-  constexpr std::string_view words[] = {
-      "create_topic", "delete_topic", "list_topics", "join",       "leave",       "stats",
-      "delete_group", "pause",        "resume",      "purge",      "create_user", "delete_user",
-      "set_password", "grant",        "revoke",      "list_users", "ping",        "version",
-      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead"};
+  constexpr std::string_view words[] = {"create_topic",
+                                        "delete_topic",
+                                        "list_topics",
+                                        "join",
+                                        "leave",
+                                        "stats",
+                                        "delete_group",
+                                        "pause",
+                                        "resume",
+                                        "purge",
+                                        "create_user",
+                                        "delete_user",
+                                        "set_password",
+                                        "grant",
+                                        "revoke",
+                                        "list_users",
+                                        "ping",
+                                        "version",
+                                        "stats_all",
+                                        "set_group",
+                                        "list_dead",
+                                        "retry_dead",
+                                        "purge_dead",
+                                        "list_delayed",
+                                        "cancel_delayed",
+                                        "hurry_delayed",
+                                        "reschedule_delayed",
+                                        "set_schedule",
+                                        "list_schedules",
+                                        "pause_schedule",
+                                        "resume_schedule",
+                                        "remove_schedule"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -282,7 +305,8 @@ struct ErrorReply {
 };
 
 /// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group, retry_dead,
-/// purge_dead, ping and the requests that change users. It reports success only.
+/// purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the requests that change users or
+/// schedules. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
@@ -293,6 +317,8 @@ struct OkReply {
   std::optional<std::uint64_t> messages = {};
   std::uint64_t unreadable = 0;                  ///< retry_dead, purge_dead: see DeadCount; left out when 0
   std::optional<ReturnedLetters> returned = {};  ///< retry_dead on a dead-letter topic
+  /// cancel_delayed, hurry_delayed, reschedule_delayed. Its number of messages is also in `messages`.
+  std::optional<DelayedCount> delayed = {};
 };
 
 struct VersionReply {
@@ -383,8 +409,10 @@ struct TopicStats {
   std::uint64_t first_offset = 0;
   std::uint64_t next_offset = 0;
   std::uint64_t durable_offset = 0;
-  std::uint64_t log_bytes = 0;  ///< stored now, in memory or as whole files on disk
-  std::string blocked_by;       ///< why producers wait: empty, `group:NAME`, `disk`, `nobody connected`
+  std::uint64_t log_bytes = 0;         ///< stored now, in memory or as whole files on disk
+  std::uint64_t carried_messages = 0;  ///< copies of waiting messages, for when the log drops them
+  std::uint64_t carried_bytes = 0;     ///< the bytes of these copies
+  std::string blocked_by;  ///< why producers wait: empty, `group:NAME`, `disk`, `delayed`, `nobody connected`
   bool paused = false;
   std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
   bool open = false;            ///< accepts plain clients without a ticket, by its settings or the broker's
@@ -392,6 +420,7 @@ struct TopicStats {
   TopicSettings settings;
   std::vector<GroupStats> groups;
   std::vector<SubscriberStats> subscribers;
+  std::optional<DelayedStats> delayed = {};  ///< of its schedule; nothing: it has never had a delayed message
 };
 
 /// A page of the statistics of all topics.
@@ -425,18 +454,10 @@ struct BrokerStats {
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats, StatsAllReply, DeadPage>;
+                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage>;
 
 // Wire words.
 
-constexpr std::string_view to_word(BrokerType type) {
-  constexpr std::string_view words[] = {"queue", "file", "direct", "queue_file"};
-  return words[static_cast<int>(type)];
-}
-constexpr std::string_view to_word(Overflow overflow) {
-  constexpr std::string_view words[] = {"block", "reject", "drop_oldest"};
-  return words[static_cast<int>(overflow)];
-}
 constexpr std::string_view to_word(JoinType type) {
   constexpr std::string_view words[] = {"pub", "push", "pull", "sub"};
   return words[static_cast<int>(type)];

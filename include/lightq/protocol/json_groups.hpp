@@ -93,6 +93,31 @@ inline std::vector<OffsetRange> joined(std::vector<OffsetRange> ranges) {
   return joined;
 }
 
+/// Reads single numbers from the list `singles`, unless `takes_singles` is false, and ranges from the list
+/// `ranges`.
+inline std::vector<OffsetRange> read_ranges(FieldReader& fields, const char* singles, std::size_t count_max,
+                                            bool takes_singles = true) {
+  std::vector<OffsetRange> ranges;
+  const auto numbers = fields.numbers(singles, count_max, 0, number_max);
+  for (const auto number : numbers) {
+    if (takes_singles) ranges.push_back({{number}, {number + 1}});
+  }
+  for (const auto& [begin, end] : fields.pairs("ranges", count_max)) {
+    if (begin >= end) fields.fail("ranges", "must be pairs [begin, end) with begin < end");
+    ranges.push_back({{begin}, {end}});
+  }
+  if (ranges.empty() && numbers.empty() && (fields.has(singles) || fields.has("ranges")))
+    fields.fail(fields.has(singles) ? singles : "ranges", "must not be empty");
+  return joined(std::move(ranges));
+}
+
+inline void write_ranges(OrderedJson& to, const std::vector<OffsetRange>& ranges) {
+  if (ranges.empty()) return;
+  OrderedJson list = OrderedJson::array();
+  for (const auto& [begin, end] : ranges) list.push_back({begin.value, end.value});
+  to["ranges"] = std::move(list);
+}
+
 inline DeadFilter read_dead_filter(FieldReader& fields) {
   DeadFilter filter;
   if (fields.has("state"))
@@ -105,15 +130,7 @@ inline DeadFilter read_dead_filter(FieldReader& fields) {
   time("failed_since_ms", filter.failed_since_ms);
   time("failed_until_ms", filter.failed_until_ms);
   if (fields.has("key")) filter.key = fields.text("key", 0, limits::key_bytes_max);
-  for (const auto offset : fields.numbers("offsets", DeadFilter::ranges_max, 0, number_max))
-    filter.ranges.push_back({{offset}, {offset + 1}});
-  for (const auto& [begin, end] : fields.pairs("ranges", DeadFilter::ranges_max)) {
-    if (begin >= end) fields.fail("ranges", "must be pairs [begin, end) with begin < end");
-    filter.ranges.push_back({{begin}, {end}});
-  }
-  if (filter.ranges.empty() && (fields.has("offsets") || fields.has("ranges")))
-    fields.fail(fields.has("offsets") ? "offsets" : "ranges", "must not be empty");
-  filter.ranges = joined(std::move(filter.ranges));
+  filter.ranges = read_ranges(fields, "offsets", DeadFilter::ranges_max);
   return filter;
 }
 
@@ -123,10 +140,7 @@ inline void write_dead_filter(OrderedJson& to, const DeadFilter& filter) {
   if (filter.failed_since_ms) to["failed_since_ms"] = *filter.failed_since_ms;
   if (filter.failed_until_ms) to["failed_until_ms"] = *filter.failed_until_ms;
   if (filter.key) to["key"] = *filter.key;
-  if (filter.ranges.empty()) return;
-  OrderedJson ranges = OrderedJson::array();
-  for (const auto& [begin, end] : filter.ranges) ranges.push_back({begin.value, end.value});
-  to["ranges"] = std::move(ranges);
+  write_ranges(to, filter.ranges);
 }
 
 }  // namespace lightq::inline v1::protocol::detail

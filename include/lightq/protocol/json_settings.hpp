@@ -15,7 +15,7 @@ inline void check_applicable(FieldReader& fields, BrokerType type) {
     fields.fail("overflow", "only for broker_type queue, file, queue_file");
   }
   for (const char* name : {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages",
-                           "segment_bytes", "encrypt_at_rest"}) {
+                           "retention_over_pending", "segment_bytes", "encrypt_at_rest"}) {
     if (!has_files(type) && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
   }
 }
@@ -31,6 +31,7 @@ inline TopicSettings read_settings(FieldReader& fields) {
   settings.retention_bytes = fields.number("retention_bytes", 0, number_max, 0);
   settings.retention_ms = fields.number("retention_ms", 0, number_max, 0);
   settings.retention_messages = fields.number("retention_messages", 0, number_max, 0);
+  settings.retention_over_pending = fields.boolean("retention_over_pending", false);
   settings.segment_bytes =
       fields.number("segment_bytes", segment_bytes_min, segment_bytes_max, segment_bytes_default);
   settings.open = fields.boolean("open", false);
@@ -52,6 +53,7 @@ inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   number("retention_bytes", settings.retention_bytes, 0);
   number("retention_ms", settings.retention_ms, 0);
   number("retention_messages", settings.retention_messages, 0);
+  if (settings.retention_over_pending) to["retention_over_pending"] = true;
   number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
   if (settings.open) to["open"] = true;
   if (settings.encrypt_at_rest) to["encrypt_at_rest"] = true;

@@ -31,12 +31,19 @@ struct ProducerIdentity {
 /// Proves that a client without a user is the one that a producer id was assigned to. Random bytes.
 using ProducerSecret = std::array<std::byte, 16>;
 
+/// The part of a topic in which a producer's messages are stored. The values are those on the wire.
+enum class ProduceTarget : std::uint8_t {
+  log = 0,       ///< the topic's log: consumers receive the messages at once
+  schedule = 1,  ///< the topic's schedule: the messages wait there until they are due
+};
+
 struct ProduceOpen {
   static constexpr Op op = Op::produce_open;
   ProducerIdentity producer;
   ConfirmLevel level = ConfirmLevel::topics_default;
   std::string topic;
   std::optional<ProducerSecret> secret;  ///< the secret received with the producer id
+  ProduceTarget target = ProduceTarget::log;
 
   static Result<ProduceOpen> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -44,7 +51,7 @@ struct ProduceOpen {
     open.producer.id = fields.number<std::uint64_t>();
     open.producer.epoch = fields.number<std::uint16_t>();
     open.level = static_cast<ConfirmLevel>(fields.number<std::uint8_t>("level", 0, 2));
-    fields.zero<std::uint8_t>();
+    open.target = static_cast<ProduceTarget>(fields.number<std::uint8_t>("target", 0, 1));
     open.topic = fields.text("the topic", limits::topic_name_bytes_max);
     if (open.topic.empty()) fields.fail("the topic is missing");
     const std::size_t secret_bytes = fields.number<std::uint16_t>();
@@ -57,7 +64,7 @@ struct ProduceOpen {
   }
   void encode(FieldWriter fields) const {
     fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
-    fields.zero<std::uint8_t>().text(topic);
+    fields.number(static_cast<std::uint8_t>(target)).text(topic);
     fields.text(secret ? as_text(*secret) : std::string_view());
   }
   friend bool operator==(const ProduceOpen&, const ProduceOpen&) = default;
@@ -69,10 +76,11 @@ struct ProduceOpened {
   ConfirmLevel level = ConfirmLevel::received;
   std::uint32_t batch_bytes_max = 0;
   std::uint64_t message_bytes_max = 0;
-  std::uint64_t expected = 0;  ///< the sequence number of the next message
-  std::uint64_t next_offset = 0;
+  std::uint64_t expected = 0;     ///< the sequence number of the next message
+  std::uint64_t next_offset = 0;  ///< on a channel to the schedule: the number of the next message there
   std::uint64_t incarnation = 0;
   std::optional<ProducerSecret> secret;  ///< to be sent with the next produce_open of this id
+  ProduceTarget target = ProduceTarget::log;
 
   static Result<ProduceOpened> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -80,7 +88,7 @@ struct ProduceOpened {
     opened.producer.id = fields.number<std::uint64_t>("the producer id", 1, UINT64_MAX);
     opened.producer.epoch = fields.number<std::uint16_t>();
     opened.level = static_cast<ConfirmLevel>(fields.number<std::uint8_t>("level", 1, 2));
-    fields.zero<std::uint8_t>();
+    opened.target = static_cast<ProduceTarget>(fields.number<std::uint8_t>("target", 0, 1));
     opened.batch_bytes_max = fields.number<std::uint32_t>();
     opened.message_bytes_max = fields.number<std::uint64_t>();
     opened.expected = fields.number<std::uint64_t>();
@@ -91,7 +99,8 @@ struct ProduceOpened {
   }
   void encode(FieldWriter fields) const {
     fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
-    fields.zero<std::uint8_t>().number(batch_bytes_max).number(message_bytes_max).number(expected);
+    fields.number(static_cast<std::uint8_t>(target));
+    fields.number(batch_bytes_max).number(message_bytes_max).number(expected);
     fields.number(next_offset).number(incarnation);
     if (secret) fields.bytes(*secret);
   }
@@ -101,9 +110,10 @@ struct ProduceOpened {
 /// Reports how far a producer's messages are stored, in sequence numbers.
 struct Confirm {
   static constexpr Op op = Op::confirm;
-  std::uint64_t received = 0;     ///< everything below it is in the log
-  std::uint64_t flushed = 0;      ///< everything below it survives a power cut
-  std::uint64_t next_offset = 0;  ///< one past the offset of the last received message
+  std::uint64_t received = 0;  ///< everything below it is in the log
+  std::uint64_t flushed = 0;   ///< everything below it survives a power cut
+  /// One past the offset of the last received message. In the schedule: one past its number there.
+  std::uint64_t next_offset = 0;
 
   static Result<Confirm> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);

@@ -92,6 +92,19 @@ void visit_fields(S& stats, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, DelayedStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit(StatField::gauge("messages"), stats.messages);
+  visit(StatField::gauge("bytes"), stats.bytes);
+  visit(StatField::gauge("next_due_us"), stats.next_due_us);
+  visit(StatField::counter("moved"), stats.moved);
+  visit(StatField::counter("cancelled"), stats.cancelled);
+  visit(StatField::gauge("late_us_max"), stats.late_us_max);
+  visit(StatField::counter("corrupt"), stats.corrupt);
+  visit(StatField::label("waiting_by"), stats.waiting_by);
+}
+
+template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicStats>
 void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::label("topic"), stats.topic);
@@ -114,6 +127,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("next_offset"), stats.next_offset);
   visit(StatField::gauge("durable_offset"), stats.durable_offset);
   visit(StatField::gauge("log_bytes"), stats.log_bytes);
+  visit(StatField::gauge("carried_messages"), stats.carried_messages);
+  visit(StatField::gauge("carried_bytes"), stats.carried_bytes);
   visit(StatField::label("blocked_by"), stats.blocked_by);
   visit(StatField::gauge("paused"), stats.paused);
   visit(StatField::gauge("since_ms"), stats.since_ms);
@@ -122,6 +137,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::parts("settings"), stats.settings);
   visit(StatField::parts("groups"), stats.groups);
   visit(StatField::parts("subscribers"), stats.subscribers);
+  visit(StatField::parts("delayed"), stats.delayed);
 }
 
 template <typename S, typename Visit>

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "client/message_format.hpp"
+#include "client/commands/message_format.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {

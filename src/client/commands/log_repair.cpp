@@ -141,7 +141,7 @@ int run_log_snapshot(const Common& common, const std::string& given, const std::
   if (!place) return fail_with(place.error());
   make_private();
   log::PosixStorage storage;
-  const auto report = log::snapshot_log(*directory, *place, storage);
+  const auto report = log::snapshot_topic(*directory, *place, storage);
   if (!report) return fail_with(report.error());
   Output out;
   if (common.json) {

@@ -3,8 +3,8 @@
 
 #include <lightq/client.hpp>
 
+#include "client/commands/message_source.hpp"
 #include "client/invocation.hpp"
-#include "client/message_source.hpp"
 
 namespace lightq::cli {
 

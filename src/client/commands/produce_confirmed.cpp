@@ -29,6 +29,7 @@ ProducerOptions options_for(const Produce& produce) {
   options.send_timeout = look_interval;
   options.retry_refused = false;
   options.compression = produce.compression;
+  options.delayed = produce.due.has_value();
   options.name = "lightq produce";
   return options;
 }
@@ -52,8 +53,11 @@ class ConfirmedRun {
     const Result<void> confirmed = await_confirms();
     const ProducerStats stats = producer_.stats();
     const bool on_disk = producer_.opened() && producer_.opened()->level == ConfirmLevel::flushed;
-    report_.summarize(stats.confirmed, on_disk ? " received by the broker and written to its disk"
-                                               : " received by the broker");
+    const std::string received = produce_.due ? " scheduled" : " received by the broker";
+    report_.summarize(
+        stats.confirmed,
+        received +
+            (on_disk ? produce_.due ? " and written to the broker's disk" : " and written to its disk" : ""));
     (void)producer_.close(1s);
     if (!sent) return fail(sent.error(), produce_.topic);
     if (!confirmed) return fail(confirmed.error(), produce_.topic);
@@ -161,11 +165,14 @@ class ConfirmedRun {
     }
   }
 
-  /// Sends one message with the requested key and headers. The report counts payload bytes.
+  /// Sends one message with the requested attributes. The report counts payload bytes.
   Result<std::uint64_t> send_once(std::string_view message) {
-    if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty())
+    if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty() && produce_.id.empty() &&
+        !produce_.due)
       return producer_.send(message);
-    Attributes attributes{.key = produce_.key, .headers = headers_};
+    Attributes attributes{.key = produce_.key, .headers = headers_, .id = produce_.id};
+    if (produce_.due && *produce_.due < 0) attributes.delay = std::chrono::microseconds(-*produce_.due);
+    if (produce_.due && *produce_.due > 0) attributes.deliver_at = {*produce_.due};
     const std::size_t at =
         produce_.key_separator.empty() ? std::string_view::npos : message.find(produce_.key_separator);
     if (at != std::string_view::npos) {

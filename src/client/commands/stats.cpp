@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
+#include "client/message_template.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -32,6 +34,20 @@ std::string row_if(const std::string& name, std::uint64_t count) {
   return count == 0 ? "" : row(name, count);
 }
 
+/// Returns the numbers of a topic's schedule in one line.
+std::string delayed_values(const DelayedStats& stats) {
+  std::string values = "waiting " + format_count(stats.messages) + ", " + format_size(stats.bytes) +
+                       ", moved " + format_count(stats.moved);
+  if (stats.next_due_us > 0)
+    values += ", next due " + format_time({static_cast<std::int64_t>(stats.next_due_us)});
+  if (stats.cancelled > 0) values += ", cancelled " + format_count(stats.cancelled);
+  if (stats.late_us_max > 0)
+    values += ", at most " + format_seconds(static_cast<double>(stats.late_us_max) / 1e6) + " late";
+  if (stats.corrupt > 0) values += ", corrupt " + format_count(stats.corrupt);
+  if (!stats.waiting_by.empty()) values += ", waiting by: " + stats.waiting_by;
+  return values;
+}
+
 std::string table(const TopicStats& stats) {
   std::string text =
       row("topic", stats.topic) + row("topic_type", std::string(to_word(stats.topic_type))) +
@@ -42,6 +58,9 @@ std::string table(const TopicStats& stats) {
       row("total_bytes_read", format_size(stats.total_bytes_read)) + row("deliveries", stats.deliveries) +
       row("first_offset", stats.first_offset) + row("next_offset", stats.next_offset) +
       row("durable_offset", stats.durable_offset) + row("log_bytes", format_size(stats.log_bytes));
+  if (stats.carried_messages > 0)
+    text += row("carried_messages", stats.carried_messages) +
+            row("carried_bytes", format_size(stats.carried_bytes));
   text += row_if("dropped", stats.dropped) + row_if("rejected", stats.rejected) +
           row_if("refused", stats.refused) + row_if("unclaimed_dropped", stats.unclaimed_dropped) +
           row_if("corrupt", stats.corrupt) + row_if("refused_connections", stats.refused_connections);
@@ -67,6 +86,7 @@ std::string table(const TopicStats& stats) {
     if (!group.dead_waiting_by.empty()) values += ", dead_waiting by " + group.dead_waiting_by;
     text += row((group.mode == "own" ? "cursor " : "group ") + group.group, values);
   }
+  if (stats.delayed) text += row("delayed", delayed_values(*stats.delayed));
   for (const SubscriberStats& subscriber : stats.subscribers) {
     text += row("subscriber",
                 subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +

@@ -84,7 +84,7 @@ int run_topic_control(const Common& common, const TopicControl& control) {
   using What = TopicControl::What;
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  const auto& [what, topic, group] = control;
+  const auto& [what, topic, group, delayed] = control;
   // A group's name has no character that JSON escapes.
   const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
   const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
@@ -92,7 +92,7 @@ int run_topic_control(const Common& common, const TopicControl& control) {
     return done(common, client->pause(topic, group), "pause", topic, of_group + "is paused", more);
   if (what == What::resume)
     return done(common, client->resume(topic, group), "resume", topic, of_group + "is resumed", more);
-  const Result<std::uint64_t> purged = client->purge(topic, group);
+  const Result<std::uint64_t> purged = client->purge(topic, group, delayed);
   if (!purged) return fail(purged.error(), topic);
   return done(common, {}, "purge", topic, of_group + "is purged: " + format_count(*purged) + " messages",
               more + ",\"messages\":" + std::to_string(*purged));

@@ -55,6 +55,9 @@ class Catalogue {
 
   // Changes. Errors: no_space, io_error; in both cases nothing has changed.
 
+  /// Records a change as it is, for changes that no function below makes (catalogue_schedules.hpp).
+  Result<void> change(const CatalogueChange& change);
+
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
@@ -127,7 +130,6 @@ class Catalogue {
   [[nodiscard]] std::uint64_t record_count() const;
   Result<void> replace_log(CatalogueCompaction& compaction);
   void stop_changes(const std::string& what, const Result<void>& why);
-  Result<void> change(const CatalogueChange& change);
   [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
 
   const CatalogueDirectory directory_;

@@ -6,6 +6,7 @@
 #include <lightq/base/z85.hpp>
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
+#include <lightq/protocol/json_schedules.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::broker {
@@ -123,6 +124,23 @@ struct Encoder {
   OrderedJson operator()(const GroupRemoved& change) const {
     return {{"op", "group_removed"}, {"id", change.topic.value}, {"group", change.group}, {"optional", true}};
   }
+  /// A broker from before there were schedules keeps both kinds as they are. No message is published there.
+  OrderedJson operator()(const SchedulePut& change) const {
+    const RecurringSchedule& schedule = change.schedule;
+    OrderedJson to{{"op", "schedule"},
+                   {"id", change.topic.value},
+                   {"name", change.name},
+                   {"optional", true},
+                   {"incarnation", schedule.incarnation},
+                   {"since_us", schedule.since.us}};
+    if (schedule.paused) to["paused"] = true;
+    protocol::detail::write_schedule(to, schedule.settings);
+    return to;
+  }
+  OrderedJson operator()(const ScheduleRemoved& change) const {
+    return {
+        {"op", "schedule_removed"}, {"id", change.topic.value}, {"name", change.name}, {"optional", true}};
+  }
   OrderedJson operator()(const UnknownChange& change) const { return OrderedJson::parse(change.text); }
 
  private:
@@ -179,8 +197,10 @@ class Decoder {
     if (op == "client_key_removed") return ClientKeyRemoved{key(), {{id("topic_id")}, role()}};
     if (op == "ticket_key") return TicketKeyNamed{fields_.text("key_id", 1, key_id_bytes_max)};
     if (op == "administrator") return administrator_put();
-    if (op == "group") return GroupPut{{id("id")}, group(), group_setup()};
-    if (op == "group_removed") return GroupRemoved{{id("id")}, group()};
+    if (op == "group") return GroupPut{{id("id")}, name_of("group"), group_setup()};
+    if (op == "group_removed") return GroupRemoved{{id("id")}, name_of("group")};
+    if (op == "schedule") return SchedulePut{{id("id")}, name_of("name"), schedule()};
+    if (op == "schedule_removed") return ScheduleRemoved{{id("id")}, name_of("name")};
     return std::nullopt;
   }
 
@@ -240,9 +260,17 @@ class Decoder {
                              fields_.text("argon2", 1, argon2_bytes_max)}};
   }
 
-  std::string group() {
-    const auto name = fields_.name("group");
+  /// Returns the name of a group or a schedule.
+  std::string name_of(const char* field) {
+    const auto name = fields_.name(field);
     return name ? name->text() : std::string();
+  }
+  RecurringSchedule schedule() {
+    RecurringSchedule schedule{protocol::detail::read_schedule(fields_)};
+    schedule.incarnation = id("incarnation");
+    schedule.since = {static_cast<std::int64_t>(fields_.number("since_us", 0, number_max, 0))};
+    schedule.paused = fields_.boolean("paused", false);
+    return schedule;
   }
   GroupSetup group_setup() {
     return {protocol::detail::read_group_change(fields_).applied_to({}),

@@ -55,6 +55,16 @@ struct GroupRemoved {
   TopicId topic;
   std::string group;
 };
+/// The topic has this recurring schedule. The record replaces the one of its name.
+struct SchedulePut {
+  TopicId topic;
+  std::string name;
+  RecurringSchedule schedule;
+};
+struct ScheduleRemoved {
+  TopicId topic;
+  std::string name;
+};
 /// The log id found in the files of a topic of an earlier version.
 struct TopicLog {
   TopicId topic;
@@ -122,7 +132,8 @@ struct UnknownChange {
 using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
-                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, UnknownChange>;
+                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, SchedulePut,
+                 ScheduleRemoved, UnknownChange>;
 
 /// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -84,7 +84,8 @@ std::uint64_t CatalogueState::record_count() const {
   std::uint64_t count = 3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() +
                         released_.size() + unknown_.size() + removed_topics_.size();
   for (const auto& [topic, keys] : client_keys_) count += keys.size();
-  for (const auto& [name, topic] : topics_) count += topic.definition.groups.size();
+  for (const auto& [name, topic] : topics_)
+    count += topic.definition.groups.size() + topic.definition.schedules.size();
   return count;
 }
 
@@ -102,6 +103,8 @@ std::vector<CatalogueChange> CatalogueState::snapshot() const {
     changes.emplace_back(TopicAdded{entry});
     for (const auto& [group, setup] : entry.definition.groups)
       changes.emplace_back(GroupPut{entry.definition.id, group, setup});
+    for (const auto& [schedule_name, schedule] : entry.definition.schedules)
+      changes.emplace_back(SchedulePut{entry.definition.id, schedule_name, schedule});
   }
   for (const auto& [topic, endpoints] : endpoints_) {
     for (const auto& [id, endpoint] : endpoints) changes.emplace_back(EndpointPut{endpoint});

@@ -29,6 +29,8 @@ struct CatalogueState::Applier {
   void operator()(const AdministratorPut& change) const;
   void operator()(const GroupPut& change) const;
   void operator()(const GroupRemoved& change) const;
+  void operator()(const SchedulePut& change) const;
+  void operator()(const ScheduleRemoved& change) const;
   void operator()(const UnknownChange& change) const;
 
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms) const;
@@ -175,6 +177,18 @@ void CatalogueState::Applier::operator()(const GroupPut& change) const {
 void CatalogueState::Applier::operator()(const GroupRemoved& change) const {
   const auto name = state.topic_names_.find(change.topic.value);
   if (name != state.topic_names_.end()) state.topics_.at(name->second).definition.groups.erase(change.group);
+}
+
+void CatalogueState::Applier::operator()(const SchedulePut& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name == state.topic_names_.end()) return;
+  state.topics_.at(name->second).definition.schedules.insert_or_assign(change.name, change.schedule);
+}
+
+void CatalogueState::Applier::operator()(const ScheduleRemoved& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name != state.topic_names_.end())
+    state.topics_.at(name->second).definition.schedules.erase(change.name);
 }
 
 void CatalogueState::Applier::operator()(const UnknownChange& change) const {

@@ -30,7 +30,15 @@ void CommandHandler::handle(protocol::Request request, const Answer& answer) {
   if (stopping_) {
     return answer(error_reply(command_of(request), {ErrorCode::shutting_down, "the broker is stopping"}));
   }
-  std::visit([&](auto& one) { execute(std::move(one), answer); }, request);
+  std::visit(
+      [&](auto& one) {
+        if constexpr (requires { schedules_.execute(std::move(one), answer); }) {
+          schedules_.execute(std::move(one), answer);
+        } else {
+          execute(std::move(one), answer);
+        }
+      },
+      request);
 }
 
 void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
@@ -147,11 +155,20 @@ void CommandHandler::execute(protocol::Purge request, const Answer& answer) {
   const Exchange exchange{"purge", answer};
   permissions_.permit_topic(
       request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
-      exchange.permitted([=, this, topic = request.topic, group = request.group](const Asker&) {
+      exchange.permitted([=, this, topic = request.topic, group = request.group,
+                          delayed = request.delayed](const Asker&) {
         const auto purged = exchange.reply<std::uint64_t>(
             [](std::uint64_t messages) { return protocol::OkReply{"purge", {}, {}, messages}; });
-        if (group.empty()) return operations_.topics().purge(topic, purged);
-        operations_.groups().purge(topic, group, purged);
+        if (!group.empty()) return operations_.groups().purge(topic, group, purged);
+        if (!delayed) return operations_.topics().purge(topic, purged);
+        operations_.delayed().act(topic, {.what = DelayedWish::What::cancel},
+                                  [=, this](const Result<protocol::DelayedCount>& cancelled) {
+                                    if (!cancelled) return exchange.fail(cancelled.error());
+                                    operations_.topics().purge(topic, [purged, also = cancelled->messages](
+                                                                          Result<std::uint64_t> messages) {
+                                      messages ? purged(*messages + also) : purged(std::move(messages));
+                                    });
+                                  });
       }));
 }
 
@@ -204,6 +221,48 @@ void CommandHandler::execute(protocol::PurgeDead request, const Answer& answer) 
   using What = DeadWish::What;
   const What what = request.preview ? What::count : What::purge;
   act_on_dead("purge_dead", std::move(request), what, answer);
+}
+
+void CommandHandler::execute(protocol::ListDelayed request, const Answer& answer) {
+  const Exchange exchange{"list_delayed", answer};
+  const DelayedListWish wish{std::move(request.filter), request.after,
+                             static_cast<std::size_t>(request.limit)};
+  permissions_.permit_topic(
+      request.topic, {protocol::Right::manage}, std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic](const Asker&) {
+        operations_.delayed().list(topic, wish, exchange.reply<protocol::DelayedPage>(std::identity()));
+      }));
+}
+
+template <typename Asked>
+void CommandHandler::act_on_delayed(std::string_view cmd, Asked request, DelayedWish::What what,
+                                    const Answer& answer) {
+  const Exchange exchange{cmd, answer};
+  DelayedWish wish{request.preview ? DelayedWish::What::count : what, std::move(request.filter)};
+  if constexpr (requires { request.due; }) wish.due = request.due;
+  permissions_.permit_topic(
+      request.topic, {protocol::Right::manage}, std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic](const Asker&) {
+        operations_.delayed().act(
+            topic, wish,
+            exchange.reply<protocol::DelayedCount>([cmd = exchange.cmd](protocol::DelayedCount count) {
+              protocol::OkReply reply{std::string(cmd), {}, {}, count.messages};
+              reply.delayed = std::move(count);
+              return reply;
+            }));
+      }));
+}
+
+void CommandHandler::execute(protocol::CancelDelayed request, const Answer& answer) {
+  act_on_delayed("cancel_delayed", std::move(request), DelayedWish::What::cancel, answer);
+}
+
+void CommandHandler::execute(protocol::HurryDelayed request, const Answer& answer) {
+  act_on_delayed("hurry_delayed", std::move(request), DelayedWish::What::hurry, answer);
+}
+
+void CommandHandler::execute(protocol::RescheduleDelayed request, const Answer& answer) {
+  act_on_delayed("reschedule_delayed", std::move(request), DelayedWish::What::reschedule, answer);
 }
 
 void CommandHandler::execute(protocol::CreateUser request, const Answer& answer) {

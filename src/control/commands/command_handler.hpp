@@ -8,6 +8,7 @@
 #include "control/answer.hpp"
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
+#include "control/commands/schedule_commands.hpp"
 
 namespace lightq::broker {
 
@@ -17,7 +18,7 @@ namespace lightq::broker {
 class CommandHandler {
  public:
   CommandHandler(Permissions& permissions, Operations& operations)
-      : permissions_(permissions), operations_(operations) {}
+      : permissions_(permissions), operations_(operations), schedules_(permissions, operations.schedules()) {}
 
   /// Executes a request. Calls `answer` exactly once, immediately or later, but never if the loop ends first.
   void handle(protocol::Request request, const Answer& answer);
@@ -41,6 +42,10 @@ class CommandHandler {
   void execute(protocol::ListDead request, const Answer& answer);
   void execute(protocol::RetryDead request, const Answer& answer);
   void execute(protocol::PurgeDead request, const Answer& answer);
+  void execute(protocol::ListDelayed request, const Answer& answer);
+  void execute(protocol::CancelDelayed request, const Answer& answer);
+  void execute(protocol::HurryDelayed request, const Answer& answer);
+  void execute(protocol::RescheduleDelayed request, const Answer& answer);
   void execute(protocol::CreateUser request, const Answer& answer);
   void execute(protocol::DeleteUser request, const Answer& answer);
   void execute(protocol::SetPassword request, const Answer& answer);
@@ -55,9 +60,12 @@ class CommandHandler {
   void set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer);
   template <typename Asked>
   void act_on_dead(std::string_view cmd, Asked request, DeadWish::What what, const Answer& answer);
+  template <typename Asked>
+  void act_on_delayed(std::string_view cmd, Asked request, DelayedWish::What what, const Answer& answer);
 
   Permissions& permissions_;
   Operations& operations_;
+  ScheduleCommands schedules_;
   bool stopping_ = false;
 };
 

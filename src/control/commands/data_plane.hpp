@@ -19,6 +19,7 @@
 #include "topic/endpoint_record.hpp"
 #include "topic/leaver.hpp"
 #include "topic/reactor/stats_of_topics.hpp"
+#include "topic/recurring/schedule_state.hpp"
 
 namespace lightq::broker {
 
@@ -52,6 +53,23 @@ struct DeadWish {
   enum class What { count, retry, purge };
   What what = What::retry;
   protocol::DeadFilter filter = {};
+};
+
+/// A page of a topic's delayed messages.
+struct DelayedListWish {
+  protocol::DelayedFilter filter = {};
+  std::optional<protocol::DelayedPlace> after =
+      {};                 ///< begins behind this place; nothing: with the first one
+  std::size_t limit = 0;  ///< at least 1
+};
+
+/// An operation on a topic's delayed messages.
+struct DelayedWish {
+  enum class What { count, cancel, hurry, reschedule };
+  What what = What::count;
+  protocol::DelayedFilter filter = {};
+  /// reschedule: the new due time as a record has it, see due.hpp. A delay counts from the execution.
+  std::int64_t due = 0;
 };
 
 /// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
@@ -106,6 +124,19 @@ class DataPlane {
   virtual void act_on_letters(TopicId topic, const DeadWish& wish,
                               std::function<bool(std::string_view topic)> may,
                               Done<protocol::DeadCount> done) = 0;
+  /// Lists delayed messages of a topic that stores messages.
+  virtual void list_delayed(TopicId topic, const DelayedListWish& wish, Done<protocol::DelayedPage> done) = 0;
+  /// Counts, cancels, hurries or reschedules delayed messages of a topic that stores messages. If they are
+  /// stored on disk, the effect is durable when `done` is called. Errors: io_error, no_space;
+  /// invalid_request (the new due time is too far).
+  virtual void act_on_delayed(TopicId topic, const DelayedWish& wish, Done<protocol::DelayedCount> done) = 0;
+  /// Begins a recurring schedule of the topic, or replaces the one of this name.
+  virtual void put_schedule(TopicId topic, const std::string& name, const RecurringSchedule& schedule,
+                            Done<void> done) = 0;
+  /// Ends a schedule, if there is one of this name.
+  virtual void remove_schedule(TopicId topic, const std::string& name, Done<void> done) = 0;
+  /// Returns the states of the topic's schedules that are not paused, by name.
+  virtual void schedule_states(TopicId topic, Done<std::vector<ScheduleState>> done) = 0;
   /// Applies a user's rights. `done` is called when they are in force on every thread and connections that
   /// depend on removed rights are closed. Takes effect in the order of the calls, including those of
   /// add_topic and join.

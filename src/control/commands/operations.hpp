@@ -10,11 +10,13 @@
 #include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/data_plane_recorder.hpp"
+#include "control/commands/delayed_operations.hpp"
 #include "control/commands/endpoint_operations.hpp"
 #include "control/commands/group_operations.hpp"
 #include "control/commands/new_passwords.hpp"
 #include "control/commands/operation_settings.hpp"
 #include "control/commands/ready_topics.hpp"
+#include "control/commands/schedule_operations.hpp"
 #include "control/commands/stats_operations.hpp"
 #include "control/commands/topic_operations.hpp"
 #include "control/commands/user_operations.hpp"
@@ -46,6 +48,8 @@ class Operations {
   [[nodiscard]] TopicOperations& topics() { return topics_; }
   [[nodiscard]] EndpointOperations& endpoints() { return endpoints_; }
   [[nodiscard]] GroupOperations& groups() { return groups_; }
+  [[nodiscard]] DelayedOperations& delayed() { return delayed_; }
+  [[nodiscard]] ScheduleOperations& schedules() { return schedules_; }
   [[nodiscard]] UserOperations& users() { return users_; }
   [[nodiscard]] StatsOperations& stats() { return stats_; }
   /// Returns the observer that the data plane reports to.
@@ -59,6 +63,8 @@ class Operations {
   TopicOperations topics_;
   EndpointOperations endpoints_;
   GroupOperations groups_;
+  DelayedOperations delayed_;
+  ScheduleOperations schedules_;
   UserOperations users_;
   StatsOperations stats_;
   DataPlaneRecorder recorder_;

@@ -57,12 +57,14 @@ Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice) {
                                   (*plain)->bytes().subspan(batch_layout::header_bytes), false});
 }
 
-std::optional<PackedContent> content_packed_in(const BatchView& batch) {
+std::optional<PackedContent> content_packed_in(const BatchView& batch,
+                                               const std::function<void(const BatchView&)>& look) {
   BatchUnpacker& unpacker = of_this_thread().of(batch);
   TurnWork::add(batch.records_bytes());
   const auto plain = unpacker.unpack(batch);
   unpacker.forget();  // the next batch may lie at the same address
   if (!plain) return std::nullopt;
+  if (look) look(*plain);
   return PackedContent{unpacker.longest_message_bytes(), has_dead_headers(*plain)};
 }
 

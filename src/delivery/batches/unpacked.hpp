@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 
 #include <lightq/base/batch.hpp>
@@ -27,7 +28,9 @@ struct PackedContent {
   bool has_dead_headers = false;  ///< see the function of this name
 };
 
-/// Returns the content of a batch, or nothing if it cannot be decompressed. Throws std::bad_alloc.
-std::optional<PackedContent> content_packed_in(const BatchView& batch);
+/// Returns the content of a batch, or nothing if it cannot be decompressed. Calls `look`, unless it is empty,
+/// with the decompressed batch. Throws std::bad_alloc.
+std::optional<PackedContent> content_packed_in(const BatchView& batch,
+                                               const std::function<void(const BatchView&)>& look = {});
 
 }  // namespace lightq::broker

@@ -156,20 +156,18 @@ bool DeadMessages::park_waiting() {
   return true;
 }
 
-std::uint64_t DeadMessages::give_up_before(Offset first) {
-  first_failures_.remove({Offset{0}, first});
+std::uint64_t DeadMessages::give_up_before(Offset first, const log::OffsetSet& carried, Offset from) {
+  for_gaps(carried, {from, first}, [&](OffsetRange gone) { first_failures_.remove(gone); });
   if (empty() || first <= this->first()) return 0;
   const std::uint64_t before = parked_.size() + waiting().size();
-  parked_.remove({Offset{0}, first});
-  outbox_.remove_before(first);
-  log::OffsetSet kept = outbox_.under_way_set();
-  clip(kept, {Offset{0}, first});
-  Offset from{0};
-  kept.for_each([&](OffsetRange range) {
-    forget({from, range.begin});
-    from = range.end;
+  const log::OffsetSet under_way = outbox_.under_way_set();
+  for_gaps(carried, {from, first}, [&](OffsetRange gone) {
+    parked_.remove(gone);
+    for_gaps(under_way, gone, [&](OffsetRange part) {
+      outbox_.remove(part);
+      forget(part);
+    });
   });
-  forget({from, first});
   return before - parked_.size() - waiting().size();
 }
 

@@ -59,8 +59,9 @@ class DeadMessages {
   void give_up();
   /// Parks the messages of the outbox that are not under way. Returns false if there are none.
   bool park_waiting();
-  /// Removes messages below `first`, which the log no longer has, but for those under way. Returns how many.
-  std::uint64_t give_up_before(Offset first);
+  /// Removes messages below `first`, which the log no longer has, but for those under way and those in
+  /// `carried`. Looks only at messages at `from` or behind it. Returns how many.
+  std::uint64_t give_up_before(Offset first, const log::OffsetSet& carried = {}, Offset from = {});
   void clear();
   /// Replaces all by saved messages. `attempts`: of all messages that were saved.
   void restore(const log::SavedDead& saved, const DeliveryCounts& attempts);

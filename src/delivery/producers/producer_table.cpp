@@ -42,7 +42,7 @@ ProducerTable::Opened ProducerTable::open(ProducerIdentity wanted, std::uint64_t
                                           const Opener& opener) {
   const std::uint64_t user = opener.user;
   expire(now);
-  if (user == brokers_own) return open_own(wanted);
+  if (user == brokers_own) return open_own(wanted, opener.has_place);
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
     if (!shares_.may_open(user, {}) || !add({{fresh_id, 0}, 0, time_}, user))
@@ -63,14 +63,16 @@ ProducerTable::Opened ProducerTable::open(ProducerIdentity wanted, std::uint64_t
   return {ClientError::none, *producer};
 }
 
-ProducerTable::Opened ProducerTable::open_own(ProducerIdentity wanted) {
+ProducerTable::Opened ProducerTable::open_own(ProducerIdentity wanted, bool has_place) {
   assert(wanted.id != 0);
   const auto found = by_id_.find(wanted.id);
   if (found != by_id_.end() && !is_own(*found->second)) return {ClientError::unknown_producer, {}};
-  if (found != by_id_.end()) touch(found->second);
-  const bool added = found == by_id_.end() &&
-                     add({.identity = wanted, .last_used = time_, .owner = brokers_own}, brokers_own);
-  if (found == by_id_.end() && !added) return {ClientError::limit_reached, {}};
+  if (found != by_id_.end()) {
+    touch(found->second);
+  } else {
+    if (!make_place_for_own(places_of_own() + (has_place ? 1 : 0))) return {ClientError::limit_reached, {}};
+    insert({.identity = wanted, .last_used = time_, .owner = brokers_own}, brokers_own);
+  }
   ++own_.at(wanted.id);
   return {ClientError::none, order_.back()};
 }
@@ -209,10 +211,14 @@ bool ProducerTable::make_place(std::uint64_t user) {
   return first.has_value();
 }
 
-/// Frees a place for an own producer: that of another own one if they have their eighth.
-bool ProducerTable::make_place_for_own() {
+std::size_t ProducerTable::places_of_own() const {
   constexpr std::size_t share = 8;
-  if (own_.size() < std::max<std::size_t>(1, producers_max_ / share)) return make_place(brokers_own);
+  return std::max<std::size_t>(1, producers_max_ / share);
+}
+
+/// Frees a place for an own producer: that of another own one if they have `places` already.
+bool ProducerTable::make_place_for_own(std::size_t places) {
+  if (own_.size() < places) return make_place(brokers_own);
   const auto first = own_to_forget();
   if (first) forget(*first);
   return first.has_value();
@@ -232,16 +238,20 @@ std::optional<std::uint64_t> ProducerTable::own_to_forget() const {
 
 /// Adds a producer. Returns false, and does nothing, if no place can be freed.
 bool ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
-  const bool own = is_own(producer);
-  if (own ? !make_place_for_own() : !make_place(user)) return false;
+  // At a start all of them have come from the table, and it had place for one more.
+  if (is_own(producer) ? !make_place_for_own(places_of_own() + 1) : !make_place(user)) return false;
+  insert(producer, user);
+  return true;
+}
+
+void ProducerTable::insert(const KnownProducer& producer, std::uint64_t user) {
   order_.push_back(producer);
   by_id_[producer.identity.id] = std::prev(order_.end());
-  if (own) {
+  if (is_own(producer)) {
     own_[producer.identity.id] = 0;
   } else {
     shares_.add(producer.identity.id, user, producer.expected > 0);
   }
-  return true;
 }
 
 }  // namespace lightq::broker

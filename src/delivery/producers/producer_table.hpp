@@ -53,10 +53,10 @@ enum class Admission {
 /// Thread: the reactor's. Has no clock and starts no threads.
 ///
 /// The broker's own producers (Opener::brokers_own) have their place beside those of users, in at most an
-/// eighth of the table. The sequence numbers of each begin at own_sequences_begin, ascend, and may leave out
-/// some. They are never idle for too long, and no user's producer takes their place. A new one takes the
-/// place of the longest closed one when there are too many: of one that belongs to a run or has stored
-/// nothing, if there is one.
+/// eighth of the table. One with a place of its own (Opener::has_place) may come on top. The sequence numbers
+/// of each begin at own_sequences_begin, ascend, and may leave out some. They are never idle for too long,
+/// and no user's producer takes their place. A new one takes the place of the longest closed one when there
+/// are too many: of one that belongs to a run or has stored nothing, if there is one.
 ///
 /// Idle time is measured on the table's own time. It follows the wall clock but not its steps: it never goes
 /// back, and between two calls it advances by `step_us_max` at most.
@@ -80,6 +80,7 @@ class ProducerTable {
     std::uint64_t user = 0;                    ///< TicketHolder::sharer, or brokers_own
     std::optional<ProducerSecret> shown = {};  ///< the secret that the client has shown
     std::optional<ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
+    bool has_place = false;  ///< an own producer that others of the broker's own cannot keep out
   };
   /// The result of `open`.
   struct Opened {
@@ -129,12 +130,14 @@ class ProducerTable {
   Order::iterator lookup(std::uint64_t id);
   void touch(Order::iterator producer);
   void advance(Timestamp now);
-  Opened open_own(ProducerIdentity wanted);
+  Opened open_own(ProducerIdentity wanted, bool has_place);
   [[nodiscard]] bool is_open(std::uint64_t id) const;
   bool make_place(std::uint64_t user);
-  bool make_place_for_own();
+  bool make_place_for_own(std::size_t places);
+  [[nodiscard]] std::size_t places_of_own() const;
   [[nodiscard]] std::optional<std::uint64_t> own_to_forget() const;
   bool add(const KnownProducer& producer, std::uint64_t user);
+  void insert(const KnownProducer& producer, std::uint64_t user);
 
   std::size_t producers_max_;
   std::int64_t idle_max_us_;

@@ -35,6 +35,18 @@ inline log::OffsetSet clipped(log::OffsetSet set, OffsetRange range) {
   return set;
 }
 
+/// Calls `visit(gap)` for each maximal part of `range` that has no offset of `set`, in ascending order.
+/// `visit` must not change `set`.
+template <typename Visit>
+void for_gaps(const log::OffsetSet& set, OffsetRange range, Visit&& visit) {
+  for (Offset at = range.begin; at < range.end;) {
+    const auto run = set.first_behind(at);
+    const Offset end = run && run->begin < range.end ? run->begin : range.end;
+    if (at < end) visit(OffsetRange{at, end});
+    at = run && run->begin < range.end ? run->end : range.end;
+  }
+}
+
 /// Finds the runs of a set around ascending offsets. Walks over all runs if there are many offsets to find,
 /// and searches each otherwise. Lifetime: the set outlives it. Requires: the set does not change meanwhile.
 class RunFinder {

@@ -26,8 +26,17 @@ OffsetRange WaitingMessages::kept_of(OffsetRange range) const {
   return {std::min(std::max(range.begin, given_up_before_), range.end), range.end};
 }
 
+void WaitingMessages::set_single(OffsetRange range) {
+  const CountedRange counted{range, 0};
+  for (const OffsetRange& part : kept_of(std::span(&counted, 1)).ranges) single_.add(part);
+}
+
 std::uint64_t WaitingMessages::add(OffsetRange range, std::uint32_t deliveries) {
   if (range.begin >= range.end) return 0;
+  if (is_cut(range)) {
+    const CountedRange counted{range, deliveries};
+    return add(std::span(&counted, 1));
+  }
   const OffsetRange kept = kept_of(range);
   TurnWork::add(TurnWork::set_changed);
   (deliveries < alone_from_ ? ready_ : alone_).add(kept);
@@ -37,6 +46,10 @@ std::uint64_t WaitingMessages::add(OffsetRange range, std::uint32_t deliveries) 
 
 std::uint64_t WaitingMessages::add_delayed(OffsetRange range, std::uint32_t deliveries, SteadyTime due) {
   if (range.begin >= range.end) return 0;
+  if (is_cut(range)) {
+    const CountedRange counted{range, deliveries};
+    return add_delayed(std::span(&counted, 1), due);
+  }
   const OffsetRange kept = kept_of(range);
   TurnWork::add(TurnWork::set_changed);
   delayed_.add(kept);
@@ -48,16 +61,18 @@ std::uint64_t WaitingMessages::add_delayed(OffsetRange range, std::uint32_t deli
 WaitingMessages::Kept WaitingMessages::kept_of(std::span<const CountedRange> ranges) const {
   Kept kept;
   kept.counted.reserve(ranges.size());
-  for (const CountedRange& each : ranges) {
-    const OffsetRange range = kept_of(each.range);
-    kept.given_up += distance(each.range.begin, range.begin);
-    if (range.begin >= range.end) continue;
-    kept.counted.push_back({range, each.deliveries});
+  const auto keep = [&](OffsetRange range, std::uint32_t deliveries) {
+    kept.counted.push_back({range, deliveries});
     if (!kept.ranges.empty() && kept.ranges.back().end == range.begin) {
       kept.ranges.back().end = range.end;
     } else {
       kept.ranges.push_back(range);
     }
+  };
+  for (const CountedRange& each : ranges) {
+    split(
+        each.range, [&](OffsetRange part) { keep(part, each.deliveries); },
+        [&](OffsetRange gone) { kept.given_up += distance(gone.begin, gone.end); });
   }
   return kept;
 }
@@ -215,20 +230,29 @@ WaitingMessages::Front WaitingMessages::front(bool from_alone) const {
   return {range, counts_.of(range.begin)};
 }
 
-std::uint64_t WaitingMessages::give_up_before(Offset first) {
-  if (empty() || first <= this->first()) return 0;
+std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet& carried, Offset from) {
+  if (carried.empty()) carried_.clear();
+  if (carried.empty() && (empty() || first <= this->first())) return 0;
   TurnWork::add(2 * TurnWork::range_passed);
   given_up_before_ = std::max(given_up_before_, first);
+  carried_ = carried;
   const auto messages = [&] { return ready_.size() + alone_.size() + delayed_.size(); };
   const std::uint64_t before = messages();
   const std::size_t bytes_before = bytes();
-  const OffsetRange gone{Offset{0}, first};
-  ready_.remove(gone);
-  alone_.remove(gone);
-  single_.remove(gone);
-  delayed_.remove(gone);
-  counts_.remove(gone);
-  sweep_due();
+  std::vector<OffsetRange> no_longer_due;
+  for_gaps(carried, {from, first}, [&](OffsetRange gone) {
+    ready_.remove(gone);
+    alone_.remove(gone);
+    single_.remove(gone);
+    if (carried.empty()) {
+      delayed_.remove(gone);
+    } else {
+      delayed_.remove(gone, [&](OffsetRange part) { no_longer_due.push_back(part); });
+    }
+    counts_.remove(gone);
+  });
+  // Without carried messages, due_ may keep them for a while; see sweep_due.
+  carried.empty() ? sweep_due() : due_.remove(no_longer_due);
   count_freed(bytes_before - std::min(bytes_before, bytes()));
   return before - messages();
 }

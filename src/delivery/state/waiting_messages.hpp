@@ -16,6 +16,7 @@
 #include "delivery/state/delivery_counts.hpp"
 #include "delivery/state/due_times.hpp"
 #include "delivery/state/group_time.hpp"
+#include "delivery/state/set_merge.hpp"
 #include "log/offsets/offset_set.hpp"
 #include "log/saved_state/unfinished.hpp"
 
@@ -46,7 +47,7 @@ class WaitingMessages {
   /// amount of work. Returns where to continue, or nothing at the end.
   std::optional<Offset> sort_again(Offset from, std::uint32_t dead_from, std::vector<CountedRange>& dead);
   /// Delivers the messages of the range in slices of one. Requires: they were added.
-  void set_single(OffsetRange range) { single_.add(kept_of(range)); }
+  void set_single(OffsetRange range);
 
   /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
   /// Returns how many messages it has ignored, because they are below given_up_before(). Requires: none of
@@ -82,9 +83,9 @@ class WaitingMessages {
     if (!single_.empty()) single_.remove(range);
     counts_.remove(range);
   }
-  /// Removes all messages below `first`, and ignores such messages from now on. Returns how many messages it
-  /// has removed.
-  std::uint64_t give_up_before(Offset first);
+  /// Removes all messages below `first` but those in `carried`, and ignores such messages from now on. Looks
+  /// only at messages at `from` or behind it. Returns how many messages it has removed.
+  std::uint64_t give_up_before(Offset first, const log::OffsetSet& carried = {}, Offset from = {});
   void clear();
 
   [[nodiscard]] const log::OffsetSet& ready() const { return ready_; }
@@ -97,6 +98,20 @@ class WaitingMessages {
   [[nodiscard]] const DueTimes& due() const { return due_; }
   /// Returns the offset below which messages are ignored.
   [[nodiscard]] Offset given_up_before() const { return given_up_before_; }
+  /// Calls `kept(range)` and `gone(range)` for the parts of `range` that are not given up, and that are, in
+  /// ascending order.
+  template <typename Kept, typename Gone>
+  void split(OffsetRange range, Kept&& kept, Gone&& gone) const {
+    const OffsetRange behind = kept_of(range);
+    Offset at = range.begin;
+    for_gaps(carried_, {at, behind.begin}, [&](OffsetRange gap) {
+      if (at < gap.begin) kept(OffsetRange{at, gap.begin});
+      gone(gap);
+      at = gap.end;
+    });
+    if (at < behind.begin) kept(OffsetRange{at, behind.begin});
+    if (behind.begin < behind.end) kept(behind);
+  }
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
     return ready_.bytes() + alone_.bytes() + delayed_.bytes() + single_.bytes() + counts_.bytes() +
@@ -113,6 +128,10 @@ class WaitingMessages {
 
   /// Returns the part of `range` that is not given up.
   [[nodiscard]] OffsetRange kept_of(OffsetRange range) const;
+  /// Returns true if a part of `range` may be given up although another part before it is not.
+  [[nodiscard]] bool is_cut(OffsetRange range) const {
+    return !carried_.empty() && range.begin < given_up_before_;
+  }
   [[nodiscard]] Kept kept_of(std::span<const CountedRange> ranges) const;
   /// Returns the first run that ends after `offset`, of the ready or of the alone messages.
   [[nodiscard]] std::optional<OffsetRange> deliverable_behind(Offset offset) const {
@@ -132,6 +151,7 @@ class WaitingMessages {
   DeliveryCounts counts_;
   DueTimes due_;
   Offset given_up_before_;
+  log::OffsetSet carried_;  // messages below given_up_before_ that are not given up
   std::uint32_t alone_from_ = no_deliveries;
 };
 

@@ -43,14 +43,16 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   if (empty()) index_.clear();
   const std::uint64_t position = space_.take(batch.size());
   stamp_batch(batch, next_, now, 0);
+  const std::uint32_t records = BatchView::trusted(batch.data()).record_count();
   std::byte* const to = memory_.data() + space_.physical(position);
-  // A batch built in place_for_next may have to move, because make_room has freed other memory meanwhile.
+  // A batch built in place_for_next may have to move, because make_room has freed other memory meanwhile. The
+  // move may overwrite it: from here on it is read at its new place only.
   if (batch.data() != to) std::memmove(to, batch.data(), batch.size());
   index_.note(next_, position, now);
   const Offset base = next_;
   newest_ = position;
   newest_offset_ = base;
-  next_ = next_ + BatchView::trusted(batch.data()).record_count();
+  next_ = next_ + records;
   stored_bytes_ += batch.size();
   last_append_ = now;
   touched_ = true;
@@ -175,7 +177,10 @@ bool RingLog::make_room(std::size_t bytes, Offset limit) {
 }
 
 bool RingLog::drop_first(Offset limit, std::size_t /*bytes*/) {
-  if (empty() || limit < batch_at(space_.begin()).end_offset()) return false;
+  if (empty()) return false;
+  const Offset end = batch_at(space_.begin()).end_offset();
+  if (limit < end) return false;
+  if (guard_ != nullptr && guard_->before_drop({first_, end}, DropGuard::Reason::space) < end) return false;
   drop_oldest();
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "log/drop_guard.hpp"
 #include "log/format/sparse_index.hpp"
 #include "log/log.hpp"
 #include "log/memory/ring_space.hpp"
@@ -43,6 +44,7 @@ class RingLog final : public Log {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   void trim(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
+  void guard_drops(DropGuard* guard) override { guard_ = guard; }
   /// Drops the oldest batch.
   bool drop_first(Offset limit, std::size_t bytes) override;
   void maintain(Timestamp now) override;
@@ -84,6 +86,7 @@ class RingLog final : public Log {
   std::uint64_t stored_bytes_ = 0;
   Timestamp last_append_;
   bool touched_ = false;  // pages may be resident
+  DropGuard* guard_ = nullptr;
   Error last_error_;
 };
 

@@ -72,6 +72,7 @@ std::vector<RetiredSegment> DroppedSegments::ready(std::optional<Offset> stuck_a
   bool read = false;
   std::uint64_t left_bytes = bytes_;
   for (const RetiredSegment& segment : files_) {
+    if (keep_all_from_ < segment.end_offset) break;
     if (!all && keep_from_ < segment.end_offset && left_bytes <= bytes_max()) break;
     left_bytes -= segment.bytes;
     if (&segment == identity || (!all && found.size() == retired_at_once_max)) break;

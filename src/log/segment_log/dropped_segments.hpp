@@ -41,6 +41,9 @@ class DroppedSegments {
   /// By default none is kept. They are removed all the same if the disk is full, and the oldest are removed
   /// if all together have more than bytes_max() bytes.
   void keep_from(Offset from) { keep_from_ = from; }
+  /// Keeps the files that contain something at or past `from`, without exceptions, because nothing else on
+  /// disk has it yet. By default none is kept.
+  void keep_all_from(Offset from) { keep_all_from_ = from; }
   /// Returns the limit for keep_from: 128 MiB or two segments, whichever is more.
   [[nodiscard]] std::uint64_t bytes_max() const;
   /// Returns the bytes of the files.
@@ -88,6 +91,7 @@ class DroppedSegments {
   std::vector<RetiredSegment> files_;  // oldest first
   std::uint64_t bytes_ = 0;            // of files_
   Offset keep_from_{~std::uint64_t{0}};
+  Offset keep_all_from_{~std::uint64_t{0}};
   Timestamp last_try_;
   bool failed_ = false;  // the last job could not retire all its files
 };

@@ -3,7 +3,16 @@
 
 #include <algorithm>
 
+#include "log/subdirectories.hpp"
+
 namespace lightq::log {
+
+namespace {
+/// Returns true if a name is that of a directory: left by a repair, of carried messages, or of delayed ones.
+bool is_subdirectory(const std::string& name) {
+  return name.starts_with(damaged_prefix) || name == carried_directory_name || name == delayed_directory_name;
+}
+}  // namespace
 
 Result<void> LogDirectory::make() {
   if (made_) return {};
@@ -18,7 +27,7 @@ Result<void> LogDirectory::remove() {
   if (!left) return left.error();
   if (left->empty() && !made_) return {};
   for (const std::string& name : *left) {
-    if (name.starts_with(damaged_prefix)) {  // left by a repair
+    if (is_subdirectory(name)) {
       remove_files(path_of(name), storage_);
       continue;
     }

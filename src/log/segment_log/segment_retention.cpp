@@ -1,6 +1,7 @@
 /// Drops the oldest segments of a log. Layer: log.
 #include "log/segment_log/segment_retention.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <optional>
 #include <string>
@@ -35,6 +36,12 @@ void SegmentRetention::drop_before(Offset before) {
 }
 
 bool SegmentRetention::drop_first(Offset limit, std::size_t bytes) {
+  if (segments_.empty() || limit < segments_.end_of_oldest()) return false;
+  return may_drop_up_to(segments_.end_of_oldest(), DropGuard::Reason::space) &&
+         drop_first_unasked(limit, bytes);
+}
+
+bool SegmentRetention::drop_first_unasked(Offset limit, std::size_t bytes) {
   if (segments_.empty() || limit < segments_.end_of_oldest()) return false;
   if (segments_.size() == 1) {
     if (segments_.oldest().empty()) return false;
@@ -101,13 +108,29 @@ bool SegmentRetention::is_too_old(const SegmentFile& segment, Timestamp now) con
   return options_.retention_ms != 0 && is_older(segment.times().written(), options_.retention_ms, now);
 }
 
-bool SegmentRetention::is_unneeded(const SegmentFile& oldest, Timestamp now) const {
-  if (hold_ < segments_.end_of_oldest()) return false;
-  const std::uint64_t left_bytes = segments_.stored_bytes() - oldest.stored_bytes();
-  const std::uint64_t left_messages = distance(oldest.end_offset(), segments_.next_offset());
-  return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
-         (options_.retention_messages != 0 && left_messages >= options_.retention_messages) ||
-         is_too_old(oldest, now);
+bool SegmentRetention::may_drop_up_to(Offset end, DropGuard::Reason reason) {
+  return guard_ == nullptr || end <= guard_->before_drop({segments_.first_offset(), end}, reason);
+}
+
+/// Returns the end of the oldest segments that retention does not need, but not of the last segment. Returns
+/// nothing if it needs them all.
+std::optional<Offset> SegmentRetention::unneeded_end(Timestamp now) const {
+  std::optional<Offset> end;
+  std::uint64_t left_bytes = segments_.stored_bytes();
+  for (std::size_t i = 0; i + 1 < segments_.size(); ++i) {
+    const SegmentFile& segment = segments_.at(i);
+    const Offset next_begins = segments_.at(i + 1).first_offset();
+    if (hold_ < next_begins) break;
+    left_bytes -= segment.stored_bytes();
+    const std::uint64_t left_messages = distance(segment.end_offset(), segments_.next_offset());
+    const bool unneeded =
+        (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
+        (options_.retention_messages != 0 && left_messages >= options_.retention_messages) ||
+        is_too_old(segment, now);
+    if (!unneeded) break;
+    end = next_begins;
+  }
+  return end;
 }
 
 void SegmentRetention::drop_unneeded(Timestamp now) {
@@ -115,14 +138,19 @@ void SegmentRetention::drop_unneeded(Timestamp now) {
     segments_.active().times().end_before(now);
     if (now < segments_.oldest().times().written()) date_segments(now);
   }
-  while (segments_.size() > 1 && is_unneeded(segments_.oldest(), now)) drop_oldest();
+  const auto end = unneeded_end(now);
+  if (!end) return;
+  const OffsetRange unneeded{segments_.first_offset(), *end};
+  drop_before(
+      guard_ == nullptr ? *end : std::min(*end, guard_->before_drop(unneeded, DropGuard::Reason::retention)));
 }
 
 void SegmentRetention::apply(Timestamp now) {
   drop_unneeded(now);
   const bool all_too_old = segments_.size() == 1 && !segments_.oldest().empty() &&
                            segments_.next_offset() <= hold_ && is_too_old(segments_.oldest(), now);
-  if (all_too_old) static_cast<void>(drop_first(segments_.next_offset(), 0));
+  if (all_too_old && may_drop_up_to(segments_.next_offset(), DropGuard::Reason::retention))
+    static_cast<void>(drop_first_unasked(segments_.next_offset(), 0));
 }
 
 }  // namespace lightq::log

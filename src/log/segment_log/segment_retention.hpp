@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "log/drop_guard.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/next_segment.hpp"
 #include "log/segment_log/read_views.hpp"
@@ -46,6 +48,8 @@ class SegmentRetention {
 
   /// Keeps retention from dropping anything at or past `hold`.
   void hold(Offset hold) { hold_ = hold; }
+  /// See BatchLog::guard_drops.
+  void guard(DropGuard* guard) { guard_ = guard; }
   /// Drops messages that the settings of retention do not keep, also a last segment with messages that are
   /// too old.
   void apply(Timestamp now);
@@ -70,7 +74,9 @@ class SegmentRetention {
  private:
   void drop_oldest();
   [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
-  [[nodiscard]] bool is_unneeded(const SegmentFile& oldest, Timestamp now) const;
+  [[nodiscard]] bool may_drop_up_to(Offset end, DropGuard::Reason reason);
+  [[nodiscard]] std::optional<Offset> unneeded_end(Timestamp now) const;
+  bool drop_first_unasked(Offset limit, std::size_t bytes);
   [[nodiscard]] bool is_too_old(const SegmentFile& segment, Timestamp now) const;
 
   const SegmentLogOptions& options_;
@@ -83,6 +89,7 @@ class SegmentRetention {
   WriterMappings& mappings_;
   Error& last_error_;
   Offset hold_{~std::uint64_t{0}};  // everything at or past it is in use
+  DropGuard* guard_ = nullptr;
 };
 
 }  // namespace lightq::log

@@ -73,7 +73,10 @@ std::string parent_of(const std::string& path) {
 void remove_files(const std::string& directory, Storage& storage) {
   const auto names = storage.list(directory);
   if (!names) return;
-  for (const std::string& name : *names) static_cast<void>(storage.unlink(directory + "/" + name));
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (!storage.unlink(path)) remove_files(path, storage);
+  }
   static_cast<void>(storage.remove_directory(directory));
 }
 

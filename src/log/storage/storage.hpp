@@ -163,7 +163,7 @@ Result<std::vector<std::string>> list_if_there(const std::string& path, Storage&
 /// Returns the parent directory of `path`.
 [[nodiscard]] std::string parent_of(const std::string& path);
 
-/// Removes the files in a directory and then the directory, to clean up unfinished work. Ignores errors.
+/// Removes a directory with all files and directories in it, to clean up unfinished work. Ignores errors.
 void remove_files(const std::string& directory, Storage& storage);
 
 /// Writes all of `bytes`, with as many calls as the system needs.

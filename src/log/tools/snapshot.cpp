@@ -8,6 +8,7 @@
 #include "log/format/restored_mark.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/saved_state/cursor_table.hpp"
+#include "log/subdirectories.hpp"
 #include "log/tools/log_survey.hpp"
 #include "log/tools/segment_copy.hpp"
 #include "log/tools/segment_walk.hpp"
@@ -172,20 +173,94 @@ Result<Snapshot::Taken> Snapshot::copy_sound(const SurveyedSegment& segment) {
   return written.error();
 }
 
+std::string carried_in(const std::string& directory) {
+  return directory + "/" + carried_directory_name;
+}
+
+void add(const SnapshotReport& part, SnapshotReport& to) {
+  to.damages += part.damages;
+  to.copied_bytes += part.copied_bytes;
+}
+
+/// Copies the carried messages, if there are any, and adds the copy to `report`.
+Result<void> snapshot_carried(const std::string& directory, const std::string& to, Storage& storage,
+                              SnapshotReport& report) {
+  const std::string carried = carried_in(directory);
+  const auto names = list_if_there(carried, storage);
+  if (!names) return names.error();
+  if (names->empty()) return {};
+  auto taken = Snapshot(carried, carried_in(to), storage).run();
+  if (!taken) return taken.error();
+  add(*taken, report);
+  return storage.sync_directory(to);
+}
+
+/// A snapshot under a temporary name. It is removed unless `finish` has succeeded.
+class NewSnapshot {
+ public:
+  NewSnapshot(std::string path, Storage& storage) : path_(std::move(path)), storage_(storage) {}
+  NewSnapshot(const NewSnapshot&) = delete;
+  NewSnapshot& operator=(const NewSnapshot&) = delete;
+  ~NewSnapshot() {
+    if (!is_finished_) remove_files(path_, storage_);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Copies the log and its carried messages.
+  Result<SnapshotReport> take(const std::string& directory) {
+    auto taken = Snapshot(directory, path_, storage_).run();
+    if (!taken) return taken;
+    // After the segments: a message that the log has dropped meanwhile was copied before.
+    const auto carried = snapshot_carried(directory, path_, storage_, *taken);
+    if (!carried) return carried.error();
+    return taken;
+  }
+  /// Gives the snapshot its name, and syncs that.
+  Result<void> finish(const std::string& name) {
+    if (auto renamed = storage_.rename(path_, name); !renamed) return renamed;
+    path_ = name;
+    auto synced = storage_.sync_directory(parent_of(name));
+    is_finished_ = synced.ok();
+    return synced;
+  }
+
+ private:
+  std::string path_;
+  Storage& storage_;
+  bool is_finished_ = false;
+};
+
+std::string unfinished_name(const std::string& output, Storage& storage) {
+  return output + ".unfinished-" + std::to_string(storage.random());
+}
+
 }  // namespace
 
 Result<SnapshotReport> snapshot_log(const std::string& directory, const std::string& output,
                                     Storage& storage) {
-  const std::string unfinished = output + ".unfinished-" + std::to_string(storage.random());
-  auto taken = Snapshot(directory, unfinished, storage).run();
-  Result<void> done;
-  if (!taken) done = taken.error();
-  if (done) done = storage.rename(unfinished, output);
-  if (!done) {
-    remove_files(unfinished, storage);
-    return done.error();
-  }
-  if (auto synced = storage.sync_directory(parent_of(output)); !synced) return synced.error();
+  NewSnapshot log(unfinished_name(output, storage), storage);
+  auto taken = log.take(directory);
+  if (!taken) return taken;
+  if (auto finished = log.finish(output); !finished) return finished.error();
+  return taken;
+}
+
+Result<SnapshotReport> snapshot_topic(const std::string& directory, const std::string& output,
+                                      Storage& storage) {
+  const std::string delayed = directory + "/" + delayed_directory_name;
+  const auto names = list_if_there(delayed, storage);
+  if (!names) return names.error();
+  if (names->empty()) return snapshot_log(directory, output, storage);
+  NewSnapshot log(unfinished_name(output, storage), storage);
+  const std::string within = log.path() + "/" + delayed_directory_name;
+  NewSnapshot schedule(log.path() + "-" + delayed_directory_name, storage);
+  const auto scheduled = schedule.take(delayed);
+  if (!scheduled) return scheduled;
+  auto taken = log.take(directory);
+  if (!taken) return taken;
+  add(*scheduled, *taken);
+  Result<void> done = schedule.finish(within);
+  if (done) done = log.finish(output);
+  if (!done) return done.error();
   return taken;
 }
 

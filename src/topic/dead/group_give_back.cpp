@@ -6,7 +6,7 @@ namespace lightq::broker {
 bool GroupGiveBack::give_back(Offset message) {
   GroupMessages& messages = group_.messages();
   const OffsetRange range{message, message + 1};
-  if (messages.next() <= message || messages.is_in_flight(message)) return true;
+  if (messages.next() <= message || is_in_flight(messages, message)) return true;
   RedeliveryQueue& redelivery = messages.redelivery();
   if (redelivery.has_dead() && redelivery.dead()->messages_in(range) > 0)
     return group_.dead().retry({.ranges = {range}}, message).messages > 0;

@@ -50,7 +50,8 @@ bool are_of_one_log(std::uint64_t one, std::uint64_t other) {
 
 }  // namespace
 
-/// Returns `given` if the log has the message and can read it; with `compare`, if it is the letter's.
+/// Returns `given` if the log or the carried copies have the message and it can be read; with `compare`, if
+/// it is the letter's.
 LetterReceiver::Fate LetterReceiver::readable(const ReturnedLetter& letter, bool compare) {
   RecordReader reader(letter.message);
   ProbeTurn turn(letter);
@@ -70,8 +71,7 @@ LetterReceiver::Fate LetterReceiver::fate_of(ConsumerGroup& group, const Returne
   if (letter.letter < GroupGiveBack(group).end_of(parcel_->letters, parcel_->run)) return Fate::given;
   if (is_published(letter)) return Fate::published;
   const auto same = topic_.same_up_to(letter.incarnation);
-  const TopicStore& store = topic_.store();
-  if (letter.message < store.first_offset() || store.next_offset() <= letter.message) return Fate::published;
+  if (topic_.store().next_offset() <= letter.message) return Fate::published;
   if (same) return letter.message < *same ? readable(letter, false) : Fate::published;
   if (!are_of_one_log(letter.incarnation, topic_.incarnation())) return Fate::published;
   return readable(letter, true);

@@ -18,13 +18,12 @@ namespace lightq::broker {
 
 /// Works on the first letters of a parcel that have the same fate, and answers when that is durable:
 ///
-/// - The log still has the message: the group gets it back. The group's cursor has the message and how far
-/// the
-///   run has come (GiveBackMark), in one save. The log has the message if the letter's incarnation is one of
-///   its known lives and the message lies below the end of what is the same. For an older life of the same
-///   log, the message at the letter's offset has to be equal.
+/// - The log still has the message, or a copy was carried over: the group gets it back. The group's cursor
+/// has the message and how far the run has come (GiveBackMark), in one save. The log has the message if the
+/// letter's incarnation is one of its known lives and the message lies below the end of what is the same. For
+/// an older life of the same log, the message at the letter's offset has to be equal.
 /// - The log does not have it: it is published anew by the broker's own producer of this run and group. Its
-///   sequence number is that of the letter. The topic's table of producers has how far that has come.
+/// sequence number is that of the letter. The topic's table of producers has how far that has come.
 ///
 /// The letters of a parcel are done in their order, and a fate is durable before the next one begins. So a
 /// letter is done exactly if it is below one of both marks. If a crash cuts this, the parcel is sent again.

@@ -77,6 +77,7 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
   TopicRuntime& runtime = *topic;
   topics_[definition.id.value] = std::move(topic);
   if (!groups_with_letters(runtime).empty()) letters_.wake(definition.id);
+  recurring_.begin(runtime);
   if (runtime.letter_book().run() != 0) letters_.returns().resume(definition.id);
   for (const auto& record : endpoints) {
     if (auto opened = runtime.reopen(record); !opened) {
@@ -103,6 +104,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   std::unique_ptr<TopicRuntime> topic = std::move(found->second);
   topics_.erase(found);
   letters_.forget(id);
+  recurring_.forget(id);
   topic->begin_stop(ClientError::topic_deleted);
   topic->endpoints().close_all(true);
   topic->pass_store_to([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
@@ -205,6 +207,7 @@ void Reactor::tick_all() {
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
   stats_walk_.stop();
   letters_.stop();
+  recurring_.stop();
   for (auto& [id, topic] : topics_) topic->begin_stop(ClientError::shutting_down);
   try_stop(deadline, done);
 }

@@ -16,6 +16,7 @@
 #include "topic/reactor/stats_of_topics.hpp"
 #include "topic/reactor/stats_walk.hpp"
 #include "topic/reactor/topic_opener.hpp"
+#include "topic/recurring/recurring_office.hpp"
 #include "topic/runtime/topic_runtime.hpp"
 #include "topic/topic_endpoints.hpp"
 
@@ -62,6 +63,8 @@ class Reactor final : public TopicRuntime::Ticker {
   void end_unpermitted();
   /// Returns the office that moves dead messages from and to this reactor's topics.
   [[nodiscard]] LetterOffice& letters() { return letters_; }
+  /// Returns the office of the recurring schedules of this reactor's topics.
+  [[nodiscard]] RecurringOffice& recurring() { return recurring_; }
   /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
   /// Fields that are no sums stay empty. Errors: shutting_down, as for stats_of.
   void totals(std::function<void(Result<protocol::BrokerStats>)> done);
@@ -91,6 +94,7 @@ class Reactor final : public TopicRuntime::Ticker {
   TopicOpener& opener_;
   LetterOffice letters_;                                                     // outlives the topics
   std::unordered_map<std::uint64_t, std::unique_ptr<TopicRuntime>> topics_;  // by id
+  RecurringOffice recurring_{context_};                                      // destroyed before the topics
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;
   StatsWalk stats_walk_;

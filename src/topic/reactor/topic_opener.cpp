@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "log/carried/carried_memory.hpp"
 #include "log/format/restored_mark.hpp"
 #include "log/memory/ring_log.hpp"
 
@@ -19,6 +20,9 @@ namespace {
 // The ring of a `direct` topic. It keeps nothing for later consumers, only messages on their way to connected
 // ones.
 constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
+
+// Messages that were carried over take at most this share of the topic's ring, or of its capacity.
+constexpr std::uint64_t carried_share = 10;
 
 constexpr std::int64_t day_us = 24LL * 3600 * 1'000'000;
 
@@ -66,12 +70,15 @@ Result<FoundTopic> TopicOpener::open(const TopicDefinition& definition, const St
   opened.producers = new_producers(DurableProducers::Kept::in_memory, settings.producers_max);
   if (topic.broker_type == BrokerType::queue) {
     opened.log = std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = topic.ring_bytes});
+    opened.carried = std::make_unique<log::CarriedMemory>(topic.ring_bytes / carried_share);
+    opened.open_schedule = [](Timestamp) { return Result<std::unique_ptr<FoundSchedule>>(nullptr); };
     return opened;
   }
   if (topic.broker_type == BrokerType::direct) {
     opened.log = std::make_unique<log::RingLog>(
         log::RingLogOptions{.capacity_bytes = settings.message_bytes_max + direct_window_bytes,
                             .soft_limit_bytes = direct_window_bytes});
+    opened.carried = std::make_unique<log::CarriedMemory>(direct_window_bytes / carried_share);
     return opened;
   }
   // Cursors and producers are loaded first, so that an error is reported before the log is changed.
@@ -84,27 +91,88 @@ Result<FoundTopic> TopicOpener::open(const TopicDefinition& definition, const St
   if (auto segments = open_segments(opened, definition, settings, now, sink); !segments)
     return segments.error();
   if (auto cut = cut_cursors(opened, std::move(older), definition, sink); !cut) return cut.error();
-  if (auto producers = open_producers(opened, found, definition, settings.producers_max, sink); !producers)
-    return producers.error();
+  auto producers = recover_producers(*opened.producer_file, found, *opened.log, settings.producers_max,
+                                     "topic " + definition.name.text() + ": ", sink);
+  if (!producers) return producers.error();
+  opened.producers = std::move(*producers);
   drop_purged(opened, definition, sink);
+  if (auto schedule = find_schedule(opened, definition, settings, now, sink); !schedule)
+    return schedule.error();
   return opened;
+}
+
+/// Opens the schedule if there is one. Otherwise the first producer of delayed messages makes it.
+Result<void> TopicOpener::find_schedule(FoundTopic& opened, const TopicDefinition& definition,
+                                        const StorageSettings& settings, Timestamp now, LogSink& sink) {
+  opened.open_schedule = [this, definition, settings, &sink](Timestamp time) {
+    return open_schedule(definition, settings, time, sink);
+  };
+  const auto directory = (opened.directory / schedule_directory_name).string();
+  const auto names = storage_.list(directory);
+  if (!names && !log::is_missing(names.error())) return names.error();
+  if (!names || names->empty()) return {};
+  auto schedule = opened.open_schedule(now);
+  if (!schedule) return schedule.error();
+  opened.schedule = std::move(*schedule);
+  return {};
+}
+
+/// Opens the log and the producers of a topic's schedule. Its capacity is the topic's, so the log itself has
+/// none, and it drops nothing by itself.
+Result<std::unique_ptr<FoundSchedule>> TopicOpener::open_schedule(const TopicDefinition& definition,
+                                                                  const StorageSettings& settings,
+                                                                  Timestamp now, LogSink& sink) {
+  auto opened = std::make_unique<FoundSchedule>();
+  opened->directory = topic_directory(settings, definition.id) / schedule_directory_name;
+  opened->cursor_file = std::make_unique<log::CursorFile>(storage_, opened->directory.string());
+  opened->producer_file = std::make_unique<ProducerFile>(storage_, opened->directory.string());
+  const auto found = opened->producer_file->load();
+  if (!found && found.error().code != ErrorCode::corrupt) return found.error();
+  auto options = segment_options(definition, settings, opened->directory);
+  options.capacity_bytes = 0;
+  options.retention_bytes = 0;
+  options.retention_ms = 0;
+  options.retention_messages = 0;
+  options.leaves_others_room = true;
+  if (auto encrypted = encrypt(options, definition); !encrypted) return encrypted.error();
+  auto segments = log::SegmentLog::open(std::move(options), storage_, pool_, now);
+  if (!segments) return segments.error();
+  const std::string where = "topic " + definition.name.text() + ", delayed messages: ";
+  if (const auto& report = (*segments)->recovery(); !report.clean())
+    report.damaged.empty() ? sink.warn(where + report.text()) : sink.error(where + report.text());
+  opened->segments = std::move(*segments);
+  auto producers = recover_producers(*opened->producer_file, found, *opened->segments, settings.producers_max,
+                                     where, sink);
+  if (!producers) return producers.error();
+  opened->producers = std::move(*producers);
+  return opened;
+}
+
+/// Sets the options of an encrypted log, if the topic is encrypted at rest.
+Result<void> TopicOpener::encrypt(log::SegmentLogOptions& options, const TopicDefinition& definition) {
+  if (!definition.settings.encrypt_at_rest) return {};
+  if (ciphers_ == nullptr) {
+    return Error{
+        ErrorCode::not_supported,
+        "encrypt_at_rest: this broker has no storage key; set storage_key_file or storage_key_command"};
+  }
+  options.ciphers = ciphers_;
+  options.decrypted = &decrypted_;
+  options.expected = {definition.log_id, &log_names_};
+  return {};
 }
 
 Result<void> TopicOpener::open_segments(FoundTopic& opened, const TopicDefinition& definition,
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
   auto options = segment_options(definition, settings, opened.directory);
-  if (definition.settings.encrypt_at_rest) {
-    options.ciphers = ciphers_;
-    options.decrypted = &decrypted_;
-    options.expected = {definition.log_id, &log_names_};
-  }
-  if (definition.settings.encrypt_at_rest && ciphers_ == nullptr) {
-    return Error{
-        ErrorCode::not_supported,
-        "encrypt_at_rest: this broker has no storage key; set storage_key_file or storage_key_command"};
-  }
-  auto segments = log::SegmentLog::open(std::move(options), storage_, pool_, now);
+  if (auto encrypted = encrypt(options, definition); !encrypted) return encrypted;
+  auto segments = log::SegmentLog::open(options, storage_, pool_, now);
   if (!segments) return segments.error();
+  const std::uint64_t carried_max = definition.settings.capacity_bytes / carried_share;
+  auto carried = log::CarriedLog::open(std::move(options), carried_max, (*segments)->first_offset(), storage_,
+                                       pool_, now);
+  if (!carried) return carried.error();
+  opened.carried_log = std::move(*carried);
   opened.segments = segments->get();
   const auto& report = opened.segments->recovery();
   if (!report.clean()) {
@@ -204,6 +272,7 @@ bool TopicOpener::begin_life(FoundTopic& opened, bool is_restored) {
 /// the segment that the purge began, the log's last segment is ended first, so that it can be dropped.
 void TopicOpener::drop_purged(FoundTopic& opened, const TopicDefinition& definition, LogSink& sink) {
   const auto purged = opened.stored_cursor(purged_cursor_name);
+  if (purged) opened.carried_log->remove({Offset{0}, *purged});
   if (!purged || *purged <= opened.log->first_offset()) return;
   const bool all = opened.log->next_offset() <= *purged;
   if (const auto ended = all ? opened.log->end_segment() : Result<void>{}; !ended) {
@@ -214,22 +283,20 @@ void TopicOpener::drop_purged(FoundTopic& opened, const TopicDefinition& definit
   opened.log->drop_before(*purged);
 }
 
-/// Restores the known producers. A damaged producer file does not keep the topic closed. Producers that are
-/// unknown after it receive an error, and none of their messages is lost or stored twice. A file of another
-/// version keeps the topic closed.
-Result<void> TopicOpener::open_producers(FoundTopic& opened,
-                                         const Result<std::optional<ProducerSnapshot>>& found,
-                                         const TopicDefinition& definition, std::size_t producers_max,
-                                         LogSink& sink) {
-  const std::string where = "topic " + definition.name.text() + ": ";
-  opened.producers = new_producers(DurableProducers::Kept::on_disk, producers_max);
+/// Restores the known producers of a log. A damaged producer file does not keep the topic closed. Producers
+/// that are unknown after it receive an error, and none of their messages is lost or stored twice. A file of
+/// another version keeps the topic closed.
+Result<std::unique_ptr<DurableProducers>> TopicOpener::recover_producers(
+    ProducerFile& file, const Result<std::optional<ProducerSnapshot>>& found, log::BatchLog& log,
+    std::size_t producers_max, const std::string& where, LogSink& sink) {
+  auto producers = new_producers(DurableProducers::Kept::on_disk, producers_max);
   DurableProducers::Recovery recovery;
   if (!found) recovery = {found.error().text(), true};
-  if (const auto& passed_over = opened.producer_file->passed_over(); found && passed_over)
+  if (const auto& passed_over = file.passed_over(); found && passed_over)
     sink.warn(where +
               "using an older copy of its producers, because the newest is damaged: " + passed_over->text());
   if (found && *found) {
-    auto recovered = opened.producers->recover(**found, *opened.log);
+    auto recovered = producers->recover(**found, log);
     if (!recovered) return recovered.error();
     recovery = std::move(*recovered);
   }
@@ -237,7 +304,10 @@ Result<void> TopicOpener::open_producers(FoundTopic& opened,
     sink.warn(where +
               "the broker has forgotten producers, which receive unknown_producer: " + *recovery.doubt);
   }
-  return recovery.remove_file ? opened.producer_file->remove() : Result<void>{};
+  if (recovery.remove_file) {
+    if (auto removed = file.remove(); !removed) return removed.error();
+  }
+  return producers;
 }
 
 }  // namespace lightq::broker

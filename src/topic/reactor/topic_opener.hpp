@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,9 @@ struct StorageSettings {
 inline std::filesystem::path topic_directory(const StorageSettings& settings, TopicId topic) {
   return settings.topics_directory / std::to_string(topic.value);
 }
+
+/// The subdirectory of a topic's directory with its delayed messages.
+inline constexpr std::string_view schedule_directory_name = log::delayed_directory_name;
 
 /// Opens the storage of topics, and owns the cache of decrypted batches that they share. Lifetime: outlives
 /// every topic. Thread: any.
@@ -57,13 +62,20 @@ class TopicOpener {
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> load_cursors(FoundTopic& opened, std::vector<log::NamedCursor>& older,
                             const TopicDefinition& definition, LogSink& sink);
+  Result<std::unique_ptr<FoundSchedule>> open_schedule(const TopicDefinition& definition,
+                                                       const StorageSettings& settings, Timestamp now,
+                                                       LogSink& sink);
+  Result<void> find_schedule(FoundTopic& opened, const TopicDefinition& definition,
+                             const StorageSettings& settings, Timestamp now, LogSink& sink);
   static bool begin_life(FoundTopic& opened, bool is_restored);
   Result<void> cut_cursors(FoundTopic& opened, std::vector<log::NamedCursor> older,
                            const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(FoundTopic& opened, const TopicDefinition& definition, LogSink& sink);
+  Result<void> encrypt(log::SegmentLogOptions& options, const TopicDefinition& definition);
   /// `found`: the contents of the producer file, or the error of loading it.
-  Result<void> open_producers(FoundTopic& opened, const Result<std::optional<ProducerSnapshot>>& found,
-                              const TopicDefinition& definition, std::size_t producers_max, LogSink& sink);
+  static Result<std::unique_ptr<DurableProducers>> recover_producers(
+      ProducerFile& file, const Result<std::optional<ProducerSnapshot>>& found, log::BatchLog& log,
+      std::size_t producers_max, const std::string& where, LogSink& sink);
 
   log::Storage& storage_;
   log::SegmentPool& pool_;

@@ -23,7 +23,8 @@ ProducerTable::Opened TopicProducers::open(ProducerIdentity wanted, SessionProdu
   if (opened.refusal != ClientError::none) return opened;
   const std::uint64_t id = opened.producer.identity.id;
   fence(id);
-  attached_[&producer] = id;
+  const bool is_own = opener.user == ProducerTable::brokers_own;
+  if (attached_.insert_or_assign(&producer, Attached{id, is_own}).second && is_own) ++own_;
   by_id_[id] = &producer;
   waiting_.push_back({&producer, known_.change(), wanted.id == 0 ? id : 0});
   return opened;
@@ -40,7 +41,7 @@ void TopicProducers::fence(std::uint64_t id) {
 void TopicProducers::detach(SessionProducer& producer) {
   const auto found = attached_.find(&producer);
   if (found == attached_.end()) return;
-  known_.close(found->second, clock_());
+  known_.close(found->second.id, clock_());
   forget(producer);
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
@@ -52,7 +53,8 @@ void TopicProducers::detach(SessionProducer& producer) {
 
 void TopicProducers::forget(SessionProducer& producer) {
   const auto found = attached_.find(&producer);
-  by_id_.erase(found->second);
+  by_id_.erase(found->second.id);
+  if (found->second.is_own) --own_;
   attached_.erase(found);
   awaiting_.erase(&producer);
   if (const auto turn = turns_.extract(&producer)) held_.erase(turn.mapped());
@@ -104,7 +106,7 @@ void TopicProducers::end_waiting(ClientError code, const std::string& why) {
 
 void TopicProducers::end_needing_durable(ClientError code, const std::string& why) {
   std::vector<SessionProducer*> producers;
-  for (const auto& [producer, id] : attached_) {
+  for (const auto& [producer, attached] : attached_) {
     if (producer->needs_durable()) producers.push_back(producer);
   }
   end_these(producers, code, why);
@@ -124,8 +126,9 @@ void TopicProducers::end(ClientError code, const std::string& why) {
   awaiting_.clear();
   held_.clear();
   turns_.clear();
-  for (const auto& [producer, id] : std::exchange(attached_, {})) {
-    known_.close(id, clock_());
+  own_ = 0;
+  for (const auto& [producer, attached] : std::exchange(attached_, {})) {
+    known_.close(attached.id, clock_());
     producer->end(code, why);
   }
 }

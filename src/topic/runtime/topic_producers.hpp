@@ -62,6 +62,8 @@ class TopicProducers {
   [[nodiscard]] const void* hot_end() const { return &attached_; }
 
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
+  /// Returns the number of connected producers that are not the broker's own.
+  [[nodiscard]] std::size_t connected_clients() const { return attached_.size() - own_; }
   /// Called when the log has no space for the producer's batch. `resume` will call the producer. Requires: it
   /// is attached.
   void note_held(SessionProducer& producer);
@@ -97,11 +99,17 @@ class TopicProducers {
   const WallClock& clock_;
   std::vector<Waiting> waiting_;  // wait to begin
 
-  std::unordered_map<SessionProducer*, std::uint64_t> attached_;  // the connected producers' ids
-  std::unordered_map<std::uint64_t, SessionProducer*> by_id_;     // the connected producers by id
-  std::unordered_set<SessionProducer*> awaiting_;                 // wait until more is durable
-  std::map<Turn, SessionProducer*> held_;                         // wait for space, in the order of resuming
-  std::unordered_map<SessionProducer*, Turn> turns_;              // the turns of the producers in held_
+  /// A connected producer.
+  struct Attached {
+    std::uint64_t id = 0;
+    bool is_own = false;  // the broker's: ProducerTable::brokers_own
+  };
+  std::unordered_map<SessionProducer*, Attached> attached_;
+  std::size_t own_ = 0;                                        // the broker's own of attached_
+  std::unordered_map<std::uint64_t, SessionProducer*> by_id_;  // the connected producers by id
+  std::unordered_set<SessionProducer*> awaiting_;              // wait until more is durable
+  std::map<Turn, SessionProducer*> held_;                      // wait for space, in the order of resuming
+  std::unordered_map<SessionProducer*, Turn> turns_;           // the turns of the producers in held_
   Turn next_turn_ = 0;
 };
 

@@ -27,6 +27,14 @@ PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences
   return appended(outcome, batch.bytes.size());
 }
 
+PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Sequences& sequences) {
+  const auto outcome = store(batch, sequences);
+  const bool is_kept =
+      outcome == PublishOutcome::rejected || (outcome == PublishOutcome::refused && batch.records != 1);
+  if (is_kept) parts_.topic.count_refused(-std::int64_t{batch.records}, outcome);
+  return outcome;
+}
+
 /// Called after each append. Counts the bytes that a start has to read to know the producers.
 PublishOutcome TopicPublishing::appended(PublishOutcome outcome, std::uint64_t bytes) {
   if (outcome == PublishOutcome::accepted) parts_.known.appended(bytes);

@@ -9,6 +9,7 @@
 #include "delivery/topic.hpp"
 #include "store/topic_store.hpp"
 #include "topic/reactor_context.hpp"
+#include "topic/runtime/produce_target.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_dispatch.hpp"
@@ -21,7 +22,7 @@ namespace lightq::broker {
 
 /// Appends the batches of plain producers and of producers over sessions to the topic's log.
 /// TopicRuntime owns it; sessions and plain producers' connections call it. Thread: the reactor's.
-class TopicPublishing final : public PlainProducerHost {
+class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
  public:
   /// Lifetime: all of them outlive this.
   struct Parts {
@@ -35,52 +36,54 @@ class TopicPublishing final : public PlainProducerHost {
     TopicActivity& activity;
     TopicReports& reports;
     const StateOwners& owners;
+    const LogLives& lives;
   };
 
   explicit TopicPublishing(const Parts& parts)
       : parts_(parts), batch_bytes_target_(parts.topic.batch_bytes_target()) {}
 
-  // Sessions.
-
-  /// Opens the producer `wanted`, new or known, for a client of `opener`'s user. Unless it is refused,
-  /// `producer` is called with the results of its batches until it detaches or is ended.
+  // Implements ProduceTarget, for sessions.
+  [[nodiscard]] const char* fault_of(const BatchView& /*batch*/) const override { return nullptr; }
   ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
-                             ProducerTable::Opener opener);
-  void detach(SessionProducer& producer) {
+                             ProducerTable::Opener opener) override;
+  void detach(SessionProducer& producer) override {
     parts_.producers.detach(producer);
     parts_.activity.want_ticks();  // its last use is saved
   }
-  /// Returns memory of the log in which the batch that is stored next can be assembled before it is checked:
-  /// see BatchLog::place_for_next.
-  std::span<std::byte> place_for_next(std::size_t bytes) { return parts_.topic.place_for_next(bytes); }
-  /// Stores the producer's next batch.
-  PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
-  /// Called when `producer` found no space for a batch. It waits until its `resume` is called.
-  void hold(SessionProducer& producer) {
+  [[nodiscard]] Admission admit(const Sequences& batch) const override {
+    return parts_.producers.admit(batch);
+  }
+  std::span<std::byte> place_for_next(std::size_t bytes) override {
+    return parts_.topic.place_for_next(bytes);
+  }
+  PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences) override;
+  /// Stores a batch of one of the broker's own producers. It keeps a batch that finds no space, and splits
+  /// one that is too large. So these count as neither rejected nor refused, unless a single message is too
+  /// large.
+  PublishOutcome store_own(const OfferedBatch& batch, const Sequences& sequences);
+  void hold(SessionProducer& producer) override {
     parts_.producers.note_held(producer);
     parts_.held.hold();
   }
-  /// Returns true if the last batch that was not stored waits for the disk, not for a consumer.
-  [[nodiscard]] bool is_held_by_disk() const { return parts_.topic.held_by_disk(); }
-  /// Calls `producer` when the durable offset has moved.
-  void await_durable(SessionProducer& producer) { parts_.producers.await_durable(producer); }
-  /// Requests a flush of the log up to its present end, for a client that waits until that is durable.
-  void want_flush() { parts_.store.request_flush(parts_.store.next_offset()); }
-  /// Counts messages that were refused because they are too long.
-  void count_too_long(std::uint64_t messages) {
+  [[nodiscard]] bool is_held_by_disk() const override { return parts_.topic.held_by_disk(); }
+  void await_durable(SessionProducer& producer) override { parts_.producers.await_durable(producer); }
+  void want_flush() override { parts_.store.request_flush(parts_.store.next_offset()); }
+  void count_too_long(std::uint64_t messages) override {
     count(parts_.context.settings.limits_reached, Limit::message_bytes_max, messages);
   }
-  /// Returns the length in bytes of the longest batch that can ever be stored.
-  [[nodiscard]] std::uint64_t batch_bytes_max() const;
+  [[nodiscard]] std::uint64_t batch_bytes_max() const override;
+  [[nodiscard]] LogEnds ends() const override { return LogEnds::of(parts_.store); }
+  [[nodiscard]] bool is_durable() const override { return parts_.store.is_durable(); }
+  [[nodiscard]] std::uint64_t target_incarnation() const override { return parts_.lives.incarnation(); }
 
-  // Implements PlainProducerHost.
+  // Implements PlainProducerHost; some of these functions ProduceTarget, too.
   [[nodiscard]] bool accepting() const override {
     return !parts_.activity.is_stopping() && parts_.topic.accepting();
   }
   PublishOutcome publish(BatchBuilder& batch) override;
   void published() override { parts_.dispatch.published(); }
   void count_refused(std::uint64_t messages) override {
-    parts_.topic.count_refused(messages);
+    parts_.topic.count_refused(static_cast<std::int64_t>(messages));
     count_too_long(messages);
   }
   [[nodiscard]] std::uint64_t message_bytes_max() const override {

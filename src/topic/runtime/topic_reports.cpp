@@ -45,6 +45,20 @@ void TopicReports::unavailable() {
   sink_.error(where() + "consumers wait, because their messages cannot be read now: " + why->text());
 }
 
+void TopicReports::carried(Timestamp now) {
+  const Error* const why = topic_.carry_over().fault();
+  if (warned_of_carried_ == (why != nullptr)) return;
+  if (!log::has_passed(carried_reported_, loss_report_interval_us, now)) return;
+  warned_of_carried_ = why != nullptr;
+  carried_reported_ = now;
+  if (why == nullptr) return sink_.info(where() + "messages that wait are carried over again");
+  const char* const then = topic_.definition().settings.overflow == protocol::Overflow::drop_oldest
+                               ? "are dropped with the oldest ones"
+                               : "keep the log from dropping the oldest ones";
+  sink_.error(where() + "messages that wait for a retry, are parked or are dead_waiting " + then +
+              ", because they cannot be carried over: " + why->text());
+}
+
 void TopicReports::health() {
   const Error* const fault = store_.write_fault();
   if (fault == nullptr) return sink_.info(where() + "its messages are written to the disk again");

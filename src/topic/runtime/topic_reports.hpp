@@ -18,7 +18,7 @@ namespace lightq::broker {
 class TopicReports {
  public:
   /// `message_bytes_max`: for the lines about refused messages. Lifetime: the references outlive this.
-  TopicReports(LogSink& sink, const Topic& topic, const TopicStore& store, std::uint64_t message_bytes_max)
+  TopicReports(LogSink& sink, Topic& topic, const TopicStore& store, std::uint64_t message_bytes_max)
       : sink_(sink), topic_(topic), store_(store), message_bytes_max_(message_bytes_max) {}
 
   /// Called after each append: reports when appends begin to fail for lack of a disk and when they work
@@ -31,6 +31,9 @@ class TopicReports {
   void losses(Timestamp now);
   /// Reports when delivery begins to wait for unavailable messages, and when it no longer waits.
   void unavailable();
+  /// Reports when messages that wait begin not to be carried over, and when they are again: at most one line
+  /// in 5 s.
+  void carried(Timestamp now);
   /// Reports when the store begins to keep messages in memory and when they are written again.
   void health();
   void sync_failed(const Error& error);
@@ -48,15 +51,17 @@ class TopicReports {
   void report_append(PublishOutcome outcome);
 
   LogSink& sink_;
-  const Topic& topic_;
+  Topic& topic_;
   const TopicStore& store_;
   const std::uint64_t message_bytes_max_;
   bool warned_of_disk_ = false;
   bool warned_of_unavailable_ = false;
+  bool warned_of_carried_ = false;
   bool told_of_failed_sync_ = false;
   bool told_of_dropped_ = false;
   bool producers_failed_ = false;
   Timestamp losses_reported_;
+  Timestamp carried_reported_;
   std::uint64_t damaged_reported_ = 0;
   std::uint64_t refused_reported_ = 0;
 };

@@ -43,7 +43,8 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
                    .dispatch = dispatch_,
                    .activity = activity_,
                    .reports = reports_,
-                   .owners = owners_}),
+                   .owners = owners_,
+                   .lives = lives_}),
       activity_(context, dispatch_, *this, ticker),
       endpoints_(make_endpoints(context, topic_, publishing_, dispatch_)),
       held_(topic_, producers_, *endpoints_, activity_),
@@ -69,9 +70,17 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
       commands_(topic_, saves_.cursors(), saves_.purges(), held_, reads_, activity_),
       owners_(context.access, topic_.definition().id),
       lives_(std::move(found.lives)),
-      book_(found.stored, {held_store_.store->first_offset(), held_store_.store->next_offset()}) {
+      book_(found.stored, {held_store_.store->first_offset(), held_store_.store->next_offset()}),
+      schedule_(make_topic_schedule({.context = context,
+                                     .topic = topic_,
+                                     .store = *held_store_.store,
+                                     .publishing = publishing_,
+                                     .activity = activity_,
+                                     .owners = owners_},
+                                    *known_producers_, std::move(found.open_schedule))) {
   for (const auto& [group, setup] : topic_.definition().groups) topic_.groups().set_settings(group, setup);
   for (ConsumerGroup* const group : topic_.groups().named()) group->dead().park_without_target();
+  if (found.schedule != nullptr) schedule_->start(std::move(found.schedule));
 }
 
 TopicRuntime::~TopicRuntime() {
@@ -83,14 +92,29 @@ Result<void> TopicRuntime::reopen(const EndpointRecord& record) {
                             saves_.cursors().found(TopicEndpoints::subscriber_cursor_name(record.id)));
 }
 
+namespace {
+protocol::DelayedStats shown(const DelayedStats& stats) {
+  const auto number = [](std::int64_t us) { return static_cast<std::uint64_t>(us > 0 ? us : 0); };
+  return {.messages = stats.messages,
+          .bytes = stats.bytes,
+          .next_due_us = stats.next_due ? number(stats.next_due->us) : 0,
+          .moved = stats.moved,
+          .cancelled = stats.cancelled,
+          .late_us_max = number(stats.late_us_max),
+          .corrupt = stats.corrupt,
+          .waiting_by = stats.waiting_by};
+}
+}  // namespace
+
 protocol::TopicStats TopicRuntime::stats() {
   topic_.groups().give_up_dropped();  // so that no request walks over dropped messages
   auto stats = topic_.stats(context_.now());
   endpoints_->add_stats(stats);
   stats.open_by_broker = context_.settings.open_topics;
   stats.open = stats.settings.open || stats.open_by_broker;
-  stats.publishers_count += producers_.connected();
+  stats.publishers_count += producers_.connected_clients() + schedule_->connected();
   stats.subscribers_count += consumers_.connected();
+  if (schedule_->is_made()) stats.delayed = shown(schedule_->stats());
   return stats;
 }
 
@@ -128,18 +152,36 @@ bool TopicRuntime::tick() {
   if (activity_.is_stopping()) return activity_.set_ticking(false);
   const Timestamp now = context_.now();
   if (held_store_.store->maintain(now)) activity_.want_dispatch();
+  topic_.carry_over().sweep();
   held_.resume();
   held_.tend();
   saves_.tick(now);
+  const bool schedule_works = schedule_->tick(now);
   reports_.losses(now);
   reports_.unavailable();
-  const bool ticking =
-      held_.any() || saves_.wants_ticks() || activity_.was_used_within(ticks_after_activity_us, now);
+  reports_.carried(now);
+  const bool ticking = held_.any() || schedule_works || saves_.wants_ticks() ||
+                       activity_.was_used_within(ticks_after_activity_us, now);
   if (!activity_.set_ticking(ticking)) {
     endpoints_->release_idle_memory();
     dispatch_.arm_retention();
   }
   return ticking;
+}
+
+/// The schedule is closed first: the end of the topic's log then states more than the schedule needs to know.
+void TopicRuntime::flush_for_stop() {
+  schedule_->flush_for_stop();
+  saves_.flush_for_stop();
+}
+
+void TopicRuntime::when_idle_on_disk(std::function<void()> call) {
+  TopicStore& store = *held_store_.store;
+  if (store.is_idle()) return schedule_->when_idle_on_disk(std::move(call));
+  store.when_idle([this, call = std::move(call)] {
+    if (schedule_->is_idle_on_disk()) return call();
+    schedule_->when_idle_on_disk(call);
+  });
 }
 
 void TopicRuntime::begin_stop(ClientError why) {
@@ -148,6 +190,7 @@ void TopicRuntime::begin_stop(ClientError why) {
   saves_.end_commands(why == ClientError::topic_deleted
                           ? Error{ErrorCode::topic_not_found, "topic not found"}
                           : Error{ErrorCode::shutting_down, "the broker is stopping"});
+  schedule_->begin_stop(why, sentence_of(why));
   producers_.end(why, sentence_of(why));
   consumers_.end(why, sentence_of(why));
   endpoints_->stop_accepting();

@@ -23,6 +23,7 @@
 #include "topic/runtime/topic_reads.hpp"
 #include "topic/runtime/topic_reports.hpp"
 #include "topic/runtime/topic_saves.hpp"
+#include "topic/runtime/topic_schedule.hpp"
 #include "topic/runtime/waiting_producers.hpp"
 #include "topic/topic_endpoints.hpp"
 
@@ -70,6 +71,9 @@ class TopicRuntime final {
   /// Consumers over sessions. They are opened and detached here.
   [[nodiscard]] TopicConsumers& consumers() { return consumers_; }
   [[nodiscard]] TopicReads& reads() { return reads_; }
+  /// Delayed messages.
+  [[nodiscard]] TopicSchedule& schedule() { return *schedule_; }
+  [[nodiscard]] const TopicSchedule& schedule() const { return *schedule_; }
   /// Dead messages on their way to another topic.
   [[nodiscard]] TopicLetters& letters() { return letters_; }
   /// The state of letters from other topics. After a change, call letters().changed().
@@ -104,13 +108,13 @@ class TopicRuntime final {
   void begin_stop(ClientError why);
   [[nodiscard]] bool all_sent() { return endpoints_->all_sent(); }
   /// Saves the log, the producers and the cursors, and closes the log. Blocks this thread.
-  void flush_for_stop() { saves_.flush_for_stop(); }
+  void flush_for_stop();
 
   /// Returns true if no disk job is running or waiting: the topic may be destroyed.
-  [[nodiscard]] bool idle_on_disk() const { return store().is_idle(); }
+  [[nodiscard]] bool idle_on_disk() const { return store().is_idle() && schedule_->is_idle_on_disk(); }
   /// Sets a function that is called when idle_on_disk() becomes true. Requires: !idle_on_disk(). For a topic
   /// that only waits to be destroyed.
-  void when_idle_on_disk(std::function<void()> call) { held_store_.store->when_idle(std::move(call)); }
+  void when_idle_on_disk(std::function<void()> call);
   /// Sets `receiver`, which gets the topic's store at the end of the destructor, to delete the files.
   void pass_store_to(StoreHolder::Receiver receiver) { held_store_.receiver = std::move(receiver); }
 
@@ -137,6 +141,7 @@ class TopicRuntime final {
   StateOwners owners_;
   LogLives lives_;
   LetterBook book_;
+  std::unique_ptr<TopicSchedule> schedule_;
 };
 
 }  // namespace lightq::broker

@@ -94,6 +94,8 @@ class ProducerDriver {
   [[nodiscard]] SessionBatches& batches() const;
   [[nodiscard]] SessionTime now() const;
 
+  /// Checks that the message may have a delay or due time. Errors: invalid_argument.
+  [[nodiscard]] Result<void> check_due(const Attributes& attributes) const;
   /// Reads confirms, closes the open batch if it should leave, and sends.
   void exchange(SessionTime time, bool by_the_way);
   /// Returns true if the open batch should leave although it is not full.

@@ -24,8 +24,9 @@ namespace lightq::inline v1 {
 /// end each other's batch.
 class ProducerPacking {
  public:
-  /// Packs nothing until the first `refresh` or `reserve`.
-  ProducerPacking(BatchBuilder& open, SendReports& reports) : open_(&open), reports_(&reports) {}
+  /// Packs nothing until the first `refresh` or `reserve`. `required`: kinds that each batch has.
+  ProducerPacking(BatchBuilder& open, SendReports& reports, AttributeKinds required = {})
+      : open_(&open), kinds_of_last_(required), required_(required), reports_(&reports) {}
 
   // --- Messages.
 
@@ -78,6 +79,10 @@ class ProducerPacking {
 
   // --- Room.
 
+  /// Returns the kinds of a batch for this message alone.
+  [[nodiscard]] AttributeKinds kinds_for(const Attributes& attributes) const {
+    return AttributeKinds(attributes) | required_;
+  }
   /// Returns the message's bytes in the open batch, attributes included; nothing if the batch lacks its
   /// kinds.
   [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
@@ -103,7 +108,7 @@ class ProducerPacking {
   /// Continues with an empty batch, after the last one was closed.
   void begin(BatchBuilder& open) {
     open_ = &open;
-    kinds_of_last_ = std::exchange(kinds_used_, {});
+    kinds_of_last_ = std::exchange(kinds_used_, {}) | required_;
   }
 
  private:
@@ -116,7 +121,7 @@ class ProducerPacking {
   /// its own if the message would be too large otherwise.
   [[nodiscard]] AttributeKinds kinds_to_begin_with(std::size_t payload_bytes,
                                                    const Attributes& attributes) const {
-    const AttributeKinds own(attributes);
+    const AttributeKinds own = kinds_for(attributes);
     const AttributeKinds both = own | kinds_of_last_;
     const std::size_t bytes = attributes_bytes(both, attributes) + payload_bytes;
     return record_bytes(bytes) <= record_bytes_max_ ? both : own;
@@ -129,6 +134,7 @@ class ProducerPacking {
   bool writing_ = false;
   AttributeKinds kinds_used_;     // of the messages in the open batch
   AttributeKinds kinds_of_last_;  // of the batch that was closed last
+  AttributeKinds required_;
   ResetByMove<SendReports*> reports_;
 };
 

@@ -6,11 +6,14 @@
 #include <string_view>
 #include <utility>
 
+#include <lightq/impl/protocol/json_request_writer.hpp>
 #include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_delayed.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
+#include <lightq/protocol/json_schedules.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -175,6 +178,80 @@ Result<Request> read_of_dead(FieldReader& fields) {
                        std::move(filter), preview, as_admin});
 }
 
+inline Result<Request> read_purge(FieldReader& fields) {
+  auto purge = read_of_group<Purge>(fields);
+  if (!purge || !fields.has("delayed")) return purge;
+  auto& asked = std::get<Purge>(*purge);
+  asked.delayed = fields.boolean("delayed", false);
+  if (asked.delayed && !asked.group.empty()) fields.fail("delayed", "not with a group");
+  if (fields.error()) return *fields.error();
+  return purge;
+}
+
+inline Result<Request> read_list_delayed(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  auto filter = read_delayed_filter(fields);
+  const auto after = read_delayed_place(fields, "after_due_us", "after_number");
+  const auto limit = fields.number("limit", 1, DelayedPage::messages_max, DelayedPage::messages_default);
+  if (fields.error()) return *fields.error();
+  return Request(ListDelayed{std::move(user), *std::move(topic), std::move(filter), after, limit, as_admin});
+}
+
+/// Reads `cancel_delayed`, `hurry_delayed` or `reschedule_delayed`.
+template <typename Asked>
+Result<Request> read_of_delayed(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  Asked asked{std::move(user), topic.value_or(*TopicName::parse(default_group)), read_delayed_filter(fields)};
+  if constexpr (requires { asked.due; }) asked.due = read_new_due(fields);
+  asked.preview = fields.boolean("preview", false);
+  asked.as_admin = as_admin;
+  for (const char* const of_list : {"after_due_us", "after_number", "limit"}) {
+    if (fields.has(of_list)) fields.fail(of_list, "only for list_delayed");
+  }
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+inline Result<Request> read_set_schedule(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto name = fields.name("name");
+  auto settings = read_schedule(fields);
+  if (fields.error()) return *fields.error();
+  return Request(
+      SetSchedule{std::move(user), *std::move(topic), name->text(), std::move(settings), as_admin});
+}
+
+inline Result<Request> read_list_schedules(FieldReader& fields) {
+  ListSchedules asked;
+  asked.user = read_either(fields, asked.as_admin);
+  if (fields.has("topic")) asked.topic = fields.name("topic");
+  if (const auto name = fields.has("name") ? fields.name("name") : std::nullopt) asked.name = name->text();
+  asked.after = fields.text("after", 1, 2 * limits::topic_name_bytes_max + 1, true);
+  asked.limit = fields.number("limit", 1, SchedulePage::schedules_max, SchedulePage::schedules_default);
+  asked.times = fields.number("times", 0, SchedulePage::times_max, 1);
+  if (!asked.topic && !asked.name.empty()) fields.fail("name", "needs topic");
+  if (asked.name.empty() && asked.times > 1) fields.fail("times", "more than one needs name");
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+/// Reads `pause_schedule`, `resume_schedule` or `remove_schedule`.
+template <typename Asked>
+Result<Request> read_of_schedule(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto name = fields.name("name");
+  if (fields.error()) return *fields.error();
+  return Request(Asked{std::move(user), *std::move(topic), name->text(), as_admin});
+}
+
 inline Result<Request> read_create_user(FieldReader& fields) {
   CreateUser asked;
   asked.admin = read_admin(fields);
@@ -245,6 +322,25 @@ inline std::optional<Result<Request>> read_group_request(std::string_view cmd, F
   return std::nullopt;
 }
 
+/// Reads a command on delayed messages; returns nothing for any other command.
+inline std::optional<Result<Request>> read_delayed_request(std::string_view cmd, FieldReader& fields) {
+  if (cmd == "list_delayed") return read_list_delayed(fields);
+  if (cmd == "cancel_delayed") return read_of_delayed<CancelDelayed>(fields);
+  if (cmd == "hurry_delayed") return read_of_delayed<HurryDelayed>(fields);
+  if (cmd == "reschedule_delayed") return read_of_delayed<RescheduleDelayed>(fields);
+  return std::nullopt;
+}
+
+/// Reads a command on recurring schedules; returns nothing for any other command.
+inline std::optional<Result<Request>> read_schedule_request(std::string_view cmd, FieldReader& fields) {
+  if (cmd == "set_schedule") return read_set_schedule(fields);
+  if (cmd == "list_schedules") return read_list_schedules(fields);
+  if (cmd == "pause_schedule") return read_of_schedule<PauseSchedule>(fields);
+  if (cmd == "resume_schedule") return read_of_schedule<ResumeSchedule>(fields);
+  if (cmd == "remove_schedule") return read_of_schedule<RemoveSchedule>(fields);
+  return std::nullopt;
+}
+
 inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
@@ -256,128 +352,15 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "stats_all") return read_stats_all(fields);
   if (cmd == "pause") return read_of_group<Pause>(fields);
   if (cmd == "resume") return read_of_group<Resume>(fields);
-  if (cmd == "purge") return read_of_group<Purge>(fields);
+  if (cmd == "purge") return read_purge(fields);
   if (cmd == "ping") return Request(Ping{});
   if (cmd == "version") return Request(Version{});
   if (auto of_users = read_user_request(cmd, fields)) return *std::move(of_users);
   if (auto of_groups = read_group_request(cmd, fields)) return *std::move(of_groups);
+  if (auto of_delayed = read_delayed_request(cmd, fields)) return *std::move(of_delayed);
+  if (auto of_schedules = read_schedule_request(cmd, fields)) return *std::move(of_schedules);
   return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
 }
-
-inline void write_credentials(OrderedJson& to, const Credentials& from, bool as_admin) {
-  if (from.user_id.empty() && from.password.empty()) return;
-  to[as_admin ? "admin_user_id" : "user_id"] = from.user_id;
-  to[as_admin ? "admin_password" : "password"] = from.password.expose();
-}
-
-/// Adds a request's fields to the document that already holds its `cmd`.
-struct RequestWriter {
-  OrderedJson& to;
-
-  void operator()(const CreateTopic& request) const {
-    write_credentials(to, request.admin, true);
-    to["topic"] = request.topic.text();
-    write_settings(to, request.settings);
-    write_credentials(to, request.user, false);
-  }
-  void operator()(const DeleteTopic& request) const {
-    write_credentials(to, request.admin, true);
-    to["topic"] = request.topic.text();
-  }
-  void operator()(const ListTopics& request) const { write_credentials(to, request.admin, true); }
-  void operator()(const Join& request) const {
-    to["connection_type"] = to_word(request.connection_type);
-    to["type"] = to_word(request.type);
-    if (request.transport != Transport::tcp) to["transport"] = to_word(request.transport);
-    if (request.delivery != Delivery::plain) to["delivery"] = to_word(request.delivery);
-    to["topic"] = request.topic.text();
-    if (request.client_key) to["client_key"] = to_z85(*request.client_key);
-    write_credentials(to, request.user, request.as_admin);
-  }
-  void operator()(const Leave& request) const {
-    to["topic"] = request.topic.text();
-    to["bind_uri"] = request.bind_uri;
-    write_credentials(to, request.user, request.as_admin);
-  }
-  void operator()(const Stats& request) const {
-    if (request.topic) to["topic"] = request.topic->text();
-    write_credentials(to, request.user, request.as_admin);
-  }
-  void operator()(const StatsAll& request) const {
-    if (request.after) to["after"] = request.after->text();
-    if (request.topics_max != limits::stats_page_topics_default) to["topics_max"] = request.topics_max;
-    write_credentials(to, request.admin, true);
-  }
-  void operator()(const DeleteGroup& request) const {
-    to["topic"] = request.topic.text();
-    to["group"] = request.group;
-    write_credentials(to, request.user, request.as_admin);
-  }
-  void operator()(const Pause& request) const { write_of_group(request); }
-  void operator()(const Resume& request) const { write_of_group(request); }
-  void operator()(const Purge& request) const { write_of_group(request); }
-  void operator()(const SetGroup& request) const {
-    to["topic"] = request.topic.text();
-    to["group"] = request.group;
-    write_group_change(to, request.change);
-    write_credentials(to, request.user, request.as_admin);
-  }
-  void operator()(const ListDead& request) const {
-    write_of_group(request);
-    write_dead_filter(to, request.filter);
-    if (request.after_offset) to["after_offset"] = *request.after_offset;
-    if (request.limit != DeadPage::messages_default) to["limit"] = request.limit;
-  }
-  void operator()(const RetryDead& request) const { write_of_dead(request); }
-  void operator()(const PurgeDead& request) const { write_of_dead(request); }
-  void operator()(const CreateUser& request) const {
-    write_credentials(to, request.admin, true);
-    to["user_id"] = request.user.user_id;
-    if (!request.user.password.empty()) to["password"] = request.user.password.expose();
-    if (request.is_admin) to["admin"] = true;
-    if (request.uid) to["uid"] = *request.uid;
-    if (!request.rights.empty()) to["rights"] = list_of_rights(request.rights);
-  }
-  void operator()(const DeleteUser& request) const {
-    write_credentials(to, request.admin, true);
-    to["user_id"] = request.user_id;
-  }
-  void operator()(const SetPassword& request) const {
-    write_credentials(to, request.asker, request.as_admin);
-    if (!request.user_id.empty()) to["user_id"] = request.user_id;
-    if (request.topic) to["topic"] = request.topic->text();
-    to["new_password"] = request.new_password.expose();
-  }
-  void operator()(const GrantRights& request) const { write_change_of_rights(request); }
-  void operator()(const RevokeRights& request) const { write_change_of_rights(request); }
-  void operator()(const ListUsers& request) const { write_credentials(to, request.admin, true); }
-  void operator()(const Ping&) const {}
-  void operator()(const Version&) const {}
-
- private:
-  template <typename Asked>
-  void write_of_dead(const Asked& request) const {
-    write_of_group(request);
-    write_dead_filter(to, request.filter);
-    if (request.preview) to["preview"] = true;
-  }
-  template <typename Asked>
-  void write_change_of_rights(const Asked& request) const {
-    write_credentials(to, request.admin, true);
-    to["user_id"] = request.user_id;
-    write_right(to, request.right);
-  }
-  template <typename Asked>
-  void write_of_group(const Asked& request) const {
-    to["topic"] = request.topic.text();
-    if (!request.group.empty()) to["group"] = request.group;
-    write_credentials(to, request.user, request.as_admin);
-  }
-};
-
-}  // namespace detail
-
-namespace detail {
 
 inline ParsedRequest read_parsed(const Json& object) {
   const auto found = object.find("cmd");

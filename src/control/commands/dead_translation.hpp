@@ -1,4 +1,4 @@
-/// Translates dead messages between delivery and the control protocol. Layer: broker.
+/// Translates dead messages between delivery and the control protocol. Layer: control.
 #pragma once
 
 #include <cstdint>

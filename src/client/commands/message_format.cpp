@@ -1,5 +1,5 @@
 /// Prints messages for `lightq consume`. Layer: cli.
-#include "client/message_format.hpp"
+#include "client/commands/message_format.hpp"
 
 #include "client/attributes_text.hpp"
 #include "client/json_text.hpp"

@@ -1,5 +1,5 @@
 /// The messages of `lightq produce`: lines of files, or generated ones. Layer: cli.
-#include "client/message_source.hpp"
+#include "client/commands/message_source.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,0 +1,65 @@
+/// The settings of a topic, as the control protocol has them. docs/protocol.md, "create_topic". Layer:
+/// protocol.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::inline v1::protocol {
+
+/// The kind of a topic, `broker_type` on the wire. Wire words: queue, file, direct, queue_file.
+enum class BrokerType {
+  queue,       ///< transient: an in-memory ring
+  file,        ///< durable: segment files
+  direct,      ///< no log: messages go to the consumers that are connected now
+  queue_file,  ///< served from memory, written to segment files later
+};
+
+/// The overflow policy: the rule for a message that does not fit into a full log. Wire words: block, reject,
+/// drop_oldest.
+enum class Overflow { block, reject, drop_oldest };
+
+/// The settings that a topic is created with. 0 means "no limit" for capacity and retention.
+struct TopicSettings {
+  BrokerType broker_type = BrokerType::queue;
+  std::uint64_t ring_bytes = limits::ring_bytes_default;  ///< queue, queue_file: capacity in memory
+  Overflow overflow = Overflow::block;
+  std::uint64_t capacity_bytes = 0;      ///< file, queue_file: bytes on disk before overflow
+  std::uint64_t retention_bytes = 0;     ///< file, queue_file: removes the oldest segments above it
+  std::uint64_t retention_ms = 0;        ///< file, queue_file: removes segments older than this
+  std::uint64_t retention_messages = 0;  ///< file, queue_file: removes the oldest segments above it
+  std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
+  bool open = false;                                            ///< accepts plain clients without a ticket
+  bool encrypt_at_rest = false;                                 ///< file, queue_file: with the broker's key
+  /// file, queue_file: retention also removes messages that wait in a group for a retry or a transfer, or are
+  /// parked
+  bool retention_over_pending = false;
+  friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
+};
+
+/// Returns true if topics of this type keep messages in a memory ring, so that `ring_bytes` applies.
+constexpr bool has_ring(BrokerType type) {
+  return type == BrokerType::queue || type == BrokerType::queue_file;
+}
+/// Returns true if topics of this type have segment files, so that capacity, retention and `segment_bytes`
+/// apply.
+constexpr bool has_files(BrokerType type) {
+  return type == BrokerType::file || type == BrokerType::queue_file;
+}
+/// Returns true if topics of this type have a log that can be full, so that `overflow` applies.
+constexpr bool has_log(BrokerType type) {
+  return type != BrokerType::direct;
+}
+
+constexpr std::string_view to_word(BrokerType type) {
+  constexpr std::string_view words[] = {"queue", "file", "direct", "queue_file"};
+  return words[static_cast<int>(type)];
+}
+constexpr std::string_view to_word(Overflow overflow) {
+  constexpr std::string_view words[] = {"block", "reject", "drop_oldest"};
+  return words[static_cast<int>(overflow)];
+}
+
+}  // namespace lightq::inline v1::protocol

@@ -1,0 +1,160 @@
+/// A sorted container of small entries in blocks, with little memory beside them. Layer: delayed.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+/// Keeps entries in ascending order of `entry.key()`, which is unique. Inserting, erasing and finding take
+/// the time of a binary search and of moving a part of one block of 4 KiB. Entries that are inserted in
+/// ascending order fill their blocks. Otherwise two neighbours together fill at least one block, so at least
+/// half of the memory holds entries. Not thread-safe. A Place is valid until the next change.
+template <typename Entry>
+class SortedBlocks {
+ public:
+  using Key = decltype(std::declval<const Entry&>().key());
+  static constexpr std::size_t block_entries = 4096 / sizeof(Entry);
+
+  /// Names an entry, or the end.
+  struct Place {
+    std::size_t block = 0;
+    std::size_t at = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  /// Returns the heap memory in bytes, without that of the allocator.
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return blocks_.size() * sizeof(Block) + blocks_.capacity() * sizeof(std::unique_ptr<Block>);
+  }
+
+  /// Returns the place of the first entry with this key or a higher one.
+  [[nodiscard]] Place lower_bound(const Key& key) const {
+    const auto behind = std::partition_point(
+        blocks_.begin(), blocks_.end(), [&](const auto& block) { return !(key < block->entries[0].key()); });
+    if (behind == blocks_.begin()) return {};
+    const auto index = static_cast<std::size_t>(behind - blocks_.begin()) - 1;
+    const Block& block = *blocks_[index];
+    const auto end = block.entries.begin() + block.count;
+    const auto found = std::partition_point(block.entries.begin(), end,
+                                            [&](const Entry& entry) { return entry.key() < key; });
+    return normal({index, static_cast<std::size_t>(found - block.entries.begin())});
+  }
+  /// Returns the entry at a place, or null at the end.
+  [[nodiscard]] const Entry* at(Place place) const {
+    return place.block < blocks_.size() ? &blocks_[place.block]->entries[place.at] : nullptr;
+  }
+  /// Returns the entry at a place, to change it without its key; null at the end.
+  [[nodiscard]] Entry* at(Place place) {
+    return place.block < blocks_.size() ? &blocks_[place.block]->entries[place.at] : nullptr;
+  }
+  [[nodiscard]] const Entry* find(const Key& key) const {
+    const Entry* const found = at(lower_bound(key));
+    return found != nullptr && found->key() == key ? found : nullptr;
+  }
+  [[nodiscard]] Entry* find(const Key& key) { return const_cast<Entry*>(std::as_const(*this).find(key)); }
+  [[nodiscard]] const Entry* first() const { return at({}); }
+  /// Returns the place behind `place`. Requires: it is not the end.
+  [[nodiscard]] Place next(Place place) const { return normal({place.block, place.at + 1}); }
+
+  /// Adds an entry. Requires: there is none with its key. Throws std::bad_alloc; nothing has changed then.
+  void insert(const Entry& entry) {
+    if (blocks_.empty()) blocks_.push_back(std::make_unique<Block>());
+    const auto behind = std::partition_point(blocks_.begin(), blocks_.end(), [&](const auto& block) {
+      return block->count != 0 && !(entry.key() < block->entries[0].key());
+    });
+    std::size_t index = static_cast<std::size_t>(behind - blocks_.begin());
+    if (index != 0) --index;
+    if (blocks_[index]->count == block_entries) index = make_space(index, entry);
+    Block& block = *blocks_[index];
+    const auto end = block.entries.begin() + block.count;
+    const auto to = std::partition_point(block.entries.begin(), end,
+                                         [&](const Entry& each) { return each.key() < entry.key(); });
+    std::move_backward(to, end, end + 1);
+    *to = entry;
+    ++block.count;
+    ++size_;
+  }
+  /// Removes the entry with this key. Returns false if there is none.
+  bool erase(const Key& key) {
+    const Place place = lower_bound(key);
+    const Entry* const found = at(place);
+    if (found == nullptr || found->key() != key) return false;
+    Block& block = *blocks_[place.block];
+    const auto from = block.entries.begin() + static_cast<std::ptrdiff_t>(place.at);
+    std::move(from + 1, block.entries.begin() + block.count, from);
+    --block.count;
+    --size_;
+    shrink(place.block);
+    return true;
+  }
+  void clear() {
+    blocks_.clear();
+    size_ = 0;
+  }
+
+ private:
+  struct Block {
+    std::uint32_t count = 0;
+    std::array<Entry, block_entries> entries;
+  };
+
+  [[nodiscard]] Place normal(Place place) const {
+    if (place.block < blocks_.size() && place.at == blocks_[place.block]->count) return {place.block + 1, 0};
+    return place;
+  }
+
+  /// Makes space in or behind a full block. Returns the block for the entry. A last block stays full if all
+  /// of its entries are lower.
+  std::size_t make_space(std::size_t index, const Entry& entry) {
+    const auto after = blocks_.begin() + static_cast<std::ptrdiff_t>(index) + 1;
+    auto made = std::make_unique<Block>();
+    Block& full = *blocks_[index];
+    const bool is_behind = full.entries[block_entries - 1].key() < entry.key();
+    if (after == blocks_.end() && is_behind) {
+      blocks_.push_back(std::move(made));
+      return index + 1;
+    }
+    constexpr std::size_t half = block_entries / 2;
+    Block& fresh = **blocks_.insert(after, std::move(made));
+    Block& former = *blocks_[index];
+    std::copy(former.entries.begin() + half, former.entries.end(), fresh.entries.begin());
+    fresh.count = static_cast<std::uint32_t>(block_entries - half);
+    former.count = half;
+    return entry.key() < fresh.entries[0].key() ? index : index + 1;
+  }
+
+  /// Removes an empty block, and merges a block with a neighbour if they fit into one.
+  void shrink(std::size_t index) {
+    const auto here = blocks_.begin() + static_cast<std::ptrdiff_t>(index);
+    if (blocks_[index]->count == 0) {
+      blocks_.erase(here);
+      return;
+    }
+    if (block_entries / 2 < blocks_[index]->count) return;
+    if (index + 1 < blocks_.size() && fit(index)) return merge(index);
+    if (index != 0 && fit(index - 1)) merge(index - 1);
+  }
+  [[nodiscard]] bool fit(std::size_t index) const {
+    return blocks_[index]->count + blocks_[index + 1]->count <= block_entries;
+  }
+  void merge(std::size_t index) {
+    Block& left = *blocks_[index];
+    const Block& right = *blocks_[index + 1];
+    std::copy(right.entries.begin(), right.entries.begin() + right.count, left.entries.begin() + left.count);
+    left.count += right.count;
+    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(index) + 1);
+  }
+
+  std::vector<std::unique_ptr<Block>> blocks_;  // none is empty
+  std::size_t size_ = 0;
+};
+
+}  // namespace lightq::broker
