@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "admission/range_budget.hpp"
@@ -93,7 +94,8 @@ class RedeliveryQueue {
     return (!empty_ && bytes_ >= bytes_max_ && waiting_.bytes() >= bytes_max_) || !charge_.has_room();
   }
   /// Finds the lowest ready messages, as RecordReader::next does. They stay in the queue until `taken`.
-  /// Messages that can no longer be read are removed and counted in loss().
+  /// Messages that can no longer be read are removed and counted in loss(). Messages that have expired are
+  /// removed, for take_expired().
   SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
                     NextSlice& next);
   /// Removes the first `records` records of the last slice, which take `bytes` bytes with their length
@@ -103,6 +105,16 @@ class RedeliveryQueue {
     reader_.taken(records, bytes);
     waiting_.remove_ready({begin, reader_.offset()});
     count();
+  }
+  /// Returns the messages that `next` has removed since the last call, because they have expired.
+  [[nodiscard]] CountedRanges take_expired() { return std::exchange(expired_, {}); }
+  [[nodiscard]] bool has_expired() const { return !expired_.empty(); }
+  /// Removes messages that wait for another delivery: the lowest parts of `range`, at most about `parts_left`
+  /// of them. Returns them with their deliveries, in ascending order.
+  CountedRanges take_waiting(OffsetRange range, std::size_t& parts_left) {
+    CountedRanges taken = waiting_.take(range, parts_left);
+    count();
+    return taken;
   }
   /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
   [[nodiscard]] const Error* unavailable() const { return ready() ? reader_.unavailable() : nullptr; }
@@ -158,6 +170,7 @@ class RedeliveryQueue {
   [[nodiscard]] const void* hot_end() const { return &waiting_; }
   void clear() {
     waiting_.clear();
+    expired_.clear();
     if (dead_ != nullptr) dead_->clear();
     count();
   }
@@ -188,6 +201,7 @@ class RedeliveryQueue {
 
  private:
   [[nodiscard]] bool is_alone_next(Alone alone) const;
+  void remove_expired(OffsetRange range, std::uint32_t deliveries);
   /// Notes a change, and updates the sums. Called after each change.
   void count() {
     ++changes_;
@@ -225,6 +239,7 @@ class RedeliveryQueue {
   RecordReader reader_{Offset{0}};  // at the last slice read
   std::uint64_t given_up_ = 0;
   Offset given_up_before_;  // all messages below are under way, unless something has changed since
+  CountedRanges expired_;
   RecordCharge record_charge_;
   const std::size_t bytes_max_;
   GiveBackMarks give_back_marks_;

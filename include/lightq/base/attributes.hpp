@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,10 +13,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/ttl.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::inline v1 {
@@ -35,13 +38,18 @@ inline constexpr std::string_view dead_header_prefix = "lightq-dead-";
 /// The attributes that a producer gives a message. Does not own its data.
 struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
-  std::span<const Header> headers = {};  ///< at most limits::headers_max
+  std::span<const Header> headers = {};  ///< at most limits::headers_max, the ttl included
   Timestamp time = {};                   ///< when the event that the message describes happened; 0: not given
+  /// The message's time to live, counted from its append to the log: 1 ms to limits::ttl_ms_max. After it, the
+  /// broker delivers the message to no consumer any more. 0: none. It is sent as the first header, with the
+  /// name ttl_header_name.
+  std::chrono::milliseconds ttl = {};
 
   /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
   [[nodiscard]] Result<void> check() const;
   /// Checks as `check` does, and that no header begins with dead_header_prefix, for a producer: the broker
-  /// refuses the whole batch of such a message. Errors: invalid_argument, too_large.
+  /// refuses the whole batch of such a message. Also checks a header that is the message's ttl. Errors:
+  /// invalid_argument, too_large.
   [[nodiscard]] Result<void> check_for_producer() const;
 };
 
@@ -59,7 +67,7 @@ class AttributeKinds {
   /// Makes the set of the kinds that a message uses.
   explicit AttributeKinds(const Attributes& attributes)
       : bits_(static_cast<std::uint16_t>((attributes.key.empty() ? 0 : keys) |
-                                         (attributes.headers.empty() ? 0 : headers) |
+                                         (attributes.headers.empty() && attributes.ttl.count() == 0 ? 0 : headers) |
                                          (attributes.time.us == 0 ? 0 : times))) {}
 
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
@@ -239,8 +247,11 @@ inline std::size_t attributes_bytes(AttributeKinds kinds, const Attributes& attr
   if (kinds.has(AttributeKinds::keys)) bytes += sizeof(std::uint16_t) + attributes.key.size();
   if (!kinds.has(AttributeKinds::headers)) return bytes;
   bytes += sizeof(std::uint16_t);
-  for (const Header& header : attributes.headers)
-    bytes += 2 * sizeof(std::uint16_t) + header.name.size() + header.value.size();
+  const auto header_bytes = [](std::string_view name, std::string_view value) {
+    return 2 * sizeof(std::uint16_t) + name.size() + value.size();
+  };
+  if (attributes.ttl.count() != 0) bytes += header_bytes(ttl_header_name, TtlText(attributes.ttl).text());
+  for (const Header& header : attributes.headers) bytes += header_bytes(header.name, header.value);
   return bytes;
 }
 
@@ -260,8 +271,13 @@ inline std::byte* write_attributes(std::byte* to, AttributeKinds kinds, const At
   }
   if (kinds.has(AttributeKinds::keys)) write_text(attributes.key);
   if (!kinds.has(AttributeKinds::headers)) return to;
-  store_little_endian(to, static_cast<std::uint16_t>(attributes.headers.size()));
+  const bool has_ttl = attributes.ttl.count() != 0;
+  store_little_endian(to, static_cast<std::uint16_t>(attributes.headers.size() + (has_ttl ? 1 : 0)));
   to += sizeof(std::uint16_t);
+  if (has_ttl) {
+    write_text(ttl_header_name);
+    write_text(TtlText(attributes.ttl).text());
+  }
   for (const Header& header : attributes.headers) {
     write_text(header.name);
     write_text(header.value);
@@ -275,8 +291,11 @@ inline Result<void> Attributes::check() const {
   };
   if (key.size() > limits::key_bytes_max)
     return too_large("a key of " + std::to_string(key.size()) + " bytes is longer", limits::key_bytes_max);
-  if (headers.size() > limits::headers_max)
-    return too_large(std::to_string(headers.size()) + " headers are more", limits::headers_max);
+  const std::size_t header_count = headers.size() + (ttl.count() == 0 ? 0 : 1);
+  if (header_count > limits::headers_max)
+    return too_large(std::to_string(header_count) + " headers are more", limits::headers_max);
+  if (ttl.count() < 0 || ttl.count() > limits::ttl_ms_max)
+    return Error{ErrorCode::invalid_argument, "a ttl is 1 ms to ten years (3,653 days)"};
   for (const Header& header : headers) {
     if (header.name.empty()) return Error{ErrorCode::invalid_argument, "a header without a name"};
     if (header.name.size() > limits::header_name_bytes_max)
@@ -291,10 +310,17 @@ inline Result<void> Attributes::check() const {
 }
 
 inline Result<void> Attributes::check_for_producer() const {
+  bool has_ttl = ttl.count() != 0;
   for (const Header& header : headers) {
     if (header.name.starts_with(dead_header_prefix))
       return Error{ErrorCode::invalid_argument,
                    "only the broker sets headers that begin with " + std::string(dead_header_prefix)};
+    if (header.name != ttl_header_name) continue;
+    if (std::exchange(has_ttl, true)) return Error{ErrorCode::invalid_argument, "a message has only one ttl"};
+    if (!ttl_in(header.value))
+      return Error{ErrorCode::invalid_argument, "the header " + std::string(ttl_header_name) +
+                                                    " is a number of milliseconds, 1 to " +
+                                                    std::to_string(limits::ttl_ms_max)};
   }
   return check();
 }

@@ -193,6 +193,28 @@ std::vector<OffsetRange> WaitingMessages::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
+CountedRanges WaitingMessages::take(OffsetRange range, std::size_t& parts_left) {
+  CountedRanges taken;
+  std::vector<OffsetRange> of_delayed;
+  for (; parts_left != 0; --parts_left) {
+    const auto run = first_behind(range.begin);
+    if (!run || range.end <= run->begin) break;
+    OffsetRange part{std::max(range.begin, run->begin), std::min(range.end, run->end)};
+    part.end = counts_.end_of_equal(part);
+    const std::uint32_t deliveries = counts_.of(part.begin);
+    TurnWork::add(3 * TurnWork::set_changed);
+    if (delayed_.contains(part.begin)) {
+      delayed_.remove(part);
+      of_delayed.push_back(part);
+    }
+    remove_ready(part);
+    taken.push_back({part, deliveries});
+    range.begin = part.end;
+  }
+  if (!of_delayed.empty()) due_.remove(of_delayed);
+  return taken;
+}
+
 Offset WaitingMessages::first() const {
   Offset first{no_offset};
   for (const log::OffsetSet* const set : {&ready_, &alone_, &delayed_}) {

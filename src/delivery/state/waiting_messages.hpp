@@ -73,6 +73,14 @@ class WaitingMessages {
   /// Removes the lowest parts of `range` that wait in any state, at most `parts_left` of them, and returns
   /// them in ascending order. Subtracts their number from `parts_left`. They are finished.
   std::vector<OffsetRange> finish(OffsetRange range, std::size_t& parts_left);
+  /// Removes messages as `finish` does, and returns them with their numbers of deliveries.
+  CountedRanges take(OffsetRange range, std::size_t& parts_left);
+  /// Returns the first run of ready, alone or delayed messages that ends after `offset`, or nothing.
+  [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const {
+    const auto run = deliverable_behind(offset);
+    const auto delayed = delayed_.first_behind(offset);
+    return delayed && (!run || delayed->begin < run->begin) ? delayed : run;
+  }
   /// Removes all messages of `range`, which are all ready, or all alone.
   void remove_ready(OffsetRange range) {
     if (range.begin >= range.end) return;
