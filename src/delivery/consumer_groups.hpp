@@ -127,6 +127,16 @@ class ConsumerGroups {
   [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->plain_consumers(); }
   [[nodiscard]] std::size_t members() const { return members_; }
 
+  // Expired messages.
+
+  /// Sets the topic's expired messages; null: none expires. Lifetime: until the next call.
+  void set_expiry(const ExpiryIndex* expiry);
+  /// Passes messages on to all groups that have expired since the last call.
+  void note_expired(const log::OffsetSet& fresh);
+  /// Moves the groups behind messages below `first` that the log has dropped, so that expired ones among them
+  /// do not count as lost.
+  void pass_dropped(Offset first);
+
   // The log.
 
   /// Returns the group with the lowest cursor among those that hold the log now, or null if there is none.
@@ -218,6 +228,7 @@ class ConsumerGroups {
 
   Drops drops_;
   RangeBudget* const budget_;
+  const ExpiryIndex* expiry_ = nullptr;
   const GroupLimits limits_;
   GroupBirths births_;
   std::map<std::string, GroupSetup> settings_;  // of groups with other ones than the defaults

@@ -8,12 +8,21 @@
 
 #include <lightq/base/random.hpp>
 
+#include "admission/turn_work.hpp"
+#include "delivery/expiry/expiry_index.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/state/due_times.hpp"
+#include "delivery/state/set_merge.hpp"
 
 namespace lightq::broker {
 
 namespace {
+
+// The most parts of waiting messages that expire in one call, and the most parts, and messages of a part, that
+// die ahead of the group: about a millisecond's work.
+constexpr std::size_t expired_parts_max = 512;
+constexpr std::size_t buried_parts_max = 64;
+constexpr std::uint64_t buried_max = 4096;
 
 std::uint64_t messages_of(const CountedRanges& ranges) {
   std::uint64_t messages = 0;
@@ -27,6 +36,7 @@ std::uint64_t messages_of(const CountedRanges& ranges) {
 
 bool GroupFailures::set(const GroupSetup& setup) {
   target_ = setup.dead_letter_topic;
+  messages_.set_keeps_expired(setup.settings.dead_letter_expired && !setup.settings.dead_letter_topic.empty());
   if (setup.settings != rules_.settings()) {
     const AttemptRules before = std::exchange(rules_, AttemptRules(setup.settings));
     messages_.set_attempts_max(setup.settings.max_attempts);
@@ -104,8 +114,29 @@ void GroupFailures::put_back(const CountedRanges& ranges, const Return& how) {
   die(dying, DeathCause::attempts, {}, wall_time_of(how.now));
 }
 
-/// Makes messages ready, at once or after `how.delay_ms`.
+/// Makes messages ready, at once or after `how.delay_ms`. Those that have expired end instead.
 void GroupFailures::put_in_queue(const CountedRanges& ranges, const Return& how) {
+  const ExpiryIndex* const expiry = messages_.expiry();
+  const auto has_expired = [&](const CountedRange& each) {
+    return expiry->expired().count_in(each.range) != 0;
+  };
+  if (expiry == nullptr || std::ranges::none_of(ranges, has_expired))
+    return put_unexpired_in_queue(ranges, how);
+  CountedRanges kept;
+  CountedRanges expired;
+  for (const CountedRange& each : ranges) {
+    for (OffsetRange part = each.range; part.begin < each.range.end; part = {part.end, each.range.end}) {
+      const ExpiryIndex::Part known = expiry->part_at(part.begin);
+      part.end = std::min(part.end, known.end);
+      TurnWork::add(TurnWork::range_passed);
+      (known.expired ? expired : kept).push_back({part, each.deliveries});
+    }
+  }
+  expire(expired);
+  put_unexpired_in_queue(kept, how);
+}
+
+void GroupFailures::put_unexpired_in_queue(const CountedRanges& ranges, const Return& how) {
   if (ranges.empty()) return;
   RedeliveryQueue& queue = messages_.redelivery();
   if (how.delay_ms == 0) {
@@ -135,6 +166,74 @@ void GroupFailures::forget_failures(OffsetRange range) {
   queue.change_dead([&](DeadMessages& dead) { dead.first_failures().remove(range); });
 }
 
+// --- Expiry ---
+
+void GroupFailures::expire(const CountedRanges& ranges) {
+  if (ranges.empty()) return;
+  messages_.count_expired(messages_of(ranges));
+  if (messages_.keeps_expired()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
+  for (const CountedRange& each : ranges) forget_failures(each.range);
+}
+
+void GroupFailures::note_expired(const log::OffsetSet& fresh) {
+  if (messages_.redelivery().waiting().empty()) {
+    expiring_.clear();
+  } else if (expiring_.empty()) {
+    expiring_ = fresh;
+  } else {
+    add_all(expiring_, fresh);
+  }
+}
+
+bool GroupFailures::expire_some() {
+  std::size_t parts_left = expired_parts_max;
+  const bool more = !expiring_.empty() && expire_waiting(parts_left);
+  return bury_kept() || more;
+}
+
+/// Ends messages that wait and are in expiring_. Returns true if there may be more.
+bool GroupFailures::expire_waiting(std::size_t& parts_left) {
+  RedeliveryQueue& queue = messages_.redelivery();
+  CountedRanges ended;
+  Offset at = expiring_.first();
+  bool more = true;
+  while (parts_left != 0) {
+    --parts_left;
+    TurnWork::add(2 * TurnWork::range_passed);
+    const auto waiting = queue.waiting().first_behind(at);
+    const auto run = waiting ? expiring_.first_behind(std::max(at, waiting->begin)) : std::nullopt;
+    more = run.has_value();
+    if (!more) break;
+    at = std::max({at, waiting->begin, run->begin});
+    const Offset end = std::min(waiting->end, run->end);
+    if (end <= at) continue;
+    const CountedRanges taken = queue.take_waiting({at, end}, parts_left);
+    ended.insert(ended.end(), taken.begin(), taken.end());
+    if (!taken.empty()) at = taken.back().range.end;
+  }
+  if (more) {
+    expiring_.remove({Offset{0}, at});
+  } else {
+    expiring_.clear();
+  }
+  expire(ended);
+  return more;
+}
+
+/// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the group
+/// pauses. Returns true if there may be more.
+bool GroupFailures::bury_kept() {
+  if (!messages_.keeps_expired()) return false;
+  for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {
+    const DeadMessages* const dead = messages_.redelivery().dead();
+    if (dead != nullptr && dead->waiting().size() > settings().dead_waiting_max) return false;
+    const OffsetRange range = messages_.take_kept_expired(buried_max);
+    if (range.begin >= range.end) return false;
+    die({{range, 0}}, DeathCause::expired, {}, messages_.clocks().wall);
+  }
+  return true;
+}
+
 // --- Death ---
 
 void GroupFailures::bury(const CountedRanges& ranges, const std::string& reason, Timestamp wall) {
@@ -146,6 +245,7 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
                         Timestamp time) {
   if (ranges.empty()) return;
   counters_.dead += messages_of(ranges);
+  if (cause == DeathCause::expired) dead_expired_ += messages_of(ranges);
   RedeliveryQueue& queue = messages_.redelivery();
   const Offset kept_from = queue.waiting().given_up_before();
   const DeadState state = settings().dead_letter_topic.empty() ? DeadState::parked : DeadState::dead_waiting;
@@ -161,17 +261,18 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
 }
 
 bool GroupFailures::is_outbox_full() const {
-  const DeadMessages* const dead = messages_.redelivery().dead();
-  return dead != nullptr && dead->waiting().size() > settings().dead_waiting_max;
+  return messages_.dead_waiting() > settings().dead_waiting_max;
 }
 
 FloodBrake::Recent GroupFailures::recent(Timestamp now) const {
-  return brake_.recent(messages_.clocks().steady_time_of(now), counters().ended(), counters_.dead);
+  return brake_.recent(messages_.clocks().steady_time_of(now), counters().ended(),
+                       counters_.dead - dead_expired_);
 }
 
 GroupCounters GroupFailures::counters() const {
   GroupCounters counters = counters_;
   counters.acknowledged = standing_.acknowledged;
+  counters.expired = messages_.expired();
   return counters;
 }
 

@@ -10,6 +10,8 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/limits.hpp>
 
+#include "delivery/batches/header_content.hpp"
+
 namespace lightq::broker {
 
 using protocol::BrokerType;
@@ -20,6 +22,10 @@ namespace {
 // mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
+
+AttributeKinds kinds_of(const OfferedBatch& batch) {
+  return BatchView::trusted(batch.bytes.data()).kinds();
+}
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
@@ -33,6 +39,7 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       definition_(std::move(definition)),
       since_(since) {
   set_paused(definition_.paused);
+  if (definition_.settings.message_ttl_ms != 0) set_message_ttl(definition_.settings.message_ttl_ms);
 }
 
 bool Topic::accepting() const {
@@ -78,6 +85,8 @@ PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
     received_bytes_ += batch.payload_bytes;
+    if (batch.ttl != OwnTtl::none && kinds_of(batch).has(AttributeKinds::headers)) [[unlikely]]
+      look_for_ttl(batch);
   }
   return outcome;
 }
@@ -151,7 +160,65 @@ std::uint64_t Topic::finish_all() {
   return distance(log_->first_offset(), next);
 }
 
+// --- Time to live ---
+
+/// Notes a batch that was appended, if some of its messages may have a time to live.
+void Topic::look_for_ttl(const OfferedBatch& batch) {
+  const BatchView view = BatchView::trusted(batch.bytes.data());
+  if (batch.ttl == OwnTtl::unknown && !view.is_compressed() && !header_content(view).has_ttl) return;
+  const Offset end = log_->next_offset();
+  made_expiry().note({Offset{end.value - batch.records}, end});
+}
+
+ExpiryIndex& Topic::made_expiry() {
+  if (expiry_ == nullptr) {
+    expiry_ = std::make_unique<ExpiryIndex>(*log_);
+    groups_.set_expiry(expiry_.get());
+    subscribers_.set_expiry(expiry_.get());
+  }
+  return *expiry_;
+}
+
+void Topic::set_message_ttl(std::uint64_t ttl_ms) {
+  definition_.settings.message_ttl_ms = ttl_ms;
+  if (expiry_ != nullptr || ttl_ms != 0) made_expiry().set_ttl(static_cast<std::int64_t>(ttl_ms));
+}
+
+void Topic::note_ttl(OffsetRange range) {
+  if (range.begin < range.end) made_expiry().note(range);
+}
+
+/// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.
+bool Topic::tend_expiry(const DeliveryContext& context) {
+  const Offset first = log_->first_offset();
+  if (!expiry_->expired().empty() && expiry_->expired().first() < first) {
+    groups_.pass_dropped(first);
+    subscribers_.pass_dropped(first);
+    expiry_->forget_before(first);
+  }
+  const bool more = expiry_->tend(context.wall, context.now);
+  if (expiry_->has_fresh()) groups_.note_expired(expiry_->take_fresh());
+  if (!expiry_->expired().empty()) subscribers_.pass_expired();
+  return more;
+}
+
 Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
+  if (expiry_ == nullptr) [[likely]]
+    return dispatch_all(context);
+  const bool more = tend_expiry(context);
+  DeliveryContext with_expiry = context;
+  with_expiry.expiry = expiry_.get();
+  DispatchResult result = dispatch_all(with_expiry);
+  result.more |= more || expiry_->has_fresh();
+  if (expiry_->is_idle() && !expiry_->first_noted()) {  // nothing can expire any more
+    groups_.set_expiry(nullptr);
+    subscribers_.set_expiry(nullptr);
+    expiry_.reset();
+  }
+  return result;
+}
+
+Topic::DispatchResult Topic::dispatch_all(const DeliveryContext& context) {
   DispatchResult result;
   const Offset first = log_->first_offset();
   const auto from_groups = groups_.dispatch(context, damage_);
@@ -193,7 +260,8 @@ std::uint64_t Topic::queue_size() const {
   const Offset first = log_->first_offset();
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
     return plain->messages().ready(first, next) + plain->messages().retrying();
-  return distance(std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next);
+  const OffsetRange ahead{std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next};
+  return distance(ahead.begin, next) - (expiry_ == nullptr ? 0 : expiry_->expired().count_in(ahead));
 }
 
 protocol::TopicStats Topic::stats(Timestamp now) const {

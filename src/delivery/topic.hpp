@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,6 +18,7 @@
 #include "delivery/consumer_groups.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
+#include "delivery/expiry/expiry_index.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
@@ -36,11 +39,19 @@ enum class PublishOutcome {
   refused,   ///< can never fit; counted
 };
 
+/// Whether messages of a batch have a time to live of their own.
+enum class OwnTtl : std::uint8_t {
+  unknown,  ///< it was not looked for
+  none,
+  some,
+};
+
 /// A complete batch that a producer wants to append.
 struct OfferedBatch {
   std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
   std::uint32_t records = 0;   ///< at least 1
   std::uint64_t payload_bytes = 0;
+  OwnTtl ttl = OwnTtl::unknown;
 };
 
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
@@ -115,15 +126,36 @@ class Topic {
   /// messages are stored.
   std::uint64_t finish_all();
 
-  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor. Counts damaged
-  /// messages.
+  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor, expired ones
+  /// too. Counts damaged messages.
   template <DispatchTurn Turn>
   TurnEnd read(RecordReader& reader, Turn& turn, const DeliveryContext& context) {
-    SliceSource source(*log_, context, reader);
+    DeliveryContext shown = context;
+    shown.expiry = expiry_.get();
+    shown.shows_expired = true;
+    SliceSource source(*log_, shown, reader);
     const TurnEnd end = dispatch_turn(source, turn);
     damage_.note(reader.take_damage());
     return end;
   }
+
+  // Time to live.
+
+  /// Sets the time to live of all messages, stored ones included, in milliseconds; 0: none. Messages that have
+  /// expired stay so. Let the topic dispatch soon. Requires: not a `direct` topic, or 0.
+  void set_message_ttl(std::uint64_t ttl_ms);
+  /// Notes that stored messages may have a time to live of their own: after a start.
+  void note_ttl(OffsetRange range);
+  /// Returns the first offset for a call of note_ttl after a restart; nothing: none is needed.
+  [[nodiscard]] std::optional<Offset> first_with_ttl() const {
+    return expiry_ == nullptr ? std::nullopt : expiry_->first_noted();
+  }
+  /// Returns when to call `dispatch` next, so that messages expire in time, or `never`. It may find nothing.
+  [[nodiscard]] SteadyTime next_expiry(Timestamp wall, SteadyTime now) const {
+    return expiry_ == nullptr ? never : expiry_->next_timer(wall, now);
+  }
+  /// Returns the expired messages, or null if there cannot be any.
+  [[nodiscard]] const ExpiryIndex* expiry() const { return expiry_.get(); }
 
   /// Returns when to call `dispatch` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const {
@@ -146,6 +178,10 @@ class Topic {
   PublishOutcome no_room_for(std::uint32_t records);
   bool drop_for(std::size_t bytes);
   void trim();
+  DispatchResult dispatch_all(const DeliveryContext& context);
+  void look_for_ttl(const OfferedBatch& batch);
+  ExpiryIndex& made_expiry();
+  [[nodiscard]] bool tend_expiry(const DeliveryContext& context);
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
 
@@ -164,6 +200,8 @@ class Topic {
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_to_groups_ = 0;
   std::uint64_t delivered_bytes_ = 0;
+  // Null as long as no message can expire: it stays so in most topics, and costs them one branch.
+  std::unique_ptr<ExpiryIndex> expiry_;
   ConsumerGroups groups_;
 
   TopicDefinition definition_;

@@ -63,6 +63,8 @@ struct TopicSettings {
   std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
   bool open = false;                                            ///< accepts plain clients without a ticket
   bool encrypt_at_rest = false;                                 ///< file, queue_file: with the broker's key
+  /// The time to live of all messages; 0: none. At most limits::ttl_ms_max. All types but direct.
+  std::uint64_t message_ttl_ms = 0;
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
@@ -356,8 +358,9 @@ struct SubscriberStats {
   std::uint64_t next_offset = 0;
   std::uint64_t lag = 0;
   std::uint64_t delivered = 0;
-  std::uint64_t lost = 0;  ///< messages that the log dropped before they could be sent
-  std::string blocked_by;  ///< why the subscriber waits, as in GroupStats
+  std::uint64_t lost = 0;     ///< messages that the log dropped before they could be sent
+  std::uint64_t expired = 0;  ///< messages that were not sent because their time to live was over
+  std::string blocked_by;     ///< why the subscriber waits, as in GroupStats
 };
 
 /// Statistics of a topic. docs/protocol.md, "stats", defines each field. Counting starts at the broker's

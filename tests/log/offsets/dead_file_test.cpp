@@ -23,7 +23,7 @@ std::optional<Unfinished> decoded(const DeadBytes& code, std::size_t memory = li
   std::vector<std::byte> bytes;
   for (const unsigned byte : code) bytes.push_back(static_cast<std::byte>(byte));
   ByteView left = bytes;
-  auto unfinished = take_unfinished(left, {4}, true, memory);
+  auto unfinished = take_unfinished(left, {4}, DeadParts::without_expired, memory);
   if (!unfinished || !left.empty()) return std::nullopt;
   return unfinished;
 }
@@ -57,7 +57,7 @@ TEST(DeadFile, IsAsDocumented) {
                  0, 0,    0xD0, 0x07, 0, 0,    0, 0, 0, 0, 2, 'n', 'o', 1,    0xC0, 0x84, 0x3D, 2, 0x0A});
   EXPECT_EQ(decoded(documented), example());
   std::vector<std::byte> written;
-  append_unfinished(example(), {4}, true, written);
+  append_unfinished(example(), {4}, DeadParts::without_expired, written);
   ASSERT_EQ(written.size(), documented.size());
   for (std::size_t i = 0; i < written.size(); ++i)
     EXPECT_EQ(std::to_integer<unsigned>(written[i]), documented[i]);
@@ -138,7 +138,7 @@ std::vector<std::byte> code_with_under_way(std::uint64_t under_way, std::uint64_
   many.dead.incarnation = 5;
   many.dead.target = 6;
   std::vector<std::byte> code;
-  append_unfinished(many, {4}, true, code);
+  append_unfinished(many, {4}, DeadParts::without_expired, code);
   return code;
 }
 
@@ -147,7 +147,7 @@ TEST(DeadFile, TransfersUnderWayHaveALimit) {
     auto code = code_with_under_way(SavedDead::under_way_max, first_number);
     ByteView left = code;
     std::size_t memory = limits::MiB;
-    EXPECT_TRUE(take_unfinished(left, {4}, true, memory).has_value());
+    EXPECT_TRUE(take_unfinished(left, {4}, DeadParts::without_expired, memory).has_value());
     // One more: the bytes of the list follow its length, 256.
     const std::vector<std::byte> length = {std::byte{0x80}, std::byte{0x02}};
     const auto at = std::ranges::search(code, length).begin();
@@ -155,7 +155,7 @@ TEST(DeadFile, TransfersUnderWayHaveALimit) {
     *at = std::byte{0x81};
     code.insert(at + 2 + 128, {std::byte{0x80}, std::byte{0x02}});
     left = code;
-    EXPECT_FALSE(take_unfinished(left, {4}, true, memory).has_value());
+    EXPECT_FALSE(take_unfinished(left, {4}, DeadParts::without_expired, memory).has_value());
   }
 }
 
@@ -176,11 +176,11 @@ TEST(DeadFile, TakesNoMoreMemoryThanItMay) {
   for (std::uint64_t i = 4; i < 200'000; i += 3) many.dead.outbox.add({{i}, {i + 1}});
   many.dead.records = {{{4}, {}, {}, std::string(256, 'r')}};
   std::vector<std::byte> code;
-  append_unfinished(many, {4}, true, code);
+  append_unfinished(many, {4}, DeadParts::without_expired, code);
   for (const std::size_t most : {std::size_t{0}, std::size_t{100'000}, std::size_t{limits::MiB}}) {
     std::size_t memory_left = most;
     ByteView bytes = code;
-    EXPECT_EQ(take_unfinished(bytes, {4}, true, memory_left).has_value(), most == limits::MiB) << most;
+    EXPECT_EQ(take_unfinished(bytes, {4}, DeadParts::without_expired, memory_left).has_value(), most == limits::MiB) << most;
     EXPECT_LE(memory_left, most);
   }
 }
@@ -203,19 +203,19 @@ TEST(DeadFile, IsCutWithTheLog) {
 
 TEST(DeadFile, NoFlippedBitMakesAnImpossibleCursor) {
   std::vector<std::byte> code;
-  append_unfinished(example(), {4}, true, code);
+  append_unfinished(example(), {4}, DeadParts::without_expired, code);
   for (std::size_t bit = 0; bit < 8 * code.size(); ++bit) {
     std::vector<std::byte> flipped = code;
     flipped[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     ByteView left = flipped;
     std::size_t memory_left = limits::MiB;
-    const auto unfinished = take_unfinished(left, {4}, true, memory_left);
+    const auto unfinished = take_unfinished(left, {4}, DeadParts::without_expired, memory_left);
     if (!unfinished) continue;
     std::vector<std::byte> again;
-    append_unfinished(*unfinished, {4}, true, again);
+    append_unfinished(*unfinished, {4}, DeadParts::without_expired, again);
     ByteView second = again;
     memory_left = limits::MiB;
-    EXPECT_EQ(take_unfinished(second, {4}, true, memory_left), unfinished) << "bit " << bit;
+    EXPECT_EQ(take_unfinished(second, {4}, DeadParts::without_expired, memory_left), unfinished) << "bit " << bit;
   }
 }
 
