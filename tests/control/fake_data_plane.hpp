@@ -64,6 +64,10 @@ class FakeDataPlane final : public DataPlane {
     if (group == "default") return answer<void>(done, {});
     answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
   }
+  void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) override {
+    message_ttls[topic.value] = ttl_ms;
+    answer<void>(done, {});
+  }
   void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")
       return answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
@@ -160,6 +164,7 @@ class FakeDataPlane final : public DataPlane {
   std::set<std::string> paused;                   // TOPIC_ID/GROUP
   std::size_t bulk_questions = 0;                 // calls of stats_of
   std::map<std::string, GroupSetup> groups;       // TOPIC_ID/GROUP
+  std::map<std::uint64_t, std::uint64_t> message_ttls;  // topic → the time to live that was set last
   std::vector<std::pair<TopicId, std::string>> expected;
   std::uint64_t dead = 3;  // messages of the group `default`
   std::vector<DeadWish> dead_wishes;

@@ -68,6 +68,14 @@ struct TopicSettings {
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
+/// A change of a topic's settings: those that are given. The others of TopicSettings do not change.
+struct TopicChange {
+  std::optional<std::uint64_t> message_ttl_ms = {};  ///< 0: none
+
+  [[nodiscard]] bool empty() const { return *this == TopicChange(); }
+  friend bool operator==(const TopicChange&, const TopicChange&) = default;
+};
+
 /// Returns true if topics of this type keep messages in a memory ring, so that `ring_bytes` applies.
 constexpr bool has_ring(BrokerType type) {
   return type == BrokerType::queue || type == BrokerType::queue_file;
@@ -221,6 +229,13 @@ struct PurgeDead {
   bool preview = false;
   bool as_admin = false;
 };
+/// Changes settings of a topic: those that are given.
+struct SetTopic {
+  Credentials user;
+  TopicName topic;
+  TopicChange change = {};
+  bool as_admin = false;
+};
 /// Creates a user. The requests on users carry the credentials of the administrator, or of a user with admin
 /// rights.
 struct CreateUser {
@@ -262,7 +277,8 @@ struct Version {};
 
 using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
-                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead>;
+                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
+                             SetTopic>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -270,7 +286,8 @@ constexpr std::string_view command_of(const Request& request) {
       "create_topic", "delete_topic", "list_topics", "join",       "leave",       "stats",
       "delete_group", "pause",        "resume",      "purge",      "create_user", "delete_user",
       "set_password", "grant",        "revoke",      "list_users", "ping",        "version",
-      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead"};
+      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead",
+      "set_topic"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -283,8 +300,8 @@ struct ErrorReply {
   std::string description;
 };
 
-/// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group, retry_dead,
-/// purge_dead, ping and the requests that change users. It reports success only.
+/// The reply to create_topic, set_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group,
+/// retry_dead, purge_dead, ping and the requests that change users. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty

@@ -266,6 +266,12 @@ Result<void> Catalogue::set_paused(TopicId topic, bool paused) {
   return change(TopicPaused{topic, paused});
 }
 
+Result<void> Catalogue::set_message_ttl(TopicId topic, std::uint64_t ttl_ms) {
+  const TopicEntry* const entry = state_.find(topic);
+  if (entry == nullptr || entry->definition.settings.message_ttl_ms == ttl_ms) return {};
+  return change(TopicTtl{topic, ttl_ms});
+}
+
 Result<void> Catalogue::set_group(TopicId topic, const std::string& group, const GroupSetup& setup) {
   const TopicEntry* const entry = state_.find(topic);
   if (entry == nullptr) return {};

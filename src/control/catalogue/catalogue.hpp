@@ -67,6 +67,8 @@ class Catalogue {
   /// Records that the topic delivers no messages, or delivers them again. Writes nothing if that is already
   /// recorded.
   Result<void> set_paused(TopicId topic, bool paused);
+  /// Records the time to live of a topic's messages. Writes nothing if that is already recorded.
+  Result<void> set_message_ttl(TopicId topic, std::uint64_t ttl_ms);
   /// Records a group's settings; the defaults remove the record. Writes nothing if that is already recorded.
   Result<void> set_group(TopicId topic, const std::string& group, const GroupSetup& setup);
   /// Returns the new credential's id.

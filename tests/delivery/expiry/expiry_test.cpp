@@ -194,8 +194,8 @@ TEST(ExpiryTest, PlainPullersAndSubscribersReceiveNoExpiredMessages) {
   world.topic->attach_puller(sink);
   world.topic->subscribers().attach(subscriber, reads);
   world.dispatch();
-  EXPECT_EQ(sink.payloads, Strings({"1", "3"}));
-  EXPECT_EQ(reads.payloads, Strings({"1", "3"}));
+  EXPECT_EQ(sink.taken, Strings({"1", "3"}));
+  EXPECT_EQ(reads.taken, Strings({"1", "3"}));
   EXPECT_EQ(world.topic->subscribers().stats(subscriber).expired, 2U);
   EXPECT_EQ(world.topic->subscribers().stats(subscriber).lag, 0U);
   EXPECT_EQ(world.topic->subscribers().stats(subscriber).lost, 0U);

@@ -54,6 +54,16 @@ inline Result<Request> read_delete_topic(FieldReader& fields) {
   return Request(DeleteTopic{std::move(admin), *std::move(topic)});
 }
 
+inline Result<Request> read_set_topic(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto change = read_topic_change(fields);
+  if (!fields.error() && change.empty()) fields.fail("message_ttl_ms", "missing, as is every other setting");
+  if (fields.error()) return *fields.error();
+  return Request(SetTopic{std::move(user), *std::move(topic), change, as_admin});
+}
+
 inline Result<Request> read_list_topics(FieldReader& fields) {
   auto admin = read_admin(fields);
   if (fields.error()) return *fields.error();
@@ -249,6 +259,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
   if (cmd == "delete_topic") return read_delete_topic(fields);
+  if (cmd == "set_topic") return read_set_topic(fields);
   if (cmd == "list_topics") return read_list_topics(fields);
   if (cmd == "join") return read_join(fields);
   if (cmd == "leave") return read_leave(fields);
@@ -283,6 +294,11 @@ struct RequestWriter {
   void operator()(const DeleteTopic& request) const {
     write_credentials(to, request.admin, true);
     to["topic"] = request.topic.text();
+  }
+  void operator()(const SetTopic& request) const {
+    to["topic"] = request.topic.text();
+    write_topic_change(to, request.change);
+    write_credentials(to, request.user, request.as_admin);
   }
   void operator()(const ListTopics& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Join& request) const {
