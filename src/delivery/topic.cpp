@@ -11,6 +11,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "delivery/batches/header_content.hpp"
+#include "delivery/offset_search.hpp"
 
 namespace lightq::broker {
 
@@ -184,8 +185,15 @@ void Topic::set_message_ttl(std::uint64_t ttl_ms) {
   if (expiry_ != nullptr || ttl_ms != 0) made_expiry().set_ttl(static_cast<std::int64_t>(ttl_ms));
 }
 
-void Topic::note_ttl(OffsetRange range) {
-  if (range.begin < range.end) made_expiry().note(range);
+void Topic::note_ttl(std::optional<Offset> from, std::optional<std::int64_t> tail_us) {
+  const OffsetRange stored{log_->first_offset(), log_->next_offset()};
+  if (stored.begin >= stored.end) return;
+  if (tail_us) {
+    const auto last = append_time_at(Offset{stored.end.value - 1}, *log_);
+    const Offset tail = last ? log_->first_since({last->us - *tail_us}).offset : stored.begin;
+    from = std::min(from.value_or(tail), tail);
+  }
+  if (from && *from < stored.end) made_expiry().note({*from, stored.end});
 }
 
 /// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.

@@ -6,11 +6,11 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/random.hpp>
+#include <lightq/base/ttl.hpp>
 
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
 #include "delivery/batches/unpacked.hpp"
-#include "delivery/letters/dead_letter.hpp"
 #include "session/frame_translation.hpp"
 
 namespace lightq::broker {
@@ -105,11 +105,14 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
     return refuse_too_long(sequences);
   const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
-  if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store &&
-      !(view.is_compressed() ? check_packed(view, sequences)
-                             : !has_dead_headers(view) || refuse_dead_headers(sequences)))
-    return;
-  take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
+  OwnTtl ttl = OwnTtl::none;
+  if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store) {
+    const auto found = view.is_compressed() ? check_packed(view, sequences)
+                                            : check_headers(header_content(view), sequences);
+    if (!found) return;
+    ttl = *found;
+  }
+  take({{body, view.record_count(), view.message_bytes(), ttl}, sequences, flush});
 }
 
 /// Ends the channel, because the client violates the protocol.
@@ -120,26 +123,36 @@ void ProduceChannel::break_off(const std::string& why) {
 
 /// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
 /// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
-/// Returns false if it is refused.
-bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+/// Returns nothing if it is refused.
+std::optional<OwnTtl> ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
   const FallibleAllocations fallible;
   const auto content =
       content_packed_in(batch);  // without memory the session ends, and the client sends again
   if (!content) {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
-    return false;
+    return std::nullopt;
   }
-  if (content->has_dead_headers) return refuse_dead_headers(sequences);
-  if (content->longest_message_bytes <= topic_->publishing().message_bytes_max()) return true;
+  if (content->longest_message_bytes <= topic_->publishing().message_bytes_max())
+    return check_headers(*content, sequences);
   refuse_too_long(sequences);
-  return false;
+  return std::nullopt;
 }
 
-/// Refuses a batch because a message claims to be a dead letter. Returns false.
-bool ProduceChannel::refuse_dead_headers(const Sequences& sequences) {
-  refuse(sequences, Code::not_supported,
-         "only the broker sets headers that begin with " + std::string(dead_header_prefix));
-  return false;
+/// Refuses a batch if a message claims to be a dead letter, or has an invalid time to live; then returns
+/// nothing.
+std::optional<OwnTtl> ProduceChannel::check_headers(const HeaderContent& content, const Sequences& sequences) {
+  if (content.has_dead_headers) {
+    refuse(sequences, Code::not_supported,
+           "only the broker sets headers that begin with " + std::string(dead_header_prefix));
+    return std::nullopt;
+  }
+  if (content.has_invalid_ttl) {
+    refuse(sequences, Code::not_supported,
+           "a message has at most one header " + std::string(ttl_header_name) +
+               ", a number of milliseconds from 1 to " + std::to_string(limits::ttl_ms_max));
+    return std::nullopt;
+  }
+  return content.has_ttl ? OwnTtl::some : OwnTtl::none;
 }
 
 void ProduceChannel::take(const Arrived& arrived) {

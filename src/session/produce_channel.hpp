@@ -11,6 +11,7 @@
 
 #include <lightq/protocol/session_producing.hpp>
 
+#include "delivery/batches/header_content.hpp"
 #include "session/channel.hpp"
 #include "session/channel_numbers.hpp"
 #include "session/session_channels.hpp"
@@ -77,8 +78,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
     bool flush = false;
   };
   void break_off(const std::string& why);
-  bool check_packed(const BatchView& batch, const Sequences& sequences);
-  bool refuse_dead_headers(const Sequences& sequences);
+  std::optional<OwnTtl> check_packed(const BatchView& batch, const Sequences& sequences);
+  std::optional<OwnTtl> check_headers(const HeaderContent& content, const Sequences& sequences);
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);
   void hold(const Arrived& arrived);

@@ -8,7 +8,6 @@
 #include <lightq/base/batch_unpack.hpp>
 
 #include "admission/turn_work.hpp"
-#include "delivery/letters/dead_letter.hpp"
 
 namespace lightq::broker {
 
@@ -63,7 +62,7 @@ std::optional<PackedContent> content_packed_in(const BatchView& batch) {
   const auto plain = unpacker.unpack(batch);
   unpacker.forget();  // the next batch may lie at the same address
   if (!plain) return std::nullopt;
-  return PackedContent{unpacker.longest_message_bytes(), has_dead_headers(*plain)};
+  return PackedContent{header_content(*plain), unpacker.longest_message_bytes()};
 }
 
 }  // namespace lightq::broker

@@ -124,7 +124,7 @@ class ExpiryWorld {
     const auto stored = stored_cursors(topic->groups(), clocks());
     const auto first = topic->first_with_ttl();
     start();
-    if (first) topic->note_ttl({*first, log.next_offset()});
+    topic->note_ttl(first);
     restore_cursors(*topic, stored, clocks());
   }
   [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
