@@ -18,8 +18,8 @@ namespace lightq::broker {
 
 namespace {
 
-// The most parts of waiting messages that expire in one call, and the most parts, and messages of a part, that
-// die ahead of the group: about a millisecond's work.
+// The most parts of waiting messages that expire in one call, and the most parts, and messages of a part,
+// that die ahead of the group: about a millisecond's work.
 constexpr std::size_t expired_parts_max = 512;
 constexpr std::size_t buried_parts_max = 64;
 constexpr std::uint64_t buried_max = 4096;
@@ -36,7 +36,8 @@ std::uint64_t messages_of(const CountedRanges& ranges) {
 
 bool GroupFailures::set(const GroupSetup& setup) {
   target_ = setup.dead_letter_topic;
-  messages_.set_keeps_expired(setup.settings.dead_letter_expired && !setup.settings.dead_letter_topic.empty());
+  messages_.set_keeps_expired(setup.settings.dead_letter_expired &&
+                              !setup.settings.dead_letter_topic.empty());
   if (setup.settings != rules_.settings()) {
     const AttemptRules before = std::exchange(rules_, AttemptRules(setup.settings));
     messages_.set_attempts_max(setup.settings.max_attempts);
@@ -220,8 +221,8 @@ bool GroupFailures::expire_waiting(std::size_t& parts_left) {
   return more;
 }
 
-/// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the group
-/// pauses. Returns true if there may be more.
+/// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the
+/// group pauses. Returns true if there may be more.
 bool GroupFailures::bury_kept() {
   if (!messages_.keeps_expired()) return false;
   for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {

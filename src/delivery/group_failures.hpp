@@ -88,8 +88,8 @@ class GroupFailures {
   /// Takes messages of the topic that have expired since the last call. Those that wait for another delivery
   /// expire in the following calls of `expire_some`.
   void note_expired(const log::OffsetSet& fresh);
-  /// Continues with expired messages: of those that wait, and of those ahead of the group that it keeps for the
-  /// dead-letter topic. Does a limited amount of work. Returns true if it could go on at once.
+  /// Continues with expired messages: of those that wait, and of those ahead of the group that it keeps for
+  /// the dead-letter topic. Does a limited amount of work. Returns true if it could go on at once.
   bool expire_some();
   /// Makes messages ready that were dead, or expires them.
   void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }

@@ -100,14 +100,14 @@ class GroupMessages {
     if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
   }
 
-  // Expired messages. Those at next() and behind it are in the topic's index alone. The group passes them when
-  // it comes to them; until then their number is computed.
+  // Expired messages. Those at next() and behind it are in the topic's index alone. The group passes them
+  // when it comes to them; until then their number is computed.
 
   /// Sets the topic's expired messages; null: none expires. Lifetime: until the next call.
   void set_expiry(const ExpiryIndex* expiry) { expiry_ = expiry; }
   [[nodiscard]] const ExpiryIndex* expiry() const { return expiry_; }
-  /// Keeps expired messages for the dead-letter topic: they are dead, not finished. Ones that were passed stay
-  /// finished.
+  /// Keeps expired messages for the dead-letter topic: they are dead, not finished. Ones that were passed
+  /// stay finished.
   void set_keeps_expired(bool keeps) {
     keeps_expired_ = keeps;
     reader_.set_stops_at_expired(keeps);
@@ -115,12 +115,13 @@ class GroupMessages {
   [[nodiscard]] bool keeps_expired() const { return keeps_expired_; }
   /// Moves the position behind the expired messages at it. Does nothing if the group keeps them.
   void pass_expired();
-  /// Moves the position up to `first`, the log's first offset, so that expired messages before it do not count
-  /// as lost.
+  /// Moves the position up to `first`, the log's first offset, so that expired messages before it do not
+  /// count as lost.
   void pass_dropped(Offset first);
-  /// Returns the next expired messages that the group keeps and that are not dead yet, at most `most`. The ones
-  /// before them become ready, as if they had been delivered and released; the position moves behind them. The
-  /// caller makes them dead. Returns an empty range if there are none, or if the redelivery queue is full.
+  /// Returns the next expired messages that the group keeps and that are not dead yet, at most `most`. The
+  /// ones before them become ready, as if they had been delivered and released; the position moves behind
+  /// them. The caller makes them dead. Returns an empty range if there are none, or if the redelivery queue
+  /// is full.
   [[nodiscard]] OffsetRange take_kept_expired(std::uint64_t most);
   /// Counts messages that have expired while they waited for another delivery.
   void count_expired(std::uint64_t messages) { expired_waiting_ += messages; }
@@ -163,8 +164,8 @@ class GroupMessages {
     return (redelivery_.has_dead() ? redelivery_.dead()->waiting().size() : 0) +
            (keeps_expired_ && expiry_ != nullptr ? expired_from(next()) : 0);
   }
-  /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead. Expired ones
-  /// are left out, unless the group keeps them.
+  /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead. Expired
+  /// ones are left out, unless the group keeps them.
   [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
   /// Returns how many messages could not be delivered, redeliveries included.
   [[nodiscard]] ReadLoss loss() const;

@@ -100,8 +100,8 @@ class RecordReader {
   }
   /// Returns how many messages were skipped because they had expired.
   [[nodiscard]] std::uint64_t expired() const { return expired_; }
-  /// Stops at expired messages instead of skipping them, with the outcome `expired`: their group moves them to
-  /// its dead-letter topic.
+  /// Stops at expired messages instead of skipping them, with the outcome `expired`: their group moves them
+  /// to its dead-letter topic.
   void set_stops_at_expired(bool stops) { stops_at_expired_ = stops; }
 
  private:

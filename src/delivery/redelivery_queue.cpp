@@ -80,8 +80,8 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
     within.end = std::min(limits.end, front.range.end);
     within.records = std::min(limits.records, limits.redelivered);
     outcome = reader_.next(log, shown, within, next);
-    // Messages that the reader skipped no longer exist: they are removed from the queue. Those that it has not
-    // reached stay.
+    // Messages that the reader skipped no longer exist: they are removed from the queue. Those that it has
+    // not reached stay.
     const bool is_there = outcome == SliceOutcome::slice || outcome == SliceOutcome::pending ||
                           outcome == SliceOutcome::unavailable || outcome == SliceOutcome::skipped;
     const Offset skipped_to = is_there ? reader_.offset() : within.end;

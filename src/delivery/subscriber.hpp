@@ -78,8 +78,8 @@ class Subscriber {
     const ExpiryIndex::Part part = expiry.part_at(next());
     if (part.expired) reader_.pass_expired(part.end);
   }
-  /// Moves the cursor up to `first`, the log's first offset, so that expired messages before it do not count as
-  /// lost.
+  /// Moves the cursor up to `first`, the log's first offset, so that expired messages before it do not count
+  /// as lost.
   void pass_dropped(Offset first, const ExpiryIndex& expiry) {
     if (next() < first) reader_.pass_dropped(first, expiry.expired().count_in({next(), first}));
   }

@@ -141,12 +141,12 @@ class Topic {
 
   // Time to live.
 
-  /// Sets the time to live of all messages, stored ones included, in milliseconds; 0: none. Messages that have
-  /// expired stay so. Let the topic dispatch soon. Requires: not a `direct` topic, or 0.
+  /// Sets the time to live of all messages, stored ones included, in milliseconds; 0: none. Messages that
+  /// have expired stay so. Let the topic dispatch soon. Requires: not a `direct` topic, or 0.
   void set_message_ttl(std::uint64_t ttl_ms);
-  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of them
-  /// that was known; nothing: none was. `tail_us`: the messages that were appended in this time before the last
-  /// one may have one too; nothing: they have not.
+  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
+  /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
+  /// the last one may have one too; nothing: they have not.
   void note_ttl(std::optional<Offset> from, std::optional<std::int64_t> tail_us = {});
   /// Returns the first offset for a call of note_ttl after a restart; nothing: there is none.
   [[nodiscard]] std::optional<Offset> first_with_ttl() const {

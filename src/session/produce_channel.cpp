@@ -107,8 +107,8 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
   OwnTtl ttl = OwnTtl::none;
   if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store) {
-    const auto found = view.is_compressed() ? check_packed(view, sequences)
-                                            : check_headers(header_content(view), sequences);
+    const auto found =
+        view.is_compressed() ? check_packed(view, sequences) : check_headers(header_content(view), sequences);
     if (!found) return;
     ttl = *found;
   }
@@ -140,7 +140,8 @@ std::optional<OwnTtl> ProduceChannel::check_packed(const BatchView& batch, const
 
 /// Refuses a batch if a message claims to be a dead letter, or has an invalid time to live; then returns
 /// nothing.
-std::optional<OwnTtl> ProduceChannel::check_headers(const HeaderContent& content, const Sequences& sequences) {
+std::optional<OwnTtl> ProduceChannel::check_headers(const HeaderContent& content,
+                                                    const Sequences& sequences) {
   if (content.has_dead_headers) {
     refuse(sequences, Code::not_supported,
            "only the broker sets headers that begin with " + std::string(dead_header_prefix));

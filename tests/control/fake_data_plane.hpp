@@ -158,12 +158,12 @@ class FakeDataPlane final : public DataPlane {
   std::set<std::string> left;
   std::vector<Leaver> leavers;  // for the entries of `left`
   std::map<std::uint64_t, UserAccess> users;
-  std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
-  std::vector<TicketHolder> holders;              // of the joins
-  std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
-  std::set<std::string> paused;                   // TOPIC_ID/GROUP
-  std::size_t bulk_questions = 0;                 // calls of stats_of
-  std::map<std::string, GroupSetup> groups;       // TOPIC_ID/GROUP
+  std::map<std::uint64_t, std::uint64_t> owners;        // topic → its own user
+  std::vector<TicketHolder> holders;                    // of the joins
+  std::optional<protocol::Ticket> ticket;               // given to each join; nothing: no ticket
+  std::set<std::string> paused;                         // TOPIC_ID/GROUP
+  std::size_t bulk_questions = 0;                       // calls of stats_of
+  std::map<std::string, GroupSetup> groups;             // TOPIC_ID/GROUP
   std::map<std::uint64_t, std::uint64_t> message_ttls;  // topic → the time to live that was set last
   std::vector<std::pair<TopicId, std::string>> expected;
   std::uint64_t dead = 3;  // messages of the group `default`

@@ -40,9 +40,9 @@ struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
   std::span<const Header> headers = {};  ///< at most limits::headers_max, the ttl included
   Timestamp time = {};                   ///< when the event that the message describes happened; 0: not given
-  /// The message's time to live, counted from its append to the log: 1 ms to limits::ttl_ms_max. After it, the
-  /// broker delivers the message to no consumer any more. 0: none. It is sent as the first header, with the
-  /// name ttl_header_name.
+  /// The message's time to live, counted from its append to the log: 1 ms to limits::ttl_ms_max. After it,
+  /// the broker delivers the message to no consumer any more. 0: none. It is sent as the first header, with
+  /// the name ttl_header_name.
   std::chrono::milliseconds ttl = {};
 
   /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
@@ -66,9 +66,10 @@ class AttributeKinds {
   constexpr explicit AttributeKinds(std::uint16_t bits) : bits_(bits) {}
   /// Makes the set of the kinds that a message uses.
   explicit AttributeKinds(const Attributes& attributes)
-      : bits_(static_cast<std::uint16_t>((attributes.key.empty() ? 0 : keys) |
-                                         (attributes.headers.empty() && attributes.ttl.count() == 0 ? 0 : headers) |
-                                         (attributes.time.us == 0 ? 0 : times))) {}
+      : bits_(static_cast<std::uint16_t>(
+            (attributes.key.empty() ? 0 : keys) |
+            (attributes.headers.empty() && attributes.ttl.count() == 0 ? 0 : headers) |
+            (attributes.time.us == 0 ? 0 : times))) {}
 
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
   [[nodiscard]] constexpr bool any() const { return bits_ != 0; }

@@ -16,8 +16,8 @@ namespace lightq::inline v1 {
 /// The name of the header that is a message's time to live in milliseconds.
 inline constexpr std::string_view ttl_header_name = "lightq-ttl-ms";
 
-/// Returns the time to live that a header's value states. Returns nothing unless the value is a number of 1 to
-/// limits::ttl_ms_max in decimal digits, without leading zeros.
+/// Returns the time to live that a header's value states. Returns nothing unless the value is a number of 1
+/// to limits::ttl_ms_max in decimal digits, without leading zeros.
 constexpr std::optional<std::chrono::milliseconds> ttl_in(std::string_view value) {
   constexpr std::size_t digits_max = 12;  // of ttl_ms_max
   if (value.empty() || value.size() > digits_max || value.front() == '0') return std::nullopt;

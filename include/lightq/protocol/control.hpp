@@ -275,10 +275,10 @@ struct ListUsers {
 struct Ping {};
 struct Version {};
 
-using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
-                             Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
-                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
-                             SetTopic>;
+using Request =
+    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause, Resume, Purge,
+                 CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version,
+                 StatsAll, SetGroup, ListDead, RetryDead, PurgeDead, SetTopic>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -286,8 +286,7 @@ constexpr std::string_view command_of(const Request& request) {
       "create_topic", "delete_topic", "list_topics", "join",       "leave",       "stats",
       "delete_group", "pause",        "resume",      "purge",      "create_user", "delete_user",
       "set_password", "grant",        "revoke",      "list_users", "ping",        "version",
-      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead",
-      "set_topic"};
+      "stats_all",    "set_group",    "list_dead",   "retry_dead", "purge_dead",  "set_topic"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }

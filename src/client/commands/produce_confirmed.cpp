@@ -163,9 +163,10 @@ class ConfirmedRun {
 
   /// Sends one message with the requested key and headers. The report counts payload bytes.
   Result<std::uint64_t> send_once(std::string_view message) {
-    if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty())
+    if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty() &&
+        produce_.ttl.count() == 0)
       return producer_.send(message);
-    Attributes attributes{.key = produce_.key, .headers = headers_};
+    Attributes attributes{.key = produce_.key, .headers = headers_, .ttl = produce_.ttl};
     const std::size_t at =
         produce_.key_separator.empty() ? std::string_view::npos : message.find(produce_.key_separator);
     if (at != std::string_view::npos) {

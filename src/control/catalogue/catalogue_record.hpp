@@ -124,11 +124,10 @@ struct UnknownChange {
 
 /// Applying a change twice has the effect of applying it once: a snapshot may repeat a change that a log
 /// contains.
-using CatalogueChange =
-    std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
-                 UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
-                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, TopicTtl,
-                 UnknownChange>;
+using CatalogueChange = std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential,
+                                     CredentialAdded, UserPut, UserRemoved, EndpointPut, EndpointRemoved,
+                                     PortReleased, NextIds, ClientKeyPut, ClientKeyRemoved, TicketKeyNamed,
+                                     AdministratorPut, GroupPut, GroupRemoved, TopicTtl, UnknownChange>;
 
 /// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -38,8 +38,9 @@ struct TopicList {
   std::uint64_t work_bytes = 0;
 };
 
-/// Creates, changes, deletes, lists, pauses and purges topics, and starts them at the broker's start. The asker's
-/// permission was checked before each call. Thread: the control thread. Lifetime: the parts must outlive it.
+/// Creates, changes, deletes, lists, pauses and purges topics, and starts them at the broker's start. The
+/// asker's permission was checked before each call. Thread: the control thread. Lifetime: the parts must
+/// outlive it.
 class TopicOperations {
  public:
   struct Parts {

@@ -18,17 +18,18 @@
 
 namespace lightq::broker {
 
-/// Knows the expired messages of one log. A message expires when the wall clock has reached its append time plus
-/// the topic's time to live or its own, whichever is less. Once expired it stays so, even if the clock is set
-/// back.
+/// Knows the expired messages of one log. A message expires when the wall clock has reached its append time
+/// plus the topic's time to live or its own, whichever is less. Once expired it stays so, even if the clock
+/// is set back.
 ///
 /// Two ways lead there. `tend` finds messages within a second of their expiry, whether or not anything reads
-/// them: by the topic's time it finds a prefix of the log (of a log with times that go back, the part before the
-/// first message that has not expired), and single messages by ExpiryTimes. `check` finds them at the moment
-/// when they would be delivered, so that nobody receives one too late.
+/// them: by the topic's time it finds a prefix of the log (of a log with times that go back, the part before
+/// the first message that has not expired), and single messages by ExpiryTimes. `check` finds them at the
+/// moment when they would be delivered, so that nobody receives one too late.
 ///
-/// Messages with a time of their own come in through `note`, which only remembers where they are. `tend` reads
-/// them from the log in bounded pieces. So messages that were stored before a start are treated as others.
+/// Messages with a time of their own come in through `note`, which only remembers where they are. `tend`
+/// reads them from the log in bounded pieces. So messages that were stored before a start are treated as
+/// others.
 ///
 /// Topic owns it, if the topic has ever had such a time or message. Thread: the reactor's.
 class ExpiryIndex {
@@ -76,13 +77,14 @@ class ExpiryIndex {
     if (!run) return {last, false};
     return offset < run->begin ? Part{run->begin, false} : Part{run->end, true};
   }
-  /// Finds the messages of a batch that have expired by now, and adds them to expired(). `range`: the messages
-  /// that are about to be delivered; those outside may be left out. Takes constant time unless some may be in
-  /// the last half second of their life. Errors: limit_reached if there is no memory to unpack the batch.
+  /// Finds the messages of a batch that have expired by now, and adds them to expired(). `range`: the
+  /// messages that are about to be delivered; those outside may be left out. Takes constant time unless some
+  /// may be in the last half second of their life. Errors: limit_reached if there is no memory to unpack the
+  /// batch.
   Result<void> check(const BatchView& batch, OffsetRange range, Timestamp wall);
 
-  /// Returns an offset below which no message has a time to live of its own that matters. Nothing: there is no
-  /// such message. Kept over restarts, so that `note` can be called for those from there on.
+  /// Returns an offset below which no message has a time to live of its own that matters. Nothing: there is
+  /// no such message. Kept over restarts, so that `note` can be called for those from there on.
   [[nodiscard]] std::optional<Offset> first_noted() const { return first_noted_; }
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {

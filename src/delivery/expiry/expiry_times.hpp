@@ -15,10 +15,10 @@
 
 namespace lightq::broker {
 
-/// Keeps messages by the time when they expire, rounded up to half a second: so none is due too early. Those of
-/// the next hour or two are in one set of offsets for each half second, later ones in FarTimes for each hour.
-/// So a million messages with scattered times take a few megabytes. All times are of the wall clock. Each call
-/// does a bounded amount of work, and counts it (TurnWork). A plain value for one thread.
+/// Keeps messages by the time when they expire, rounded up to half a second: so none is due too early. Those
+/// of the next hour or two are in one set of offsets for each half second, later ones in FarTimes for each
+/// hour. So a million messages with scattered times take a few megabytes. All times are of the wall clock.
+/// Each call does a bounded amount of work, and counts it (TurnWork). A plain value for one thread.
 class ExpiryTimes {
  public:
   static constexpr std::int64_t step_us = 500'000;

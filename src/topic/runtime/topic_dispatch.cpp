@@ -68,8 +68,8 @@ void TopicDispatch::arm_expiry_timer() {
   });
 }
 
-/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is: the timer fires about twice a
-/// second as long as any message can expire, because the wall clock may be set.
+/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is: the timer fires about
+/// twice a second as long as any message can expire, because the wall clock may be set.
 void TopicDispatch::expire() {
   if (parts_.activity.is_stopping()) return;
   const SteadyTime now = parts_.context.loop.call_time();

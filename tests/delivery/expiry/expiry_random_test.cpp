@@ -1,5 +1,5 @@
-/// Tests of expiry with random messages, consumers, clocks and restarts. A model lists the messages that are not
-/// settled.
+/// Tests of expiry with random messages, consumers, clocks and restarts. A model lists the messages that are
+/// not settled.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -50,16 +50,26 @@ class ExpiryModel {
 
   void step() {
     const std::uint64_t choice = random_.below(100);
-    if (choice < 25) publish();
-    else if (choice < 30) join();
-    else if (choice < 33) leave();
-    else if (choice < 50) acknowledge();
-    else if (choice < 60) reject();
-    else if (choice < 62) change_ttl();
-    else if (choice < 64) step_clock();
-    else if (choice < 66) restart();
-    else if (choice < 75) transfer();
-    else wait();
+    if (choice < 25)
+      publish();
+    else if (choice < 30)
+      join();
+    else if (choice < 33)
+      leave();
+    else if (choice < 50)
+      acknowledge();
+    else if (choice < 60)
+      reject();
+    else if (choice < 62)
+      change_ttl();
+    else if (choice < 64)
+      step_clock();
+    else if (choice < 66)
+      restart();
+    else if (choice < 75)
+      transfer();
+    else
+      wait();
     settle();
     check();
   }
@@ -185,8 +195,8 @@ class ExpiryModel {
     world_.topic->set_message_ttl(static_cast<std::uint64_t>(ttl_ms_));
     world_.settings.message_ttl_ms = static_cast<std::uint64_t>(ttl_ms_);
   }
-  /// Sets the clock forward, or back by less than a second: a longer step back would keep the topic's time from
-  /// acting on what was appended before it.
+  /// Sets the clock forward, or back by less than a second: a longer step back would keep the topic's time
+  /// from acting on what was appended before it.
   void step_clock() {
     if (random_.one_in(3)) {
       world_.wall.us += static_cast<std::int64_t>(random_.below(10'000'000));
@@ -301,7 +311,8 @@ class ExpiryModel {
     }
     const auto stats = world_.stats();
     std::uint64_t alive = 0;
-    for (const auto& [offset, message] : unsettled_) alive += message.in_flight || !due.contains(offset) ? 1 : 0;
+    for (const auto& [offset, message] : unsettled_)
+      alive += message.in_flight || !due.contains(offset) ? 1 : 0;
     ASSERT_LE(stats.ready + stats.retrying + stats.in_flight, alive);
   }
 

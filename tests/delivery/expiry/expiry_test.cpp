@@ -86,7 +86,8 @@ TEST(ExpiryTest, MessagesExpireWithoutConsumers) {
 TEST(ExpiryTest, ARingFullOfExpiredMessagesTakesNewOnes) {
   ExpiryWorld world(0, 64 * limits::KiB);
   world.open_group();
-  while (world.publish(16, 500) == PublishOutcome::accepted) {}
+  while (world.publish(16, 500) == PublishOutcome::accepted) {
+  }
   EXPECT_EQ(world.publish(16, 500), PublishOutcome::held);
   world.live(1500ms);
   EXPECT_EQ(world.stats().pending, 0U);
@@ -96,7 +97,8 @@ TEST(ExpiryTest, ARingFullOfExpiredMessagesTakesNewOnes) {
 TEST(ExpiryTest, ATopicsTimeToLiveFreesTheRing) {
   ExpiryWorld world(500, 64 * limits::KiB);
   world.open_group();
-  while (world.publish(16) == PublishOutcome::accepted) {}
+  while (world.publish(16) == PublishOutcome::accepted) {
+  }
   world.live(1500ms);
   EXPECT_EQ(world.log.stored_bytes(), 0U);
   EXPECT_EQ(world.publish(16), PublishOutcome::accepted);

@@ -85,7 +85,8 @@ TEST(ExpiryTimesTest, NoMessageIsDueEarlyOrMoreThanHalfASecondLate) {
           expiries.erase(at);
         }
       };
-      while (times.release({wall}, expire)) {}
+      while (times.release({wall}, expire)) {
+      }
       std::int64_t earliest = ExpiryTimes::nothing_due.us;
       for (const auto& [offset, expiry] : expiries) {
         ASSERT_LT(wall, expiry + ExpiryTimes::step_us) << offset.value;
@@ -101,7 +102,8 @@ TEST(ExpiryTimesTest, NoMessageIsDueEarlyOrMoreThanHalfASecondLate) {
     for (const auto& [offset, expiry] : expiries) wall = std::max(wall, expiry + second_us);
     while (times.release({wall}, [&](OffsetRange range) {
       for (Offset at = range.begin; at < range.end; at = at + 1) expiries.erase(at);
-    })) {}
+    })) {
+    }
     EXPECT_TRUE(expiries.empty());
     EXPECT_TRUE(times.empty());
     EXPECT_EQ(times.bytes(), 0U);
@@ -113,7 +115,8 @@ std::size_t bytes_of_a_million(std::int64_t longest_s) {
   Random random;
   ExpiryTimes times;
   for (std::uint64_t i = 0; i < 1'000'000; ++i) {
-    const auto ttl_us = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(longest_s) * second_us));
+    const auto ttl_us =
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(longest_s) * second_us));
     const Timestamp wall{start_us + static_cast<std::int64_t>(i)};
     times.add({Offset{i}, Offset{i + 1}}, {wall.us + ttl_us}, wall);
   }

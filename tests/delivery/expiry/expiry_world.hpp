@@ -150,9 +150,9 @@ class ExpiryWorld {
  private:
   void start() {
     topic.reset();
-    topic = std::make_unique<TopicOnLog>(
-        broker::TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, std::make_unique<LentLog>(log),
-        wall);
+    topic =
+        std::make_unique<TopicOnLog>(broker::TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings},
+                                     std::make_unique<LentLog>(log), wall);
   }
 };
 

@@ -180,7 +180,9 @@ TEST(DeadFile, TakesNoMoreMemoryThanItMay) {
   for (const std::size_t most : {std::size_t{0}, std::size_t{100'000}, std::size_t{limits::MiB}}) {
     std::size_t memory_left = most;
     ByteView bytes = code;
-    EXPECT_EQ(take_unfinished(bytes, {4}, DeadParts::without_expired, memory_left).has_value(), most == limits::MiB) << most;
+    EXPECT_EQ(take_unfinished(bytes, {4}, DeadParts::without_expired, memory_left).has_value(),
+              most == limits::MiB)
+        << most;
     EXPECT_LE(memory_left, most);
   }
 }
@@ -215,7 +217,8 @@ TEST(DeadFile, NoFlippedBitMakesAnImpossibleCursor) {
     append_unfinished(*unfinished, {4}, DeadParts::without_expired, again);
     ByteView second = again;
     memory_left = limits::MiB;
-    EXPECT_EQ(take_unfinished(second, {4}, DeadParts::without_expired, memory_left), unfinished) << "bit " << bit;
+    EXPECT_EQ(take_unfinished(second, {4}, DeadParts::without_expired, memory_left), unfinished)
+        << "bit " << bit;
   }
 }
 
