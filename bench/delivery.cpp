@@ -22,8 +22,8 @@ constexpr const char* usage =
     "                          program's directory\n"
     "  --before-stream BINARY  lightq_bench_stream of the build that part `unused` compares with\n"
     "  --before-commit NAME    what the rows call that build\n"
-    "  --part NAME             only this part: unused, slow-member, retry, attempts, leases\n"
-    "                          or state\n"
+    "  --part NAME             only this part: unused, slow-member, retry, attempts, ttl,\n"
+    "                          leases or state\n"
     "  --rounds N              instead of the parts' own numbers\n"
     "  --self-check            show that the checks can fail, and end\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
@@ -35,6 +35,7 @@ Report measure(const DeliveryOptions& options) {
   suite.run("slow-member", measure_slow_member);
   suite.run("retry", measure_retry);
   suite.run("attempts", measure_attempts);
+  suite.run("ttl", measure_ttl);
   suite.run("leases", measure_leases);
   suite.run("state", measure_state);
   return suite.take_report();

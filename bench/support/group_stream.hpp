@@ -17,6 +17,9 @@ struct GroupWork {
   bool whole_batches = false;
   /// The consumer's group; empty: it has one of its own.
   std::string group = {};
+  /// A header of every message: its name and value. An empty name: none.
+  std::string header_name = {};
+  std::string header_value = {};
 
   /// Returns true if the consumer rejects the first delivery of this message.
   [[nodiscard]] bool rejects(std::uint64_t number) const {

@@ -205,7 +205,6 @@ class Client {
   template <typename T>
   Result<T> ask_for(const protocol::Request& request);
   Result<void> expect_ok(const protocol::Request& request);
-  static Result<void> expect_none(const Result<protocol::OkReply>& reply);
   /// Sends a request about a topic, or about one of its groups.
   template <typename Asked>
   Result<protocol::OkReply> ask_of_group(std::string_view topic, std::string_view group);

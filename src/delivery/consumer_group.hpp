@@ -107,11 +107,9 @@ class ConsumerGroup {
   void tend(const DeliveryContext& context) {
     if (has_settings_) messages_.set_clocks({context.now, context.wall});
     if (next_timer() <= context.now) expire(context.now);
-    if (context.expiry != nullptr) [[unlikely]]
-      tend_expired();
+    if (context.expiry != nullptr && failures_.tend_expired()) [[unlikely]]
+      wait_until({});
   }
-  /// Takes messages of the topic that have expired since the last call.
-  void note_expired(const log::OffsetSet& fresh) { failures_.note_expired(fresh); }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.
@@ -156,8 +154,6 @@ class ConsumerGroup {
   class MemberTurn;
   class Turns;
   void expire(SteadyTime now);
-  void tend_expired();
-  void settle_expired(const SliceSource& source, TurnResult& result);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   // The hot fields, down to the first bytes of messages_: used by each delivery, acknowledgement and

@@ -59,7 +59,6 @@ ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset st
        user,
        was_stored ? std::nullopt : std::optional(user)});
   ConsumerGroup& group = *groups_.back().group;
-  group.messages().set_expiry(expiry_);
   if (group.name() == protocol::default_group) plain_ = &group;
   if (const auto known = settings_.find(group.name()); known != settings_.end())
     group.set_settings(known->second);
@@ -169,10 +168,6 @@ std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   return messages;
 }
 
-void ConsumerGroups::pass_over_all() {
-  for (Entry& entry : groups_) entry.group->seek(log_.next_offset(), RevokeCause::purge);
-}
-
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
   if (groups_.empty()) return;
   if (step == 0) return fetch_ahead_up_to(&groups_.front(), &groups_.front().birth);
@@ -214,21 +209,6 @@ void ConsumerGroups::drop_unclaimed_direct(ConsumerGroup& group) {
   const Offset from = std::max(group.committed(), log_.first_offset());
   if (group.terms().holds) drops_.count += distance(from, log_.next_offset());
   group.seek(log_.next_offset());
-}
-
-// --- Expired messages ---
-
-void ConsumerGroups::set_expiry(const ExpiryIndex* expiry) {
-  expiry_ = expiry;
-  for (Entry& entry : groups_) entry.group->messages().set_expiry(expiry);
-}
-
-void ConsumerGroups::note_expired(const log::OffsetSet& fresh) {
-  for (Entry& entry : groups_) entry.group->note_expired(fresh);
-}
-
-void ConsumerGroups::pass_dropped(Offset first) {
-  for (Entry& entry : groups_) entry.group->messages().pass_dropped(first);
 }
 
 // --- The log ---

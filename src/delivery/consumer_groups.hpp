@@ -105,8 +105,11 @@ class ConsumerGroups {
   /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
   /// many messages the group had not finished.
   std::uint64_t pass_over(ConsumerGroup& group);
-  /// Moves the cursors of all groups behind all stored messages.
-  void pass_over_all();
+  /// Calls `visit(group)` for each group, in the order of their creation.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (Entry& entry : groups_) visit(*entry.group);
+  }
   /// Pauses or resumes delivery in all groups, independently of each group's own pause.
   void set_paused(bool paused) { paused_ = paused; }
 
@@ -126,16 +129,6 @@ class ConsumerGroups {
   void detach(ConsumerGroup& group, GroupMember& member, SteadyTime now = {});
   [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->plain_consumers(); }
   [[nodiscard]] std::size_t members() const { return members_; }
-
-  // Expired messages.
-
-  /// Sets the topic's expired messages; null: none expires. Lifetime: until the next call.
-  void set_expiry(const ExpiryIndex* expiry);
-  /// Passes messages on to all groups that have expired since the last call.
-  void note_expired(const log::OffsetSet& fresh);
-  /// Moves the groups behind messages below `first` that the log has dropped, so that expired ones among them
-  /// do not count as lost.
-  void pass_dropped(Offset first);
 
   // The log.
 
@@ -228,7 +221,6 @@ class ConsumerGroups {
 
   Drops drops_;
   RangeBudget* const budget_;
-  const ExpiryIndex* expiry_ = nullptr;
   const GroupLimits limits_;
   GroupBirths births_;
   std::map<std::string, GroupSetup> settings_;  // of groups with other ones than the defaults

@@ -9,10 +9,8 @@
 #include <lightq/base/random.hpp>
 
 #include "admission/turn_work.hpp"
-#include "delivery/expiry/expiry_index.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/state/due_times.hpp"
-#include "delivery/state/set_merge.hpp"
 
 namespace lightq::broker {
 
@@ -36,8 +34,9 @@ std::uint64_t messages_of(const CountedRanges& ranges) {
 
 bool GroupFailures::set(const GroupSetup& setup) {
   target_ = setup.dead_letter_topic;
-  messages_.set_keeps_expired(setup.settings.dead_letter_expired &&
-                              !setup.settings.dead_letter_topic.empty());
+  const bool keeps = setup.settings.dead_letter_expired && !setup.settings.dead_letter_topic.empty();
+  messages_.expiry().set_keeps(keeps);
+  messages_.reader().set_stops_at_expired(keeps);
   if (setup.settings != rules_.settings()) {
     const AttemptRules before = std::exchange(rules_, AttemptRules(setup.settings));
     messages_.set_attempts_max(setup.settings.max_attempts);
@@ -117,7 +116,7 @@ void GroupFailures::put_back(const CountedRanges& ranges, const Return& how) {
 
 /// Makes messages ready, at once or after `how.delay_ms`. Those that have expired end instead.
 void GroupFailures::put_in_queue(const CountedRanges& ranges, const Return& how) {
-  const ExpiryIndex* const expiry = messages_.expiry();
+  const ExpiryIndex* const expiry = messages_.expiry().index();
   const auto has_expired = [&](const CountedRange& each) {
     return expiry->expired().count_in(each.range) != 0;
   };
@@ -171,51 +170,48 @@ void GroupFailures::forget_failures(OffsetRange range) {
 
 void GroupFailures::expire(const CountedRanges& ranges) {
   if (ranges.empty()) return;
-  messages_.count_expired(messages_of(ranges));
-  if (messages_.keeps_expired()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
+  messages_.expiry().count(messages_of(ranges));
+  if (messages_.expiry().keeps()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
   for (const CountedRange& each : ranges) forget_failures(each.range);
 }
 
-void GroupFailures::note_expired(const log::OffsetSet& fresh) {
-  if (messages_.redelivery().waiting().empty()) {
-    expiring_.clear();
-  } else if (expiring_.empty()) {
-    expiring_ = fresh;
-  } else {
-    add_all(expiring_, fresh);
+bool GroupFailures::tend_expired() {
+  const GroupExpiry& expiry = messages_.expiry();
+  if (!expiry.keeps() && expiry.index() != nullptr) {
+    const ExpiryIndex::Part part = expiry.index()->part_at(messages_.next());
+    if (part.expired) messages_.reader().pass_expired(part.end);
   }
-}
-
-bool GroupFailures::expire_some() {
   std::size_t parts_left = expired_parts_max;
-  const bool more = !expiring_.empty() && expire_waiting(parts_left);
+  const bool more = !messages_.expiry().expiring().empty() && expire_waiting(parts_left);
   return bury_kept() || more;
 }
 
-/// Ends messages that wait and are in expiring_. Returns true if there may be more.
+/// Ends messages that wait and have expired. Returns true if there may be more.
 bool GroupFailures::expire_waiting(std::size_t& parts_left) {
   RedeliveryQueue& queue = messages_.redelivery();
+  log::OffsetSet& expiring = messages_.expiry().expiring();
   CountedRanges ended;
-  Offset at = expiring_.first();
+  Offset at = expiring.first();
   bool more = true;
   while (parts_left != 0) {
     --parts_left;
     TurnWork::add(2 * TurnWork::range_passed);
     const auto waiting = queue.waiting().first_behind(at);
-    const auto run = waiting ? expiring_.first_behind(std::max(at, waiting->begin)) : std::nullopt;
+    const auto run = waiting ? expiring.first_behind(std::max(at, waiting->begin)) : std::nullopt;
     more = run.has_value();
     if (!more) break;
     at = std::max({at, waiting->begin, run->begin});
     const Offset end = std::min(waiting->end, run->end);
     if (end <= at) continue;
-    const CountedRanges taken = queue.take_waiting({at, end}, parts_left);
+    CountedRanges taken;
+    queue.change_waiting([&](WaitingMessages& all) { taken = all.take({at, end}, parts_left); });
     ended.insert(ended.end(), taken.begin(), taken.end());
     if (!taken.empty()) at = taken.back().range.end;
   }
   if (more) {
-    expiring_.remove({Offset{0}, at});
+    expiring.remove({Offset{0}, at});
   } else {
-    expiring_.clear();
+    expiring.clear();
   }
   expire(ended);
   return more;
@@ -224,15 +220,34 @@ bool GroupFailures::expire_waiting(std::size_t& parts_left) {
 /// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the
 /// group pauses. Returns true if there may be more.
 bool GroupFailures::bury_kept() {
-  if (!messages_.keeps_expired()) return false;
+  if (!messages_.expiry().keeps() || messages_.expiry().index() == nullptr) return false;
   for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {
     const DeadMessages* const dead = messages_.redelivery().dead();
     if (dead != nullptr && dead->waiting().size() > settings().dead_waiting_max) return false;
-    const OffsetRange range = messages_.take_kept_expired(buried_max);
+    const OffsetRange range = take_kept();
     if (range.begin >= range.end) return false;
     die({{range, 0}}, DeathCause::expired, {}, messages_.clocks().wall);
   }
   return true;
+}
+
+/// Returns the next expired messages that the group keeps and that are not dead yet. The ones before them
+/// become ready, as if they had been delivered and released; the position moves behind them. Returns an empty
+/// range if there are none, or if the redelivery queue is full.
+OffsetRange GroupFailures::take_kept() {
+  RecordReader& reader = messages_.reader();
+  const OffsetRange none{reader.offset(), reader.offset()};
+  const auto run = messages_.expiry().index()->expired().first_behind(reader.offset());
+  if (!run) return none;
+  OffsetRange taken{std::max(reader.offset(), run->begin), {}};
+  taken.end = std::min(run->end, taken.begin + buried_max);
+  if (reader.offset() < taken.begin) {
+    if (messages_.redelivery().is_full()) return none;
+    messages_.redelivery().add({reader.offset(), taken.begin}, 0);
+    reader.move_to(taken.begin);
+  }
+  reader.pass_expired(taken.end);
+  return taken;
 }
 
 // --- Death ---
@@ -273,7 +288,8 @@ FloodBrake::Recent GroupFailures::recent(Timestamp now) const {
 GroupCounters GroupFailures::counters() const {
   GroupCounters counters = counters_;
   counters.acknowledged = standing_.acknowledged;
-  counters.expired = messages_.expired();
+  counters.expired =
+      messages_.expiry().counted() + messages_.reader().expired() + messages_.expiry().from(messages_.next());
   return counters;
 }
 

@@ -18,7 +18,6 @@
 #include "delivery/state/counted_ranges.hpp"
 #include "delivery/state/delivery_failure.hpp"
 #include "delivery/state/group_time.hpp"
-#include "log/offsets/offset_set.hpp"
 
 namespace lightq::broker {
 
@@ -85,12 +84,10 @@ class GroupFailures {
 
   /// Ends messages that have expired and wait no more: they are finished, or dead if the settings say so.
   void expire(const CountedRanges& ranges);
-  /// Takes messages of the topic that have expired since the last call. Those that wait for another delivery
-  /// expire in the following calls of `expire_some`.
-  void note_expired(const log::OffsetSet& fresh);
-  /// Continues with expired messages: of those that wait, and of those ahead of the group that it keeps for
-  /// the dead-letter topic. Does a limited amount of work. Returns true if it could go on at once.
-  bool expire_some();
+  /// Follows the topic's expired messages, without any consumer: passes those at the group's position, ends
+  /// those that wait for another delivery, and makes those dead that the group keeps for the dead-letter
+  /// topic. Does a limited amount of work. Returns true if it could go on at once.
+  bool tend_expired();
   /// Makes messages ready that were dead, or expires them.
   void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }
 
@@ -117,6 +114,7 @@ class GroupFailures {
   void put_unexpired_in_queue(const CountedRanges& ranges, const Return& how);
   [[nodiscard]] bool expire_waiting(std::size_t& parts_left);
   [[nodiscard]] bool bury_kept();
+  [[nodiscard]] OffsetRange take_kept();
 
   GroupMessages& messages_;
   const GroupStanding& standing_;
@@ -125,7 +123,6 @@ class GroupFailures {
   std::string transfer_trouble_;
   GroupCounters counters_;          // without acknowledged and expired messages
   std::uint64_t dead_expired_ = 0;  // the part of counters_.dead that expired: no delivery of them ended
-  log::OffsetSet expiring_;         // expired messages, of which some may wait for another delivery
   FloodBrake brake_;
   std::optional<Offset> walk_;  // messages from here on do not follow the settings yet
 };

@@ -9,9 +9,10 @@
 namespace lightq::broker {
 
 void GroupMessages::seek(Offset offset) {
-  const std::uint64_t expired_before = expired();
+  // Each message counts once as expired, whether or not the group has passed it.
+  const std::uint64_t ahead = expiry_.from(next());
   reader_.seek(offset);
-  expired_waiting_ += expired_before - expired();  // each message counts once, whatever its place
+  expiry_.count(ahead - expiry_.from(next()));
   redelivery_.clear();
   unsent_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();
@@ -52,44 +53,8 @@ std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
   const std::uint64_t returned = redelivery_.messages_in(range);
   const Offset from = std::max(range.begin, next());
   if (from >= range.end) return returned;
-  const std::uint64_t expired =
-      expiry_ == nullptr || keeps_expired_ ? 0 : expiry_->expired().count_in({from, range.end});
+  const std::uint64_t expired = expiry_.keeps() ? 0 : expiry_.in({from, range.end});
   return returned + distance(from, range.end) - expired;
-}
-
-// --- Expired messages ---
-
-void GroupMessages::pass_expired() {
-  if (expiry_ == nullptr || keeps_expired_) return;
-  const ExpiryIndex::Part part = expiry_->part_at(next());
-  if (part.expired) reader_.pass_expired(part.end);
-}
-
-void GroupMessages::pass_dropped(Offset first) {
-  if (expiry_ == nullptr || first <= next()) return;
-  const std::uint64_t expired = expiry_->expired().count_in({next(), first});
-  if (keeps_expired_) {
-    expired_waiting_ += expired;  // they have expired, and are lost as letters
-    reader_.pass_dropped(first, 0);
-  } else {
-    reader_.pass_dropped(first, expired);
-  }
-}
-
-OffsetRange GroupMessages::take_kept_expired(std::uint64_t most) {
-  OffsetRange taken{next(), next()};
-  if (expiry_ == nullptr || !keeps_expired_ || most == 0) return taken;
-  const auto run = expiry_->expired().first_behind(next());
-  if (!run) return taken;
-  taken.begin = std::max(next(), run->begin);
-  taken.end = std::min(run->end, taken.begin + most);
-  if (next() < taken.begin) {
-    if (redelivery_.is_full()) return {next(), next()};
-    redelivery_.add({next(), taken.begin}, 0);
-    reader_.move_to(taken.begin);
-  }
-  reader_.pass_expired(taken.end);
-  return taken;
 }
 
 /// Remembers the number of deliveries of messages that a plain consumer has taken. The memory is at most

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "delivery/expiry/expiry_index.hpp"
+#include "delivery/expiry/group_expiry.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_standing.hpp"
 #include "delivery/record_reader.hpp"
@@ -100,43 +99,13 @@ class GroupMessages {
     if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
   }
 
-  // Expired messages. Those at next() and behind it are in the topic's index alone. The group passes them
-  // when it comes to them; until then their number is computed.
-
-  /// Sets the topic's expired messages; null: none expires. Lifetime: until the next call.
-  void set_expiry(const ExpiryIndex* expiry) { expiry_ = expiry; }
-  [[nodiscard]] const ExpiryIndex* expiry() const { return expiry_; }
-  /// Keeps expired messages for the dead-letter topic: they are dead, not finished. Ones that were passed
-  /// stay finished.
-  void set_keeps_expired(bool keeps) {
-    keeps_expired_ = keeps;
-    reader_.set_stops_at_expired(keeps);
-  }
-  [[nodiscard]] bool keeps_expired() const { return keeps_expired_; }
-  /// Moves the position behind the expired messages at it. Does nothing if the group keeps them.
-  void pass_expired();
-  /// Moves the position up to `first`, the log's first offset, so that expired messages before it do not
-  /// count as lost.
-  void pass_dropped(Offset first);
-  /// Returns the next expired messages that the group keeps and that are not dead yet, at most `most`. The
-  /// ones before them become ready, as if they had been delivered and released; the position moves behind
-  /// them. The caller makes them dead. Returns an empty range if there are none, or if the redelivery queue
-  /// is full.
-  [[nodiscard]] OffsetRange take_kept_expired(std::uint64_t most);
-  /// Counts messages that have expired while they waited for another delivery.
-  void count_expired(std::uint64_t messages) { expired_waiting_ += messages; }
-  /// Returns how many messages have expired for the group.
-  [[nodiscard]] std::uint64_t expired() const {
-    return expired_waiting_ + reader_.expired() + (expiry_ == nullptr ? 0 : expired_from(next()));
-  }
+  /// Returns the group's expired messages.
+  [[nodiscard]] GroupExpiry& expiry() { return expiry_; }
 
   // State.
 
   /// Returns the offset of the next message that was never delivered.
   [[nodiscard]] Offset next() const { return reader_.offset(); }
-  /// Returns the offset that is delivered next if it can be read: the first in the redelivery queue, or
-  /// next().
-  [[nodiscard]] Offset upcoming() const { return redelivery_.ready() ? redelivery_.first_ready() : next(); }
   /// Returns the offset below which all messages are finished. Takes constant time for each plain consumer,
   /// and for all other parts together.
   [[nodiscard]] Offset committed() const;
@@ -144,8 +113,7 @@ class GroupMessages {
   /// `next`.
   [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
     const OffsetRange fresh{std::max(this->next(), first), next};
-    const std::uint64_t expired = expiry_ == nullptr ? 0 : expiry_->expired().count_in(fresh);
-    return distance(fresh.begin, fresh.end) - expired + redelivery_.ready_messages();
+    return distance(fresh.begin, fresh.end) - expiry_.in(fresh) + redelivery_.ready_messages();
   }
   /// Returns how many rejected messages wait for the end of their delay.
   [[nodiscard]] std::uint64_t retrying() const { return redelivery_.delayed_messages(); }
@@ -162,7 +130,7 @@ class GroupMessages {
   }
   [[nodiscard]] std::uint64_t dead_waiting() const {
     return (redelivery_.has_dead() ? redelivery_.dead()->waiting().size() : 0) +
-           (keeps_expired_ && expiry_ != nullptr ? expired_from(next()) : 0);
+           (expiry_.keeps() ? expiry_.from(next()) : 0);
   }
   /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead. Expired
   /// ones are left out, unless the group keeps them.
@@ -204,10 +172,6 @@ class GroupMessages {
   static constexpr std::size_t unsent_bytes_min = 4096;
 
   [[nodiscard]] std::uint64_t unsent() const;
-  /// Returns how many messages from `offset` on have expired. Requires: expiry_ is not null.
-  [[nodiscard]] std::uint64_t expired_from(Offset offset) const {
-    return expiry_->expired().count_in({offset, {std::numeric_limits<std::uint64_t>::max()}});
-  }
   void note_in_flight(const GroupMember& member, OffsetRange range);
   void note_attempts(OffsetRange range, std::uint32_t delivery);
   void collect_unsent(OffsetRange range);
@@ -222,10 +186,8 @@ class GroupMessages {
   RecordReader reader_;
   RedeliveryQueue redelivery_;
 
-  const ExpiryIndex* expiry_ = nullptr;
-  bool keeps_expired_ = false;
+  GroupExpiry expiry_;
   std::uint32_t attempts_max_ = 0;
-  std::uint64_t expired_waiting_ = 0;  // with what makes expired() right after a seek
   DeliveryCounts unsent_;  // with attempts_max_: the deliveries of messages that plain consumers may have
   std::size_t unsent_bytes_max_ = unsent_bytes_min;  // with more, those that were sent are removed
   ClockReading clocks_;

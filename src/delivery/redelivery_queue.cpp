@@ -57,13 +57,6 @@ bool RedeliveryQueue::is_alone_next(Alone alone) const {
   return waiting_.alone().first() < waiting_.ready().first();
 }
 
-/// Removes ready messages of one number of deliveries, because they have expired.
-void RedeliveryQueue::remove_expired(OffsetRange range, std::uint32_t deliveries) {
-  waiting_.remove_ready(range);
-  expired_.push_back({range, deliveries});
-  count();
-}
-
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
@@ -90,7 +83,9 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
       count();
     }
     if (outcome == SliceOutcome::slice && next.delivered.expired) {
-      remove_expired(next.delivered.slice.range(), front.deliveries);
+      expired_.push_back({next.delivered.slice.range(), front.deliveries});
+      waiting_.remove_ready(expired_.back().range);
+      count();
       outcome = SliceOutcome::limit;
       continue;
     }

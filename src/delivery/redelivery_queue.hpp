@@ -108,14 +108,6 @@ class RedeliveryQueue {
   }
   /// Returns the messages that `next` has removed since the last call, because they have expired.
   [[nodiscard]] CountedRanges take_expired() { return std::exchange(expired_, {}); }
-  [[nodiscard]] bool has_expired() const { return !expired_.empty(); }
-  /// Removes messages that wait for another delivery: the lowest parts of `range`, at most about `parts_left`
-  /// of them. Returns them with their deliveries, in ascending order.
-  CountedRanges take_waiting(OffsetRange range, std::size_t& parts_left) {
-    CountedRanges taken = waiting_.take(range, parts_left);
-    count();
-    return taken;
-  }
   /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
   [[nodiscard]] const Error* unavailable() const { return ready() ? reader_.unavailable() : nullptr; }
   /// Finishes messages that wait for another delivery, or are dead and not under way to a dead-letter topic:
@@ -201,7 +193,6 @@ class RedeliveryQueue {
 
  private:
   [[nodiscard]] bool is_alone_next(Alone alone) const;
-  void remove_expired(OffsetRange range, std::uint32_t deliveries);
   /// Notes a change, and updates the sums. Called after each change.
   void count() {
     ++changes_;

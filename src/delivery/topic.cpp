@@ -10,9 +10,6 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/limits.hpp>
 
-#include "delivery/batches/header_content.hpp"
-#include "delivery/offset_search.hpp"
-
 namespace lightq::broker {
 
 using protocol::BrokerType;
@@ -23,10 +20,6 @@ namespace {
 // mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
-
-AttributeKinds kinds_of(const OfferedBatch& batch) {
-  return BatchView::trusted(batch.bytes.data()).kinds();
-}
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
@@ -36,11 +29,12 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       direct_(definition.settings.broker_type == BrokerType::direct),
       subscribers_(*log_, direct_),
       furthest_(log_->next_offset()),
+      expiry_(*log_),
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
       since_(since) {
   set_paused(definition_.paused);
-  if (definition_.settings.message_ttl_ms != 0) set_message_ttl(definition_.settings.message_ttl_ms);
+  expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
 
 bool Topic::accepting() const {
@@ -86,8 +80,7 @@ PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
     received_bytes_ += batch.payload_bytes;
-    if (batch.ttl != OwnTtl::none && kinds_of(batch).has(AttributeKinds::headers)) [[unlikely]]
-      look_for_ttl(batch);
+    expiry_.appended(batch.bytes.data(), batch.ttl);
   }
   return outcome;
 }
@@ -155,92 +148,80 @@ void Topic::set_paused(bool paused) {
 
 std::uint64_t Topic::finish_all() {
   const Offset next = log_->next_offset();
-  groups_.pass_over_all();
+  groups_.for_each([next](ConsumerGroup& group) { group.seek(next, RevokeCause::purge); });
   subscribers_.finish_all();
   furthest_ = std::max(furthest_, next);
   return distance(log_->first_offset(), next);
 }
 
-// --- Time to live ---
+namespace {
 
-/// Notes a batch that was appended, if some of its messages may have a time to live.
-void Topic::look_for_ttl(const OfferedBatch& batch) {
-  const BatchView view = BatchView::trusted(batch.bytes.data());
-  if (batch.ttl == OwnTtl::unknown && !view.is_compressed() && !header_content(view).has_ttl) return;
-  const Offset end = log_->next_offset();
-  made_expiry().note({Offset{end.value - batch.records}, end});
-}
-
-ExpiryIndex& Topic::made_expiry() {
-  if (expiry_ == nullptr) {
-    expiry_ = std::make_unique<ExpiryIndex>(*log_);
-    groups_.set_expiry(expiry_.get());
-    subscribers_.set_expiry(expiry_.get());
-  }
-  return *expiry_;
-}
-
-void Topic::set_message_ttl(std::uint64_t ttl_ms) {
-  definition_.settings.message_ttl_ms = ttl_ms;
-  if (expiry_ != nullptr || ttl_ms != 0) made_expiry().set_ttl(static_cast<std::int64_t>(ttl_ms));
-}
-
-void Topic::note_ttl(std::optional<Offset> from, std::optional<std::int64_t> tail_us) {
-  const OffsetRange stored{log_->first_offset(), log_->next_offset()};
-  if (stored.begin >= stored.end) return;
-  if (tail_us) {
-    const auto last = append_time_at(Offset{stored.end.value - 1}, *log_);
-    const Offset tail = last ? log_->first_since({last->us - *tail_us}).offset : stored.begin;
-    from = std::min(from.value_or(tail), tail);
-  }
-  if (from && *from < stored.end) made_expiry().note({*from, stored.end});
+/// Moves a group's position up to `first`, the log's first offset, so that expired messages before it do not
+/// count as lost. Those that the group keeps for the dead-letter topic are lost.
+void pass_dropped(GroupMessages& messages, Offset first) {
+  if (first <= messages.next()) return;
+  const std::uint64_t expired = messages.expiry().in({messages.next(), first});
+  const bool keeps = messages.expiry().keeps();
+  if (keeps) messages.expiry().count(expired);
+  messages.reader().pass_dropped(first, keeps ? 0 : expired);
 }
 
 /// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.
-bool Topic::tend_expiry(const DeliveryContext& context) {
-  const Offset first = log_->first_offset();
-  if (!expiry_->expired().empty() && expiry_->expired().first() < first) {
-    groups_.pass_dropped(first);
-    subscribers_.pass_dropped(first);
-    expiry_->forget_before(first);
+bool tend_expiry(ExpiryIndex& expiry, Offset first, ConsumerGroups& groups, Subscribers& subscribers,
+                 const DeliveryContext& context) {
+  groups.for_each([&](ConsumerGroup& group) { group.messages().expiry().set_index(&expiry); });
+  subscribers.set_expiry(&expiry);
+  if (!expiry.expired().empty() && expiry.expired().first() < first) {
+    groups.for_each([&](ConsumerGroup& group) { pass_dropped(group.messages(), first); });
+    subscribers.pass_dropped(first);
+    expiry.forget_before(first);
   }
-  const bool more = expiry_->tend(context.wall, context.now);
-  if (expiry_->has_fresh()) groups_.note_expired(expiry_->take_fresh());
-  if (!expiry_->expired().empty()) subscribers_.pass_expired();
+  const bool more = expiry.tend(context.wall, context.now);
+  if (expiry.has_fresh()) {
+    const log::OffsetSet fresh = expiry.take_fresh();
+    groups.for_each([&](ConsumerGroup& group) {
+      GroupMessages& messages = group.messages();
+      messages.expiry().note(fresh, !messages.redelivery().waiting().empty());
+    });
+  }
+  if (!expiry.expired().empty()) subscribers.pass_expired();
   return more;
 }
 
-Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
-  if (expiry_ == nullptr) [[likely]]
-    return dispatch_all(context);
-  const bool more = tend_expiry(context);
-  DeliveryContext with_expiry = context;
-  with_expiry.expiry = expiry_.get();
-  DispatchResult result = dispatch_all(with_expiry);
-  result.more |= more || expiry_->has_fresh();
-  if (expiry_->is_idle() && !expiry_->first_noted()) {  // nothing can expire any more
-    groups_.set_expiry(nullptr);
-    subscribers_.set_expiry(nullptr);
-    expiry_.reset();
-  }
-  return result;
+/// Drops the index if nothing can expire any more.
+void drop_if_over(TopicExpiry& expiry, ConsumerGroups& groups, Subscribers& subscribers) {
+  if (!expiry.is_over()) return;
+  groups.for_each([](ConsumerGroup& group) { group.messages().expiry().set_index(nullptr); });
+  subscribers.set_expiry(nullptr);
+  expiry.drop();
 }
 
-Topic::DispatchResult Topic::dispatch_all(const DeliveryContext& context) {
+}  // namespace
+
+Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
   DispatchResult result;
   const Offset first = log_->first_offset();
+  DeliveryContext context = asked;
+  if (ExpiryIndex* const index = expiry_.index(); index != nullptr) [[unlikely]] {
+    result.more = tend_expiry(*index, first, groups_, subscribers_, context);
+    context.expiry = index;
+  }
   const auto from_groups = groups_.dispatch(context, damage_);
   sent_to_group_ += from_groups.to_plain_group;
   deliveries_to_groups_ += from_groups.deliveries;
   const auto to_subscribers = subscribers_.dispatch(context, damage_);
   delivered_bytes_ += from_groups.bytes + to_subscribers.bytes;
   count_progress(std::max(from_groups.furthest_of_others, to_subscribers.furthest));
-  result.more = from_groups.more || to_subscribers.more;
+  result.more |= from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
   result.dead_waiting = from_groups.dead_waiting;
   trim();
   result.progress |= log_->first_offset() != first;
+  if (context.expiry != nullptr) [[unlikely]] {
+    result.more |= context.expiry->has_fresh();
+    drop_if_over(expiry_, groups_, subscribers_);
+  }
   return result;
 }
 
@@ -269,7 +250,8 @@ std::uint64_t Topic::queue_size() const {
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
     return plain->messages().ready(first, next) + plain->messages().retrying();
   const OffsetRange ahead{std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next};
-  return distance(ahead.begin, next) - (expiry_ == nullptr ? 0 : expiry_->expired().count_in(ahead));
+  return distance(ahead.begin, next) -
+         (expiry_.index() == nullptr ? 0 : expiry_.index()->expired().count_in(ahead));
 }
 
 protocol::TopicStats Topic::stats(Timestamp now) const {
@@ -294,6 +276,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.blocked_by = blocked_by();
   stats.paused = is_paused();
   stats.settings = definition_.settings;
+  stats.settings.message_ttl_ms = expiry_.ttl_ms();
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
   stats.groups = groups_.stats(now);

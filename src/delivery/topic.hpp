@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -18,7 +16,7 @@
 #include "delivery/consumer_groups.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
-#include "delivery/expiry/expiry_index.hpp"
+#include "delivery/expiry/topic_expiry.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
@@ -37,13 +35,6 @@ enum class PublishOutcome {
   held,      ///< no space under `block`, or no disk: offer the same batch again after the next progress
   rejected,  ///< no space under `reject`; counted
   refused,   ///< can never fit; counted
-};
-
-/// Whether messages of a batch have a time to live of their own.
-enum class OwnTtl : std::uint8_t {
-  unknown,  ///< it was not looked for
-  none,
-  some,
 };
 
 /// A complete batch that a producer wants to append.
@@ -131,7 +122,7 @@ class Topic {
   template <DispatchTurn Turn>
   TurnEnd read(RecordReader& reader, Turn& turn, const DeliveryContext& context) {
     DeliveryContext shown = context;
-    shown.expiry = expiry_.get();
+    shown.expiry = expiry_.index();
     shown.shows_expired = true;
     SliceSource source(*log_, shown, reader);
     const TurnEnd end = dispatch_turn(source, turn);
@@ -139,25 +130,8 @@ class Topic {
     return end;
   }
 
-  // Time to live.
-
-  /// Sets the time to live of all messages, stored ones included, in milliseconds; 0: none. Messages that
-  /// have expired stay so. Let the topic dispatch soon. Requires: not a `direct` topic, or 0.
-  void set_message_ttl(std::uint64_t ttl_ms);
-  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
-  /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
-  /// the last one may have one too; nothing: they have not.
-  void note_ttl(std::optional<Offset> from, std::optional<std::int64_t> tail_us = {});
-  /// Returns the first offset for a call of note_ttl after a restart; nothing: there is none.
-  [[nodiscard]] std::optional<Offset> first_with_ttl() const {
-    return expiry_ == nullptr ? std::nullopt : expiry_->first_noted();
-  }
-  /// Returns when to call `dispatch` next, so that messages expire in time, or `never`. It may find nothing.
-  [[nodiscard]] SteadyTime next_expiry(Timestamp wall, SteadyTime now) const {
-    return expiry_ == nullptr ? never : expiry_->next_timer(wall, now);
-  }
-  /// Returns the expired messages, or null if there cannot be any.
-  [[nodiscard]] const ExpiryIndex* expiry() const { return expiry_.get(); }
+  /// Returns the times to live of the messages. `dispatch` lets messages expire.
+  [[nodiscard]] TopicExpiry& expiry() { return expiry_; }
 
   /// Returns when to call `dispatch` next: to take back messages, deliver delayed ones, or try to read again.
   [[nodiscard]] SteadyTime next_timer() const {
@@ -180,10 +154,6 @@ class Topic {
   PublishOutcome no_room_for(std::uint32_t records);
   bool drop_for(std::size_t bytes);
   void trim();
-  DispatchResult dispatch_all(const DeliveryContext& context);
-  void look_for_ttl(const OfferedBatch& batch);
-  ExpiryIndex& made_expiry();
-  [[nodiscard]] bool tend_expiry(const DeliveryContext& context);
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);
 
@@ -202,8 +172,7 @@ class Topic {
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_to_groups_ = 0;
   std::uint64_t delivered_bytes_ = 0;
-  // Null as long as no message can expire: it stays so in most topics, and costs them one branch.
-  std::unique_ptr<ExpiryIndex> expiry_;
+  TopicExpiry expiry_;
   ConsumerGroups groups_;
 
   TopicDefinition definition_;

@@ -26,6 +26,7 @@ DOCUMENTS = {
     "create_file_topic": {"cmd": "create_topic", **ADMIN, "topic": "t.1-a_b", "broker_type": "file", **USER, "overflow": "reject",
                           "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29, "retention_ms": 1000,
                           "retention_messages": 9, "open": True, "encrypt_at_rest": True},
+    "set_topic": {"cmd": "set_topic", **USER, "topic": "t", "message_ttl_ms": 60_000},
     "delete_topic": {"cmd": "delete_topic", **ADMIN, "topic": "t"},
     "list_topics": {"cmd": "list_topics", **ADMIN},
     "join": {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "t", **USER, "transport": "ipc"},
@@ -58,6 +59,7 @@ DOCUMENTS = {
     "reply_stats_all": {"cmd": "stats_all", "status": "ok", "topics": [
         {**STATS, "groups": [{"group": "default", "lag": 1}], "subscribers": []}, {**STATS, "topic": "u"}],
                         "continue_after": "u"},
+    "change_topic_ttl": {"op": "topic_ttl", "id": 1, "message_ttl_ms": 60_000, "optional": True},
     "change_topic_paused": {"op": "topic_paused", "id": 1, "paused": True},
     "change_topic": {"op": "topic", "id": 1, "topic": "t", "broker_type": "queue_file", "ring_bytes": 65536, "credential": 1},
     "change_credential": {"op": "credential", "id": 1, "user_id": "u", "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},

@@ -214,14 +214,14 @@ TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const std::string files =
       R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)"
       R"("encrypt_at_rest":true,)";
-  EXPECT_EQ(settings_of(BrokerType::queue),
-            R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,"open":false})");
+  EXPECT_EQ(
+      settings_of(BrokerType::queue),
+      R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,"open":false})");
   EXPECT_EQ(settings_of(BrokerType::file),
             R"({"broker_type":"file","overflow":"reject","message_ttl_ms":5,)" + files + R"("open":false})");
-  EXPECT_EQ(
-      settings_of(BrokerType::queue_file),
-      R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,)" + files +
-          R"("open":false})");
+  EXPECT_EQ(settings_of(BrokerType::queue_file),
+            R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,)" +
+                files + R"("open":false})");
   EXPECT_EQ(settings_of(BrokerType::direct), R"({"broker_type":"direct","open":false})");
 }
 

@@ -110,7 +110,7 @@ inline constexpr std::size_t header_name_bytes_max = 128;
 inline constexpr std::size_t attributes_bytes_max =
     32 * KiB;  ///< length of a message's key, headers and time together
 /// The longest time to live of a message, and of the messages of a topic: ten years, with three leap days.
-inline constexpr std::int64_t ttl_ms_max = std::int64_t{3653} * 24 * 60 * 60 * 1000;
+inline constexpr std::int64_t ttl_ms_max = 315'619'200'000;
 
 // Connections and plain endpoints.
 /// Unauthenticated connections of one thread of the broker. Beyond: closes the oldest.

@@ -29,6 +29,12 @@ namespace lightq::inline v1 {
 
 namespace detail {
 
+/// Returns the error of a reply that has no content.
+inline Result<void> without_content(const Result<protocol::OkReply>& reply) {
+  if (!reply) return reply.error();
+  return {};
+}
+
 /// Errors: invalid_argument.
 inline Result<TopicName> topic_name_of(std::string_view text) {
   if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
@@ -201,11 +207,11 @@ LIGHTQ_INLINE Result<void> Client::set_topic(std::string_view topic, const proto
 }
 
 LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
-  return expect_none(ask_of_group<protocol::Pause>(topic, group));
+  return detail::without_content(ask_of_group<protocol::Pause>(topic, group));
 }
 
 LIGHTQ_INLINE Result<void> Client::resume(std::string_view topic, std::string_view group) {
-  return expect_none(ask_of_group<protocol::Resume>(topic, group));
+  return detail::without_content(ask_of_group<protocol::Resume>(topic, group));
 }
 
 LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::string_view group) {
@@ -322,12 +328,7 @@ LIGHTQ_INLINE const std::shared_ptr<ClientState>& Client::state() const {
 }
 
 LIGHTQ_INLINE Result<void> Client::expect_ok(const protocol::Request& request) {
-  return expect_none(state()->ask_for<protocol::OkReply>(request));
-}
-
-LIGHTQ_INLINE Result<void> Client::expect_none(const Result<protocol::OkReply>& reply) {
-  if (!reply) return reply.error();
-  return {};
+  return detail::without_content(state()->ask_for<protocol::OkReply>(request));
 }
 
 }  // namespace lightq::inline v1

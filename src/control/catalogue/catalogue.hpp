@@ -130,7 +130,6 @@ class Catalogue {
   Result<void> replace_log(CatalogueCompaction& compaction);
   void stop_changes(const std::string& what, const Result<void>& why);
   Result<void> change(const CatalogueChange& change);
-  [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
 
   const CatalogueDirectory directory_;
   const Options options_;

@@ -48,6 +48,7 @@ void ExpiryIndex::expire(OffsetRange range) {
 
 bool ExpiryIndex::tend(Timestamp wall, SteadyTime now) {
   bool more = false;
+  is_pending_ = false;
   if (ttl_ms_ != 0) more |= extend_prefix(wall, now);
   if (!unread_.empty()) more |= read_noted(wall, now);
   if (!times_.empty()) {
@@ -127,8 +128,8 @@ bool ExpiryIndex::read_noted(Timestamp wall, SteadyTime now) {
       case log::ReadOutcome::trimmed:
       case log::ReadOutcome::damaged: unread_.remove({Offset{0}, read.next}); break;
       case log::ReadOutcome::end: unread_.remove({Offset{0}, run.end}); break;
-      case log::ReadOutcome::unavailable:
-      case log::ReadOutcome::pending: read_again_ = read_again_after(now); return false;
+      case log::ReadOutcome::pending: is_pending_ = true; return false;
+      case log::ReadOutcome::unavailable: read_again_ = read_again_after(now); return false;
     }
   }
   return false;
@@ -162,7 +163,7 @@ bool ExpiryIndex::index(const BatchView& batch, OffsetRange range, Timestamp wal
 
 SteadyTime ExpiryIndex::next_timer(Timestamp wall, SteadyTime now) const {
   SteadyTime next = never;
-  if (!unread_.empty()) next = std::max(read_again_, now);
+  if (!unread_.empty() && !is_pending_) next = std::max(read_again_, now);
   Timestamp due = times_.next();
   if (ttl_ms_ != 0 && prefix_ < log_.next_offset()) {
     if (now < prefix_again_) {

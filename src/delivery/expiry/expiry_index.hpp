@@ -108,6 +108,8 @@ class ExpiryIndex {
   log::OffsetSet expired_;
   log::OffsetSet fresh_;
   std::optional<Offset> first_noted_;
+  bool is_pending_ =
+      false;  // the store reports when noted messages can be read, and the topic dispatches then
   SteadyTime read_again_{};  // the log was unavailable: do not read noted messages before this time
   // The batch that was checked last by its records, and when a further message of it may expire.
   OffsetRange checked_{};

@@ -37,7 +37,7 @@ void TopicDispatch::published() {
   if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
   parts_.saves.after_dispatch(activity.last_used());
   arm_group_timer();
-  if (parts_.topic.expiry() != nullptr) [[unlikely]]
+  if (parts_.topic.expiry().index() != nullptr) [[unlikely]]
     arm_expiry_timer();
   activity.want_ticks();
 }
@@ -58,7 +58,7 @@ void TopicDispatch::arm_group_timer() {
 /// Sets a timer for the next look at the wall clock, so that messages expire in time.
 void TopicDispatch::arm_expiry_timer() {
   const SteadyTime next =
-      parts_.topic.next_expiry(parts_.context.call_clock.now(), parts_.context.loop.call_time());
+      parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), parts_.context.loop.call_time());
   if (next >= expiry_timer_at_) return;
   parts_.context.loop.cancel(expiry_timer_);
   expiry_timer_at_ = next;
@@ -73,7 +73,8 @@ void TopicDispatch::arm_expiry_timer() {
 void TopicDispatch::expire() {
   if (parts_.activity.is_stopping()) return;
   const SteadyTime now = parts_.context.loop.call_time();
-  if (parts_.topic.next_expiry(parts_.context.call_clock.now(), now) <= now + expiry_now) return published();
+  if (parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), now) <= now + expiry_now)
+    return published();
   arm_expiry_timer();
 }
 

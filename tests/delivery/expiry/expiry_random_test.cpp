@@ -192,7 +192,7 @@ class ExpiryModel {
   }
   void change_ttl() {
     ttl_ms_ = random_.one_in(2) ? 0 : static_cast<std::int64_t>(random_.between(1'000, 100'000));
-    world_.topic->set_message_ttl(static_cast<std::uint64_t>(ttl_ms_));
+    world_.topic->expiry().set_ttl(static_cast<std::uint64_t>(ttl_ms_));
     world_.settings.message_ttl_ms = static_cast<std::uint64_t>(ttl_ms_);
   }
   /// Sets the clock forward, or back by less than a second: a longer step back would keep the topic's time
@@ -215,7 +215,7 @@ class ExpiryModel {
     note_ended();
     // The group counts messages again that it has not come to.
     std::uint64_t ahead = 0;
-    if (const ExpiryIndex* const expiry = world_.topic->expiry()) {
+    if (const ExpiryIndex* const expiry = world_.topic->expiry().index()) {
       const OffsetRange left{world_.topic->groups().plain()->next(), world_.log.next_offset()};
       ahead = expiry->expired().count_in(left);
     }
@@ -289,7 +289,7 @@ class ExpiryModel {
   }
   /// Notes which messages have expired for good, whatever the clock and the topic's time to live do later.
   void note_ended() {
-    const ExpiryIndex* const expiry = world_.topic->expiry();
+    const ExpiryIndex* const expiry = world_.topic->expiry().index();
     for (auto& [offset, message] : unsettled_) {
       if (message.in_flight) continue;
       message.ended |= Offset{offset} < world_.log.first_offset() ||

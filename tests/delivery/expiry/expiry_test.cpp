@@ -113,7 +113,7 @@ TEST(ExpiryTest, AShortTimeBehindManyLongOnes) {
   world.live(1200ms);
   EXPECT_EQ(world.stats().expired, 1U);
   EXPECT_EQ(world.stats().pending, 1'000'000U);
-  EXPECT_TRUE(world.topic->expiry()->expired().contains(Offset{1'000'000}));
+  EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{1'000'000}));
 }
 
 TEST(ExpiryTest, ALongTimeBeforeManyShortOnes) {
@@ -236,7 +236,7 @@ TEST(ExpiryTest, ALetterDoesNotExpireByItsOwnHeader) {
   world.live(2s);
   EXPECT_EQ(world.stats().expired, 1U);
   EXPECT_EQ(world.stats().pending, 1U);
-  world.topic->set_message_ttl(1'000);
+  world.topic->expiry().set_ttl(1'000);
   world.live(2s);
   EXPECT_EQ(world.stats().pending, 0U);
 }
@@ -249,14 +249,14 @@ TEST(ExpiryTest, AChangeOfTheTopicsTimeActsOnAllThatIsStored) {
     world.pass(10ms);
   }
   world.dispatch();
-  EXPECT_EQ(world.topic->expiry(), nullptr);
-  world.topic->set_message_ttl(5'000);
+  EXPECT_EQ(world.topic->expiry().index(), nullptr);
+  world.topic->expiry().set_ttl(5'000);
   world.live(1ms);
   EXPECT_NEAR(static_cast<double>(world.stats().expired), 1500, 6);
-  world.topic->set_message_ttl(60'000);
+  world.topic->expiry().set_ttl(60'000);
   world.live(3s);
   EXPECT_NEAR(static_cast<double>(world.stats().expired), 1500, 6);
-  world.topic->set_message_ttl(0);
+  world.topic->expiry().set_ttl(0);
   world.live(60s);
   EXPECT_NEAR(static_cast<double>(world.stats().expired), 1500, 6);
   expect_partition(world.stats());

@@ -112,7 +112,7 @@ class ExpiryWorld {
     const broker::SteadyTime end = now + time;
     for (;;) {
       dispatch();
-      const broker::SteadyTime next = std::min(topic->next_timer(), topic->next_expiry(wall, now));
+      const broker::SteadyTime next = std::min(topic->next_timer(), topic->expiry().next_timer(wall, now));
       if (next > end) break;
       pass(std::max(std::chrono::ceil<std::chrono::milliseconds>(next - now), std::chrono::milliseconds(1)));
     }
@@ -122,9 +122,9 @@ class ExpiryWorld {
   /// Makes a new topic on the same log, with the groups as they are saved.
   void restart() {
     const auto stored = stored_cursors(topic->groups(), clocks());
-    const auto first = topic->first_with_ttl();
+    const auto first = topic->expiry().first_noted();
     start();
-    topic->note_ttl(first);
+    topic->expiry().note_stored(first);
     restore_cursors(*topic, stored, clocks());
   }
   [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
