@@ -183,6 +183,27 @@ TEST(Catalogue, ATopicsOwnUserMayBeReplaced) {
   }
 }
 
+TEST(Catalogue, RemembersTheTimeToLiveOfATopicsMessages) {
+  CatalogueRoom room;
+  TopicId made, changed;
+  {
+    const auto catalogue = room.open();
+    auto settings = file_settings();
+    settings.message_ttl_ms = 60'000;
+    made = catalogue->add_topic(name("a"), settings, 0)->id;
+    changed = catalogue->add_topic(name("b"), settings, 0)->id;
+    ASSERT_TRUE(catalogue->set_message_ttl(changed, 1'000).ok());
+    ASSERT_TRUE(catalogue->set_message_ttl({99}, 1'000).ok()) << "there is none such; nothing happens";
+  }
+  const auto catalogue = room.open();
+  CatalogueState compacted;
+  for (const CatalogueChange& change : catalogue->state().snapshot()) compacted.apply(change);
+  for (const CatalogueState* const state : {&catalogue->state(), &compacted}) {
+    EXPECT_EQ(state->find(made)->definition.settings.message_ttl_ms, 60'000U);
+    EXPECT_EQ(state->find(changed)->definition.settings.message_ttl_ms, 1'000U);
+  }
+}
+
 TEST(Catalogue, RemembersThatATopicIsPaused) {
   CatalogueRoom room;
   TopicId paused, resumed;

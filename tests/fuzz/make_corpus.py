@@ -303,7 +303,7 @@ def unfinished(*code, offset=4, version=3):
 
 
 CURSOR_FILE = {
-    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3, 4) for how in ("v", "mended_")},
+    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3, 4, 5) for how in ("v", "mended_")},
     "plain": unfinished(0, 1, 0, 0), "holes": unfinished(16, 3, 0, 4, 1, 2, 6, 1, 232, 7, 2, 0),
     "all_messages": unfinished(16, 3, 0, 4, 3, 0, 1, 0, 1, 5, 0), "two_times": unfinished(16, 3, 0, 4, 0, 2, 5, 2, 0, 2, 2, 6),
     "touching": unfinished(16, 3, 0, 0, 0, 0), "behind_next": unfinished(3, 3, 0, 4, 0, 0), "last": unfinished(1, 2, 0, 0, 0, offset=2**64 - 2),

@@ -40,6 +40,7 @@ class ExpiryModel {
  public:
   ExpiryModel(Random& random, bool keeps) : random_(random), keeps_(keeps) {
     world_.topic->open_group();
+    world_.after_dispatch = [this] { check_delivered(); };
     if (keeps_) {
       settings_.dead_letter_topic = "letters";
       settings_.dead_letter_expired = true;
@@ -196,7 +197,7 @@ class ExpiryModel {
     world_.settings.message_ttl_ms = static_cast<std::uint64_t>(ttl_ms_);
   }
   /// Sets the clock forward, or back by less than a second: a longer step back would keep the topic's time
-  /// from acting on what was appended before it.
+  /// from acting on messages that were appended before it.
   void step_clock() {
     if (random_.one_in(3)) {
       world_.wall.us += static_cast<std::int64_t>(random_.below(10'000'000));
@@ -235,7 +236,7 @@ class ExpiryModel {
   }
   void wait() { world_.live(milliseconds(random_.below(random_.one_in(5) ? 20'000 : 500))); }
 
-  /// Takes the messages that were delivered. None of them had expired when it was.
+  /// Takes the messages that were delivered.
   void take() {
     for (const auto& member : members_) {
       for (const auto& frame : std::exchange(member->consumer.frames, {})) {
@@ -249,15 +250,14 @@ class ExpiryModel {
       }
     }
   }
-  /// Dispatches once without any time passing, and takes what is delivered.
-  void settle() {
-    take();
-    const std::int64_t wall = world_.wall.us;
-    world_.dispatch();
+  /// Dispatches without any time passing.
+  void settle() { world_.dispatch(); }
+  /// Called after each dispatch: no message had expired when it was delivered.
+  void check_delivered() {
     for (const auto& member : members_) {
       for (const auto& frame : member->consumer.frames) {
         for (Offset at = frame.range.begin; at < frame.range.end; at = at + 1) {
-          ASSERT_LT(wall, expiry_of_message(unsettled_[at.value])) << at.value;
+          ASSERT_LT(world_.wall.us, expiry_of_message(unsettled_[at.value])) << at.value;
         }
       }
     }
@@ -268,7 +268,6 @@ class ExpiryModel {
     ASSERT_EQ(stats.pending,
               stats.ready + stats.in_flight + stats.retrying + stats.parked + stats.dead_waiting);
     ASSERT_EQ(stats.lost, 0U);
-    // Forgets what the group counts as expired, and that certainly has.
     std::uint64_t in_flight = 0;
     std::uint64_t alive = 0;
     std::uint64_t has_expired = 0;
@@ -287,7 +286,8 @@ class ExpiryModel {
     ASSERT_LE(stats.ready + stats.retrying, alive + has_expired);
     if (random_.one_in(10)) check_in_time();
   }
-  /// Notes which messages have expired for good, whatever the clock and the topic's time to live do later.
+  /// Notes which messages have expired for good: no later change of the clock or the time to live revives
+  /// them.
   void note_ended() {
     const ExpiryIndex* const expiry = world_.topic->expiry().index();
     for (auto& [offset, message] : unsettled_) {
@@ -296,7 +296,7 @@ class ExpiryModel {
                        (expiry != nullptr && expiry->expired().contains(Offset{offset}));
     }
   }
-  /// A second later, what has expired by now is finished.
+  /// Checks that messages which have expired by now are finished a second later.
   void check_in_time() {
     std::map<std::uint64_t, bool> due;
     for (const auto& [offset, message] : unsettled_) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,6 +101,7 @@ class ExpiryWorld {
       const broker::Topic::DispatchResult result = topic->dispatch({.now = now, .wall = wall});
       more = result.more;
       progress |= result.progress;
+      if (after_dispatch) after_dispatch();
     }
     return progress;
   }
@@ -146,6 +148,7 @@ class ExpiryWorld {
   const std::uint64_t ring_bytes;
   log::RingLog log;
   std::unique_ptr<TopicOnLog> topic;
+  std::function<void()> after_dispatch;  ///< called after each dispatch, before any time passes
 
  private:
   void start() {

@@ -1,5 +1,5 @@
-/// Tests cursor files of version 4: dead messages are loaded as they were saved, and impossible ones are
-/// refused, byte by byte as in docs/log_format.md, "Dead messages".
+/// Tests cursor files of versions 4 and 5: dead messages are loaded as they were saved, and impossible ones
+/// are refused, byte by byte as in docs/log_format.md, "Dead messages".
 #include <random>
 
 #include <gtest/gtest.h>
@@ -86,6 +86,38 @@ TEST(DeadFile, IsWrittenOnlyWhenThereAreDeadMessages) {
   ASSERT_TRUE(file.write(CursorFile::encode({{"a", {4}, done}, {"b", {4}, example()}, {"c", {7}}})).ok());
   EXPECT_EQ(*CursorFile(storage, "/topics/1").load(),
             (std::vector<NamedCursor>{{"a", {4}, done}, {"b", {4}, example()}, {"c", {7}}}));
+}
+
+TEST(DeadFile, ExpiredMessagesAreInVersion5) {
+  Unfinished unfinished = example();
+  unfinished.dead.expired = set_of({{{4}, {5}}});
+  const auto encoded = CursorFile::encode({{"a", {4}, unfinished}, {"b", {9}}});
+  EXPECT_EQ(encoded.slot.version(), 5U);
+  test::FaultyStorage storage;
+  CursorFile file(storage, "/topics/1");
+  ASSERT_TRUE(file.write(CursorFile::encode({{"a", {4}, unfinished}, {"b", {9}}})).ok());
+  EXPECT_EQ(*CursorFile(storage, "/topics/1").load(),
+            (std::vector<NamedCursor>{{"a", {4}, unfinished}, {"b", {9}}}));
+  // The set of expired messages follows that of rejected ones.
+  std::vector<std::byte> code;
+  append_unfinished(unfinished, {4}, DeadParts::all, code);
+  const std::vector<unsigned> start = {16, 4, 0x00, 0x04, 0x02, 2, 1,    2, 0x00,
+                                       0,  2, 0x00, 2,    0x06, 2, 0x00, 2, 0x06};
+  for (std::size_t i = 0; i < start.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(code[i]), start[i]) << i;
+  const auto taken = [](const Unfinished& wrong) {
+    std::vector<std::byte> bytes;
+    append_unfinished(wrong, {4}, DeadParts::all, bytes);
+    std::size_t memory = limits::MiB;
+    ByteView left = bytes;
+    return take_unfinished(left, {4}, DeadParts::all, memory);
+  };
+  EXPECT_EQ(taken(unfinished), unfinished);
+  Unfinished both = unfinished;
+  both.dead.expired = both.dead.rejected;
+  EXPECT_FALSE(taken(both)) << "expired and rejected";
+  Unfinished living = unfinished;
+  living.dead.expired = set_of({{{9}, {10}}});
+  EXPECT_FALSE(taken(living)) << "expired, and not dead";
 }
 
 TEST(DeadFile, RefusesTheImpossible) {
