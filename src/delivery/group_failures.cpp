@@ -181,40 +181,25 @@ bool GroupFailures::tend_expired() {
     const ExpiryIndex::Part part = expiry.index()->part_at(messages_.next());
     if (part.expired) messages_.reader().pass_expired(part.end);
   }
-  std::size_t parts_left = expired_parts_max;
-  const bool more = !messages_.expiry().expiring().empty() && expire_waiting(parts_left);
+  const bool more = !messages_.expiry().expiring().empty() && expire_waiting();
   return bury_kept() || more;
 }
 
 /// Ends messages that wait and have expired. Returns true if there may be more.
-bool GroupFailures::expire_waiting(std::size_t& parts_left) {
-  RedeliveryQueue& queue = messages_.redelivery();
+bool GroupFailures::expire_waiting() {
   log::OffsetSet& expiring = messages_.expiry().expiring();
   CountedRanges ended;
-  Offset at = expiring.first();
-  bool more = true;
-  while (parts_left != 0) {
-    --parts_left;
-    TurnWork::add(2 * TurnWork::range_passed);
-    const auto waiting = queue.waiting().first_behind(at);
-    const auto run = waiting ? expiring.first_behind(std::max(at, waiting->begin)) : std::nullopt;
-    more = run.has_value();
-    if (!more) break;
-    at = std::max({at, waiting->begin, run->begin});
-    const Offset end = std::min(waiting->end, run->end);
-    if (end <= at) continue;
-    CountedRanges taken;
-    queue.change_waiting([&](WaitingMessages& all) { taken = all.take({at, end}, parts_left); });
-    ended.insert(ended.end(), taken.begin(), taken.end());
-    if (!taken.empty()) at = taken.back().range.end;
-  }
-  if (more) {
-    expiring.remove({Offset{0}, at});
+  std::optional<Offset> next;
+  messages_.redelivery().change_waiting([&](WaitingMessages& waiting) {
+    next = waiting.take(expiring, expiring.first(), expired_parts_max, ended);
+  });
+  if (next) {
+    expiring.remove({Offset{0}, *next});
   } else {
     expiring.clear();
   }
   expire(ended);
-  return more;
+  return !expiring.empty();
 }
 
 /// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the

@@ -112,7 +112,7 @@ class GroupFailures {
   [[nodiscard]] Timestamp wall_time_of(SteadyTime now) const;
   void put_in_queue(const CountedRanges& ranges, const Return& how);
   void put_unexpired_in_queue(const CountedRanges& ranges, const Return& how);
-  [[nodiscard]] bool expire_waiting(std::size_t& parts_left);
+  [[nodiscard]] bool expire_waiting();
   [[nodiscard]] bool bury_kept();
   [[nodiscard]] OffsetRange take_kept();
 

@@ -51,7 +51,7 @@ class ExpiryIndex {
   bool tend(Timestamp wall, SteadyTime now);
   /// Returns when to call `tend` next, or `never`. Never far ahead, because the wall clock may be set.
   [[nodiscard]] SteadyTime next_timer(Timestamp wall, SteadyTime now) const;
-  /// Returns true if `tend` would find nothing, whatever the time, and no message has expired.
+  /// Returns true if `tend` would find nothing at any time, and no message has expired.
   [[nodiscard]] bool is_idle() const {
     return ttl_ms_ == 0 && unread_.empty() && times_.empty() && expired_.empty() && fresh_.empty();
   }

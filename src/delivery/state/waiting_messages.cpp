@@ -193,26 +193,33 @@ std::vector<OffsetRange> WaitingMessages::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
-CountedRanges WaitingMessages::take(OffsetRange range, std::size_t& parts_left) {
-  CountedRanges taken;
+std::optional<Offset> WaitingMessages::take(const log::OffsetSet& wanted, Offset from, std::size_t parts_max,
+                                            CountedRanges& taken) {
   std::vector<OffsetRange> of_delayed;
-  for (; parts_left != 0; --parts_left) {
-    const auto run = first_behind(range.begin);
-    if (!run || range.end <= run->begin) break;
-    OffsetRange part{std::max(range.begin, run->begin), std::min(range.end, run->end)};
+  std::optional<Offset> next = from;
+  for (; parts_max != 0 && next; --parts_max) {
+    TurnWork::add(2 * TurnWork::range_passed);
+    const auto waiting = first_behind(*next);
+    const auto run = waiting ? wanted.first_behind(std::max(*next, waiting->begin)) : std::nullopt;
+    if (!run) {
+      next.reset();
+      break;
+    }
+    OffsetRange part{std::max({*next, waiting->begin, run->begin}), std::min(waiting->end, run->end)};
+    next = part.begin;
+    if (part.end <= part.begin) continue;
     part.end = counts_.end_of_equal(part);
-    const std::uint32_t deliveries = counts_.of(part.begin);
+    taken.push_back({part, counts_.of(part.begin)});
+    next = part.end;
     TurnWork::add(3 * TurnWork::set_changed);
     if (delayed_.contains(part.begin)) {
       delayed_.remove(part);
       of_delayed.push_back(part);
     }
     remove_ready(part);
-    taken.push_back({part, deliveries});
-    range.begin = part.end;
   }
   if (!of_delayed.empty()) due_.remove(of_delayed);
-  return taken;
+  return next;
 }
 
 Offset WaitingMessages::first() const {

@@ -170,6 +170,36 @@ TEST(ExpiryTest, MessagesThatWaitForARetryExpire) {
   EXPECT_EQ(world.stats().committed_offset, 2U);
 }
 
+TEST(ExpiryTest, ManyScatteredMessagesThatWaitExpireInPieces) {
+  ExpiryWorld world(0, 64 * limits::MiB);
+  Member member;
+  auto open = asked();
+  open.ack_timeout_ms = 3'600'000;
+  world.join(member, open);
+  for (int batch = 0; batch < 40; ++batch) {
+    world.publish(1'000, 5'000);
+    world.dispatch();
+    const std::uint64_t first = static_cast<std::uint64_t>(batch) * 1'000;
+    Rejection rejection{static_cast<std::uint32_t>(10'000 * (1 + batch)), {}};
+    for (std::uint64_t at = first; at < first + 1'000; at += 2) rejection.ranges.push_back({{at}, {at + 1}});
+    member.group->reject(*member.member, rejection, world.now);
+  }
+  EXPECT_EQ(world.stats().retrying, 20'000U);
+  world.pass(6s);
+  std::uint64_t most = 0;
+  std::uint64_t dispatches = 0;
+  for (bool more = true; more; ++dispatches) {
+    const std::uint64_t before = TurnWork::bytes();
+    more = world.topic->dispatch({.now = world.now, .wall = world.wall}).more;
+    most = std::max(most, TurnWork::bytes() - before);
+  }
+  EXPECT_GT(dispatches, 20U);
+  EXPECT_LT(most, 4 * limits::MiB) << "about a millisecond's work";
+  EXPECT_EQ(world.stats().retrying, 0U);
+  EXPECT_EQ(world.stats().expired, 20'000U);
+  EXPECT_EQ(world.stats().in_flight, 20'000U);
+}
+
 TEST(ExpiryTest, MessagesThatWaitForAnotherMemberExpireAtTheMomentOfDelivery) {
   ExpiryWorld world;
   world.publish({{200}, {0}});
@@ -347,6 +377,7 @@ TEST(ExpiryTest, AReadShowsExpiredMessagesInSlicesOfTheirOwn) {
   world.pass(100ms);
   Turn turn;
   RecordReader reader{Offset{0}};
+  world.topic->answer_at_once();
   world.topic->read(reader, turn, {.now = world.now, .wall = world.wall});
   const std::vector<std::pair<OffsetRange, bool>> expected = {{{Offset{0}, Offset{1}}, false},
                                                               {{Offset{1}, Offset{3}}, true},
