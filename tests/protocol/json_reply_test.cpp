@@ -51,8 +51,8 @@ TopicStats full_topic_stats() {
                     .processing_timeout_ms = 0,
                     .pause_when_failing = true,
                     .dead_letter_expired = true};
-  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, {}});
-  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, "disk: no memory"});
+  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, 9, {}});
+  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, 0, "disk: no memory"});
   return stats;
 }
 
