@@ -84,7 +84,7 @@ TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
   using testing::UnorderedElementsAre;
   EXPECT_THAT(counters_of<GroupStats>(),
               UnorderedElementsAre("redelivered", "acknowledged", "released", "failed", "timed_out",
-                                   "lost_with_session", "revoked", "dead"));
+                                   "lost_with_session", "revoked", "dead", "expired"));
   EXPECT_THAT(counters_of<SubscriberStats>(), testing::IsEmpty());
   EXPECT_THAT(
       counters_of<TopicStats>(),
