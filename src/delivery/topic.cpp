@@ -80,7 +80,7 @@ PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
     received_bytes_ += batch.payload_bytes;
-    expiry_.appended(batch.bytes.data(), batch.ttl);
+    expiry_.appended(batch.bytes.data(), batch.ttl, batch.uniform_ttl_ms);
   }
   return outcome;
 }

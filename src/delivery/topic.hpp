@@ -43,6 +43,7 @@ struct OfferedBatch {
   std::uint32_t records = 0;   ///< at least 1
   std::uint64_t payload_bytes = 0;
   OwnTtl ttl = OwnTtl::unknown;
+  std::int64_t uniform_ttl_ms = 0;  ///< the time to live that each message has; 0: not known
 };
 
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the

@@ -105,14 +105,15 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (topic_->publishing().message_bytes_max() < checked.longest_message_bytes)
     return refuse_too_long(sequences);
   const bool has_more_to_check = view.is_compressed() || view.kinds().has(AttributeKinds::headers);
-  OwnTtl ttl = OwnTtl::none;
+  HeaderContent content;
   if (has_more_to_check && topic_->producers().admit(sequences) == Admission::store) {
     const auto found =
         view.is_compressed() ? check_packed(view, sequences) : check_headers(header_content(view), sequences);
     if (!found) return;
-    ttl = *found;
+    content = *found;
   }
-  take({{body, view.record_count(), view.message_bytes(), ttl}, sequences, flush});
+  const OwnTtl ttl = content.has_ttl ? OwnTtl::some : OwnTtl::none;
+  take({{body, view.record_count(), view.message_bytes(), ttl, content.uniform_ttl_ms}, sequences, flush});
 }
 
 /// Ends the channel, because the client violates the protocol.
@@ -124,7 +125,8 @@ void ProduceChannel::break_off(const std::string& why) {
 /// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
 /// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
 /// Returns nothing if it is refused.
-std::optional<OwnTtl> ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+std::optional<HeaderContent> ProduceChannel::check_packed(const BatchView& batch,
+                                                          const Sequences& sequences) {
   const FallibleAllocations fallible;
   const auto content =
       content_packed_in(batch);  // without memory the session ends, and the client sends again
@@ -140,8 +142,8 @@ std::optional<OwnTtl> ProduceChannel::check_packed(const BatchView& batch, const
 
 /// Refuses a batch if a message claims to be a dead letter, or has an invalid time to live; then returns
 /// nothing.
-std::optional<OwnTtl> ProduceChannel::check_headers(const HeaderContent& content,
-                                                    const Sequences& sequences) {
+std::optional<HeaderContent> ProduceChannel::check_headers(const HeaderContent& content,
+                                                           const Sequences& sequences) {
   if (content.has_dead_headers) {
     refuse(sequences, Code::not_supported,
            "only the broker sets headers that begin with " + std::string(dead_header_prefix));
@@ -153,7 +155,7 @@ std::optional<OwnTtl> ProduceChannel::check_headers(const HeaderContent& content
                ", a number of milliseconds from 1 to " + std::to_string(limits::ttl_ms_max));
     return std::nullopt;
   }
-  return content.has_ttl ? OwnTtl::some : OwnTtl::none;
+  return content;
 }
 
 void ProduceChannel::take(const Arrived& arrived) {

@@ -78,8 +78,8 @@ class ProduceChannel final : public Channel, public SessionProducer {
     bool flush = false;
   };
   void break_off(const std::string& why);
-  std::optional<OwnTtl> check_packed(const BatchView& batch, const Sequences& sequences);
-  std::optional<OwnTtl> check_headers(const HeaderContent& content, const Sequences& sequences);
+  std::optional<HeaderContent> check_packed(const BatchView& batch, const Sequences& sequences);
+  std::optional<HeaderContent> check_headers(const HeaderContent& content, const Sequences& sequences);
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);
   void hold(const Arrived& arrived);

@@ -2,6 +2,7 @@
 #include "delivery/batches/header_content.hpp"
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <lightq/base/ttl.hpp>
@@ -11,15 +12,26 @@ namespace lightq::broker {
 HeaderContent header_content(const BatchView& batch) {
   HeaderContent content;
   if (!batch.kinds().has(AttributeKinds::headers)) return content;
+  std::string_view last;  // value of a time to live: messages of a batch mostly have equal ones
+  std::int64_t last_ms = 0;
+  bool is_uniform = true;
   for (auto record = batch.records(); !record.done(); record.next()) {
     bool has_ttl = false;
     for (const Header header : record.attributes().headers()) {
       content.has_dead_headers |= header.name.starts_with(dead_header_prefix);
       if (header.name != ttl_header_name) continue;
-      content.has_invalid_ttl |= std::exchange(has_ttl, true) || !ttl_in(header.value);
+      content.has_invalid_ttl |= std::exchange(has_ttl, true);
+      if (!last.empty() && header.value == last) continue;
+      const auto ttl = ttl_in(header.value);
+      is_uniform &= last.empty();
+      content.has_invalid_ttl |= !ttl;
+      last = header.value;
+      last_ms = ttl ? ttl->count() : 0;
     }
     content.has_ttl |= has_ttl;
+    is_uniform &= has_ttl;
   }
+  if (is_uniform && !content.has_invalid_ttl && !content.has_dead_headers) content.uniform_ttl_ms = last_ms;
   return content;
 }
 

@@ -1,6 +1,7 @@
 /// The headers of messages that the broker itself reads. Layer: delivery.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include <lightq/base/batch.hpp>
@@ -10,9 +11,10 @@ namespace lightq::broker {
 
 /// The headers with a meaning for the broker that occur in a batch.
 struct HeaderContent {
-  bool has_dead_headers = false;  ///< a name begins with dead_header_prefix
-  bool has_ttl = false;           ///< a message has a time to live
-  bool has_invalid_ttl = false;   ///< a value that is no time to live, or two of them in a message
+  bool has_dead_headers = false;    ///< a name begins with dead_header_prefix
+  bool has_ttl = false;             ///< a message has a time to live
+  bool has_invalid_ttl = false;     ///< a value that is no time to live, or two of them in a message
+  std::int64_t uniform_ttl_ms = 0;  ///< the time to live that all messages have; 0: not all have the same one
 };
 
 /// Returns the content of a batch's headers. Takes time for each header; none if the batch has no headers.

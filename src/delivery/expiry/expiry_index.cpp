@@ -29,6 +29,11 @@ void ExpiryIndex::note(OffsetRange range) {
   unread_.add(range);
 }
 
+void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
+  first_noted_ = std::min(first_noted_.value_or(range.begin), range.begin);
+  times_.add(range, expiry, wall);
+}
+
 /// Adds messages to the expired ones. Those that the log has dropped are left out.
 void ExpiryIndex::expire(OffsetRange range) {
   range.begin = std::max(range.begin, log_.first_offset());

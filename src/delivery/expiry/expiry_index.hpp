@@ -46,6 +46,8 @@ class ExpiryIndex {
   }
   /// Notes that stored messages may have a time to live of their own.
   void note(OffsetRange range);
+  /// Adds messages that were appended at `wall`, of which each expires at `expiry` by a time of its own.
+  void expect(OffsetRange range, Timestamp expiry, Timestamp wall);
 
   /// Finds expired messages, with a bounded amount of work. Returns true if there may be more at once.
   bool tend(Timestamp wall, SteadyTime now);

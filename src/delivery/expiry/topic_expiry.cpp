@@ -18,10 +18,17 @@ void TopicExpiry::set_ttl(std::uint64_t ttl_ms) {
 }
 
 /// Notes the batch that was appended last, if some of its messages may have a time to live.
-void TopicExpiry::look_for_ttl(const BatchView& batch, OwnTtl ttl) {
-  if (ttl == OwnTtl::unknown && !batch.is_compressed() && !header_content(batch).has_ttl) return;
+void TopicExpiry::look_for_ttl(const BatchView& batch, OwnTtl ttl, std::int64_t uniform_ms) {
+  if (ttl == OwnTtl::unknown && !batch.is_compressed()) {
+    const HeaderContent content = header_content(batch);
+    if (!content.has_ttl) return;
+    uniform_ms = content.uniform_ttl_ms;
+  }
   const Offset end = log_.next_offset();
-  made_index().note({Offset{end.value - batch.record_count()}, end});
+  const OffsetRange range{Offset{end.value - batch.record_count()}, end};
+  if (uniform_ms == 0) return made_index().note(range);
+  const Timestamp appended = batch.append_time();
+  made_index().expect(range, expiry_after(appended, uniform_ms), appended);
 }
 
 void TopicExpiry::note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us) {

@@ -37,11 +37,12 @@ class TopicExpiry {
   /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so. Let the
   /// topic dispatch soon. Requires: at most limits::ttl_ms_max.
   void set_ttl(std::uint64_t ttl_ms);
-  /// Called after each append, with the batch as the producer sent it.
-  void appended(const std::byte* batch, OwnTtl ttl) {
+  /// Called after each append, with the batch as the log has stamped it. `uniform_ms`: the time to live that
+  /// each of its messages has; 0: not known.
+  void appended(const std::byte* batch, OwnTtl ttl, std::int64_t uniform_ms) {
     const BatchView view = BatchView::trusted(batch);
     if (ttl != OwnTtl::none && view.kinds().has(AttributeKinds::headers)) [[unlikely]]
-      look_for_ttl(view, ttl);
+      look_for_ttl(view, ttl, uniform_ms);
   }
   /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
   /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
@@ -64,7 +65,7 @@ class TopicExpiry {
   void drop() { index_.reset(); }
 
  private:
-  void look_for_ttl(const BatchView& batch, OwnTtl ttl);
+  void look_for_ttl(const BatchView& batch, OwnTtl ttl, std::int64_t uniform_ms);
   ExpiryIndex& made_index();
 
   log::BatchLog& log_;

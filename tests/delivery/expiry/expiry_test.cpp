@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "delivery/batches/header_content.hpp"
 #include "delivery/expiry/expiry_world.hpp"
 
 namespace lightq::broker {
@@ -384,6 +385,36 @@ TEST(ExpiryTest, AReadShowsExpiredMessagesInSlicesOfTheirOwn) {
                                                               {{Offset{3}, Offset{4}}, false},
                                                               {{Offset{4}, Offset{5}}, true}};
   EXPECT_EQ(turn.slices, expected);
+}
+
+/// Returns the content of a batch whose messages have headers of this name with these values.
+HeaderContent content_of(const std::vector<std::string>& values, std::string_view name = "lightq-ttl-ms") {
+  BatchBuilder batch;
+  for (const std::string& value : values) {
+    const Header header{name, value};
+    batch.add(as_byte_view("m"), Attributes{.headers = {&header, 1}});
+  }
+  return header_content(BatchView::trusted(batch.finish().data()));
+}
+
+TEST(HeaderContentTest, TellsTheTimeToLiveThatAllMessagesHave) {
+  EXPECT_EQ(content_of({"5", "5", "5"}).uniform_ttl_ms, 5);
+  EXPECT_EQ(content_of({"5", "6", "5"}).uniform_ttl_ms, 0);
+  EXPECT_TRUE(content_of({"5", "6"}).has_ttl);
+  EXPECT_FALSE(content_of({"5"}, "another").has_ttl);
+  EXPECT_EQ(content_of({"5"}, "lightq-dead-x").uniform_ttl_ms, 0);
+  for (const auto& values :
+       std::vector<std::vector<std::string>>{{""}, {"5", ""}, {"", "5"}, {"5", "x", "5"}}) {
+    EXPECT_TRUE(content_of(values).has_invalid_ttl);
+    EXPECT_EQ(content_of(values).uniform_ttl_ms, 0);
+  }
+  BatchBuilder some;
+  const Header header{"lightq-ttl-ms", "5"};
+  some.add(as_byte_view("m"), Attributes{.headers = {&header, 1}});
+  some.add(as_byte_view("m"), Attributes{}, AttributeKinds(AttributeKinds::headers));
+  const HeaderContent content = header_content(BatchView::trusted(some.finish().data()));
+  EXPECT_TRUE(content.has_ttl);
+  EXPECT_EQ(content.uniform_ttl_ms, 0);
 }
 
 // --- Dead letters ---
