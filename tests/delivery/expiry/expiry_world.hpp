@@ -1,4 +1,4 @@
-/// A topic whose messages expire, for tests of expiry. It can be restarted on the same log.
+/// A topic with messages that expire, for tests. It can be restarted on the same log.
 #pragma once
 
 #include <algorithm>
