@@ -148,6 +148,10 @@ void ScheduleReplay::take(std::uint64_t /*place*/, const DueRecord& due) {
 }
 
 void ScheduleReplay::take(std::uint64_t place, const CopyRecord& copy) {
+  if (place <= copy.number) {  // a number is the offset of the first copy
+    ++to_.counts_.corrupt;
+    return;
+  }
   to_.forget(copy.number);
   to_.add({copy.number, copy.due_us, place, static_cast<std::uint32_t>(copy.message.size())});
   to_.relocated_.insert({place, copy.number});
