@@ -146,7 +146,7 @@ std::uint64_t pass(protocol::BrokerType type, std::uint64_t messages,
     static_cast<void>(member.add_credit({.messages = batch_records, .bytes = batch_records * payload_bytes}));
     if (sent / batch_records % 64 == 0) {
       store->maintain(wall);
-      topic.sweep_carried();
+      topic.carry_over().sweep();
       store->start_work(wall);
       turn(loop);
     }
