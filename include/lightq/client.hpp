@@ -210,9 +210,6 @@ class Client {
   template <typename T>
   Result<T> ask_for(const protocol::Request& request);
   Result<void> expect_ok(const protocol::Request& request);
-  /// Sends a request about a topic, or about one of its groups.
-  template <typename Asked>
-  Result<void> ask_of_group(std::string_view topic, std::string_view group);
 
   /// Checks the options, joins, and connects a handle to the endpoint.
   template <typename Handle, typename Options>

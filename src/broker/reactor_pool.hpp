@@ -117,7 +117,6 @@ class ReactorPool final : public DataPlane {
   void ask(TopicId topic, Done<T> done, Ask ask);
   template <typename T, typename Begin>
   void begin(TopicId topic, Done<T> done, Begin begin);
-  EndpointEvents events();
 
   EndpointShares shares_;
   const Settings settings_;

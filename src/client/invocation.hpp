@@ -133,7 +133,7 @@ struct Produce {
   Codec compression = Codec::none;
   std::string id;                   ///< the id of every message; empty: none
   std::optional<std::int64_t> due;  ///< of every message, as a record has it; nothing: not delayed
-  Timeout ttl{0};  ///< the time to live of every message; 0: none
+  Timeout ttl{0};                   ///< the time to live of every message; 0: none
 
   /// Returns true if any of these options requires a session.
   [[nodiscard]] bool has_attributes() const {

@@ -79,8 +79,8 @@ void GroupDead::retry(std::span<const OffsetRange> found) {
   failures_.make_ready(ready);
 }
 
-void GroupDead::revive(Offset message) {
-  failures_.make_ready({{{message, message + 1}, 0}});
+void GroupDead::revive(const CountedRanges& messages) {
+  failures_.make_ready(messages);
 }
 
 DeadPiece GroupDead::purge(const DeadFilter& filter, Offset from) {

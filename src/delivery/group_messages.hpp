@@ -10,12 +10,12 @@
 
 #include "delivery/expiry/group_expiry.hpp"
 #include "delivery/group_member.hpp"
-#include "delivery/group_standing.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/redelivery_queue.hpp"
 #include "delivery/snapshot/group_snapshot.hpp"
 #include "delivery/state/group_limits.hpp"
+#include "delivery/state/group_standing.hpp"
 
 namespace lightq::broker {
 

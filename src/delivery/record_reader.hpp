@@ -91,11 +91,11 @@ class RecordReader {
     unavailable_.reset();
     pending_ = false;
   }
-  /// Skips messages up to `to`, which the log no longer has. `expired` of them had expired before, and the
-  /// others are lost.
-  void pass_dropped(Offset to, std::uint64_t expired) {
+  /// Skips messages up to `to`, which the log no longer has. `expired` of them had expired before, `there` of
+  /// them were carried over and did not end, and the others are lost.
+  void pass_dropped(Offset to, std::uint64_t expired, std::uint64_t there) {
     expired_ += expired;
-    loss_.trimmed += distance(place_.offset, to) - expired;
+    loss_.trimmed += distance(place_.offset, to) - expired - there;
     seek(to);
   }
   /// Returns how many messages were skipped because they had expired.

@@ -13,7 +13,14 @@ namespace lightq::broker {
 
 namespace {
 // The most parts of expired messages that a call removes: well below a millisecond's work.
-constexpr std::size_t expired_parts_max = 256;
+constexpr std::size_t passed_parts_max = 256;
+
+/// Returns true if the next message for a consumer is to be delivered alone. Requires: there is one.
+bool is_alone_next(const WaitingMessages& waiting, Alone alone) {
+  if (alone == Alone::refuses || waiting.alone().empty()) return false;
+  if (alone == Alone::takes_first || waiting.ready().empty()) return true;
+  return waiting.alone().first() < waiting.ready().first();
+}
 }  // namespace
 
 #pragma GCC diagnostic push
@@ -72,13 +79,6 @@ std::vector<OffsetRange> RedeliveryQueue::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
-/// Returns true if the next message for a consumer is to be delivered alone. Requires: ready(alone).
-bool RedeliveryQueue::is_alone_next(Alone alone) const {
-  if (alone == Alone::refuses || waiting_.alone().empty()) return false;
-  if (alone == Alone::takes_first || waiting_.ready().empty()) return true;
-  return waiting_.alone().first() < waiting_.ready().first();
-}
-
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
@@ -87,8 +87,8 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
   shown.shows_expired = true;
   const std::size_t expired_before = expired_.size();
   while (ready(limits.alone)) {
-    if (expired_.size() - expired_before >= expired_parts_max) return SliceOutcome::skipped;
-    const auto front = waiting_.front(is_alone_next(limits.alone));
+    if (expired_.size() - expired_before >= passed_parts_max) return SliceOutcome::skipped;
+    const auto front = waiting_.front(is_alone_next(waiting_, limits.alone));
     if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;

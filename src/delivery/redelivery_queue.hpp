@@ -198,7 +198,6 @@ class RedeliveryQueue {
   }
 
  private:
-  [[nodiscard]] bool is_alone_next(Alone alone) const;
   void give_up_uncarried(Offset first, const log::OffsetSet& carried, bool all);
   /// Notes a change, and updates the sums. Called after each change.
   void count() {

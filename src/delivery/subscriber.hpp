@@ -78,10 +78,12 @@ class Subscriber {
     const ExpiryIndex::Part part = expiry.part_at(next());
     if (part.expired) reader_.pass_expired(part.end);
   }
-  /// Moves the cursor up to `first`, the log's first offset, so that expired messages before it do not count
-  /// as lost.
-  void pass_dropped(Offset first, const ExpiryIndex& expiry) {
-    if (next() < first) reader_.pass_dropped(first, expiry.expired().count_in({next(), first}));
+  /// Moves the cursor up to `first`, the log's first offset, or to a message of `carried` before it (null:
+  /// there is none), so that expired messages in between do not count as lost.
+  void pass_dropped(Offset first, const log::OffsetSet* carried, const ExpiryIndex& expiry) {
+    const auto run = carried == nullptr ? std::nullopt : carried->first_behind(next());
+    const Offset to = run ? std::min(first, std::max(next(), run->begin)) : first;
+    if (next() < to) reader_.pass_dropped(to, expiry.expired().count_in({next(), to}), 0);
   }
   /// Returns how many messages had expired when the cursor passed them.
   [[nodiscard]] std::uint64_t expired() const { return reader_.expired(); }

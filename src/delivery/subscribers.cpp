@@ -75,8 +75,8 @@ void Subscribers::pass_expired() {
   for (const auto& subscriber : subscribers_) subscriber->pass_expired(*expiry_);
 }
 
-void Subscribers::pass_dropped(Offset first) {
-  for (const auto& subscriber : subscribers_) subscriber->pass_dropped(first, *expiry_);
+void Subscribers::pass_dropped(Offset first, const log::OffsetSet* carried) {
+  for (const auto& subscriber : subscribers_) subscriber->pass_dropped(first, carried, *expiry_);
 }
 
 const Error* Subscribers::unavailable() const {

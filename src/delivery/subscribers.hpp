@@ -57,7 +57,7 @@ class Subscribers {
   /// Moves each cursor behind the expired messages at it. Requires: set_expiry with other than null.
   void pass_expired();
   /// Moves each cursor up to `first`; see Subscriber::pass_dropped. Requires: as for pass_expired.
-  void pass_dropped(Offset first);
+  void pass_dropped(Offset first, const log::OffsetSet* carried);
 
   struct DispatchResult {
     std::uint64_t bytes = 0;  ///< payload bytes delivered

@@ -210,24 +210,45 @@ std::uint64_t Topic::finish_all() {
 namespace {
 
 /// Moves a group's position up to `first`, the log's first offset, so that expired messages before it do not
-/// count as lost. Those that the group keeps for the dead-letter topic are lost.
-void pass_dropped(GroupMessages& messages, Offset first) {
-  if (first <= messages.next()) return;
-  const std::uint64_t expired = messages.expiry().in({messages.next(), first});
+/// count as lost. Those that the group keeps for the dead-letter topic are lost. Messages that were carried
+/// over become ready, as if they had been delivered and released.
+void pass_dropped(ConsumerGroup& group, Offset first, const log::OffsetSet* carried) {
+  GroupMessages& messages = group.messages();
+  const OffsetRange range{messages.next(), first};
+  if (range.end <= range.begin) return;
+  std::uint64_t expired = messages.expiry().in(range);
+  CountedRanges there;
+  std::uint64_t there_messages = 0;
+  for (auto run = carried == nullptr ? std::nullopt : carried->first_behind(range.begin);
+       run && run->begin < first; run = carried->first_behind(run->end)) {
+    const OffsetRange part{std::max(run->begin, range.begin), std::min(run->end, first)};
+    there.push_back({part, 0});
+    there_messages += distance(part.begin, part.end);
+    expired -= messages.expiry().in(part);
+  }
   const bool keeps = messages.expiry().keeps();
   if (keeps) messages.expiry().count(expired);
-  messages.reader().pass_dropped(first, keeps ? 0 : expired);
+  messages.reader().pass_dropped(first, keeps ? 0 : expired, there_messages);
+  if (there.empty()) return;
+  messages.redelivery().change_waiting(
+      [&](WaitingMessages& waiting) { waiting.give_up_before(first, *carried, first); });
+  group.dead().revive(there);
 }
 
 /// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.
-bool tend_expiry(ExpiryIndex& expiry, Offset first, ConsumerGroups& groups, Subscribers& subscribers,
+bool tend_expiry(ExpiryIndex& expiry, log::BatchLog& log, ConsumerGroups& groups, Subscribers& subscribers,
                  const DeliveryContext& context) {
+  const Offset first = log.first_offset();
   groups.for_each([&](ConsumerGroup& group) { group.messages().expiry().set_index(&expiry); });
   subscribers.set_expiry(&expiry);
-  if (!expiry.expired().empty() && expiry.expired().first() < first) {
-    groups.for_each([&](ConsumerGroup& group) { pass_dropped(group.messages(), first); });
-    subscribers.pass_dropped(first);
-    expiry.forget_before(first);
+  if (expiry.forgotten_before() < first) {
+    const log::OffsetSet* const carried = carried_offsets(log);
+    const OffsetRange dropped{expiry.forgotten_before(), first};
+    if (expiry.expired().count_in(dropped) != 0) {
+      groups.for_each([&](ConsumerGroup& group) { pass_dropped(group, first, carried); });
+      subscribers.pass_dropped(first, carried);
+    }
+    expiry.forget_before(subscribers.passed_up_to(first));
   }
   const bool more = expiry.tend(context.wall, context.now);
   if (expiry.has_fresh()) {
@@ -256,7 +277,7 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
   const Offset first = log_->first_offset();
   DeliveryContext context = asked;
   if (ExpiryIndex* const index = expiry_.index(); index != nullptr) [[unlikely]] {
-    result.more = tend_expiry(*index, first, groups_, subscribers_, context);
+    result.more = tend_expiry(*index, *log_, groups_, subscribers_, context);
     context.expiry = index;
   }
   const auto from_groups = groups_.dispatch(context, damage_);
@@ -264,7 +285,11 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
   deliveries_to_groups_ += from_groups.deliveries;
   const auto to_subscribers = subscribers_.dispatch(context, damage_);
   delivered_bytes_ += from_groups.bytes + to_subscribers.bytes;
-  count_progress(std::max(from_groups.furthest_of_others, to_subscribers.furthest));
+  const Offset furthest = std::max(from_groups.furthest_of_others, to_subscribers.furthest);
+  if (furthest_ < furthest) {
+    sent_to_furthest_ += distance(furthest_, furthest);
+    furthest_ = furthest;
+  }
   result.more |= from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
@@ -277,12 +302,6 @@ Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
     drop_if_over(expiry_, groups_, subscribers_);
   }
   return result;
-}
-
-void Topic::count_progress(Offset next) {
-  if (next <= furthest_) return;
-  sent_to_furthest_ += distance(furthest_, next);
-  furthest_ = next;
 }
 
 /// Lets the log drop the messages that every cursor has passed. A topic that no group has joined keeps all it

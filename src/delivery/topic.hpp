@@ -190,7 +190,6 @@ class Topic {
   bool drop_up_to(Offset limit, std::size_t bytes, Needed needed);
   void trim();
   [[nodiscard]] std::uint64_t queue_size() const;
-  void count_progress(Offset next);
 
   // A publish, a delivery and an acknowledgement use these, up to the first part of groups_: hot_end()
   // depends on this order.

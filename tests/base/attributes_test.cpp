@@ -222,6 +222,7 @@ TEST(Attributes, ATimeToLiveHasLimits) {
   const std::vector<Header> many(limits::headers_max, Header{"n", ""});
   EXPECT_TRUE((Attributes{.headers = many}.check().ok()));
   EXPECT_FALSE((Attributes{.headers = many, .ttl = milliseconds(5)}.check().ok()));
+}
 
 TEST(BatchWithDueTimes, IsInvalidUnlessDueTimesArePermitted) {
   BatchBuilder builder;

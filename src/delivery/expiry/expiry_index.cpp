@@ -8,6 +8,8 @@
 #include "admission/turn_work.hpp"
 #include "delivery/batches/header_content.hpp"
 #include "delivery/batches/unpacked.hpp"
+#include "delivery/state/set_merge.hpp"
+#include "log/carried/carried_records.hpp"
 
 namespace lightq::broker {
 
@@ -19,10 +21,20 @@ constexpr std::uint64_t noted_work_max = 256 * limits::KiB;
 // The longest time between two looks at the wall clock, which may have been set.
 constexpr std::chrono::milliseconds look_interval{450};
 constexpr std::chrono::milliseconds look_interval_min{1};
+// The most expired runs in which a call looks for messages that are not carried over any more.
+constexpr int gone_runs_max = 64;
+
+/// Returns the messages that were carried over from the log, or null if there are none.
+const log::OffsetSet* carried_over_from(log::BatchLog& log) {
+  const log::CarriedRecords* const carried = log.carried();
+  return carried == nullptr || carried->offsets().empty() ? nullptr : &carried->offsets();
+}
 }  // namespace
 
 void ExpiryIndex::note(OffsetRange range) {
-  range.begin = std::max(range.begin, log_.first_offset());
+  const Offset first = log_.first_offset();
+  const log::OffsetSet* const carried = carried_over_from(log_);
+  range.begin = std::max(range.begin, carried == nullptr ? first : std::min(first, carried->first()));
   if (range.begin >= range.end) return;
   if (!first_noted_) first_noted_ = range.begin;
   first_noted_ = std::min(*first_noted_, range.begin);
@@ -34,9 +46,24 @@ void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
   times_.add(range, expiry, wall);
 }
 
-/// Adds messages to the expired ones. Those that the log has dropped are left out.
+/// Adds messages to the expired ones. Those that can no longer be read are left out.
 void ExpiryIndex::expire(OffsetRange range) {
-  range.begin = std::max(range.begin, log_.first_offset());
+  const Offset first = log_.first_offset();
+  const log::OffsetSet* const carried = range.begin < first ? carried_over_from(log_) : nullptr;
+  if (carried != nullptr) {
+    const Offset end = std::min(range.end, first);
+    for (Offset at = range.begin; at < end;) {
+      TurnWork::add(TurnWork::range_passed);
+      const auto run = carried->first_behind(at);
+      if (!run || end <= run->begin) break;
+      expire_stored({std::max(at, run->begin), std::min(end, run->end)});
+      at = run->end;
+    }
+  }
+  expire_stored({std::max(range.begin, first), range.end});
+}
+
+void ExpiryIndex::expire_stored(OffsetRange range) {
   while (range.begin < range.end) {
     const Part part = part_at(range.begin);
     const Offset end = std::min(part.end, range.end);
@@ -58,17 +85,18 @@ bool ExpiryIndex::tend(Timestamp wall, SteadyTime now) {
   if (!unread_.empty()) more |= read_noted(wall, now);
   if (!times_.empty()) {
     more |= times_.release(wall, [this](OffsetRange run) { expire(run); });
-    times_.sweep(log_.first_offset());
+    times_.sweep(log_.first_offset(), carried_over_from(log_));
   }
   if (first_noted_ && unread_.empty() && times_.empty() && expired_.empty()) first_noted_.reset();
   return more;
 }
 
-/// Moves prefix_ behind the messages that have expired by the topic's time.
+/// Moves prefix_ behind the messages that have expired by the topic's time. Those that were carried over are
+/// read one by one.
 bool ExpiryIndex::extend_prefix(Timestamp wall, SteadyTime now) {
   if (prefix_ < log_.first_offset()) {
-    prefix_ = log_.first_offset();
-    prefix_due_.reset();
+    const log::OffsetSet* const carried = carried_over_from(log_);
+    if (carried == nullptr || !carried->contains(prefix_)) prefix_due_.reset();
   }
   if ((prefix_due_ && wall < *prefix_due_) || now < prefix_again_) return false;
   const Offset from = prefix_;
@@ -96,7 +124,7 @@ bool ExpiryIndex::extend_prefix(Timestamp wall, SteadyTime now) {
       case log::ReadOutcome::end: ends = true; break;
     }
   }
-  if (!ends) {  // there may be many more: finds their end by a search
+  if (!ends && log_.first_offset() <= prefix_) {  // there may be many more: finds their end by a search
     const log::FoundByTime found = log_.first_since({wall.us - ttl_ms_ * 1000 + 1});
     TurnWork::add(found.batches_passed * TurnWork::batch_passed +
                   found.segments_passed * TurnWork::segment_passed);
@@ -114,7 +142,7 @@ bool ExpiryIndex::read_noted(Timestamp wall, SteadyTime now) {
   while (!unread_.empty()) {
     if (TurnWork::bytes() - work_from > noted_work_max) return true;
     const OffsetRange run = *unread_.first_behind(Offset{0});
-    place.offset = std::max(run.begin, log_.first_offset());
+    place.offset = run.begin;
     TurnWork::add(TurnWork::batch_looked_at);
     log::ReadResult read = log_.read_header(place);
     const bool has_headers =
@@ -185,11 +213,37 @@ SteadyTime ExpiryIndex::next_timer(Timestamp wall, SteadyTime now) const {
 }
 
 void ExpiryIndex::forget_before(Offset first) {
-  const OffsetRange gone{Offset{0}, first};
-  TurnWork::add(TurnWork::set_changed);
-  expired_.remove(gone);
-  fresh_.remove(gone);
-  unread_.remove(gone);
+  const auto forget = [this](OffsetRange gone) {
+    TurnWork::add(3 * TurnWork::set_changed);
+    expired_.remove(gone);
+    fresh_.remove(gone);
+    unread_.remove(gone);
+  };
+  const log::OffsetSet* const carried = carried_over_from(log_);
+  if (carried == nullptr) {
+    forget({Offset{0}, first});
+  } else {
+    for_gaps(*carried, {std::min(forgotten_before_, first), first}, forget);
+    forget_gone(first);
+  }
+  forgotten_before_ = first;
+}
+
+/// Forgets messages that were carried over when forget_before passed them, and are gone now. Looks at a few
+/// runs of them, and continues at the next call.
+void ExpiryIndex::forget_gone(Offset first) {
+  const log::OffsetSet* const carried = carried_over_from(log_);
+  for (int runs = 0; runs < gone_runs_max; ++runs) {
+    const auto run = expired_.first_behind(gone_passed_);
+    if (!run || first <= run->begin) {
+      gone_passed_ = {};
+      return;
+    }
+    TurnWork::add(TurnWork::range_passed);
+    const OffsetRange part{run->begin, std::min(run->end, first)};
+    for_gaps(*carried, part, [this](OffsetRange gone) { expired_.remove(gone); });
+    gone_passed_ = part.end;
+  }
 }
 
 // --- The moment of delivery ---

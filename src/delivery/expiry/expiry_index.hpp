@@ -35,7 +35,7 @@ namespace lightq::broker {
 class ExpiryIndex {
  public:
   /// Lifetime: the log outlives it.
-  explicit ExpiryIndex(log::BatchLog& log) : log_(log), prefix_(log.first_offset()) {}
+  explicit ExpiryIndex(log::BatchLog& log) : log_(log) {}
   ExpiryIndex(const ExpiryIndex&) = delete;
   ExpiryIndex& operator=(const ExpiryIndex&) = delete;
 
@@ -58,13 +58,17 @@ class ExpiryIndex {
     return ttl_ms_ == 0 && unread_.empty() && times_.empty() && expired_.empty() && fresh_.empty();
   }
 
-  /// Returns the expired messages that the log has, and some that it has dropped: see forget_before.
+  /// Returns the expired messages that the log has or that were carried over, and some that can no longer be
+  /// read: see forget_before.
   [[nodiscard]] const log::OffsetSet& expired() const { return expired_; }
   /// Returns the messages that have expired since the last call. They are in expired().
   [[nodiscard]] log::OffsetSet take_fresh() { return std::exchange(fresh_, {}); }
   [[nodiscard]] bool has_fresh() const { return !fresh_.empty(); }
-  /// Forgets messages below `first`, which the log no longer has.
+  /// Forgets messages below `first`, which the log no longer has, but for those that were carried over. Those
+  /// that were carried over, and are gone now, are forgotten by and by: in each call a few.
   void forget_before(Offset first);
+  /// Returns the offset of the last call of forget_before.
+  [[nodiscard]] Offset forgotten_before() const { return forgotten_before_; }
 
   /// Messages of which all have expired, or none, as far as is known.
   struct Part {
@@ -95,6 +99,8 @@ class ExpiryIndex {
 
  private:
   void expire(OffsetRange range);
+  void expire_stored(OffsetRange range);
+  void forget_gone(Offset first);
   bool extend_prefix(Timestamp wall, SteadyTime now);
   bool read_noted(Timestamp wall, SteadyTime now);
   [[nodiscard]] bool index(const BatchView& batch, OffsetRange range, Timestamp wall);
@@ -102,13 +108,15 @@ class ExpiryIndex {
 
   log::BatchLog& log_;
   std::int64_t ttl_ms_ = 0;
-  Offset prefix_;                        // all below have expired by the topic's time, or are gone
+  Offset prefix_;  // all below have expired by the topic's time, or can no longer be read
   std::optional<Timestamp> prefix_due_;  // when the message at prefix_ expires by it; nothing: not known
   SteadyTime prefix_again_{};            // the log was unavailable: do not read at prefix_ before this time
   log::OffsetSet unread_;                // noted, and not in times_ yet
   ExpiryTimes times_;
   log::OffsetSet expired_;
   log::OffsetSet fresh_;
+  Offset forgotten_before_;
+  Offset gone_passed_;  // forget_gone continues here
   std::optional<Offset> first_noted_;
   bool is_pending_ =
       false;  // the store reports when noted messages can be read, and the topic dispatches then

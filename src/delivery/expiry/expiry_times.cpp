@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "delivery/state/set_merge.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -71,28 +73,57 @@ bool ExpiryTimes::may_have_expired(OffsetRange range, Timestamp wall) const {
   return false;
 }
 
-void ExpiryTimes::sweep(Offset first) {
+/// Removes messages below `first` that are not in `carried`: some of the lowest.
+void ExpiryTimes::sweep_near(Near::iterator at, Offset first, const log::OffsetSet& carried) {
+  std::vector<OffsetRange> gone;
+  log::OffsetSet::Runs runs(at->second);
+  auto run = runs.next();
+  for (std::size_t visited = 0; run && run->begin < first && visited < released_max; ++visited) {
+    TurnWork::add(2 * TurnWork::range_passed);
+    for_gaps(carried, {run->begin, std::min(run->end, first)}, [&](OffsetRange gap) { gone.push_back(gap); });
+    run = runs.next();
+  }
+  bytes_ -= at->second.bytes();
+  for (const OffsetRange& each : gone) at->second.remove(each);
+  bytes_ += at->second.bytes();
+  if (!at->second.empty()) return;
+  bytes_ -= entry_bytes;
+  near_.erase(at);
+}
+
+void ExpiryTimes::sweep(Offset first, const log::OffsetSet* carried) {
+  constexpr auto before_all = std::numeric_limits<std::int64_t>::min();
+  if (near_swept_ == before_all && far_swept_ == before_all) {
+    if (first <= swept_for_) return;  // nothing was dropped since
+    sweeping_for_ = first;
+  }
   auto near = near_.upper_bound(near_swept_);
   for (std::size_t sets = 0; sets < swept_sets_max && near != near_.end(); ++sets) {
     near_swept_ = near->first;
     const auto here = near++;
     TurnWork::add(TurnWork::batch_passed);
-    if (here->second.first() < first) remove_from(here, {Offset{0}, first});
+    if (first <= here->second.first()) continue;
+    if (carried == nullptr) {
+      remove_from(here, {Offset{0}, first});
+    } else {
+      sweep_near(here, first, *carried);
+    }
   }
-  if (near == near_.end()) near_swept_ = std::numeric_limits<std::int64_t>::min();
   auto far = far_.upper_bound(far_swept_);
   for (std::size_t hours = 0; hours < swept_sets_max && far != far_.end(); ++hours) {
     far_swept_ = far->first;
     TurnWork::add(TurnWork::batch_passed);
     bytes_ -= far->second.bytes();
-    far->second.forget_before(first);
+    far->second.forget_before(first, carried);
     bytes_ += far->second.bytes();
     const auto here = far++;
     if (!here->second.empty()) continue;
     bytes_ -= far_entry_bytes;
     far_.erase(here);
   }
-  if (far == far_.end()) far_swept_ = std::numeric_limits<std::int64_t>::min();
+  if (near != near_.end() || far != far_.end()) return;
+  near_swept_ = far_swept_ = before_all;
+  swept_for_ = sweeping_for_;
 }
 
 Timestamp ExpiryTimes::next() const {

@@ -50,8 +50,9 @@ class ExpiryTimes {
   /// Returns true if a message of `range` may have expired by its exact time, although it is not due by the
   /// rounded one. Looks at few sets: if more are about to be due, returns true.
   [[nodiscard]] bool may_have_expired(OffsetRange range, Timestamp wall) const;
-  /// Forgets messages below `first` in some sets. Repeated calls reach all.
-  void sweep(Offset first);
+  /// Forgets messages below `first` that are not in `carried` (null: in none), in some sets. Repeated calls
+  /// reach all that are there for many messages; the others stay until they are due.
+  void sweep(Offset first, const log::OffsetSet* carried = nullptr);
 
   [[nodiscard]] bool empty() const { return near_.empty() && far_.empty(); }
   /// Returns a time before which `release` has nothing to do, or nothing_due.
@@ -79,12 +80,16 @@ class ExpiryTimes {
   void add_near(OffsetRange range, std::int64_t step);
   void bring_near(Timestamp wall);
   void remove_from(Near::iterator at, OffsetRange range);
+  void sweep_near(Near::iterator at, Offset first, const log::OffsetSet& carried);
 
   Near near_;
   Far far_;
   std::size_t bytes_ = 0;
-  std::int64_t near_swept_ = 0;  // `sweep` goes on behind this step and hour
-  std::int64_t far_swept_ = 0;
+  // `sweep` goes on behind this step and hour.
+  std::int64_t near_swept_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t far_swept_ = std::numeric_limits<std::int64_t>::min();
+  Offset swept_for_;                  // the log's first offset, for which all were swept the last time
+  Offset sweeping_for_;               // the same, for the sweep that has begun
   std::vector<FarTimes::Run> taken_;  // of a block; kept for its memory
 };
 

@@ -26,6 +26,7 @@ void FarTimes::add(const Run& run) {
   if (run.range.begin >= run.range.end) return;
   if (!blocks_.empty()) {
     Block& block = blocks_.back();
+    block.begin = std::min(block.begin, run.range.begin);
     block.end = std::max(block.end, run.range.end);
     if (block.last.step == run.step && block.last.range.end == run.range.begin) {
       block.last.range.end = run.range.end;
@@ -44,7 +45,7 @@ void FarTimes::add(const Run& run) {
       return;
     }
   }
-  blocks_.push_back({{}, run, {}, run.range.end});
+  blocks_.push_back({{}, run, {}, run.range.begin, run.range.end});
   bytes_ += entry_bytes;
 }
 
@@ -62,10 +63,26 @@ void FarTimes::take_block(std::vector<Run>& runs) {
   blocks_.pop_front();
 }
 
-void FarTimes::forget_before(Offset first) {
-  while (!blocks_.empty() && blocks_.front().end <= first) {
-    bytes_ -= blocks_.front().codes.capacity() + entry_bytes;
-    blocks_.pop_front();
+void FarTimes::forget_before(Offset first, const log::OffsetSet* carried) {
+  std::vector<Run> runs;
+  for (std::size_t left = blocks_.size(); left > 0 && blocks_.front().end <= first; --left) {
+    const OffsetRange range{blocks_.front().begin, blocks_.front().end};
+    runs.clear();
+    if (carried != nullptr && carried->count_in(range) != 0) {
+      take_block(runs);
+    } else {
+      bytes_ -= blocks_.front().codes.capacity() + entry_bytes;
+      blocks_.pop_front();
+    }
+    for (const Run& run : runs) add_carried(run, *carried);
+  }
+}
+
+/// Adds the messages of `run` that are in `carried`.
+void FarTimes::add_carried(const Run& run, const log::OffsetSet& carried) {
+  for (auto part = carried.first_behind(run.range.begin); part && part->begin < run.range.end;
+       part = carried.first_behind(part->end)) {
+    add({{std::max(part->begin, run.range.begin), std::min(part->end, run.range.end)}, run.step});
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include <lightq/base/types.hpp>
 
+#include "log/offsets/offset_set.hpp"
+
 namespace lightq::broker {
 
 /// Keeps messages with the step of the hour in which each expires, as encoded runs in blocks of a few
@@ -25,17 +27,21 @@ class FarTimes {
   void add(const Run& run);
   /// Removes the oldest block, and adds its runs to `runs`. Requires: !empty().
   void take_block(std::vector<Run>& runs);
-  /// Frees the oldest blocks, as long as all their messages are below `first`.
-  void forget_before(Offset first);
+  /// Frees the oldest blocks, as long as all their messages are below `first`. Keeps messages in `carried`;
+  /// null: none.
+  void forget_before(Offset first, const log::OffsetSet* carried = nullptr);
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
+  void add_carried(const Run& run, const log::OffsetSet& carried);
+
   struct Block {
     std::vector<std::byte> codes;  // of all runs but `last`
     Run last;
     Offset coded_to{};  // the end of the run before `last`
+    Offset begin{};     // the lowest offset
     Offset end{};       // one past the highest offset
   };
   static constexpr std::size_t block_bytes_max = 4096;

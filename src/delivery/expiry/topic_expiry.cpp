@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "delivery/batches/header_content.hpp"
+#include "log/carried/carried_records.hpp"
 
 namespace lightq::broker {
 
@@ -33,8 +34,10 @@ void TopicExpiry::look_for_ttl(const BatchView& batch, OwnTtl ttl, std::int64_t 
 
 void TopicExpiry::note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us) {
   const OffsetRange stored{log_.first_offset(), log_.next_offset()};
-  if (stored.begin >= stored.end) return;
-  if (tail_us) {
+  const log::CarriedRecords* const carried = log_.carried();
+  if (tail_us && carried != nullptr)  // few, and perhaps from the same time
+    carried->offsets().for_each([this](OffsetRange run) { made_index().note(run); });
+  if (tail_us && stored.begin < stored.end) {
     log::ReadPosition last{Offset{stored.end.value - 1}};
     const log::ReadResult read = log_.read_header(last);
     const bool is_known = read.outcome == log::ReadOutcome::batch;
