@@ -224,6 +224,40 @@ TEST(Attributes, ATimeToLiveHasLimits) {
   EXPECT_FALSE((Attributes{.headers = many, .ttl = milliseconds(5)}.check().ok()));
 }
 
+TEST(Attributes, AnIdStandsBeforeTheTimeToLive) {
+  using std::chrono::milliseconds;
+  const Header other{"kind", "json"};
+  const Attributes attributes{
+      .headers = {&other, 1}, .delay = milliseconds(9), .id = "7", .ttl = milliseconds(5)};
+  ASSERT_TRUE(attributes.check_for_producer());
+  EXPECT_EQ(attributes.header_count(), 3U);
+  const AttributeKinds kinds(attributes);
+  EXPECT_EQ(kinds, AttributeKinds(AttributeKinds::headers | AttributeKinds::dues));
+  const auto record = written(kinds, attributes, "p");
+  ASSERT_EQ(AttributesView::measure(kinds, record), record.size() - 1);
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  EXPECT_EQ(pairs_of(view), (Pairs{{"lightq-id", "7"}, {"lightq-ttl-ms", "5"}, {"kind", "json"}}));
+  EXPECT_EQ(view.id(), "7");
+  EXPECT_EQ(view.due(), -9000);
+}
+
+TEST(Attributes, AnIdAndATimeToLiveMayBeHeadersInBothOrders) {
+  using std::chrono::milliseconds;
+  const Header ttl_first[] = {{"lightq-ttl-ms", "5"}, {"lightq-id", "7"}};
+  const Header id_first[] = {{"lightq-id", "7"}, {"lightq-ttl-ms", "5"}};
+  for (const auto& headers : {ttl_first, id_first}) {
+    const std::span<const Header> both(headers, 2);
+    EXPECT_TRUE(Attributes{.headers = both}.check_for_producer());
+    EXPECT_FALSE((Attributes{.headers = both, .id = "8"}).check_for_producer());
+    EXPECT_FALSE((Attributes{.headers = both, .ttl = milliseconds(5)}).check_for_producer());
+  }
+  EXPECT_TRUE((Attributes{.headers = {ttl_first, 1}, .id = "7"}).check_for_producer());
+  EXPECT_TRUE((Attributes{.headers = {id_first, 1}, .ttl = milliseconds(5)}).check_for_producer());
+  const std::vector<Header> many(limits::headers_max - 1, Header{"n", "v"});
+  EXPECT_TRUE((Attributes{.headers = many, .id = "7"}).check());
+  EXPECT_FALSE((Attributes{.headers = many, .id = "7", .ttl = milliseconds(5)}).check());
+}
+
 TEST(BatchWithDueTimes, IsInvalidUnlessDueTimesArePermitted) {
   BatchBuilder builder;
   builder.add(as_byte_view("late"), {.key = "tea", .deliver_at = {7}});

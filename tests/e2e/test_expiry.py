@@ -7,6 +7,7 @@ import pytest
 from batch_bytes import LZ4, ZSTD, Message
 from cli_support import CommandLine
 from dead_letter_support import ADMINISTRATOR, check_states, member, set_group
+from delayed_support import ID, schedule, scheduler
 from session_client import KNOWS_EXPIRED, join
 from session_frames import batch
 from session_support import fill, group_of
@@ -207,3 +208,25 @@ def test_the_command_line_sets_times_to_live(broker, control):
 def test_wrong_usage_is_explained(broker, arguments, says):
     done = CommandLine(broker)(*arguments, code=2)
     assert says in done.stderr.decode(), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["file", "queue", "queue_file"])
+def test_the_time_to_live_of_a_delayed_message_counts_from_its_due_time(control, session, kind):
+    control.create("t", kind)
+    control.join("t", "pull")
+    schedule(session, [Message(b"short", headers=((ID, b"7"), (TTL, b"300")), due=-1_000_000),
+                       Message(b"long", headers=((TTL, b"3600000"), (ID, b"8")), due=-1_000_000)])
+    until(lambda: control.stats("t")["next_offset"] == 2, "the due time")
+    stats = until_expired(control, 1)
+    assert (stats["pending"], stats["lost"]) == (1, 0)
+    message, = member(control, session).receive(1)
+    assert (message.payload, message.said.headers) == (b"long", ((TTL, b"3600000"), (ID, b"8")))
+
+
+@pytest.mark.parametrize("codec", [0, LZ4])
+def test_the_schedule_refuses_a_wrong_time_to_live(control, session, codec):
+    control.create("t", "file")
+    producer = scheduler(session)
+    producer.send_batch(batch([Message(b"x", headers=((TTL, b"0"),), due=-1)], producer.id, producer.epoch, 0, codec=codec))
+    refused = producer.take_refuse()
+    assert (refused.code, "lightq-ttl-ms" in refused.values["sentence"]) == ("not_supported", True), refused

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "delivery/consumer_group_harness.hpp"
 #include "endpoint/topic_runtime_harness.hpp"
 #include "topic/runtime/topic_schedule.hpp"
 
@@ -31,12 +32,14 @@ class TopicScheduleTest : public TopicRuntimeTest {
     sequence = opened.producer.expected;
     ASSERT_TRUE(run_until([this] { return producer.is_admitted; }));
   }
-  PublishOutcome publish(const std::vector<std::string>& payloads, std::int64_t due) {
+  PublishOutcome publish(const std::vector<std::string>& payloads, std::int64_t due,
+                         Attributes attributes = {}) {
     BatchBuilder builder;
-    const Attributes attributes{.delay = std::chrono::microseconds(due < 0 ? -due : 0),
-                                .deliver_at = {due > 0 ? due : 0}};
+    attributes.delay = std::chrono::microseconds(due < 0 ? -due : 0);
+    attributes.deliver_at = {due > 0 ? due : 0};
     for (const auto& payload : payloads)
-      builder.add(as_byte_view(payload), attributes, AttributeKinds(AttributeKinds::dues));
+      builder.add(as_byte_view(payload), attributes,
+                  AttributeKinds(AttributeKinds::dues) | AttributeKinds(attributes));
     const auto bytes = builder.finish({producer.identity.id, sequence, producer.identity.epoch});
     EXPECT_EQ(target->fault_of(BatchView::trusted(bytes.data())), nullptr);
     const Sequences sequences{producer.identity, sequence, builder.record_count()};
@@ -104,6 +107,32 @@ TEST_F(TopicScheduleTest, ARestartKeepsMessagesProducersAndTheOrder) {
   restart(false);
   turn(std::chrono::milliseconds(20));
   EXPECT_EQ(payloads_in_log().size(), 3U);
+}
+
+TEST_F(TopicScheduleTest, ATimeToLiveCountsFromTheDueTimeAlsoAfterRestarts) {
+  using std::chrono::seconds;
+  test::FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("workers"), consumer).code, ClientError::none);
+  ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
+  topic->detach_consumer(consumer);
+  open_delayed();
+  ASSERT_EQ(publish({"short"}, -500'000'000, {.id = "7", .ttl = seconds(300)}), PublishOutcome::accepted);
+  ASSERT_EQ(publish({"long"}, -500'000'000, {.ttl = seconds(3600)}), PublishOutcome::accepted);
+  const auto group = [&] {
+    topic->dispatch().published();
+    return topic->stats().groups.at(0);
+  };
+  restart(true);
+  step_clock(seconds(501));  // the delay is longer than the time to live
+  ASSERT_TRUE(run_until_in_log(2));
+  EXPECT_EQ(group().pending, 2U);
+  restart(false);
+  step_clock(seconds(200));
+  ASSERT_TRUE(run_until([&] { return group().ready == 2; }));
+  step_clock(seconds(100));
+  ASSERT_TRUE(run_until([&] { return group().ready == 1; }));
+  EXPECT_EQ(group().pending, 1U);
+  EXPECT_EQ(group().lost, 0U);
 }
 
 TEST_F(TopicScheduleTest, CommandsAreAnsweredWhenTheyAreDurable) {
