@@ -100,6 +100,7 @@ struct ScheduleCommand {
   ScheduleSettings settings;                ///< set: all but the payload
   std::optional<std::string> payload = {};  ///< set
   std::string file;                         ///< set: the file with the payload; empty: not given
+  Timeout ttl{0};                           ///< set: the time to live of each message; 0: none
   std::uint64_t count = 5;                  ///< show: next times
 };
 

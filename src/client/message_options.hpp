@@ -18,6 +18,17 @@
 
 namespace lightq::cli {
 
+/// Adds --ttl, the time to live of every message.
+inline void add_ttl_option(CLI::App* verb, Timeout& ttl) {
+  unit_option(
+      verb, "--ttl", ttl,
+      [](const std::string& text) {
+        const auto span = parse_duration(text);
+        return span && span->count() > 0 && span->count() <= limits::ttl_ms_max ? span : std::nullopt;
+      },
+      "the time to live of every message, such as 1m: after it no consumer receives the message", "TIME");
+}
+
 /// Adds the options of `produce` for keys, headers, time to live and compression.
 inline void add_attribute_options(CLI::App* verb, Produce& produce) {
   const std::string group = "Keys, headers, compression";
@@ -42,13 +53,7 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
       ->envname("LIGHTQ_HEADER")
       ->type_name("NAME=VALUE")
       ->group(group);
-  unit_option(
-      verb, "--ttl", produce.ttl,
-      [](const std::string& text) {
-        const auto span = parse_duration(text);
-        return span && span->count() > 0 && span->count() <= limits::ttl_ms_max ? span : std::nullopt;
-      },
-      "the time to live of every message, such as 1m: after it no consumer receives the message", "TIME");
+  add_ttl_option(verb, produce.ttl);
   unit_option(verb, "--compression", produce.compression, codec_of,
               "compress batches if that makes them shorter (none)", "none|lz4|zstd");
 }
