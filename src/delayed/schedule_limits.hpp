@@ -19,6 +19,11 @@ struct ScheduleLimits {
   std::size_t planned = std::size_t{2} * schedule_record_numbers_max;  ///< the most planned messages
   /// A plan that is broken is mended at once if it is not longer, otherwise when its record is durable.
   std::size_t mended_at_once = 256;
+  /// Returns roughly how many bytes wait at least if a schedule's log has `stored` bytes, because the upkeep
+  /// of the log clears it above that.
+  [[nodiscard]] constexpr std::uint64_t least_charge(std::uint64_t stored) const {
+    return stored <= garbage_bytes ? 0 : (stored - garbage_bytes) / 2;
+  }
 };
 
 }  // namespace lightq::broker
