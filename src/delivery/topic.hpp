@@ -15,7 +15,6 @@
 #include "admission/range_budget.hpp"
 #include "delivery/carry_over.hpp"
 #include "delivery/consumer_groups.hpp"
-#include "delivery/delayed_share.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/expiry/topic_expiry.hpp"
@@ -23,6 +22,7 @@
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
 #include "delivery/state/damage_count.hpp"
+#include "delivery/state/delayed_share.hpp"
 #include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/subscribers.hpp"
@@ -171,14 +171,8 @@ class Topic {
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
 
  private:
-  [[nodiscard]] bool waits_for_disk(Timestamp now) const;
-  PublishOutcome make_room_and_append(const OfferedBatch& batch, Timestamp now);
   PublishOutcome outcome_of(log::AppendOutcome outcome);
-  [[nodiscard]] PublishOutcome no_room() const;
-  /// A message needs place in the log, and room for it beside the schedule; or only room in the capacity.
-  enum class Needed : std::uint8_t { place, room };
-  bool drop_for(std::size_t bytes, Needed needed);
-  bool drop_up_to(Offset limit, std::size_t bytes, Needed needed);
+  bool drop_for(std::size_t bytes, RoomIn needed);
   void trim();
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_progress(Offset next);

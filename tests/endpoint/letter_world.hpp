@@ -178,7 +178,7 @@ class LetterWorld : public TopicRuntimeTest, public LetterPost {
   std::unique_ptr<LetterOffice> office;
   static constexpr TopicId others_id{3};
   std::unique_ptr<TopicRuntime> others;  ///< null: there is none
-  // Of offices that are opened from now on.
+  // Offices that are opened from now on have these.
   std::size_t held_bytes_max = 4 * limits::MiB;
   std::size_t sent_bytes_max = limits::letters_sent_bytes_max;
   bool has_topic = true;       ///< "orders" was not deleted

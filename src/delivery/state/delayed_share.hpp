@@ -5,6 +5,9 @@
 
 namespace lightq::broker {
 
+/// A message needs place in the log, and room for it beside the schedule; or only room in the capacity.
+enum class RoomIn : std::uint8_t { log, schedule };
+
 /// Knows the capacity that a topic's log and its schedule have together, and the part that the schedule
 /// takes. Topic owns it; DelayedRoom sets the part. Thread: the topic's.
 class DelayedShare {
@@ -28,6 +31,9 @@ class DelayedShare {
   /// an empty one may take more than the capacity.
   [[nodiscard]] bool leaves_log(std::uint64_t stored, std::uint64_t more) const {
     return bytes_ == 0 || leaves_room(stored, more);
+  }
+  [[nodiscard]] bool leaves(RoomIn needed, std::uint64_t stored, std::uint64_t more) const {
+    return needed == RoomIn::log ? leaves_log(stored, more) : leaves_room(stored, more);
   }
 
  private:
