@@ -165,8 +165,9 @@ void add_delayed_verbs(Parsed& parsed, Add&& add) {
                              nothing);
   add_zone(list.verb, *list.texts);
   unit_option(list.verb, "-n,--count", list.delayed->count, parse_count, "at most this many (100)", "COUNT");
-  const Made show = make("show", run_delayed_show, "show a delayed message: when it is due, its id and key",
-                         "  lightq delayed show reminders 17", nothing);
+  const Made show =
+      make("show", run_delayed_show, "show a delayed message: when it is due, its id, key and payload",
+           "  lightq delayed show reminders 17", nothing);
   show.verb->add_option("number", show.delayed->number, "the number of the message, as list shows it")
       ->required()
       ->type_name("NUMBER");

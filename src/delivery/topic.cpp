@@ -10,8 +10,6 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/limits.hpp>
 
-#include "delivery/delayed_room.hpp"
-
 namespace lightq::broker {
 
 using protocol::BrokerType;
@@ -22,6 +20,33 @@ namespace {
 // mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
+
+/// Returns the capacity that a topic's log and its delayed messages have together.
+std::uint64_t shared_capacity(const protocol::TopicSettings& settings) {
+  return settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
+}
+bool was_just_now(Timestamp failed, Timestamp now) {
+  return failed <= now && now.us - failed.us < disk_retry_interval_us;
+}
+
+/// The room that a batch needs.
+struct Room {
+  log::BatchLog& log;
+  const DelayedShare& delayed;
+  RoomIn needed;
+  std::size_t bytes;
+
+  /// Drops the oldest messages before `limit`, as few as necessary. Returns true if there is room now.
+  [[nodiscard]] bool make_before(Offset limit) const {
+    // Delayed messages take no place in the log. So the log makes place for the batch alone.
+    if (needed == RoomIn::log && !log.make_room(bytes, limit)) return false;
+    while (!delayed.leaves(needed, log.stored_bytes(), bytes)) {
+      if (!log.drop_first(limit, bytes)) return false;
+    }
+    return true;
+  }
+};
+
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
@@ -29,6 +54,7 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
     : log_(&log),
       log_hot_part_(log_->hot_part()),
       direct_(definition.settings.broker_type == BrokerType::direct),
+      delayed_(shared_capacity(definition.settings)),
       subscribers_(*log_, direct_),
       furthest_(log_->next_offset()),
       expiry_(*log_),
@@ -36,9 +62,6 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       definition_(std::move(definition)),
       since_(since),
       carry_over_(*log_, groups_, subscribers_, damage_, definition_.settings) {
-  const auto& settings = definition_.settings;
-  delayed_.capacity =
-      settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
   set_paused(definition_.paused);
   expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
@@ -67,23 +90,27 @@ void Topic::fetch_ahead_for_input(unsigned step) const {
   groups_.fetch_ahead_for_input(step);
 }
 
-bool Topic::waits_for_disk(Timestamp now) const {
-  return held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us;
-}
-
 PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
   assert(!batch.empty());
-  if (waits_for_disk(now)) return no_room_for(batch.record_count());
+  if (held_by_disk_ && was_just_now(disk_failed_, now))
+    return counted(outcome_of(log::AppendOutcome::full), batch.record_count());
   return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.message_bytes()}, now);
 }
 
 PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
-  if (waits_for_disk(now)) return no_room_for(batch.records);
-  const bool is_full = delayed_.bytes != 0 && !delayed_.leaves_log(log_->stored_bytes(), batch.bytes.size());
-  const auto result =
-      is_full ? log::AppendResult{log::AppendOutcome::full, {}} : log_->append(batch.bytes, now);
-  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
-                                                                  : outcome_of(result.outcome, batch.records);
+  return counted(offer(batch, now), batch.records);
+}
+
+PublishOutcome Topic::offer(const OfferedBatch& batch, Timestamp now) {
+  if (held_by_disk_ && was_just_now(disk_failed_, now)) return outcome_of(log::AppendOutcome::full);
+  const std::size_t bytes = batch.bytes.size();
+  const bool is_full = delayed_.bytes() != 0 && !delayed_.leaves_log(log_->stored_bytes(), bytes);
+  auto appended = is_full ? log::AppendOutcome::full : log_->append(batch.bytes, now).outcome;
+  if (appended == log::AppendOutcome::full) {
+    held_by_disk_ = false;
+    if (drop_for(bytes, RoomIn::log)) appended = log_->append(batch.bytes, now).outcome;
+  }
+  const PublishOutcome outcome = outcome_of(appended);
   if (held_by_disk_) disk_failed_ = now;
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
@@ -93,48 +120,33 @@ PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   return outcome;
 }
 
-PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, std::uint32_t records) {
+PublishOutcome Topic::outcome_of(log::AppendOutcome outcome) {
   switch (outcome) {
     case log::AppendOutcome::appended: held_by_disk_ = false; return PublishOutcome::accepted;
-    case log::AppendOutcome::too_large: refused_ += records; return PublishOutcome::refused;
+    case log::AppendOutcome::too_large: return PublishOutcome::refused;
     case log::AppendOutcome::full: break;
     case log::AppendOutcome::no_space:
     case log::AppendOutcome::failed: held_by_disk_ = true; break;
   }
-  return no_room_for(records);
-}
-
-PublishOutcome Topic::no_room_for(std::uint32_t records) {
-  if (definition_.settings.overflow == Overflow::reject && !carry_over_.has_more()) {
-    rejected_ += records;
-    return PublishOutcome::rejected;
-  }
-  return PublishOutcome::held;
-}
-
-PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp now) {
-  held_by_disk_ = false;
-  if (!drop_for(batch.bytes.size(), Needed::place))
-    return outcome_of(log::AppendOutcome::full, batch.records);
-  return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
+  const bool rejects = definition_.settings.overflow == Overflow::reject && !carry_over_.has_more();
+  return rejects ? PublishOutcome::rejected : PublishOutcome::held;
 }
 
 /// Drops the oldest messages that no group holds; those that wait are carried over if they are few, a limited
 /// number in each call. Under `drop_oldest` also drops messages that a group holds. Drops nothing if `bytes`
 /// would not fit all the same. Returns true if they fit now.
-bool Topic::drop_for(std::size_t bytes, Needed needed) {
-  delayed_.leaves_too_little =
-      needed == Needed::place ? !delayed_.leaves_log(0, bytes) : !delayed_.leaves_room(0, bytes);
-  if (delayed_.leaves_too_little) return false;
+bool Topic::drop_for(std::size_t bytes, RoomIn needed) {
+  delayed_leave_too_little_ = !delayed_.leaves(needed, 0, bytes);
+  if (delayed_leave_too_little_) return false;
   const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
   const ConsumerGroup* const holder = dropping ? nullptr : groups_.slowest_holder();
   const Offset before = log_->first_offset();
-  bool fits =
-      drop_up_to(holder != nullptr ? needed_from(*holder, *log_) : log_->next_offset(), bytes, needed);
+  const Room room{*log_, delayed_, needed, bytes};
+  bool fits = room.make_before(holder != nullptr ? needed_from(*holder, *log_) : log_->next_offset());
   if (!fits && holder != nullptr) {
     if (const auto limit = carry_over_.carry_oldest()) {
       log_->trim(subscribers_.passed_up_to(*limit));
-      fits = drop_up_to(*limit, bytes, needed);
+      fits = room.make_before(*limit);
     }
   }
   const Offset after = log_->first_offset();
@@ -142,43 +154,15 @@ bool Topic::drop_for(std::size_t bytes, Needed needed) {
   return fits;
 }
 
-/// Drops the oldest messages before `limit`, as few as necessary. Returns true if `bytes` fit now.
-bool Topic::drop_up_to(Offset limit, std::size_t bytes, Needed needed) {
-  // Delayed messages take no place in the log. So the log makes place for the batch alone.
-  if (needed == Needed::place && !log_->make_room(bytes, limit)) return false;
-  const auto fits = [&] {
-    const std::uint64_t stored = log_->stored_bytes();
-    return needed == Needed::place ? delayed_.leaves_log(stored, bytes) : delayed_.leaves_room(stored, bytes);
-  };
-  while (!fits()) {
-    if (!log_->drop_first(limit, bytes)) return false;
-  }
-  return true;
-}
-
-PublishOutcome DelayedRoom::make(std::uint64_t bytes, std::uint32_t records) {
-  const DelayedShare& share = topic_.delayed_;
-  if (share.capacity != 0 && share.capacity < bytes) {
-    topic_.refused_ += records;
-    return PublishOutcome::refused;
-  }
-  if (share.leaves_room(topic_.log_->stored_bytes(), bytes) || topic_.drop_for(bytes, Topic::Needed::room)) {
-    return PublishOutcome::accepted;
-  }
-  return topic_.carry_over_.has_more() ? PublishOutcome::held : none_for(records);
-}
-
-PublishOutcome DelayedRoom::none_for(std::uint32_t records) {
-  if (topic_.definition_.settings.overflow == Overflow::block) return PublishOutcome::held;
-  topic_.rejected_ += records;
-  return PublishOutcome::rejected;
+bool Topic::make_room(std::uint64_t bytes) {
+  return delayed_.leaves_room(log_->stored_bytes(), bytes) || drop_for(bytes, RoomIn::schedule);
 }
 
 std::string Topic::blocked_by() const {
-  if (!producers_held_ && !delayed_.holds_producers) return {};
+  if (!producers_held_ && !delayed_.holds_producers()) return {};
   if (!accepting()) return "nobody connected";
   if (held_by_disk_) return "disk";
-  if (delayed_.leaves_too_little) return "delayed";
+  if (delayed_leave_too_little_) return "delayed";
   const ConsumerGroup* const holder = groups_.slowest_holder();
   return holder != nullptr ? "group:" + holder->name() : std::string();
 }

@@ -200,6 +200,11 @@ TEST(JsonReply, ReadsItsOwnOutputAboutDelayedMessages) {
       {ListDelayed{{}, topic}, DelayedPage{{{7, {1000}, DelayedState::waiting, 20, "order 7", "tea"},
                                             {8, {1000}, DelayedState::moving, 5, {}, {}}},
                                            DelayedPlace{{1000}, 8}}},
+      {ListDelayed{{}, topic},
+       DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}, "text", 4},
+                    {8, {1000}, DelayedState::waiting, 20, {}, {}, std::string("\xff\0", 2), 70'000},
+                    {9, {1000}, DelayedState::waiting, 0, {}, {}, "", 0}},
+                   std::nullopt}},
       {CancelDelayed{{}, topic}, OkReply{"cancel_delayed", {}, {}, 3, 0, {}, DelayedCount{3, 0, 0, {}}}},
       {RescheduleDelayed{{}, topic},
        OkReply{"reschedule_delayed",
@@ -329,6 +334,10 @@ TEST(JsonReply, LeavesOutAnIdAndAKeyThatAMessageDoesNotHave) {
   EXPECT_EQ(to_json(DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}}}, std::nullopt}),
             R"({"cmd":"list_delayed","status":"ok","messages":[)"
             R"({"number":7,"due_us":1000,"state":"waiting","bytes":20}]})");
+  EXPECT_EQ(
+      to_json(DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}, "\xff", 9}}, std::nullopt}),
+      R"({"cmd":"list_delayed","status":"ok","messages":[)"
+      R"({"number":7,"due_us":1000,"state":"waiting","bytes":20,"payload_base64":"/w==","payload_bytes":9}]})");
   OkReply cancelled{"cancel_delayed", {}, {}, 2};
   cancelled.delayed = DelayedCount{2, 0, 1, {{9, DelayedRefusal::unknown}}};
   EXPECT_EQ(to_json(cancelled),

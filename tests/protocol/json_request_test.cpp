@@ -182,6 +182,7 @@ TEST(JsonRequest, ReadsItsOwnOutputAboutDelayedMessages) {
   const std::vector<Request> requests = {
       ListDelayed{{"u", "q"}, topic("t")},
       ListDelayed{{"a", "p"}, topic("t"), filter, DelayedPlace{{1'800'000'000'000'000}, 17}, 1000, true},
+      ListDelayed{{"a", "p"}, topic("t"), {}, {}, 1, true, DelayedPage::payload_bytes_max},
       CancelDelayed{{"u", "q"}, topic("t"), filter, true},
       CancelDelayed{{"u", "q"}, topic("t")},
       HurryDelayed{{"a", "p"}, topic("t"), {.numbers = {{{0}, {1}}}}, false, true},
@@ -442,6 +443,10 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{R"({"cmd":"list_delayed","topic":"t","after_number":5})", invalid_request,
                 "after_due_us: missing"},
         Hostile{R"({"cmd":"list_delayed","topic":"t","limit":1001})", invalid_request, "limit"},
+        Hostile{R"({"cmd":"list_delayed","topic":"t","payload_bytes":32769})", invalid_request,
+                "payload_bytes"},
+        Hostile{cancel_delayed + R"(,"payload_bytes":5})", invalid_request,
+                "payload_bytes: only for list_delayed"},
         Hostile{R"({"cmd":"purge","topic":"t","group":"g","delayed":true})", invalid_request,
                 "not with a group"},
         Hostile{R"({"cmd":"purge","topic":"t","delayed":"all"})", invalid_request, "delayed"}));

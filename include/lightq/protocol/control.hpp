@@ -186,6 +186,7 @@ struct ListDelayed {
   std::optional<DelayedPlace> after = {};  ///< the page begins behind this place
   std::uint64_t limit = DelayedPage::messages_default;
   bool as_admin = false;
+  std::uint64_t payload_bytes = 0;  ///< of each payload, the first ones; 0: none
 };
 /// Removes delayed messages. `preview`: only counts them.
 struct CancelDelayed {

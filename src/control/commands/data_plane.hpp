@@ -59,8 +59,9 @@ struct DeadWish {
 struct DelayedListWish {
   protocol::DelayedFilter filter = {};
   std::optional<protocol::DelayedPlace> after =
-      {};                 ///< begins behind this place; nothing: with the first one
-  std::size_t limit = 0;  ///< at least 1
+      {};                         ///< begins behind this place; nothing: with the first one
+  std::size_t limit = 0;          ///< at least 1
+  std::size_t payload_bytes = 0;  ///< of each payload, the first ones; 0: none
 };
 
 /// An operation on a topic's delayed messages.

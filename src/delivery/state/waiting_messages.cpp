@@ -129,7 +129,7 @@ void WaitingMessages::restore(const log::Unfinished& saved, const ClockReading& 
   saved.dead.outbox.for_each([&](OffsetRange run) { counts_.remove(run); });
 }
 
-/// Messages below given_up_before_ may still be in due_. They are not in delayed_, and never will be again.
+/// Messages below due_from() may still be in due_. They are not in delayed_, and never will be again.
 SteadyTime WaitingMessages::release(SteadyTime now) {
   due_.release(now, released_max, [&](OffsetRange run) {
     delayed_.remove(run, [&](OffsetRange part) {
@@ -137,7 +137,7 @@ SteadyTime WaitingMessages::release(SteadyTime now) {
       make_deliverable(part);
     });
   });
-  if (delayed_.empty()) due_.clear();
+  if (delayed_.empty()) clear_due();
   return std::max(due_.next(), now);
 }
 
@@ -263,6 +263,8 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
   if (carried.empty()) carried_.clear();
   if (carried.empty() && (empty() || first <= this->first())) return 0;
   TurnWork::add(2 * TurnWork::range_passed);
+  const bool gives_up_all = carried.empty() && from == Offset{0};
+  if (!gives_up_all) drop_given_up_due();
   given_up_before_ = std::max(given_up_before_, first);
   carried_ = carried;
   const auto messages = [&] { return ready_.size() + alone_.size() + delayed_.size(); };
@@ -273,15 +275,16 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
     ready_.remove(gone);
     alone_.remove(gone);
     single_.remove(gone);
-    if (carried.empty()) {
+    if (gives_up_all) {
+      due_has_given_up_ = due_has_given_up_ || (!delayed_.empty() && delayed_.first() < gone.end);
       delayed_.remove(gone);
     } else {
       delayed_.remove(gone, [&](OffsetRange part) { no_longer_due.push_back(part); });
     }
     counts_.remove(gone);
   });
-  // Without carried messages, due_ may keep them for a while; see sweep_due.
-  carried.empty() ? sweep_due() : due_.remove(no_longer_due);
+  // If none of them is carried, due_ may keep them for a while; see sweep_due.
+  gives_up_all ? sweep_due() : due_.remove(no_longer_due);
   count_freed(bytes_before - std::min(bytes_before, bytes()));
   return before - messages();
 }
@@ -290,8 +293,17 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
 /// costs constant time on average.
 void WaitingMessages::sweep_due() {
   if (due_.messages() <= 2 * delayed_.size()) return;
-  if (delayed_.empty()) return due_.clear();
-  due_.remove_before(given_up_before_);
+  delayed_.empty() ? clear_due() : drop_given_up_due();
+}
+
+/// Removes given-up messages from due_.
+void WaitingMessages::drop_given_up_due() {
+  if (std::exchange(due_has_given_up_, false)) due_.remove_before(given_up_before_);
+}
+
+void WaitingMessages::clear_due() {
+  due_.clear();
+  due_has_given_up_ = false;
 }
 
 /// Counts the freeing of memory as work.
@@ -306,7 +318,7 @@ void WaitingMessages::clear() {
   single_.clear();
   delayed_.clear();
   counts_.clear();
-  due_.clear();
+  clear_due();
 }
 
 }  // namespace lightq::broker

@@ -96,6 +96,7 @@ struct RequestWriter {
     write_delayed_filter(to, request.filter);
     if (request.after) write_delayed_place(to, *request.after, "after_due_us", "after_number");
     if (request.limit != DelayedPage::messages_default) to["limit"] = request.limit;
+    if (request.payload_bytes != 0) to["payload_bytes"] = request.payload_bytes;
   }
   void operator()(const CancelDelayed& request) const { write_of_delayed(request); }
   void operator()(const HurryDelayed& request) const { write_of_delayed(request); }
