@@ -16,6 +16,10 @@ void throw_if_stopped() {
   if (stop_requested()) throw std::runtime_error("interrupted");
 }
 
+void throw_failure(const std::string& what) {
+  throw std::runtime_error(what);
+}
+
 DeliverySuite::DeliverySuite(DeliveryOptions options) : options_(std::move(options)) {
   report_.suite = "delivery";
   report_.quick = options_.quick;
