@@ -33,9 +33,9 @@ struct DelayedBody {
 /// Thread: one.
 class LogBodies {
  public:
-  static constexpr std::uint32_t step = 64;
-  /// The most positions that are kept, of all batches together: 1 MiB.
-  static constexpr std::size_t positions_max = 262'144;
+  static constexpr std::uint32_t step = 16;
+  /// The most positions that are kept, of all batches together: 4 MiB.
+  static constexpr std::size_t positions_max = 1'048'576;
 
   /// Lifetime: `log` outlives this object.
   explicit LogBodies(log::BatchLog& log) : log_(log) {}

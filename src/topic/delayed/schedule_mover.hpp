@@ -75,6 +75,7 @@ class ScheduleMover final : public SessionProducer, private EventLoop::Source {
   bool is_stopped_ = false;
   std::string waiting_by_;
   bool has_moved_ = false;            // in this turn
+  Timestamp moved_at_;                // the last time
   std::size_t batch_bytes_ = 1;       // of the next batch
   std::uint64_t next_in_memory_ = 0;  // the next sequence number, for a schedule in memory
   WallTimers::TimerId timer_ = 0;
