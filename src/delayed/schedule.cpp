@@ -47,8 +47,11 @@ void Schedule::add(const WaitingMessage& message) {
 void Schedule::forget(std::uint64_t number) {
   const WaitingMessage* const found = waiting_.find(number);
   if (found == nullptr) return;
-  if (found->place != number) relocated_.erase(found->place);
-  if (log_ == nullptr) kept_.drop(found->place);
+  if (log_ == nullptr) {
+    kept_.drop(found->place);
+  } else if (found->place != number) {
+    relocated_.erase(found->place);
+  }
   waiting_.remove(number);
 }
 
@@ -69,16 +72,19 @@ log::AppendResult Schedule::append(std::span<std::byte> batch, Timestamp now) {
 
 log::AppendResult Schedule::append_to_memory(const BatchView& batch, Timestamp now) {
   const std::uint64_t base = next_in_memory_;
+  std::optional<std::uint64_t> unindexed;  // stored, and not in the index yet
   try {
     for (auto record = batch.records(); !record.done(); record.next()) {
       const ByteView message = without_due(batch.kinds(), record.message());
-      kept_.add(next_in_memory_, without_due(batch.kinds()), now, message);
-      add({next_in_memory_, waiting_until(record.attributes().due(), now).us, next_in_memory_,
+      const std::uint64_t place = kept_.add(without_due(batch.kinds()), now, message);
+      unindexed = place;
+      add({next_in_memory_, waiting_until(record.attributes().due(), now).us, place,
            static_cast<std::uint32_t>(message.size())});
+      unindexed.reset();
       ++next_in_memory_;
     }
   } catch (...) {
-    kept_.drop(next_in_memory_);
+    if (unindexed) kept_.drop(*unindexed);
     for (std::uint64_t number = base; number < next_in_memory_; ++number) forget(number);
     next_in_memory_ = base;
     throw;

@@ -38,11 +38,10 @@ class SortedBlocks {
 
   /// Returns the place of the first entry with this key or a higher one.
   [[nodiscard]] Place lower_bound(const Key& key) const {
-    const auto behind = std::partition_point(
-        blocks_.begin(), blocks_.end(), [&](const auto& block) { return !(key < block->begin()->key()); });
-    if (behind == blocks_.begin()) return {};
-    const auto index = static_cast<std::size_t>(behind - blocks_.begin()) - 1;
+    if (blocks_.empty()) return {};
+    const std::size_t index = block_of(key);
     const Block& block = *blocks_[index];
+    if (!(block.begin()->key() < key)) return {index, 0};
     const auto found = std::partition_point(block.begin(), block.end(),
                                             [&](const Entry& entry) { return entry.key() < key; });
     return normal({index, static_cast<std::size_t>(found - block.begin())});
@@ -67,11 +66,7 @@ class SortedBlocks {
   /// Adds an entry. Requires: there is none with its key. Throws std::bad_alloc; nothing has changed then.
   void insert(const Entry& entry) {
     if (blocks_.empty()) blocks_.push_back(std::make_unique<Block>());
-    const auto behind = std::partition_point(blocks_.begin(), blocks_.end(), [&](const auto& block) {
-      return block->count != 0 && !(entry.key() < block->begin()->key());
-    });
-    std::size_t index = static_cast<std::size_t>(behind - blocks_.begin());
-    if (index != 0) --index;
+    std::size_t index = block_of(entry.key());
     if (blocks_[index]->count == block_entries) index = make_space(index, entry);
     Block& block = *blocks_[index];
     Entry* const to = std::partition_point(block.begin(), block.end(),
@@ -142,6 +137,22 @@ class SortedBlocks {
     }
   };
 
+  /// Returns the last block whose first entry is not above the key, or the first block. Begins with the block
+  /// of the last call and the one behind it. Requires: there is a block. A block may be empty only if it is
+  /// the only one.
+  [[nodiscard]] std::size_t block_of(const Key& key) const {
+    const auto begins_by = [&](std::size_t block) {
+      return block < blocks_.size() && blocks_[block]->count != 0 && !(key < blocks_[block]->begin()->key());
+    };
+    if (!begins_by(0)) return 0;
+    for (std::size_t block = last_block_; block < last_block_ + 2 && begins_by(block); ++block) {
+      if (!begins_by(block + 1)) return last_block_ = block;
+    }
+    const auto behind = std::partition_point(
+        blocks_.begin(), blocks_.end(), [&](const auto& block) { return !(key < block->begin()->key()); });
+    return last_block_ = static_cast<std::size_t>(behind - blocks_.begin()) - 1;
+  }
+
   [[nodiscard]] Place normal(Place place) const {
     if (place.block < blocks_.size() && place.at == blocks_[place.block]->count) return {place.block + 1, 0};
     return place;
@@ -187,6 +198,7 @@ class SortedBlocks {
   }
 
   std::vector<std::unique_ptr<Block>> blocks_;  // none is empty
+  mutable std::size_t last_block_ = 0;          // found by the last search; any number
   std::size_t size_ = 0;
 };
 
