@@ -154,10 +154,11 @@ Result<void> BrokerRoute::set_group(const std::string& group, const nlohmann::js
   return {};
 }
 
-Result<nlohmann::json> BrokerRoute::command(const std::string& name, const nlohmann::json& fields) const {
+Result<nlohmann::json> BrokerRoute::command(const std::string& name, const nlohmann::json& fields,
+                                            std::chrono::milliseconds wait_max) const {
   nlohmann::json request = admin_request(name);
   if (!fields.empty()) request.update(fields);
-  return broker_->control().ask(request);
+  return broker_->control().ask(request, wait_max);
 }
 
 Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {

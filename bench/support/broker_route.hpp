@@ -1,6 +1,7 @@
 /// A topic of a LightQ broker process, reached as any ZeroMQ program would. Layer: bench support.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -83,7 +84,9 @@ class BrokerRoute : public Route {
   Result<void> set_group(const std::string& group, const nlohmann::json& settings);
   /// Sends a command about the topic as the administrator, with these fields (docs/protocol.md). Requires:
   /// prepared.
-  [[nodiscard]] Result<nlohmann::json> command(const std::string& name, const nlohmann::json& fields) const;
+  [[nodiscard]] Result<nlohmann::json> command(
+      const std::string& name, const nlohmann::json& fields,
+      std::chrono::milliseconds wait_max = std::chrono::seconds(10)) const;
   [[nodiscard]] BrokerProcess& broker() { return *broker_; }
   /// Creates `topics` more topics with the same settings, joined by a producer and a consumer over the Unix
   /// socket. Call it once.
