@@ -56,9 +56,13 @@ Row compare_streams(DeliverySuite& suite, const std::string& name, const std::st
 
 std::unique_ptr<BrokerRoute> group_topic(const DeliverySuite& suite, const std::string& label,
                                          const std::vector<std::string>& flags = {},
+<<<<<<< HEAD
                                          std::uint64_t message_ttl_ms = 0) {
   nlohmann::json settings{{"broker_type", "queue"}};
   if (message_ttl_ms != 0) settings["message_ttl_ms"] = message_ttl_ms;
+=======
+                                         const nlohmann::json& settings = {{"broker_type", "queue"}}) {
+>>>>>>> delaybench
   auto route = BrokerRoute::start(suite.options().broker_binary, settings, flags).value_or_throw();
   route->prepare(label).value_or_throw();
   return route;
@@ -103,8 +107,9 @@ Row backoff(DeliverySuite& suite, const BrokerRoute& limited, const BrokerRoute&
                          "each message acknowledged", {plain, {.group = limited_group}});
 }
 
-Row delay(DeliverySuite& suite, const BrokerRoute& delayed, const BrokerRoute& plain) {
-  return compare_streams(suite, "delay", "each message delayed by 10 ms",
+Row delay(DeliverySuite& suite, const std::string& name, const std::string& title, const BrokerRoute& delayed,
+          const BrokerRoute& plain) {
+  return compare_streams(suite, name, "each message delayed by 10 ms, " + title,
                          {delayed, {.delay = std::chrono::milliseconds(10)}}, "messages without a delay",
                          {plain});
 }
@@ -148,7 +153,13 @@ void measure_attempts(DeliverySuite& suite) {
 void measure_delay(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "undelayed");
   const auto delayed = group_topic(suite, "delayed");
-  suite.add(delay(suite, *delayed, *plain), 0.5, 0.35);
+  suite.add(delay(suite, "delay", "transient", *delayed, *plain), 0.5, 0.35);
+  // With retention, so that the files do not grow. The group holds what it has not received.
+  const nlohmann::json durable{
+      {"broker_type", "file"}, {"retention_bytes", 256 << 20}, {"segment_bytes", 64 << 20}};
+  const auto plain_durable = group_topic(suite, "undelayed", {}, durable);
+  const auto delayed_durable = group_topic(suite, "delayed", {}, durable);
+  suite.add(delay(suite, "delay_file", "durable", *delayed_durable, *plain_durable));
 }
 
 void measure_ttl(DeliverySuite& suite) {

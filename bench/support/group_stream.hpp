@@ -28,6 +28,15 @@ struct GroupWork {
   [[nodiscard]] bool rejects(std::uint64_t number) const {
     return rejects_one_of > 0 && number % rejects_one_of == 0;
   }
+  /// One message of this many has its time of sending, if there is a delay.
+  static constexpr std::uint64_t stamped_one_of = 64;
+  /// Returns true if a message came before its delay had passed. `sent_ns`: 0: it has no time of sending.
+  /// Times are of CLOCK_MONOTONIC, and the broker counts by the realtime clock, whose rate may differ by 0.05
+  /// %.
+  [[nodiscard]] bool is_early(std::uint64_t sent_ns, std::uint64_t received_ns) const {
+    const auto delay_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(delay).count());
+    return sent_ns != 0 && received_ns < sent_ns + delay_ns - delay_ns / 1'000;
+  }
 };
 
 /// Runs the plan once: the producer sends as fast as it can, while the consumer settles each message by a

@@ -42,6 +42,7 @@ std::vector<DuePosition> DueMoves::due_soon(Timestamp now) const {
   auto walk = from_.waiting().walk(*first);
   for (; walk.get() != nullptr && walk.get()->due_us <= now.us + plan_until_us; walk.next()) {
     if (limits_.planned <= plan_.size() + positions.size()) break;
+    if (limits_.planned_at_once <= positions.size()) break;
     positions.push_back(*walk.get());
   }
   return positions;

@@ -31,17 +31,20 @@ ScheduledMessages::Stored ScheduledMessages::append(std::span<std::byte> batch, 
 ScheduledMessages::Stored ScheduledMessages::append_to_memory(const BatchView& batch, Timestamp now) {
   const std::uint64_t base = next_in_memory_;
   Stored stored{{log::AppendOutcome::appended, {base}}, last_position};
+  std::optional<std::uint64_t> unindexed;  // stored, and not in the index yet
   try {
     for (auto record = batch.records(); !record.done(); record.next()) {
       const ByteView message = without_due(batch.kinds(), record.message());
       const Timestamp due = waiting_until(record.attributes().due(), now);
-      kept_.add(next_in_memory_, without_due(batch.kinds()), now, message);
-      waiting_.add({next_in_memory_, due.us, next_in_memory_, static_cast<std::uint32_t>(message.size())});
+      const std::uint64_t place = kept_.add(without_due(batch.kinds()), now, message);
+      unindexed = place;
+      waiting_.add({next_in_memory_, due.us, place, static_cast<std::uint32_t>(message.size())});
+      unindexed.reset();
       stored.first = std::min(stored.first, {due.us, next_in_memory_});
       ++next_in_memory_;
     }
   } catch (...) {
-    kept_.drop(next_in_memory_);
+    if (unindexed) kept_.drop(*unindexed);
     for (std::uint64_t number = base; number < next_in_memory_; ++number) forget(number);
     next_in_memory_ = base;
     throw;
@@ -57,8 +60,11 @@ void ScheduledMessages::load(const WaitingMessage& message) {
 void ScheduledMessages::forget(std::uint64_t number) {
   const WaitingMessage* const found = waiting_.find(number);
   if (found == nullptr) return;
-  if (found->place != number) relocated_.erase(found->place);
-  if (log_ == nullptr) kept_.drop(found->place);
+  if (log_ == nullptr) {
+    kept_.drop(found->place);
+  } else if (found->place != number) {
+    relocated_.erase(found->place);
+  }
   waiting_.remove(number);
 }
 

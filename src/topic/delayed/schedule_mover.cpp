@@ -21,6 +21,9 @@ constexpr std::size_t undone_max = 65'536;
 constexpr std::size_t undone_stop = 16 * undone_max;
 constexpr std::chrono::milliseconds pause{500};
 constexpr std::chrono::milliseconds busy_pause{10};
+// After messages were moved, those that are due within this time follow together. A dense stream would
+// otherwise take a turn of the loop, a batch in the log and a delivery for each of them.
+constexpr std::int64_t move_interval_us = 1'000;
 
 }  // namespace
 
@@ -79,7 +82,10 @@ bool ScheduleMover::plan(Timestamp now) {
     wait("their plan cannot be written: " + planned.error().text());
     return false;
   }
-  if (*planned) parts_.start_flush();
+  if (*planned) {
+    parts_.start_flush();
+    wake();  // more may be due soon than one call plans
+  }
   return true;
 }
 
@@ -149,6 +155,7 @@ void ScheduleMover::note_moved(Timestamp now) {
   next_in_memory_ += batch_.builder.record_count();
   parts_.schedule.moved(batch_, parts_.owner.store.next_offset(), now);
   has_moved_ = true;
+  moved_at_ = now;
   producer_.set_waiting_by({});
 }
 
@@ -181,9 +188,11 @@ void ScheduleMover::after_move() {
   parts_.owner.activity.want_ticks();
 }
 
-/// Sleeps until something is due.
+/// Sleeps until something is due, and for move_interval_us at least if messages were just moved.
 void ScheduleMover::arm(Timestamp now) {
-  const auto next = parts_.schedule.next_time();
+  auto next = parts_.schedule.next_time();
+  // Only if the clock was not set back since.
+  if (next && now < *next && moved_at_ <= now) next = std::max(*next, {moved_at_.us + move_interval_us});
   if (next == armed_for_ && timer_ != 0) return;
   WallTimers& timers = parts_.owner.context.wall_timers;
   timers.cancel(std::exchange(timer_, 0));

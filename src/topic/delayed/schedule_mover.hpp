@@ -68,6 +68,7 @@ class ScheduleMover final : private OwnProducer::User, private EventLoop::Source
   std::function<void()> call_first_;
   MoveBatch batch_;
   bool has_moved_ = false;            // in this turn
+  Timestamp moved_at_;                // the last time
   std::size_t batch_bytes_ = 1;       // of the next batch
   std::uint64_t next_in_memory_ = 0;  // the next sequence number, for a schedule in memory
   WallTimers::TimerId timer_ = 0;
