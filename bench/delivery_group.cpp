@@ -56,13 +56,7 @@ Row compare_streams(DeliverySuite& suite, const std::string& name, const std::st
 
 std::unique_ptr<BrokerRoute> group_topic(const DeliverySuite& suite, const std::string& label,
                                          const std::vector<std::string>& flags = {},
-<<<<<<< HEAD
-                                         std::uint64_t message_ttl_ms = 0) {
-  nlohmann::json settings{{"broker_type", "queue"}};
-  if (message_ttl_ms != 0) settings["message_ttl_ms"] = message_ttl_ms;
-=======
                                          const nlohmann::json& settings = {{"broker_type", "queue"}}) {
->>>>>>> delaybench
   auto route = BrokerRoute::start(suite.options().broker_binary, settings, flags).value_or_throw();
   route->prepare(label).value_or_throw();
   return route;
@@ -164,7 +158,7 @@ void measure_delay(DeliverySuite& suite) {
 
 void measure_ttl(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "plain");
-  const auto living = group_topic(suite, "living", {}, 3'600'000);
+  const auto living = group_topic(suite, "living", {}, {{"broker_type", "queue"}, {"message_ttl_ms", 3'600'000}});
   suite.add(topic_ttl(suite, *living, *plain), 0.9, 0.8);
   const auto own = group_topic(suite, "own");
   suite.add(own_ttl(suite, *own, *plain), 0.9, 0.8);

@@ -20,9 +20,8 @@ struct DeliveryOptions {
   std::string before_stream_binary;  ///< that of the build to compare with; its broker lies beside it
   std::string before_commit;         ///< the commit of that build, for texts
   std::uint64_t rounds_wanted = 0;   ///< 0: the number of each part
-  SuiteParts parts{{"unused", "slow-member", "retry", "attempts", "delay", "ttl", "leases", "state"}};
   SuiteParts parts{{"unused", "slow-member", "retry", "attempts", "delay", "delay-waiting", "delay-due",
-                    "delay-ten-million", "leases", "state"}};
+                    "delay-ten-million", "ttl", "leases", "state"}};
 
   /// Returns the number of rounds of a part that has `full` of them.
   [[nodiscard]] int rounds(int full) const {

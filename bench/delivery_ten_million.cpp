@@ -26,7 +26,7 @@ constexpr double many_mib = 1024.0 * 1024.0;
 constexpr std::int64_t many_day_us = 24LL * 3600 * 1'000'000;
 constexpr std::chrono::seconds many_wait{60};
 constexpr std::chrono::seconds clear_time_max{60};
-constexpr double left_mib_max = 64;
+constexpr double left_mib_max = 160;  // the segment file that is being written has 128 MiB
 
 /// The load: message 0 is due in a year, every tenth of the others tomorrow, and the rest in the two days
 /// after.
