@@ -31,7 +31,7 @@ TEST(ScheduleRules, SoundSettingsArePermitted) {
 }
 
 TEST(ScheduleRules, MessagesMayHaveATimeToLive) {
-  const auto checked = [](std::vector<std::pair<std::string, std::string>> headers) {
+  const auto checked = [](std::vector<protocol::ScheduleHeader> headers) {
     ScheduleSettings settings = sound();
     settings.headers = std::move(headers);
     return check_schedule(settings, BrokerType::file);

@@ -187,7 +187,7 @@ TEST_P(CarriedExpiryModel, EachMessageEndsOnce) {
   std::uint64_t published = 0;
   std::uint64_t acknowledged = 0;
   std::uint64_t carried_expired = 0;
-  for (int step = 0; step < 8000; ++step) {
+  for (int step = 0; step < 16'000; ++step) {
     const std::uint64_t choice = random.below(100);
     if (choice < 60) {
       ModelMessage message{std::to_string(published) + std::string(random.below(4000), 'p')};
