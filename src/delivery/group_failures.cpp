@@ -126,7 +126,7 @@ void GroupFailures::put_in_queue(const CountedRanges& ranges, const Return& how)
   CountedRanges expired;
   for (const CountedRange& each : ranges) {
     for (OffsetRange part = each.range; part.begin < each.range.end; part = {part.end, each.range.end}) {
-      const ExpiryIndex::Part known = expiry->part_at(part.begin);
+      const ExpiryIndex::Part known = part_at(part.begin);
       part.end = std::min(part.end, known.end);
       TurnWork::add(TurnWork::range_passed);
       (known.expired ? expired : kept).push_back({part, each.deliveries});
@@ -173,6 +173,26 @@ void GroupFailures::expire(const CountedRanges& ranges) {
   messages_.expiry().count(messages_of(ranges));
   if (messages_.expiry().keeps()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
   for (const CountedRange& each : ranges) forget_failures(each.range);
+}
+
+/// Returns the part of the messages at `offset` of which all end by their expiry, or none. Requires: the
+/// topic has an index.
+ExpiryIndex::Part GroupFailures::part_at(Offset offset) const {
+  ExpiryIndex::Part part = messages_.expiry().index()->part_at(offset);
+  const DeadMessages* const dead = messages_.redelivery().dead();
+  if (!part.expired || dead == nullptr) return part;
+  const auto run = dead->protected_messages().first_behind(offset);
+  if (!run || part.end <= run->begin) return part;
+  return offset < run->begin ? ExpiryIndex::Part{run->begin, true}
+                             : ExpiryIndex::Part{std::min(part.end, run->end), false};
+}
+
+void GroupFailures::protect(std::span<const OffsetRange> ranges) {
+  const Offset committed = messages_.committed();
+  messages_.redelivery().change_dead([&](DeadMessages& dead) {
+    for (const OffsetRange& range : ranges) dead.protect(range, std::min(committed, range.begin));
+  });
+  for (const OffsetRange& range : ranges) messages_.expiry().expiring().remove(range);
 }
 
 bool GroupFailures::tend_expired() {

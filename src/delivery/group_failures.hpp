@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "delivery/attempts/group_counters.hpp"
 #include "delivery/attempts/group_setup.hpp"
 #include "delivery/dead/dead_message.hpp"
+#include "delivery/expiry/expiry_index.hpp"
 #include "delivery/state/counted_ranges.hpp"
 #include "delivery/state/delivery_failure.hpp"
 #include "delivery/state/group_time.hpp"
@@ -88,7 +90,9 @@ class GroupFailures {
   /// those that wait for another delivery, and makes those dead that the group keeps for the dead-letter
   /// topic. Does a limited amount of work. Returns true if it could go on at once.
   bool tend_expired();
-  /// Makes messages ready that were dead, or expires them.
+  /// Protects messages from expiry until they are finished or dead.
+  void protect(std::span<const OffsetRange> ranges);
+  /// Makes messages ready that were dead or finished, or expires them.
   void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }
 
   /// Takes the present counters. Called in each dispatch of a group that has settings or dead messages.
@@ -112,6 +116,7 @@ class GroupFailures {
   [[nodiscard]] Timestamp wall_time_of(SteadyTime now) const;
   void put_in_queue(const CountedRanges& ranges, const Return& how);
   void put_unexpired_in_queue(const CountedRanges& ranges, const Return& how);
+  [[nodiscard]] ExpiryIndex::Part part_at(Offset offset) const;
   [[nodiscard]] bool expire_waiting();
   [[nodiscard]] bool bury_kept();
   [[nodiscard]] OffsetRange take_kept();

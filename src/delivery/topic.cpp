@@ -1,5 +1,6 @@
 /// Publishing, dispatch and statistics of a topic. Layer: delivery.
 #include "delivery/topic.hpp"
+#include "delivery/state/set_merge.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -239,7 +240,9 @@ bool tend_expiry(ExpiryIndex& expiry, log::BatchLog& log, ConsumerGroups& groups
     const log::OffsetSet fresh = expiry.take_fresh();
     groups.for_each([&](ConsumerGroup& group) {
       GroupMessages& messages = group.messages();
-      messages.expiry().note(fresh, !messages.redelivery().waiting().empty());
+      const DeadMessages* const dead = messages.redelivery().dead();
+      const bool any_waits = !messages.redelivery().waiting().empty();
+      messages.expiry().note(dead == nullptr ? fresh : without(fresh, dead->protected_messages()), any_waits);
     });
   }
   if (!expiry.expired().empty()) subscribers.pass_expired();

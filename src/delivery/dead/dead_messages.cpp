@@ -22,6 +22,11 @@ OffsetRange cut_at_edge(OffsetRange range, const log::OffsetSet& set, bool& insi
   return range;
 }
 
+/// Returns the offsets that are in both sets.
+log::OffsetSet both(const log::OffsetSet& one, const log::OffsetSet& other) {
+  return without(one, without(one, other));
+}
+
 }  // namespace
 
 void DeadMessages::add(OffsetRange range, const Death& death, DeadState state) {
@@ -35,6 +40,7 @@ void DeadMessages::add(OffsetRange range, const Death& death, DeadState state) {
   }
   if (death.cause == DeathCause::rejected) rejected_.add(range);
   if (death.cause == DeathCause::expired) expired_.add(range);
+  protected_.remove(range);
   attempts_.set(range, death.attempts);
   record(range, death);
   first_failures_.remove(range);
@@ -177,6 +183,7 @@ void DeadMessages::clear() {
   parked_.clear();
   rejected_.clear();
   expired_.clear();
+  protected_.clear();
   attempts_.clear();
   records_.clear();
   outbox_.clear();
@@ -187,8 +194,9 @@ void DeadMessages::restore(const log::SavedDead& saved, const DeliveryCounts& at
   clear();
   parked_ = saved.parked;
   rejected_ = saved.rejected;
-  expired_ = saved.expired;
   outbox_.restore(saved);
+  protected_ = without(without(saved.expired, parked_), waiting());
+  expired_ = without(saved.expired, protected_);
   for (const log::SavedDeath& each : saved.records) {
     records_.add(each.offset, std::make_shared<const DeathRecord>(
                                   DeathRecord{each.first_failure, each.last_failure, each.reason}));
@@ -209,6 +217,7 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
   saved.parked = clipped(parked_, bounds);
   saved.rejected = clipped(rejected_, bounds);
   saved.expired = clipped(expired_, bounds);
+  if (!protected_.empty()) add_all(saved.expired, both(clipped(protected_, bounds), living));
   saved.outbox = clipped(waiting(), bounds);
   saved.under_way.assign(outbox_.under_way().begin(), outbox_.under_way().end());
   saved.first_number = outbox_.first_number();
@@ -220,8 +229,7 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
     return true;
   });
   for (const auto& [time, messages] : first_failures_.sets()) {
-    log::OffsetSet part = clipped(messages, bounds);
-    part = without(part, without(part, living));
+    log::OffsetSet part = both(clipped(messages, bounds), living);
     if (!part.empty()) saved.first_failures.emplace_back(time, std::move(part));
   }
   return saved;
@@ -249,7 +257,8 @@ std::uint64_t DeadMessages::under_way_before(Offset first) const {
 }
 
 std::size_t DeadMessages::set_bytes() const {
-  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + expired_.bytes() + attempts_.bytes();
+  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + expired_.bytes() + protected_.bytes() +
+         attempts_.bytes();
 }
 
 std::size_t DeadMessages::record_bytes() const {

@@ -156,7 +156,8 @@ std::optional<SavedDead> take_saved_dead(ByteView& bytes, const SetBounds& bound
   OffsetSet dead = saved.parked;
   saved.outbox.for_each([&](OffsetRange run) { dead.add(run); });
   if (!take_memory(dead.bytes(), memory_left)) return std::nullopt;
-  if (!are_parts_once({{{}, saved.rejected}, {{}, saved.expired}}, dead)) return std::nullopt;
+  if (!are_parts_once({{{}, saved.rejected}}, dead)) return std::nullopt;
+  if (!are_parts_once({{{}, saved.rejected}, {{}, saved.expired}}, bounds.messages)) return std::nullopt;
   if (!take_records(bytes, bounds, saved, dead, memory_left)) return std::nullopt;
   auto first_failures = take_timed_parts(bytes, bounds, SavedDead::times_max, memory_left);
   if (!first_failures) return std::nullopt;

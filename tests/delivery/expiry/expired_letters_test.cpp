@@ -153,5 +153,116 @@ TEST_F(ExpiredLettersTest, ExpiryIsNoFloodOfFailures) {
   EXPECT_EQ(world.stats().paused_by, "");
 }
 
+class GivenBackTest : public ExpiredLettersTest {
+ protected:
+  GivenBackTest() {
+    world.topic->open_group();
+    settings.backoff_ms = {1};
+    world.set(settings);
+    world.publish({{100}, {0}, {100}});
+    world.live(1200ms);
+  }
+  /// Gives messages back that have become letters, as a dead-letter topic does.
+  void give_back(std::uint64_t message) {
+    GroupDead dead = world.topic->groups().plain()->dead();
+    const OffsetRange range{{message}, {message + 1}};
+    dead.protect(range);
+    dead.revive({{range, 0}});
+    world.live(2s);
+  }
+  ExpiryWorld world;
+};
+
+TEST_F(GivenBackTest, AnExpiredMessageDoesNotExpireAgain) {
+  transfer(world);
+  ASSERT_EQ(letters, std::vector<std::uint64_t>({0, 2}));
+  give_back(0);
+  auto stats = world.stats();
+  EXPECT_EQ(std::pair(stats.ready, stats.dead_waiting), std::pair(std::uint64_t{2}, std::uint64_t{0}));
+  Member member;
+  world.join(member);
+  world.dispatch();
+  EXPECT_EQ(member.consumer.take(), Payloads({"0", "1"}));
+  member.group->reject(*member.member, {1, {{Offset{0}, Offset{1}}}}, world.now);
+  world.live(2s);
+  EXPECT_EQ(member.consumer.take(), Payloads{"0"}) << "it expired when it was returned";
+  stats = world.stats();
+  EXPECT_EQ(std::pair(stats.expired, stats.dead), std::pair(std::uint64_t{2}, std::uint64_t{2}));
+  expect_sum_of_states(stats);
+}
+
+TEST_F(GivenBackTest, NeitherARestartNorItsNeighboursChangeThat) {
+  transfer(world);
+  give_back(0);
+  world.restart();
+  world.set(settings);
+  world.live(2s);
+  EXPECT_EQ(world.stats().dead_waiting, 0U);
+  EXPECT_EQ(world.stats().ready, 2U);
+  give_back(2);
+  world.restart();
+  world.set(settings);
+  world.live(2s);
+  Member member;
+  world.join(member);
+  world.dispatch();
+  EXPECT_EQ(member.consumer.take(), Payloads({"0", "1", "2"}));
+}
+
+TEST_F(GivenBackTest, ADeadMessageThatIsTriedAgainInPlaceDoesNotExpireAgain) {
+  GroupDead dead = world.topic->groups().plain()->dead();
+  EXPECT_EQ(dead.retry({.ranges = {{Offset{2}, Offset{3}}}}, Offset{0}).messages, 1U);
+  world.live(2s);
+  const auto stats = world.stats();
+  EXPECT_EQ(std::pair(stats.ready, stats.dead_waiting), std::pair(std::uint64_t{2}, std::uint64_t{1}));
+  expect_sum_of_states(stats);
+}
+
+TEST_F(GivenBackTest, ItMayStillDieOfItsAttempts) {
+  transfer(world);
+  give_back(0);
+  settings.max_attempts = 1;
+  world.set(settings);
+  Member member;
+  world.join(member);
+  world.dispatch();
+  member.group->reject(*member.member, {1, {{Offset{0}, Offset{1}}}}, world.now);
+  world.live(2s);
+  const auto dead = member.group->dead().list({}, Offset{0}, 10).messages;
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].cause, DeathCause::attempts);
+}
+
+TEST_F(GivenBackTest, ASeekToItEndsTheProtection) {
+  transfer(world);
+  give_back(0);
+  Member member;
+  world.join(member);
+  member.group->seek(Offset{0});
+  world.live(2s);
+  EXPECT_EQ(member.consumer.take(), Payloads({"1"}));
+}
+
+TEST(ExpiryOfGivenBack, EndsWithTheMessage) {
+  ExpiryWorld world;
+  world.topic->open_group();
+  protocol::GroupSettings settings;
+  settings.dead_letter_topic = "letters";
+  settings.dead_letter_expired = true;
+  world.set(settings);
+  world.publish({{100}, {0}});
+  world.live(1200ms);
+  GroupDead dead = world.topic->groups().plain()->dead();
+  ASSERT_EQ(dead.retry({}, Offset{0}).messages, 1U);
+  Member member;
+  world.join(member);
+  world.dispatch();
+  ASSERT_EQ(member.consumer.take(), Payloads({"0", "1"}));
+  member.group->acknowledge(*member.member, {.before = {}, .ranges = {{Offset{0}, Offset{2}}}});
+  const auto stored = test::stored_cursors(world.topic->groups(), world.clocks());
+  ASSERT_EQ(stored.size(), 1U);
+  EXPECT_TRUE(stored[0].unfinished.dead.expired.empty());
+}
+
 }  // namespace
 }  // namespace lightq::broker
