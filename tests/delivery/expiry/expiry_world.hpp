@@ -34,6 +34,7 @@ class LentLog final : public log::BatchLog {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return log_.stored_bytes(); }
   void trim(Offset before) override { log_.trim(before); }
   bool make_room(std::size_t bytes, Offset limit) override { return log_.make_room(bytes, limit); }
+  bool drop_first(Offset limit, std::size_t bytes) override { return log_.drop_first(limit, bytes); }
   [[nodiscard]] const Error& last_error() const override { return log_.last_error(); }
 
  private:
