@@ -67,6 +67,11 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
   expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
 
+void Topic::set_message_ttl(std::uint64_t ttl_ms) {
+  definition_.settings.message_ttl_ms = ttl_ms;
+  expiry_.set_ttl(ttl_ms);
+}
+
 bool Topic::accepting() const {
   return !direct_ || consumers() > 0;
 }
@@ -340,7 +345,6 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.blocked_by = blocked_by();
   stats.paused = definition_.paused;
   stats.settings = definition_.settings;
-  stats.settings.message_ttl_ms = expiry_.ttl_ms();
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
   stats.groups = groups_.stats(now);

@@ -16,6 +16,8 @@ namespace lightq::broker {
 namespace {
 // The most headers that a call reads to find the end of the expired prefix, before it searches by time.
 constexpr int prefix_steps_max = 32;
+// The most parts that a call adds to the expired prefix: the messages between those that had expired before.
+constexpr std::size_t prefix_parts_max = 1024;
 // The most work of a call to read noted messages.
 constexpr std::uint64_t noted_work_max = 256 * limits::KiB;
 // The longest time between two looks at the wall clock, which may have been set.
@@ -48,6 +50,11 @@ void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
 
 /// Adds messages to the expired ones. Those that can no longer be read are left out.
 void ExpiryIndex::expire(OffsetRange range) {
+  expire_some(range, std::numeric_limits<std::size_t>::max());
+}
+
+/// Does the same for at most so many parts of the range. Returns the offset that it has reached.
+Offset ExpiryIndex::expire_some(OffsetRange range, std::size_t parts_max) {
   const Offset first = log_.first_offset();
   const log::OffsetSet* const carried = range.begin < first ? carried_over_from(log_) : nullptr;
   if (carried != nullptr) {
@@ -56,17 +63,21 @@ void ExpiryIndex::expire(OffsetRange range) {
       TurnWork::add(TurnWork::range_passed);
       const auto run = carried->first_behind(at);
       if (!run || end <= run->begin) break;
-      expire_stored({std::max(at, run->begin), std::min(end, run->end)});
-      at = run->end;
+      const OffsetRange part{std::max(at, run->begin), std::min(end, run->end)};
+      at = expire_stored(part, parts_max);
+      if (at < part.end || parts_max == 0) return at;
     }
   }
-  expire_stored({std::max(range.begin, first), range.end});
+  return std::max(range.begin, expire_stored({std::max(range.begin, first), range.end}, parts_max));
 }
 
-void ExpiryIndex::expire_stored(OffsetRange range) {
-  while (range.begin < range.end) {
+/// Adds messages to the expired ones, in at most `parts_left` parts, which it counts down. Returns the offset
+/// that it has reached.
+Offset ExpiryIndex::expire_stored(OffsetRange range, std::size_t& parts_left) {
+  for (; range.begin < range.end && parts_left != 0; --parts_left) {
     const Part part = part_at(range.begin);
     const Offset end = std::min(part.end, range.end);
+    TurnWork::add(TurnWork::range_passed);
     if (!part.expired) {
       TurnWork::add(2 * TurnWork::set_changed);
       fresh_.add({range.begin, end});
@@ -74,6 +85,7 @@ void ExpiryIndex::expire_stored(OffsetRange range) {
     }
     range.begin = end;
   }
+  return range.begin;
 }
 
 // --- Finding them in time ---
@@ -130,7 +142,12 @@ bool ExpiryIndex::extend_prefix(Timestamp wall, SteadyTime now) {
                   found.segments_passed * TurnWork::segment_passed);
     prefix_ = std::clamp(found.offset, prefix_, log_.next_offset());
   }
-  expire({from, prefix_});
+  const Offset reached = expire_some({from, prefix_}, prefix_parts_max);
+  if (reached < prefix_) {
+    prefix_ = reached;
+    prefix_due_.reset();
+    return true;
+  }
   return !ends && prefix_ < log_.next_offset();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -99,7 +100,8 @@ class ExpiryIndex {
 
  private:
   void expire(OffsetRange range);
-  void expire_stored(OffsetRange range);
+  Offset expire_some(OffsetRange range, std::size_t parts_max);
+  Offset expire_stored(OffsetRange range, std::size_t& parts_left);
   void forget_gone(Offset first);
   bool extend_prefix(Timestamp wall, SteadyTime now);
   bool read_noted(Timestamp wall, SteadyTime now);

@@ -14,7 +14,6 @@ ExpiryIndex& TopicExpiry::made_index() {
 }
 
 void TopicExpiry::set_ttl(std::uint64_t ttl_ms) {
-  ttl_ms_ = ttl_ms;
   if (index_ != nullptr || ttl_ms != 0) made_index().set_ttl(static_cast<std::int64_t>(ttl_ms));
 }
 

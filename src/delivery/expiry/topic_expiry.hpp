@@ -31,8 +31,6 @@ class TopicExpiry {
 
   /// Returns the index, or null if no message can expire.
   [[nodiscard]] ExpiryIndex* index() const { return index_.get(); }
-  /// Returns the time to live of all messages, in milliseconds; 0: none.
-  [[nodiscard]] std::uint64_t ttl_ms() const { return ttl_ms_; }
 
   /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so. Let the
   /// topic dispatch soon. Requires: at most limits::ttl_ms_max.
@@ -70,7 +68,6 @@ class TopicExpiry {
 
   log::BatchLog& log_;
   std::unique_ptr<ExpiryIndex> index_;
-  std::uint64_t ttl_ms_ = 0;
 };
 
 }  // namespace lightq::broker

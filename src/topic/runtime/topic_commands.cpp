@@ -34,7 +34,7 @@ void TopicCommands::set_paused(bool paused) {
 }
 
 Result<void> TopicCommands::set_message_ttl(std::uint64_t ttl_ms) {
-  topic_.expiry().set_ttl(ttl_ms);
+  topic_.set_message_ttl(ttl_ms);
   activity_.want_dispatch();
   return {};
 }

@@ -293,6 +293,29 @@ TEST(ExpiryTest, AChangeOfTheTopicsTimeActsOnAllThatIsStored) {
   expect_partition(world.stats());
 }
 
+TEST(ExpiryTest, ATopicsTimeActsInPiecesOnTheMessagesBetweenExpiredOnes) {
+  ExpiryWorld world(0, 64 * limits::MiB);
+  world.open_group();
+  std::vector<TtlMessage> messages(1'000);
+  for (std::size_t i = 0; i < messages.size(); i += 2) messages[i].ttl_ms = 100;
+  messages.back().ttl_ms = 3'600'000;
+  for (int batch = 0; batch < 40; ++batch) world.publish(messages);
+  world.live(2s);
+  EXPECT_EQ(world.stats().expired, 20'000U);
+  world.topic->set_message_ttl(1'000);
+  std::uint64_t most = 0;
+  std::uint64_t dispatches = 0;
+  for (bool more = true; more; ++dispatches) {
+    const std::uint64_t before = TurnWork::bytes();
+    more = world.topic->dispatch({.now = world.now, .wall = world.wall}).more;
+    most = std::max(most, TurnWork::bytes() - before);
+  }
+  EXPECT_GT(dispatches, 10U);
+  EXPECT_LT(most, 1 * limits::MiB) << "about a quarter of a millisecond's work";
+  EXPECT_EQ(world.stats().expired, 40'000U);
+  EXPECT_EQ(world.stats().pending, 0U);
+}
+
 TEST(ExpiryTest, MessagesThatExpiredStaySoWhenTheClockGoesBack) {
   ExpiryWorld world;
   world.open_group();
