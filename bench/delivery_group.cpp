@@ -158,7 +158,8 @@ void measure_delay(DeliverySuite& suite) {
 
 void measure_ttl(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "plain");
-  const auto living = group_topic(suite, "living", {}, {{"broker_type", "queue"}, {"message_ttl_ms", 3'600'000}});
+  const auto living =
+      group_topic(suite, "living", {}, {{"broker_type", "queue"}, {"message_ttl_ms", 3'600'000}});
   suite.add(topic_ttl(suite, *living, *plain), 0.9, 0.8);
   const auto own = group_topic(suite, "own");
   suite.add(own_ttl(suite, *own, *plain), 0.9, 0.8);

@@ -31,7 +31,7 @@ struct GroupWork {
   /// One message of this many has its time of sending, if there is a delay.
   static constexpr std::uint64_t stamped_one_of = 64;
   /// Returns true if a message came before its delay had passed. `sent_ns`: 0: it has no time of sending.
-  /// Times are of CLOCK_MONOTONIC, and the broker counts by the realtime clock, whose rate may differ by 0.05
+  /// Times are of CLOCK_MONOTONIC, and the broker counts by the realtime clock. Its rate may differ by 0.05
   /// %.
   [[nodiscard]] bool is_early(std::uint64_t sent_ns, std::uint64_t received_ns) const {
     const auto delay_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(delay).count());

@@ -21,6 +21,18 @@ bool is_alone_next(const WaitingMessages& waiting, Alone alone) {
   if (alone == Alone::takes_first || waiting.ready().empty()) return true;
   return waiting.alone().first() < waiting.ready().first();
 }
+/// Returns true if the message at `offset` is protected from expiry. Lowers `end` to the end of the messages
+/// of which the same is true.
+bool cut_at_protected(const DeadMessages* dead, Offset offset, Offset& end) {
+  if (dead == nullptr || dead->protected_messages().empty()) [[likely]]
+    return false;
+  const auto run = dead->protected_messages().first_behind(offset);
+  if (!run) return false;
+  const bool is_inside = run->begin <= offset;
+  end = std::min(end, is_inside ? run->end : run->begin);
+  return is_inside;
+}
+
 }  // namespace
 
 #pragma GCC diagnostic push
@@ -79,18 +91,6 @@ std::vector<OffsetRange> RedeliveryQueue::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
-/// Returns true if the message at `offset` is protected from expiry. Lowers `end` to the end of the messages
-/// of which the same is true.
-bool RedeliveryQueue::cut_at_protected(Offset offset, Offset& end) const {
-  if (dead_ == nullptr || dead_->protected_messages().empty()) [[likely]]
-    return false;
-  const auto run = dead_->protected_messages().first_behind(offset);
-  if (!run) return false;
-  const bool is_inside = run->begin <= offset;
-  end = std::min(end, is_inside ? run->end : run->begin);
-  return is_inside;
-}
-
 SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& context,
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
@@ -106,7 +106,7 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
     SliceLimits within = limits;
     within.end = std::min(limits.end, front.range.end);
     within.records = std::min(limits.records, limits.redelivered);
-    const bool is_protected = cut_at_protected(front.range.begin, within.end);
+    const bool is_protected = cut_at_protected(dead_.get(), front.range.begin, within.end);
     outcome = reader_.next(log, shown, within, next);
     // Messages that the reader skipped no longer exist: they are removed from the queue. Those that it has
     // not reached stay.

@@ -198,7 +198,6 @@ class RedeliveryQueue {
   }
 
  private:
-  [[nodiscard]] bool cut_at_protected(Offset offset, Offset& end) const;
   void give_up_uncarried(Offset first, const log::OffsetSet& carried, bool all);
   /// Notes a change, and updates the sums. Called after each change.
   void count() {

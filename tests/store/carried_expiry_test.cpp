@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -177,81 +178,131 @@ struct ModelMessage {
   bool is_dead = false;
 };
 
-TEST_P(CarriedExpiryModel, EachMessageEndsOnce) {
-  Random random(GetParam());
-  CarryOverWorld world(protocol::Overflow::block, 600'000);
-  world.topic.expiry().set_ttl(60'000);
-  Member member;
-  world.join(member);
-  std::map<std::uint64_t, ModelMessage> open;
-  std::uint64_t published = 0;
-  std::uint64_t acknowledged = 0;
-  std::uint64_t carried_expired = 0;
-  for (int step = 0; step < 16'000; ++step) {
-    const std::uint64_t choice = random.below(100);
+/// A topic and a member that does anything with its messages, compared with a map.
+class CarriedExpirySteps {
+ public:
+  explicit CarriedExpirySteps(std::uint64_t seed) : random_(seed) {
+    world.topic.expiry().set_ttl(60'000);
+    world.join(member);
+  }
+
+  void step() {
+    const std::uint64_t choice = random_.below(100);
     if (choice < 60) {
-      ModelMessage message{std::to_string(published) + std::string(random.below(4000), 'p')};
-      Attributes attributes;
-      if (random.one_in(2)) attributes.ttl = std::chrono::milliseconds(1 + random.below(40'000));
-      const std::int64_t ttl_ms = attributes.ttl.count() == 0 ? 60'000 : attributes.ttl.count();
-      message.expiry_us = world.wall.us + ttl_ms * 1000;
-      if (world.publish(message.payload, attributes) != PublishOutcome::accepted) continue;
-      open[published++] = std::move(message);
+      publish();
     } else if (choice < 85) {
-      world.pass(std::chrono::milliseconds(random.below(200)));
+      world.pass(std::chrono::milliseconds(random_.below(200)));
       world.dispatch();
-      for (auto& frame : std::exchange(member.consumer.frames, {})) {
-        for (std::size_t at = 0; at < frame.payloads.size(); ++at) {
-          const Offset offset = frame.range.begin + at;
-          const auto found = open.find(offset.value);
-          ASSERT_NE(found, open.end());
-          ASSERT_EQ(frame.payloads[at], found->second.payload);
-          ASSERT_LT(world.wall.us, found->second.expiry_us) << "delivered after its time";
-          const OffsetRange one{offset, offset + 1};
-          if (random.one_in(100)) {
-            world.kill(member, one);
-            found->second.is_dead = true;
-          } else if (random.one_in(20)) {
-            world.reject(member, one, static_cast<std::uint32_t>(random.below(30'000)));
-          } else {
-            member.group->acknowledge(*member.member, {std::nullopt, {one}});
-            open.erase(found);
-            ++acknowledged;
-          }
-        }
-      }
+      ASSERT_NO_FATAL_FAILURE(take([&](Offset offset) { return answer(offset); }));
+      compare();
     } else if (choice < 95) {
       world.topic.carry_over().sweep();
     } else if (choice < 96) {
       static_cast<void>(member.group->dead().retry({}, {0}));
-      for (auto& [offset, message] : open) message.is_dead = false;
+      revive_all();
     }
-    if (choice >= 85 || choice < 60) continue;
+  }
+  /// Gives dead messages back, and lets all others expire. Acknowledges those that were given back.
+  void finish() {
+    for (std::optional<Offset> from = Offset{0}; from;) from = member.group->dead().retry({}, *from).next;
+    revive_all();
+    for (int turn = 0; turn < 100 && world.group_stats().pending != 0; ++turn) {
+      world.pass(2min);
+      world.dispatch();
+      ASSERT_NO_FATAL_FAILURE(take([&](Offset offset) {
+        acknowledge(offset);
+        return true;
+      }));
+    }
+  }
+
+  CarryOverWorld world{protocol::Overflow::block, 600'000};
+  Member member;
+  std::uint64_t published = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t carried_expired = 0;
+
+ private:
+  void publish() {
+    ModelMessage message{std::to_string(published) + std::string(random_.below(4000), 'p')};
+    Attributes attributes;
+    if (random_.one_in(2)) attributes.ttl = std::chrono::milliseconds(1 + random_.below(40'000));
+    const std::int64_t ttl_ms = attributes.ttl.count() == 0 ? 60'000 : attributes.ttl.count();
+    message.expiry_us = world.wall.us + ttl_ms * 1000;
+    if (world.publish(message.payload, attributes) != PublishOutcome::accepted) return;
+    open_[published++] = std::move(message);
+  }
+  void acknowledge(Offset offset) {
+    member.group->acknowledge(*member.member, {std::nullopt, {{offset, offset + 1}}});
+    ++acknowledged;
+  }
+  /// Returns true if the message is finished.
+  bool answer(Offset offset) {
+    const OffsetRange one{offset, offset + 1};
+    if (random_.one_in(100)) {
+      world.kill(member, one);
+      open_.at(offset.value).is_dead = true;
+    } else if (random_.one_in(20)) {
+      world.reject(member, one, static_cast<std::uint32_t>(random_.below(30'000)));
+    } else {
+      acknowledge(offset);
+      return true;
+    }
+    return false;
+  }
+  /// Calls `ends(offset)` for each message that was delivered.
+  template <typename Ends>
+  void take(Ends&& ends) {
+    for (auto& frame : std::exchange(member.consumer.frames, {})) {
+      for (std::size_t at = 0; at < frame.payloads.size(); ++at) {
+        const Offset offset = frame.range.begin + at;
+        const auto found = open_.find(offset.value);
+        ASSERT_NE(found, open_.end());
+        ASSERT_EQ(frame.payloads[at], found->second.payload);
+        ASSERT_LT(world.wall.us, found->second.expiry_us) << "delivered after its time";
+        if (ends(offset)) open_.erase(found);
+      }
+    }
+  }
+  /// Messages that are given back do not expire any more.
+  void revive_all() {
+    for (auto& [offset, message] : open_) {
+      if (std::exchange(message.is_dead, false)) message.expiry_us = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  void compare() {
     // Messages that expired more than a second ago have ended; those that expire later have not.
-    for (auto at = open.begin(); at != open.end();) {
-      const bool is_over = at->second.expiry_us + 1'000'000 <= world.wall.us && !at->second.is_dead;
+    for (auto at = open_.begin(); at != open_.end();) {
+      const bool is_over = at->second.expiry_us <= world.wall.us - 1'000'000 && !at->second.is_dead;
       if (is_over && at->first < world.store.first_offset().value) ++carried_expired;
-      at = is_over ? open.erase(at) : std::next(at);
+      at = is_over ? open_.erase(at) : std::next(at);
     }
     const auto pending = world.group_stats().pending;
-    ASSERT_LE(pending, open.size()) << "step " << step;
-    const auto surely = std::ranges::count_if(
-        open, [&](const auto& each) { return each.second.is_dead || world.wall.us < each.second.expiry_us; });
-    ASSERT_GE(pending, static_cast<std::uint64_t>(surely)) << "step " << step;
+    ASSERT_LE(pending, open_.size());
+    const auto surely = std::ranges::count_if(open_, [&](const auto& each) {
+      return each.second.is_dead || world.wall.us < each.second.expiry_us;
+    });
+    ASSERT_GE(pending, static_cast<std::uint64_t>(surely));
     expect_sum(world.group_stats());
   }
-  EXPECT_GT(carried_expired, 10U);
-  EXPECT_GT(world.store.first_offset().value, published / 2);
+
+  Random random_;
+  std::map<std::uint64_t, ModelMessage> open_;
+};
+
+TEST_P(CarriedExpiryModel, EachMessageEndsOnce) {
+  CarriedExpirySteps model(GetParam());
+  for (int step = 0; step < 16'000; ++step) ASSERT_NO_FATAL_FAILURE(model.step()) << "step " << step;
+  EXPECT_GT(model.carried_expired, 10U);
+  EXPECT_GT(model.world.store.first_offset().value, model.published / 2);
   // In the end each has expired, or was acknowledged.
-  for (std::optional<Offset> from = Offset{0}; from;) from = member.group->dead().retry({}, *from).next;
-  world.pass(2min);
-  world.dispatch();
-  const auto group = world.group_stats();
+  ASSERT_NO_FATAL_FAILURE(model.finish());
+  const auto group = model.world.group_stats();
   EXPECT_EQ(group.pending, 0U);
   EXPECT_EQ(group.lost, 0U);
-  EXPECT_EQ(group.expired + acknowledged, published);
-  for (int i = 0; i < 50; ++i) world.topic.carry_over().sweep();
-  EXPECT_EQ(world.stats().carried_messages, 0U);
+  EXPECT_EQ(group.expired + model.acknowledged, model.published);
+  for (int i = 0; i < 50; ++i) model.world.topic.carry_over().sweep();
+  EXPECT_EQ(model.world.stats().carried_messages, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CarriedExpiryModel, testing::Range(0, 10));
