@@ -80,7 +80,7 @@ Row retry_batches(DeliverySuite& suite, const BrokerRoute& route) {
                          {route, {.whole_batches = true}});
 }
 
-/// Returns a topic whose group `limited_group` has these settings.
+/// Returns a topic of which the group `limited_group` has these settings.
 std::unique_ptr<BrokerRoute> limited_topic(const DeliverySuite& suite, const std::string& label,
                                            const nlohmann::json& settings) {
   auto route = group_topic(suite, label);

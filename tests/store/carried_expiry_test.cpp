@@ -181,7 +181,7 @@ struct ModelMessage {
 /// A topic and a member that does anything with its messages, compared with a map.
 class CarriedExpirySteps {
  public:
-  explicit CarriedExpirySteps(std::uint64_t seed) : random_(seed) {
+  explicit CarriedExpirySteps(int seed) : random_(seed) {
     world.topic.expiry().set_ttl(60'000);
     world.join(member);
   }
