@@ -33,19 +33,35 @@ const log::OffsetSet* carried_over_from(log::BatchLog& log) {
 }
 }  // namespace
 
-void ExpiryIndex::note(OffsetRange range) {
+/// Returns the offset of the first message that can be read, carried over or in the log.
+Offset ExpiryIndex::lowest_stored() const {
   const Offset first = log_.first_offset();
   const log::OffsetSet* const carried = carried_over_from(log_);
-  range.begin = std::max(range.begin, carried == nullptr ? first : std::min(first, carried->first()));
-  if (range.begin >= range.end) return;
-  if (!first_noted_) first_noted_ = range.begin;
-  first_noted_ = std::min(*first_noted_, range.begin);
-  unread_.add(range);
+  return carried == nullptr ? first : std::min(first, carried->first());
+}
+
+void ExpiryIndex::note(OffsetRange range) {
+  range.begin = std::max(range.begin, lowest_stored());
+  if (range.begin < range.end) unread_.add(range);
 }
 
 void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
-  first_noted_ = std::min(first_noted_.value_or(range.begin), range.begin);
+  if (range.begin >= range.end) return;
+  own_ = own_.begin == own_.end
+             ? range
+             : OffsetRange{std::min(own_.begin, range.begin), std::max(own_.end, range.end)};
   times_.add(range, expiry, wall);
+}
+
+std::optional<Offset> ExpiryIndex::first_noted() const {
+  std::optional<Offset> first;
+  const Offset lowest = lowest_stored();
+  if (own_.begin < own_.end && lowest < own_.end) first = std::max(own_.begin, lowest);
+  if (!unread_.empty() && lowest < unread_.end()) {
+    const Offset unread = std::max(unread_.first(), lowest);
+    first = std::min(first.value_or(unread), unread);
+  }
+  return first;
 }
 
 /// Adds messages to the expired ones. Those that can no longer be read are left out.
@@ -99,7 +115,7 @@ bool ExpiryIndex::tend(Timestamp wall, SteadyTime now) {
     more |= times_.release(wall, [this](OffsetRange run) { expire(run); });
     times_.sweep(log_.first_offset(), carried_over_from(log_));
   }
-  if (first_noted_ && unread_.empty() && times_.empty() && expired_.empty()) first_noted_.reset();
+  if (own_.end <= lowest_stored() || (unread_.empty() && times_.empty() && expired_.empty())) own_ = {};
   return more;
 }
 
@@ -201,13 +217,13 @@ bool ExpiryIndex::index(const BatchView& batch, OffsetRange range, Timestamp wal
     const auto expiry = expiry_of(record.attributes(), batch.append_time());
     if (!expiry) continue;
     if (pending.end != at || *expiry != pending_expiry) {
-      times_.add(pending, pending_expiry, wall);
+      expect(pending, pending_expiry, wall);
       pending = {at, at};
       pending_expiry = *expiry;
     }
     pending.end = at + 1;
   }
-  times_.add(pending, pending_expiry, wall);
+  expect(pending, pending_expiry, wall);
   return true;
 }
 

@@ -47,7 +47,7 @@ class ExpiryIndex {
   }
   /// Notes that stored messages may have a time to live of their own.
   void note(OffsetRange range);
-  /// Adds messages that were appended at `wall`, of which each expires at `expiry` by a time of its own.
+  /// Adds messages of which each expires at `expiry` by a time of its own. `wall`: the present time.
   void expect(OffsetRange range, Timestamp expiry, Timestamp wall);
 
   /// Finds expired messages, with a bounded amount of work. Returns true if there may be more at once.
@@ -90,9 +90,9 @@ class ExpiryIndex {
   /// batch.
   Result<void> check(const BatchView& batch, OffsetRange range, Timestamp wall);
 
-  /// Returns an offset below which no message has a time to live of its own that matters. Nothing: there is
-  /// no such message. Kept over restarts, so that `note` can be called for those from there on.
-  [[nodiscard]] std::optional<Offset> first_noted() const { return first_noted_; }
+  /// Returns an offset below which no stored message has a time to live of its own. Nothing: no stored message
+  /// has one. Kept over restarts, so that `note` can be called for those from there on.
+  [[nodiscard]] std::optional<Offset> first_noted() const;
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
     return times_.bytes() + expired_.bytes() + fresh_.bytes() + unread_.bytes();
@@ -103,6 +103,7 @@ class ExpiryIndex {
   Offset expire_some(OffsetRange range, std::size_t parts_max);
   Offset expire_stored(OffsetRange range, std::size_t& parts_left);
   void forget_gone(Offset first);
+  [[nodiscard]] Offset lowest_stored() const;
   bool extend_prefix(Timestamp wall, SteadyTime now);
   bool read_noted(Timestamp wall, SteadyTime now);
   [[nodiscard]] bool index(const BatchView& batch, OffsetRange range, Timestamp wall);
@@ -119,7 +120,7 @@ class ExpiryIndex {
   log::OffsetSet fresh_;
   Offset forgotten_before_;
   Offset gone_passed_;  // forget_gone continues here
-  std::optional<Offset> first_noted_;
+  OffsetRange own_{};   // from the first to the last message that is known to have a time of its own
   bool is_pending_ =
       false;  // the store reports when noted messages can be read, and the topic dispatches then
   SteadyTime read_again_{};  // the log was unavailable: do not read noted messages before this time

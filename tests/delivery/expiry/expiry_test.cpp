@@ -358,6 +358,38 @@ TEST(ExpiryTest, AfterARestartMessagesExpireAsBefore) {
   EXPECT_EQ(world.stats().pending, 0U);
 }
 
+TEST(ExpiryTest, AMessageThatWasDroppedNeedNotBeFoundByTheNextStart) {
+  ExpiryWorld world(5'000);
+  Member member;
+  auto open = asked();
+  open.ack_timeout_ms = 3'600'000;
+  world.join(member, open);
+  world.publish({{4'900}});
+  world.publish(1);
+  world.dispatch();
+  ASSERT_EQ(world.stats().in_flight, 2U);
+  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{0});
+  member.consumer.is_writable = false;
+  world.publish(1);
+  world.live(6s);
+  member.group->acknowledge(*member.member, {std::nullopt, {{Offset{0}, Offset{1}}}});
+  world.dispatch();
+  EXPECT_EQ(world.log.first_offset(), Offset{1});
+  EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{2}));
+  EXPECT_EQ(world.topic->expiry().first_noted(), std::nullopt);
+}
+
+TEST(ExpiryTest, TheNextStartReadsFromTheFirstStoredMessageWithATimeOfItsOwn) {
+  ExpiryWorld world;
+  world.open_group();
+  world.publish(1, 200);
+  world.publish(1, 60'000);
+  world.publish(1, 200);
+  world.live(2s);
+  EXPECT_EQ(world.log.first_offset(), Offset{1});
+  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{1});
+}
+
 TEST(ExpiryTest, ASeekCountsNoMessageTwice) {
   ExpiryWorld world;
   ConsumerGroup& group = world.open_group();
