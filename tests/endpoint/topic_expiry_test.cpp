@@ -52,6 +52,36 @@ TEST_F(TopicExpiryTest, AfterACrashMessagesExpireWhateverTheClockDidBefore) {
   EXPECT_EQ(group().expired, 1U);
 }
 
+TEST_F(TopicExpiryTest, ATopicSleepsUntilAMessageExpiresOrTheClockIsSet) {
+  make_group();
+  publish(10h);
+  publish(1h);
+  EXPECT_EQ(context().wall_timers.waiting(), 1U);
+  EXPECT_EQ(topic->stats().groups.at(0).pending, 2U);
+  step_forward(1h + 1s);
+  ASSERT_TRUE(run_until([&] { return group().pending == 1; }));
+  EXPECT_EQ(context().wall_timers.waiting(), 1U);
+  step_forward(10h);
+  ASSERT_TRUE(run_until([&] { return group().pending == 0; }));
+  EXPECT_EQ(context().wall_timers.waiting(), 0U);
+}
+
+TEST_F(TopicExpiryTest, ATopicsTimeToLiveNeedsOneTimerToo) {
+  make_group();
+  publish();
+  publish();
+  EXPECT_EQ(context().wall_timers.waiting(), 0U);
+  ASSERT_TRUE(topic->commands().set_message_ttl(3'600'000).ok());
+  topic->dispatch().published();
+  EXPECT_EQ(context().wall_timers.waiting(), 1U);
+  step_forward(1h + 1s);
+  ASSERT_TRUE(run_until([&] { return group().pending == 0; }));
+  publish();
+  EXPECT_EQ(group().pending, 1U);
+  step_forward(1h + 1s);
+  ASSERT_TRUE(run_until([&] { return group().pending == 0; }));
+}
+
 TEST_F(TopicExpiryTest, TheCursorsTellUpToWhichMessageTheyAreRight) {
   make_group();
   publish();

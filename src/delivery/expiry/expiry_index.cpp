@@ -20,9 +20,8 @@ constexpr int prefix_steps_max = 32;
 constexpr std::size_t prefix_parts_max = 1024;
 // The most work of a call to read noted messages.
 constexpr std::uint64_t noted_work_max = 256 * limits::KiB;
-// The longest time between two looks at the wall clock, which may have been set.
-constexpr std::chrono::milliseconds look_interval{450};
-constexpr std::chrono::milliseconds look_interval_min{1};
+// The time between two calls while more is due than a call finds.
+constexpr std::chrono::milliseconds tend_interval{1};
 // The most expired runs in which a call looks for messages that are not carried over any more.
 constexpr int gone_runs_max = 64;
 
@@ -227,22 +226,17 @@ bool ExpiryIndex::index(const BatchView& batch, OffsetRange range, Timestamp wal
   return true;
 }
 
+Timestamp ExpiryIndex::next_due() const {
+  const bool has_prefix = ttl_ms_ != 0 && prefix_ < log_.next_offset();
+  return has_prefix && prefix_due_ ? std::min(times_.next(), *prefix_due_) : times_.next();
+}
+
 SteadyTime ExpiryIndex::next_timer(Timestamp wall, SteadyTime now) const {
-  SteadyTime next = never;
-  if (!unread_.empty() && !is_pending_) next = std::max(read_again_, now);
-  Timestamp due = times_.next();
-  if (ttl_ms_ != 0 && prefix_ < log_.next_offset()) {
-    if (now < prefix_again_) {
-      next = std::min(next, prefix_again_);
-    } else {
-      due = std::min(due, prefix_due_.value_or(wall));
-    }
-  }
-  if (due == ExpiryTimes::nothing_due) return next;
-  const std::int64_t ahead_us = due <= wall ? 0 : due.us - wall.us;
-  const auto wait = std::chrono::microseconds(
-      std::min<std::int64_t>(ahead_us, std::chrono::microseconds(look_interval).count()));
-  return std::min(next, now + std::max<std::chrono::microseconds>(wait, look_interval_min));
+  SteadyTime next = next_due() <= wall ? now + tend_interval : never;
+  if (!unread_.empty() && !is_pending_) next = std::min(next, std::max(read_again_, now));
+  if (ttl_ms_ != 0 && !prefix_due_ && prefix_ < log_.next_offset())
+    next = std::min(next, std::max(prefix_again_, now + tend_interval));
+  return next;
 }
 
 void ExpiryIndex::forget_before(Offset first) {

@@ -52,7 +52,9 @@ class ExpiryIndex {
 
   /// Finds expired messages, with a bounded amount of work. Returns true if there may be more at once.
   bool tend(Timestamp wall, SteadyTime now);
-  /// Returns when to call `tend` next, or `never`. Never far ahead, because the wall clock may be set.
+  /// Returns a time of the wall clock at which to call `tend` next, or ExpiryTimes::nothing_due.
+  [[nodiscard]] Timestamp next_due() const;
+  /// Returns when to call `tend` again because it has not done all that it could, or `never`.
   [[nodiscard]] SteadyTime next_timer(Timestamp wall, SteadyTime now) const;
   /// Returns true if `tend` would find nothing at any time, and no message has expired.
   [[nodiscard]] bool is_idle() const {

@@ -48,8 +48,12 @@ class TopicExpiry {
   [[nodiscard]] std::optional<Offset> first_noted() const {
     return index_ == nullptr ? std::nullopt : index_->first_noted();
   }
-  /// Returns when to dispatch next, so that messages expire in time, or `never`. The dispatch may find
-  /// nothing.
+  /// Returns a time of the wall clock at which to dispatch, so that messages expire in time, or
+  /// ExpiryTimes::nothing_due. The dispatch may find nothing.
+  [[nodiscard]] Timestamp next_due() const {
+    return index_ == nullptr ? ExpiryTimes::nothing_due : index_->next_due();
+  }
+  /// Returns when to dispatch again because the last one has not found all that has expired, or `never`.
   [[nodiscard]] SteadyTime next_timer(Timestamp wall, SteadyTime now) const {
     return index_ == nullptr ? never : index_->next_timer(wall, now);
   }
