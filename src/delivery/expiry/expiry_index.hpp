@@ -20,8 +20,8 @@
 namespace lightq::broker {
 
 /// Knows the expired messages of one log. A message expires when the wall clock has reached its append time
-/// plus the topic's time to live or its own, whichever is less. Once expired it stays so, even if the clock
-/// is set back.
+/// plus the topic's time to live or its own, whichever is less. Once expired it stays so until the broker
+/// starts again, even if the clock is set back.
 ///
 /// Two ways lead there. `tend` finds messages within a second of their expiry, whether or not anything reads
 /// them: by the topic's time it finds a prefix of the log (of a log with times that go back, the part before

@@ -32,8 +32,8 @@ class TopicExpiry {
   /// Returns the index, or null if no message can expire.
   [[nodiscard]] ExpiryIndex* index() const { return index_.get(); }
 
-  /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so. Let the
-  /// topic dispatch soon. Requires: at most limits::ttl_ms_max.
+  /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so until
+  /// the broker starts again. Let the topic dispatch soon. Requires: at most limits::ttl_ms_max.
   void set_ttl(std::uint64_t ttl_ms);
   /// Called after each append, with the batch as the log has stamped it. `uniform_ms`: the time to live that
   /// each of its messages has; 0: not known.

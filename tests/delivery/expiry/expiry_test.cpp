@@ -330,6 +330,21 @@ TEST(ExpiryTest, MessagesThatExpiredStaySoWhenTheClockGoesBack) {
   EXPECT_EQ(member.consumer.take(), Strings{"1"});
 }
 
+TEST(ExpiryTest, AStartComputesAnewWhatHasExpired) {
+  ExpiryWorld world(1'000);
+  world.publish(1);
+  world.live(2s);
+  world.settings.message_ttl_ms = 3'600'000;
+  world.topic->set_message_ttl(3'600'000);
+  world.live(1s);
+  EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{0}));
+  world.restart();
+  world.open_group();
+  world.live(1s);
+  EXPECT_EQ(world.stats().pending, 1U);
+  EXPECT_EQ(world.stats().expired, 0U);
+}
+
 TEST(ExpiryTest, AForwardStepOfTheClockIsNoticedWithinASecond) {
   ExpiryWorld world;
   world.open_group();
