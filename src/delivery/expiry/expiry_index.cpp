@@ -20,9 +20,8 @@ constexpr int prefix_steps_max = 32;
 constexpr std::size_t prefix_parts_max = 1024;
 // The most work of a call to read noted messages.
 constexpr std::uint64_t noted_work_max = 256 * limits::KiB;
-// The longest time between two looks at the wall clock, which may have been set.
-constexpr std::chrono::milliseconds look_interval{450};
-constexpr std::chrono::milliseconds look_interval_min{1};
+// The time between two calls while more is due than a call finds.
+constexpr std::chrono::milliseconds tend_interval{1};
 // The most expired runs in which a call looks for messages that are not carried over any more.
 constexpr int gone_runs_max = 64;
 
@@ -33,19 +32,35 @@ const log::OffsetSet* carried_over_from(log::BatchLog& log) {
 }
 }  // namespace
 
-void ExpiryIndex::note(OffsetRange range) {
+/// Returns the offset of the first message that can be read, carried over or in the log.
+Offset ExpiryIndex::lowest_stored() const {
   const Offset first = log_.first_offset();
   const log::OffsetSet* const carried = carried_over_from(log_);
-  range.begin = std::max(range.begin, carried == nullptr ? first : std::min(first, carried->first()));
-  if (range.begin >= range.end) return;
-  if (!first_noted_) first_noted_ = range.begin;
-  first_noted_ = std::min(*first_noted_, range.begin);
-  unread_.add(range);
+  return carried == nullptr ? first : std::min(first, carried->first());
+}
+
+void ExpiryIndex::note(OffsetRange range) {
+  range.begin = std::max(range.begin, lowest_stored());
+  if (range.begin < range.end) unread_.add(range);
 }
 
 void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
-  first_noted_ = std::min(first_noted_.value_or(range.begin), range.begin);
+  if (range.begin >= range.end) return;
+  own_ = own_.begin == own_.end
+             ? range
+             : OffsetRange{std::min(own_.begin, range.begin), std::max(own_.end, range.end)};
   times_.add(range, expiry, wall);
+}
+
+std::optional<Offset> ExpiryIndex::first_noted() const {
+  std::optional<Offset> first;
+  const Offset lowest = lowest_stored();
+  if (own_.begin < own_.end && lowest < own_.end) first = std::max(own_.begin, lowest);
+  if (!unread_.empty() && lowest < unread_.end()) {
+    const Offset unread = std::max(unread_.first(), lowest);
+    first = std::min(first.value_or(unread), unread);
+  }
+  return first;
 }
 
 /// Adds messages to the expired ones. Those that can no longer be read are left out.
@@ -99,7 +114,7 @@ bool ExpiryIndex::tend(Timestamp wall, SteadyTime now) {
     more |= times_.release(wall, [this](OffsetRange run) { expire(run); });
     times_.sweep(log_.first_offset(), carried_over_from(log_));
   }
-  if (first_noted_ && unread_.empty() && times_.empty() && expired_.empty()) first_noted_.reset();
+  if (own_.end <= lowest_stored() || (unread_.empty() && times_.empty() && expired_.empty())) own_ = {};
   return more;
 }
 
@@ -201,32 +216,27 @@ bool ExpiryIndex::index(const BatchView& batch, OffsetRange range, Timestamp wal
     const auto expiry = expiry_of(record.attributes(), batch.append_time());
     if (!expiry) continue;
     if (pending.end != at || *expiry != pending_expiry) {
-      times_.add(pending, pending_expiry, wall);
+      expect(pending, pending_expiry, wall);
       pending = {at, at};
       pending_expiry = *expiry;
     }
     pending.end = at + 1;
   }
-  times_.add(pending, pending_expiry, wall);
+  expect(pending, pending_expiry, wall);
   return true;
 }
 
+Timestamp ExpiryIndex::next_due() const {
+  const bool has_prefix = ttl_ms_ != 0 && prefix_ < log_.next_offset();
+  return has_prefix && prefix_due_ ? std::min(times_.next(), *prefix_due_) : times_.next();
+}
+
 SteadyTime ExpiryIndex::next_timer(Timestamp wall, SteadyTime now) const {
-  SteadyTime next = never;
-  if (!unread_.empty() && !is_pending_) next = std::max(read_again_, now);
-  Timestamp due = times_.next();
-  if (ttl_ms_ != 0 && prefix_ < log_.next_offset()) {
-    if (now < prefix_again_) {
-      next = std::min(next, prefix_again_);
-    } else {
-      due = std::min(due, prefix_due_.value_or(wall));
-    }
-  }
-  if (due == ExpiryTimes::nothing_due) return next;
-  const std::int64_t ahead_us = due <= wall ? 0 : due.us - wall.us;
-  const auto wait = std::chrono::microseconds(
-      std::min<std::int64_t>(ahead_us, std::chrono::microseconds(look_interval).count()));
-  return std::min(next, now + std::max<std::chrono::microseconds>(wait, look_interval_min));
+  SteadyTime next = next_due() <= wall ? now + tend_interval : never;
+  if (!unread_.empty() && !is_pending_) next = std::min(next, std::max(read_again_, now));
+  if (ttl_ms_ != 0 && !prefix_due_ && prefix_ < log_.next_offset())
+    next = std::min(next, std::max(prefix_again_, now + tend_interval));
+  return next;
 }
 
 void ExpiryIndex::forget_before(Offset first) {

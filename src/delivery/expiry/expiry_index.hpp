@@ -20,8 +20,8 @@
 namespace lightq::broker {
 
 /// Knows the expired messages of one log. A message expires when the wall clock has reached its append time
-/// plus the topic's time to live or its own, whichever is less. Once expired it stays so, even if the clock
-/// is set back.
+/// plus the topic's time to live or its own, whichever is less. Once expired it stays so until the broker
+/// starts again, even if the clock is set back.
 ///
 /// Two ways lead there. `tend` finds messages within a second of their expiry, whether or not anything reads
 /// them: by the topic's time it finds a prefix of the log (of a log with times that go back, the part before
@@ -47,12 +47,14 @@ class ExpiryIndex {
   }
   /// Notes that stored messages may have a time to live of their own.
   void note(OffsetRange range);
-  /// Adds messages that were appended at `wall`, of which each expires at `expiry` by a time of its own.
+  /// Adds messages of which each expires at `expiry` by a time of its own. `wall`: the present time.
   void expect(OffsetRange range, Timestamp expiry, Timestamp wall);
 
   /// Finds expired messages, with a bounded amount of work. Returns true if there may be more at once.
   bool tend(Timestamp wall, SteadyTime now);
-  /// Returns when to call `tend` next, or `never`. Never far ahead, because the wall clock may be set.
+  /// Returns a time of the wall clock at which to call `tend` next, or ExpiryTimes::nothing_due.
+  [[nodiscard]] Timestamp next_due() const;
+  /// Returns when to call `tend` again because it has not done all that it could, or `never`.
   [[nodiscard]] SteadyTime next_timer(Timestamp wall, SteadyTime now) const;
   /// Returns true if `tend` would find nothing at any time, and no message has expired.
   [[nodiscard]] bool is_idle() const {
@@ -90,9 +92,9 @@ class ExpiryIndex {
   /// batch.
   Result<void> check(const BatchView& batch, OffsetRange range, Timestamp wall);
 
-  /// Returns an offset below which no message has a time to live of its own that matters. Nothing: there is
-  /// no such message. Kept over restarts, so that `note` can be called for those from there on.
-  [[nodiscard]] std::optional<Offset> first_noted() const { return first_noted_; }
+  /// Returns an offset below which no stored message has a time to live of its own. Nothing: no stored message
+  /// has one. Kept over restarts, so that `note` can be called for those from there on.
+  [[nodiscard]] std::optional<Offset> first_noted() const;
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
     return times_.bytes() + expired_.bytes() + fresh_.bytes() + unread_.bytes();
@@ -103,6 +105,7 @@ class ExpiryIndex {
   Offset expire_some(OffsetRange range, std::size_t parts_max);
   Offset expire_stored(OffsetRange range, std::size_t& parts_left);
   void forget_gone(Offset first);
+  [[nodiscard]] Offset lowest_stored() const;
   bool extend_prefix(Timestamp wall, SteadyTime now);
   bool read_noted(Timestamp wall, SteadyTime now);
   [[nodiscard]] bool index(const BatchView& batch, OffsetRange range, Timestamp wall);
@@ -119,7 +122,7 @@ class ExpiryIndex {
   log::OffsetSet fresh_;
   Offset forgotten_before_;
   Offset gone_passed_;  // forget_gone continues here
-  std::optional<Offset> first_noted_;
+  OffsetRange own_{};   // from the first to the last message that is known to have a time of its own
   bool is_pending_ =
       false;  // the store reports when noted messages can be read, and the topic dispatches then
   SteadyTime read_again_{};  // the log was unavailable: do not read noted messages before this time

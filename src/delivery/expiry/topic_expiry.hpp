@@ -32,8 +32,8 @@ class TopicExpiry {
   /// Returns the index, or null if no message can expire.
   [[nodiscard]] ExpiryIndex* index() const { return index_.get(); }
 
-  /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so. Let the
-  /// topic dispatch soon. Requires: at most limits::ttl_ms_max.
+  /// Sets the time to live of all messages, stored ones included. Messages that have expired stay so until
+  /// the broker starts again. Let the topic dispatch soon. Requires: at most limits::ttl_ms_max.
   void set_ttl(std::uint64_t ttl_ms);
   /// Called after each append, with the batch as the log has stamped it. `uniform_ms`: the time to live that
   /// each of its messages has; 0: not known.
@@ -42,16 +42,18 @@ class TopicExpiry {
     if (ttl != OwnTtl::none && view.kinds().has(AttributeKinds::headers)) [[unlikely]]
       look_for_ttl(view, ttl, uniform_ms);
   }
-  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
-  /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
-  /// the last one may have one too; nothing: they have not.
-  void note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us = {});
+  /// Notes that stored messages from `from` on may have a time to live of their own: after a start.
+  void note_stored(Offset from);
   /// Returns the first offset for a call of note_stored after a restart; nothing: there is none.
   [[nodiscard]] std::optional<Offset> first_noted() const {
     return index_ == nullptr ? std::nullopt : index_->first_noted();
   }
-  /// Returns when to dispatch next, so that messages expire in time, or `never`. The dispatch may find
-  /// nothing.
+  /// Returns a time of the wall clock at which to dispatch, so that messages expire in time, or
+  /// ExpiryTimes::nothing_due. The dispatch may find nothing.
+  [[nodiscard]] Timestamp next_due() const {
+    return index_ == nullptr ? ExpiryTimes::nothing_due : index_->next_due();
+  }
+  /// Returns when to dispatch again because the last one has not found all that has expired, or `never`.
   [[nodiscard]] SteadyTime next_timer(Timestamp wall, SteadyTime now) const {
     return index_ == nullptr ? never : index_->next_timer(wall, now);
   }

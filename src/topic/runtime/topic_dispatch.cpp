@@ -7,16 +7,12 @@
 
 namespace lightq::broker {
 
-namespace {
-// A time to the next expiry that counts as none.
-constexpr std::chrono::milliseconds expiry_now{1};
-}  // namespace
-
 TopicDispatch::~TopicDispatch() {
   parts_.context.loop.cancel_soon(*this);
   parts_.context.loop.cancel(retention_timer_);
   parts_.context.loop.cancel(group_timer_);
-  parts_.context.loop.cancel(expiry_timer_);
+  parts_.context.loop.cancel(expiry_again_);
+  parts_.context.wall_timers.cancel(expiry_timer_);
 }
 
 void TopicDispatch::on_ready() {
@@ -38,7 +34,7 @@ void TopicDispatch::published() {
   parts_.saves.after_dispatch(activity.last_used());
   arm_group_timer();
   if (parts_.topic.expiry().index() != nullptr) [[unlikely]]
-    arm_expiry_timer();
+    arm_expiry_timers();
   activity.want_ticks();
 }
 
@@ -55,27 +51,36 @@ void TopicDispatch::arm_group_timer() {
   });
 }
 
-/// Sets a timer for the next look at the wall clock, so that messages expire in time.
-void TopicDispatch::arm_expiry_timer() {
-  const SteadyTime next =
-      parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), parts_.context.loop.call_time());
-  if (next >= expiry_timer_at_) return;
-  parts_.context.loop.cancel(expiry_timer_);
-  expiry_timer_at_ = next;
-  expiry_timer_ = parts_.context.loop.at(next, [this] {
-    expiry_timer_at_ = never;
-    expire();
-  });
+/// Sets timers for the next expiry, and for the next attempt if the last one has not found all.
+void TopicDispatch::arm_expiry_timers() {
+  const TopicExpiry& expiry = parts_.topic.expiry();
+  WallTimers& wall_timers = parts_.context.wall_timers;
+  EventLoop& loop = parts_.context.loop;
+  const Timestamp wall = parts_.context.call_clock.now();
+  // What is due by now is found with the next attempt.
+  if (const Timestamp due = expiry.next_due(); wall < due && due < expiry_due_) {
+    wall_timers.cancel(expiry_timer_);
+    expiry_due_ = due;
+    expiry_timer_ = wall_timers.at(due, [this] {
+      expiry_due_ = ExpiryTimes::nothing_due;
+      expire();
+    });
+  }
+  if (const SteadyTime again = expiry.next_timer(wall, loop.call_time()); again < expiry_again_at_) {
+    loop.cancel(expiry_again_);
+    expiry_again_at_ = again;
+    expiry_again_ = loop.at(again, [this] {
+      expiry_again_at_ = never;
+      published();
+    });
+  }
 }
 
-/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is: the timer fires about
-/// twice a second as long as any message can expire, because the wall clock may be set.
+/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is.
 void TopicDispatch::expire() {
   if (parts_.activity.is_stopping()) return;
-  const SteadyTime now = parts_.context.loop.call_time();
-  if (parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), now) <= now + expiry_now)
-    return published();
-  arm_expiry_timer();
+  if (parts_.topic.expiry().next_due() <= parts_.context.call_clock.now()) return published();
+  arm_expiry_timers();
 }
 
 void TopicDispatch::consumers_changed() {

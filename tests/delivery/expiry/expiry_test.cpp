@@ -330,6 +330,21 @@ TEST(ExpiryTest, MessagesThatExpiredStaySoWhenTheClockGoesBack) {
   EXPECT_EQ(member.consumer.take(), Strings{"1"});
 }
 
+TEST(ExpiryTest, AStartComputesAnewWhatHasExpired) {
+  ExpiryWorld world(1'000);
+  world.publish(1);
+  world.live(2s);
+  world.settings.message_ttl_ms = 3'600'000;
+  world.topic->set_message_ttl(3'600'000);
+  world.live(1s);
+  EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{0}));
+  world.restart();
+  world.open_group();
+  world.live(1s);
+  EXPECT_EQ(world.stats().pending, 1U);
+  EXPECT_EQ(world.stats().expired, 0U);
+}
+
 TEST(ExpiryTest, AForwardStepOfTheClockIsNoticedWithinASecond) {
   ExpiryWorld world;
   world.open_group();
@@ -356,6 +371,38 @@ TEST(ExpiryTest, AfterARestartMessagesExpireAsBefore) {
   EXPECT_EQ(world.stats().pending, 100U);
   world.live(2h);
   EXPECT_EQ(world.stats().pending, 0U);
+}
+
+TEST(ExpiryTest, AMessageThatWasDroppedNeedNotBeFoundByTheNextStart) {
+  ExpiryWorld world(5'000);
+  Member member;
+  auto open = asked();
+  open.ack_timeout_ms = 3'600'000;
+  world.join(member, open);
+  world.publish({{4'900}});
+  world.publish(1);
+  world.dispatch();
+  ASSERT_EQ(world.stats().in_flight, 2U);
+  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{0});
+  member.consumer.is_writable = false;
+  world.publish(1);
+  world.live(6s);
+  member.group->acknowledge(*member.member, {std::nullopt, {{Offset{0}, Offset{1}}}});
+  world.dispatch();
+  EXPECT_EQ(world.log.first_offset(), Offset{1});
+  EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{2}));
+  EXPECT_EQ(world.topic->expiry().first_noted(), std::nullopt);
+}
+
+TEST(ExpiryTest, TheNextStartReadsFromTheFirstStoredMessageWithATimeOfItsOwn) {
+  ExpiryWorld world;
+  world.open_group();
+  world.publish(1, 200);
+  world.publish(1, 60'000);
+  world.publish(1, 200);
+  world.live(2s);
+  EXPECT_EQ(world.log.first_offset(), Offset{1});
+  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{1});
 }
 
 TEST(ExpiryTest, ASeekCountsNoMessageTwice) {

@@ -115,7 +115,8 @@ class ExpiryWorld {
     const broker::SteadyTime end = now + time;
     for (;;) {
       dispatch();
-      const broker::SteadyTime next = std::min(topic->next_timer(), topic->expiry().next_timer(wall, now));
+      const broker::SteadyTime next =
+          std::min({topic->next_timer(), topic->expiry().next_timer(wall, now), next_expiry()});
       if (next > end) break;
       pass(std::max(std::chrono::ceil<std::chrono::milliseconds>(next - now), std::chrono::milliseconds(1)));
     }
@@ -127,7 +128,7 @@ class ExpiryWorld {
     const auto stored = stored_cursors(topic->groups(), clocks());
     const auto first = topic->expiry().first_noted();
     start();
-    topic->expiry().note_stored(first);
+    if (first) topic->expiry().note_stored(*first);
     restore_cursors(*topic, stored, clocks());
   }
   [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
@@ -152,6 +153,12 @@ class ExpiryWorld {
   std::function<void()> after_dispatch;  ///< called after each dispatch, before any time passes
 
  private:
+  /// Returns when the wall clock shows the time at which the topic wants to dispatch, unless it is set.
+  [[nodiscard]] broker::SteadyTime next_expiry() const {
+    const Timestamp due = topic->expiry().next_due();
+    if (due == broker::ExpiryTimes::nothing_due) return broker::never;
+    return now + std::chrono::microseconds(std::max<std::int64_t>(due.us - wall.us, 0));
+  }
   void start() {
     topic.reset();
     topic =
