@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t plain_turn_bytes = 16 * limits::KiB;  // while there are members
 constexpr auto held_back_retry = std::chrono::seconds(1);
 // The most ranges that are taken back after their deadline in one call: a few milliseconds' work.
-constexpr std::size_t expired_max = 4096;
+constexpr std::size_t overdue_max = 4096;
 }  // namespace
 
 // --- Consumers ---
@@ -409,11 +409,16 @@ void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
   members_.front()->fetch_ahead_for_input();
 }
 
-void ConsumerGroup::expire(SteadyTime now) {
+void ConsumerGroup::tend_expired(SteadyTime now) {
+  if (failures_.tend_expired()) wait_until({});
+  if (failures_.waits_for_room()) wait_until(now + held_back_retry);
+}
+
+void ConsumerGroup::pass_deadlines(SteadyTime now) {
   messages_.redelivery().release(now);
   if (now < next_timer_) return;  // only delayed messages were due
   next_timer_ = never;
-  std::size_t ranges_left = expired_max;
+  std::size_t ranges_left = overdue_max;
   for (const auto& member : members_) {
     returns_.take_overdue(*member, now, ranges_left);
     wait_until(member->next_deadline());

@@ -106,9 +106,9 @@ class ConsumerGroup {
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(const DeliveryContext& context) {
     if (has_settings_) messages_.set_clocks({context.now, context.wall});
-    if (next_timer() <= context.now) expire(context.now);
-    if (context.expiry != nullptr && failures_.tend_expired()) [[unlikely]]
-      wait_until({});
+    if (next_timer() <= context.now) pass_deadlines(context.now);
+    if (context.expiry != nullptr) [[unlikely]]
+      tend_expired(context.now);
   }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
@@ -153,7 +153,8 @@ class ConsumerGroup {
  private:
   class MemberTurn;
   class Turns;
-  void expire(SteadyTime now);
+  void pass_deadlines(SteadyTime now);
+  void tend_expired(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   // The hot fields, down to the first bytes of messages_: used by each delivery, acknowledgement and

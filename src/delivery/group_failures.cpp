@@ -227,8 +227,7 @@ bool GroupFailures::expire_waiting() {
 bool GroupFailures::bury_kept() {
   if (!messages_.expiry().keeps() || messages_.expiry().index() == nullptr) return false;
   for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {
-    const DeadMessages* const dead = messages_.redelivery().dead();
-    if (dead != nullptr && dead->waiting().size() > settings().dead_waiting_max) return false;
+    if (is_outbox_full()) return false;
     const OffsetRange range = take_kept();
     if (range.begin >= range.end) return false;
     die({{range, 0}}, DeathCause::expired, {}, messages_.clocks().wall);
@@ -282,7 +281,16 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
 }
 
 bool GroupFailures::is_outbox_full() const {
-  return messages_.dead_waiting() > settings().dead_waiting_max;
+  // Expired messages ahead do not count. While the queue is full they cannot die, and only deliveries empty
+  // it.
+  const DeadMessages* const dead = messages_.redelivery().dead();
+  return dead != nullptr && dead->waiting().size() > settings().dead_waiting_max;
+}
+
+bool GroupFailures::waits_for_room() const {
+  const GroupExpiry& expiry = messages_.expiry();
+  return expiry.keeps() && messages_.redelivery().is_full() && expiry.from(messages_.next()) != 0 &&
+         !is_outbox_full();
 }
 
 FloodBrake::Recent GroupFailures::recent(Timestamp now) const {

@@ -101,6 +101,8 @@ class GroupFailures {
   [[nodiscard]] bool is_failing() const { return settings().pause_when_failing && brake_.is_failing(); }
   /// Returns true if too many dead messages wait for their transfer.
   [[nodiscard]] bool is_outbox_full() const;
+  /// Returns true if expired messages ahead of the group cannot die, because the redelivery queue is full.
+  [[nodiscard]] bool waits_for_room() const;
   /// Called when a command has resumed the group.
   void resumed() { brake_.reset(); }
 

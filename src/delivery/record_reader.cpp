@@ -43,7 +43,6 @@ SliceOutcome RecordReader::next_unexpired(log::BatchLog& log, const DeliveryCont
       pass_expired(within.end);
       continue;
     }
-    next.delivered.expired = part.expired;
     const SliceOutcome outcome = next_stored(log, context, within, next);
     next.delivered.expired = part.expired;  // a new slice has replaced it
     const bool is_at_border = outcome == SliceOutcome::limit && within.end <= place_.offset;

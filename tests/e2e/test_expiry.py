@@ -79,8 +79,8 @@ def test_messages_expire_after_a_restart_as_before(broker, control, session):
     control.join("t", "pull")
     fill(session, "t", [living(b"soon", 3_000), living(b"never", 3_600_000), Message(b"without")])
     broker.restart()
-    stats = until_expired(control, 1)
-    assert stats["pending"] == 2
+    # `soon` may have expired before the restart. Then the counter begins again, and does not have it.
+    check_states(until(lambda: (stats := group_of(control, "t"))["pending"] == 2 and stats, "the expiry of one message"))
     broker.kill()
     broker.start()
     assert [message.payload for message in member(control, session).receive(2)] == [b"never", b"without"]
@@ -105,11 +105,11 @@ def test_a_batch_with_an_invalid_time_to_live_is_refused(control, session, codec
 
 def test_a_message_in_flight_stays_with_its_consumer(control, session):
     control.create("t")
-    fill(session, "t", [living(b"a", 400), living(b"b", 400), Message(b"c")])
     consumer = member(control, session)
+    fill(session, "t", [living(b"a", 2_000), living(b"b", 2_000), Message(b"c")])
     consumer.receive(3)
     consumer.start((0, 3))
-    until(lambda: group_of(control, "t")["oldest_ms"] > 1500, "the time after which they would have expired")
+    until(lambda: group_of(control, "t")["oldest_ms"] > 3500, "the time after which they would have expired")
     assert group_of(control, "t")["in_flight"] == 3
     consumer.acknowledge(0)
     consumer.reject((1, 3))

@@ -88,6 +88,31 @@ TEST_F(ExpiredLettersTest, AFloodPausesTheGroupAndLosesNothing) {
   EXPECT_EQ(world.stats().paused_by, "");
 }
 
+TEST_F(ExpiredLettersTest, AFullQueueDoesNotPauseTheGroupForEver) {
+  ExpiryWorld world;
+  world.group_limits.state_bytes_max = 1;  // one message that waits fills the queue
+  world.restart();
+  world.topic->open_group();
+  settings.dead_waiting_max = 3;
+  world.set(settings);
+  for (int i = 0; i < 10; ++i) world.publish({{0}, {100}});
+  world.live(1200ms);
+  expect_sum_of_states(world.stats());
+  EXPECT_EQ(world.stats().dead_waiting, 10U);
+  EXPECT_LE(world.topic->next_timer(), world.now + 1s) << "another group may free memory";
+  transfer(world);
+  EXPECT_EQ(letters, std::vector<std::uint64_t>{1});
+  Member member;
+  world.join(member);
+  for (int round = 0; round < 10; ++round) {
+    world.dispatch();
+    transfer(world);
+  }
+  EXPECT_EQ(member.consumer.take().size(), 10U);
+  EXPECT_EQ(letters.size(), 10U);
+  EXPECT_EQ(world.stats().paused_by, "");
+}
+
 TEST_F(ExpiredLettersTest, WaitingMessagesDieWithTheirAttempts) {
   ExpiryWorld world;
   world.topic->open_group();

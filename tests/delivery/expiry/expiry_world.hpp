@@ -147,6 +147,7 @@ class ExpiryWorld {
   Timestamp wall{1'700'000'000'000'000};
   broker::SteadyTime now{std::chrono::hours(1)};
   protocol::TopicSettings settings;
+  broker::GroupLimits group_limits;  ///< for the topic after the next restart
   const std::uint64_t ring_bytes;
   log::RingLog log;
   std::unique_ptr<TopicOnLog> topic;
@@ -163,7 +164,7 @@ class ExpiryWorld {
     topic.reset();
     topic =
         std::make_unique<TopicOnLog>(broker::TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings},
-                                     std::make_unique<LentLog>(log), wall);
+                                     std::make_unique<LentLog>(log), wall, group_limits);
   }
 };
 
