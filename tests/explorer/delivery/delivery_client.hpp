@@ -1,0 +1,102 @@
+/// Uses a durable topic as producers, consumers and administrators do, and compares it with its history.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explorer/delivery/broker_life.hpp"
+#include "explorer/delivery/delivery_history.hpp"
+#include "explorer/small_random.hpp"
+
+namespace lightq::test {
+
+/// The way in which a life has ended.
+enum class LifeEnd : std::uint8_t { kill, power_cut };
+
+/// Runs the lives of a broker on one disk after another. `violation` gets the first broken promise. Thread:
+/// one.
+class DeliveryClient {
+ public:
+  DeliveryClient() = default;
+
+  TopicMix mix;
+  DeliveryHistory history;
+  Timestamp now;  ///< the wall clock, while no life runs
+  bool calls_fail = false;  ///< the disk fails on purpose: what is not promised may fail
+  std::optional<std::string> violation;
+
+  /// Starts a life on the disk after the last one has ended so. Compares what it has found.
+  void start(ExplorerStorage& storage, LifeEnd end);
+  void stop();
+  [[nodiscard]] bool is_open() const { return life_.is_open(); }
+  [[nodiscard]] BrokerLife& life() { return life_; }
+  /// Notes what the topic promises now, and what has changed.
+  void look();
+  /// Notes the log's first offset, which may change in the middle of a call.
+  void note_first();
+
+  // Operations. Each is a turn of clients; none of them waits for the disk.
+
+  void publish(std::size_t messages, std::uint32_t bytes);
+  void publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes);
+  void consume(SmallRandom& random, bool acknowledges_all = false);
+  void save();
+  void change_delayed(SmallRandom& random);
+  void act_on_dead(SmallRandom& random);
+  void give_back();
+  void purge_letters();
+  void turn(std::int64_t us);
+  bool run_job();
+  void step_clock(std::int64_t us) { life_.step_clock(us); }
+  /// Runs until nothing more happens, with a consumer that acknowledges everything. Checks that nothing was
+  /// lost.
+  void finish(SmallRandom& random);
+
+ private:
+  struct Found;
+  struct Held {
+    OffsetRange range;
+  };
+  class DelayedProducer final : public broker::SessionProducer {
+   public:
+    [[nodiscard]] std::uint64_t producer_id() const override { return identity.id; }
+    [[nodiscard]] bool needs_durable() const override { return false; }
+    void admitted() override { is_admitted = true; }
+    bool resume() override { return true; }
+    bool durable_moved() override { return false; }
+    void end(broker::ClientError /*code*/, const std::string& /*why*/) override { is_open = false; }
+    broker::ProducerIdentity identity;
+    std::uint64_t sequence = 0;
+    bool is_admitted = false;
+    bool is_open = false;
+  };
+
+  void fail(std::string what) {
+    if (!violation) violation = std::move(what);
+  }
+  [[nodiscard]] std::string name(std::int32_t number) const { return "message " + std::to_string(number); }
+  void compare(LifeEnd end);
+  void read_log(LifeEnd end, Found& found);
+  void read_schedule(LifeEnd end, Found& found);
+  void read_letters(LifeEnd end, Found& found);
+  void compare_group(LifeEnd end, Found& found);
+  void compare_messages(LifeEnd end, const Found& found);
+  void adopt(LifeEnd end, const Found& found);
+  [[nodiscard]] std::uint8_t state_at(Offset offset);
+  void look_at_log();
+  void look_at_group();
+  void look_at_schedule();
+  void look_at_letters();
+  std::int32_t add_message(std::uint32_t bytes, bool delayed);
+  void detach_producer();
+
+  BrokerLife life_;
+  DelayedProducer producer_;
+  std::vector<OffsetRange> held_;  // delivered, and not answered
+};
+
+}  // namespace lightq::test

@@ -1,0 +1,55 @@
+/// Takes the place of net/job_thread.cpp and of the steady clock in the programs that link it.
+#include "explorer/delivery/simulated_threads.hpp"
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <utility>
+
+namespace lightq::test {
+
+namespace {
+
+struct WaitingJob {
+  const broker::JobThread* thread;
+  std::unique_ptr<log::DiskJob> job;
+  broker::JobThread::Done done;
+};
+std::deque<WaitingJob> waiting_jobs;
+
+}  // namespace
+
+bool run_waiting_job(const broker::DiskThread& disk) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(&disk);
+  for (auto each = waiting_jobs.begin(); each != waiting_jobs.end(); ++each) {
+    const auto* const thread = reinterpret_cast<const std::byte*>(each->thread);
+    if (std::less<>()(thread, begin) || !std::less<>()(thread, begin + sizeof disk)) continue;
+    WaitingJob next = std::move(*each);
+    waiting_jobs.erase(each);
+    next.job->run();
+    next.done(std::move(next.job));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace lightq::test
+
+namespace lightq::broker {
+
+JobThread::JobThread(JobMemory memory) : memory_(memory) {}
+
+JobThread::~JobThread() {
+  std::erase_if(test::waiting_jobs, [this](const auto& each) { return each.thread == this; });
+}
+
+void JobThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
+  test::waiting_jobs.push_back({this, std::move(job), std::move(done)});
+}
+
+}  // namespace lightq::broker
+
+// The program's definition takes precedence over that of the shared standard library.
+std::chrono::steady_clock::time_point std::chrono::steady_clock::now() noexcept {
+  return time_point(std::chrono::microseconds(lightq::test::SimulatedClock::us));
+}
