@@ -53,10 +53,10 @@ void DeliveryExplorer::begin_program() {
 void DeliveryExplorer::choose_mix(TopicMix& mix) {
   const DeliveryPart part = options_.part;
   mix.source.broker_type = protocol::BrokerType::file;
-  mix.source.segment_bytes = 4096;
+  mix.source.segment_bytes = 8192;
   const bool drops = part == DeliveryPart::carry_over || (part == DeliveryPart::all && random_.one_in(2)) ||
                      random_.one_in(6);
-  if (drops) mix.source.retention_bytes = random_.between(1, 4) * 4096;
+  if (drops) mix.source.retention_bytes = random_.between(1, 3) * 8192;
   mix.letters = part == DeliveryPart::letters || (part == DeliveryPart::all && random_.one_in(2));
   mix.attempts_max = static_cast<std::uint32_t>(random_.below(4));
 }
