@@ -81,13 +81,15 @@ class DeliveryClient {
   [[nodiscard]] std::string name(std::int32_t number) const { return "message " + std::to_string(number); }
   void compare(LifeEnd end);
   void read_log(LifeEnd end, Found& found);
-  void read_schedule(LifeEnd end, Found& found);
+  void read_schedule(Found& found);
   void read_letters(LifeEnd end, Found& found);
   void compare_group(LifeEnd end, Found& found);
   void compare_messages(LifeEnd end, const Found& found);
   void adopt(LifeEnd end, const Found& found);
   [[nodiscard]] std::uint8_t state_at(Offset offset);
+  void note_durable();
   void look_at_log();
+  void leave_to_nobody();
   void look_at_group();
   void look_at_schedule();
   void look_at_letters();

@@ -56,7 +56,7 @@ void DeliveryClient::compare(LifeEnd end) {
   found.letter_copies.assign(history.messages.size(), 0);
   found.dues.assign(history.messages.size(), 0);
   read_log(end, found);
-  read_schedule(end, found);
+  read_schedule(found);
   read_letters(end, found);
   if (!violation) compare_group(end, found);
   if (!violation) compare_messages(end, found);
@@ -90,17 +90,18 @@ void DeliveryClient::read_log(LifeEnd end, Found& found) {
     if (message.is_delayed && now.us < message.earliest()) return fail(name(number) + " is in the log early");
   });
   if (!read) fail("the log cannot be read");
-  for (std::size_t i = found.first.value; i < certain.value; ++i) {
-    if (found.log[i] == Found::unreadable) return fail("the message at offset " + std::to_string(i) + " is lost");
+  const Offset from = end == LifeEnd::kill ? history.first : history.durable_from;
+  for (std::size_t i = std::max(found.first, from).value; i < certain.value; ++i) {
+    if (found.log[i] == Found::unreadable && history.places[i].message != DeliveryHistory::unknown)
+      return fail(name(history.places[i].message) + " at offset " + std::to_string(i) + " is lost");
   }
 }
 
-void DeliveryClient::read_schedule(LifeEnd end, Found& found) {
+void DeliveryClient::read_schedule(Found& found) {
   broker::TopicSchedule& schedule = life_.source->schedule();
   if (!schedule.is_made()) return;
   const auto list = schedule.list({}, {}, history.messages.size() + 1);
   if (!list) return fail("the schedule cannot be read: " + list.error().text());
-  if (schedule.stats().corrupt != 0 && end == LifeEnd::kill) return fail("a delayed message is damaged");
   for (const auto& waiting : list->messages) {
     const std::int32_t number = history.number_of(as_text(waiting.payload()));
     if (number == DeliveryHistory::unknown) return fail("an unknown message waits in the schedule");
@@ -133,7 +134,8 @@ void DeliveryClient::read_letters(LifeEnd end, Found& found) {
   });
   if (!read) return fail("the dead-letter topic cannot be read");
   for (std::size_t i = 0; i < certain.value; ++i) {
-    if (found.letters[i] == Found::unreadable) return fail("the letter at offset " + std::to_string(i) + " is lost");
+    if (found.letters[i] == Found::unreadable && history.letters[i] >= 0)
+      return fail("the letter at offset " + std::to_string(i) + " is lost");
   }
 }
 
@@ -195,8 +197,7 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
   const bool cut = end == LifeEnd::power_cut;
   history.first = found.first;
   history.save_is_due = false;
-  if (cut) history.durable = {found.log.size()};
-  if (cut) history.letters_durable = {found.letters.size()};
+  if (life_.store().durable_offset().value != found.log.size()) fail("what was found is not durable");
   history.letters = found.letters;
   if (cut && life_.group() == nullptr) history.group_promised = false;
   history.places.resize(std::min(history.places.size(), found.log.size()));
@@ -236,6 +237,8 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     message.is_placed = true;
     message.offset = {i};
   }
+  note_durable();
+  if (life_.letters != nullptr) history.letters_durable = BrokerLife::store_of(*life_.letters).durable_offset();
 }
 
 // --- While it runs ---
@@ -251,6 +254,13 @@ void DeliveryClient::look() {
   look_at_group();
   look_at_schedule();
   look_at_letters();
+}
+
+void DeliveryClient::note_durable() {
+  broker::TopicStore& store = life_.store();
+  if (store.durable_offset() < history.durable) return;
+  history.durable = store.durable_offset();
+  history.durable_from = store.first_offset();
 }
 
 void DeliveryClient::look_at_log() {
@@ -274,12 +284,21 @@ void DeliveryClient::look_at_log() {
     });
     if (!read && !calls_fail) fail("the log cannot be read while it is used");
   }
-  history.durable = std::max(history.durable, store.durable_offset());
+  note_durable();
+}
+
+/// Messages that are dropped before there is a group belong to nobody.
+void DeliveryClient::leave_to_nobody() {
+  for (std::size_t i = 0; i < std::min<std::size_t>(history.first.value, history.places.size()); ++i) {
+    Place& place = history.places[i];
+    place.promised = place.since_request = State::waits | State::done;
+    if (place.message >= 0) history.messages[static_cast<std::size_t>(place.message)].is_acknowledged = true;
+  }
 }
 
 void DeliveryClient::look_at_group() {
   broker::ConsumerGroup* const group = life_.group();
-  if (group == nullptr) return;
+  if (group == nullptr) return leave_to_nobody();
   std::uint64_t unfinished = 0;
   for (std::size_t i = 0; i < history.places.size(); ++i) {
     Place& place = history.places[i];

@@ -2,6 +2,8 @@
 #include "explorer/delivery/delivery_explorer.hpp"
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "explorer/delivery/simulated_threads.hpp"
@@ -66,6 +68,7 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
   const DeliveryPart part = options_.part;
   const bool delays = part == DeliveryPart::schedule || part == DeliveryPart::all;
   const std::uint64_t way = random_.below(40);
+  if (getenv("TRACE")) fprintf(stderr, "P%lu way %lu durable %lu from %lu first %lu next %zu group %d\n", result_.programs, way, client.history.durable.value, client.history.durable_from.value, client.history.first.value, client.history.places.size(), client.history.group_promised);
   if (way == 0) return restart(LifeEnd::kill);
   if (way == 1) return cut_for_real();
   if (way == 2) return random_.one_in(2) ? fail_a_sync() : kill_in_a_call();
@@ -110,6 +113,9 @@ void DeliveryExplorer::fail_a_sync() {
     }
   }
   disk.on_call = nullptr;
+  // The mark of a failed sync is written when the job's end is noted. A process that is killed before that
+  // leaves none (docs/reliability.md, "After a failed sync").
+  client.turn(0);
   if (done() || client.violation) return;
   random_.one_in(2) ? cut_for_real() : restart(LifeEnd::kill);
   client.calls_fail = false;
@@ -120,10 +126,11 @@ void DeliveryExplorer::kill_in_a_call() {
   DeliveryClient& client = *client_;
   client.calls_fail = true;
   ExplorerStorage& disk = *live_disks_[live_];
-  disk.on_call = [left = random_.between(1, 12)](DiskCall call, const std::string&) mutable {
+  disk.on_call = [&disk, left = random_.between(1, 12)](DiskCall call, const std::string&) mutable {
     const bool changes = call != DiskCall::read && call != DiskCall::map;
-    if (changes && left != 0) --left;
-    return ExplorerStorage::Fault{left == 0 ? EIO : 0, 0};
+    if (!changes || --left != 0) return ExplorerStorage::Fault{};
+    disk.die();
+    return ExplorerStorage::Fault{EIO, 0};
   };
   for (std::uint64_t i = random_.between(3, 10); i != 0 && !done() && !client.violation; --i) {
     switch (random_.below(4)) {
@@ -182,6 +189,7 @@ void DeliveryExplorer::explore(std::size_t depth, ExplorerStorage& from, Deliver
   const bool all = count_cuts(level.atoms, most) <= most;
   level.cut.assign(level.atoms.size(), 0);
   if (depth == 0) ++result_.steps;
+  if (getenv("TRACE")) fprintf(stderr, "%s step depth %zu state %lu atoms %zu open %d newest %s fail %d\n", depth ? "    " : "  ", depth, result_.states, level.atoms.size(), owner.is_open(), level.atoms.empty() ? "" : from.describe(level.atoms.back()).c_str(), owner.calls_fail);
   const std::int64_t clock = SimulatedClock::us;
   const Timestamp now = owner.is_open() ? owner.life().wall() : owner.now;
   for (std::uint64_t i = 0; (all || i < samples) && !done(); ++i) {

@@ -57,6 +57,7 @@ struct DeliveryHistory {
   std::vector<std::int32_t> letters;  ///< by offset of the dead-letter topic: the message's number
   Offset first;                       ///< messages before it may have been dropped
   Offset durable;                     ///< messages before it were promised to survive a power cut
+  Offset durable_from;                ///< messages before it were dropped before that promise
   Offset letters_durable;             ///< the same of the dead-letter topic
   bool save_is_due = false;           ///< a save was asked for, and not answered
   bool group_promised = false;        ///< the group survives a power cut
