@@ -100,6 +100,13 @@ void BrokerLife::run_loop() {
   loop_.run(stop.get_token());
 }
 
+// The clock of calls is read once for each time of the steady clock.
+void BrokerLife::call(const std::function<void()>& task) {
+  ++SimulatedClock::us;
+  loop_.at(broker::EventLoop::Clock::now(), task);
+  run_loop();
+}
+
 void BrokerLife::tick(TopicRuntime* topic, Ticker& ticker) {
   if (topic != nullptr && std::exchange(ticker.wanted, false)) ticker.wanted = topic->tick() || ticker.wanted;
 }

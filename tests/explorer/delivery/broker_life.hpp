@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,8 @@ class BrokerLife final : public broker::LetterPost {
 
   /// Runs a turn of the loop, and what topics do now and then. `us` pass.
   void turn(std::int64_t us);
+  /// Runs `task` as a call of the loop, as requests of clients are.
+  void call(const std::function<void()>& task);
   /// Runs a job of the disk, or returns false.
   bool run_job() { return run_waiting_job_of_this(); }
   void step_clock(std::int64_t us);

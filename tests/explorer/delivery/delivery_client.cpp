@@ -54,7 +54,7 @@ std::int32_t DeliveryClient::add_message(std::uint32_t bytes, bool delayed) {
   return number;
 }
 
-void DeliveryClient::publish(std::size_t messages, std::uint32_t bytes) {
+void DeliveryClient::do_publish(std::size_t messages, std::uint32_t bytes) {
   BatchBuilder batch;
   const std::size_t from = history.messages.size();
   for (std::size_t i = 0; i < messages; ++i)
@@ -68,7 +68,7 @@ void DeliveryClient::publish(std::size_t messages, std::uint32_t bytes) {
   look();
 }
 
-void DeliveryClient::publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes) {
+void DeliveryClient::do_publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes) {
   auto target = life_.source->schedule().target();
   if (!target) {
     if (!calls_fail) fail("the schedule does not open: " + target.error().text());
@@ -110,7 +110,7 @@ void DeliveryClient::publish_delayed(SmallRandom& random, std::size_t messages, 
   look();
 }
 
-void DeliveryClient::consume(SmallRandom& random, bool acknowledges_all) {
+void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
   if (!life_.join()) return;
   FakeConsumer& consumer = *life_.consumer;
   std::vector<OffsetRange> taken = std::exchange(held_, {});
@@ -147,7 +147,7 @@ void DeliveryClient::consume(SmallRandom& random, bool acknowledges_all) {
   look();
 }
 
-void DeliveryClient::save() {
+void DeliveryClient::do_save() {
   if (history.save_is_due || life_.group() == nullptr) return;
   look();
   history.ask_for_save();
@@ -164,7 +164,7 @@ void DeliveryClient::save() {
   life_.source->commands().answer_when_saved(0, answered);
 }
 
-void DeliveryClient::change_delayed(SmallRandom& random) {
+void DeliveryClient::do_change_delayed(SmallRandom& random) {
   broker::TopicSchedule& schedule = life_.source->schedule();
   if (!schedule.is_made()) return;
   std::vector<std::size_t> chosen;
@@ -221,7 +221,7 @@ void DeliveryClient::change_delayed(SmallRandom& random) {
   look();
 }
 
-void DeliveryClient::act_on_dead(SmallRandom& random) {
+void DeliveryClient::do_act_on_dead(SmallRandom& random) {
   if (life_.group() == nullptr || mix.letters) return;
   look();
   const bool purges = random.one_in(3);
@@ -240,7 +240,7 @@ void DeliveryClient::act_on_dead(SmallRandom& random) {
   look();
 }
 
-void DeliveryClient::give_back() {
+void DeliveryClient::do_give_back() {
   if (!mix.letters) return;
   look();
   for (Message& message : history.messages) message.returns = std::max(message.returns, message.letters);

@@ -41,14 +41,27 @@ class DeliveryClient {
 
   // Operations. Each is a turn of clients; none of them waits for the disk.
 
-  void publish(std::size_t messages, std::uint32_t bytes);
-  void publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes);
-  void consume(SmallRandom& random, bool acknowledges_all = false);
-  void save();
-  void change_delayed(SmallRandom& random);
-  void act_on_dead(SmallRandom& random);
-  void give_back();
-  void purge_letters();
+  void publish(std::size_t messages, std::uint32_t bytes) {
+    call([&] { do_publish(messages, bytes); });
+  }
+  void publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes) {
+    call([&] { do_publish_delayed(random, messages, bytes); });
+  }
+  void consume(SmallRandom& random, bool acknowledges_all = false) {
+    call([&] { do_consume(random, acknowledges_all); });
+  }
+  void save() {
+    call([&] { do_save(); });
+  }
+  void change_delayed(SmallRandom& random) {
+    call([&] { do_change_delayed(random); });
+  }
+  void act_on_dead(SmallRandom& random) {
+    call([&] { do_act_on_dead(random); });
+  }
+  void give_back() {
+    call([&] { do_give_back(); });
+  }
   void turn(std::int64_t us);
   bool run_job();
   void step_clock(std::int64_t us) { life_.step_clock(us); }
@@ -58,9 +71,6 @@ class DeliveryClient {
 
  private:
   struct Found;
-  struct Held {
-    OffsetRange range;
-  };
   class DelayedProducer final : public broker::SessionProducer {
    public:
     [[nodiscard]] std::uint64_t producer_id() const override { return identity.id; }
@@ -78,6 +88,18 @@ class DeliveryClient {
   void fail(std::string what) {
     if (!violation) violation = std::move(what);
   }
+  template <typename Operation>
+  void call(Operation&& operation) {
+    life_.call([&operation] { operation(); });
+    look();
+  }
+  void do_publish(std::size_t messages, std::uint32_t bytes);
+  void do_publish_delayed(SmallRandom& random, std::size_t messages, std::uint32_t bytes);
+  void do_consume(SmallRandom& random, bool acknowledges_all);
+  void do_save();
+  void do_change_delayed(SmallRandom& random);
+  void do_act_on_dead(SmallRandom& random);
+  void do_give_back();
   [[nodiscard]] std::string name(std::int32_t number) const { return "message " + std::to_string(number); }
   void compare(LifeEnd end);
   void read_log(LifeEnd end, Found& found);

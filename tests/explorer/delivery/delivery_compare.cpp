@@ -109,7 +109,7 @@ void DeliveryClient::read_schedule(Found& found) {
     if (found.waiting[index]++ != 0) return fail(name(number) + " waits twice");
     const Message& message = history.messages[index];
     if (!message.may_be_due_at(waiting.due.us))
-      return fail(name(number) + " is due at a time that it never had");
+      return fail(name(number) + " is due at a time that it never had: " + std::to_string(waiting.due.us) + " and not " + std::to_string(message.due[0]) + (message.dues > 1 ? " or " + std::to_string(message.due[1]) : ""));
     if (message.cancelled == Message::Cancelled::yes) return fail(name(number) + " was cancelled, and waits");
     if (waiting.number != message.number) return fail(name(number) + " has another number");
     found.dues[index] = waiting.due.us;

@@ -87,11 +87,18 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
     if (delays && random_.one_in(2)) return client.change_delayed(random_);
     return random_.one_in(3) ? client.give_back() : client.act_on_dead(random_);
   }
-  if (way < 30) {
-    static_cast<void>(client.run_job());
-    return;
+  work(client);
+}
+
+// Lets the reactor and the disk's threads work, in some order.
+void DeliveryExplorer::work(DeliveryClient& client) {
+  for (std::uint64_t i = random_.between(1, 6); i != 0 && !done() && !client.violation; --i) {
+    if (random_.one_in(2)) {
+      static_cast<void>(client.run_job());
+    } else {
+      client.turn(random_.one_in(6) ? 1'100'000 : random_.one_in(3) ? 110'000 : 5000);
+    }
   }
-  client.turn(random_.one_in(8) ? 1'100'000 : random_.one_in(3) ? 110'000 : 5000);
 }
 
 // Lets a sync fail. From then on what was promised stays, and the data of the failed sync may never reach the

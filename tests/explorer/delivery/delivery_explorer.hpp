@@ -28,7 +28,7 @@ struct DeliveryOptions {
   DeliveryPart part = DeliveryPart::all;
   std::uint64_t seed = 1;
   std::uint64_t states_max = 250'000;  ///< stop after so many
-  std::size_t program_steps = 70;      ///< operations of a program
+  std::size_t program_steps = 150;      ///< operations of a program
   std::size_t cuts_per_step = 24;      ///< states explored at a step, or all if there are fewer
   std::size_t all_below = 32;          ///< if a step has at most so many states, all are explored
 };
@@ -69,6 +69,7 @@ class DeliveryExplorer {
   void begin_program();
   void choose_mix(TopicMix& mix);
   void operate(DeliveryClient& client);
+  void work(DeliveryClient& client);
   void fail_a_sync();
   void kill_in_a_call();
   void restart(LifeEnd end);
