@@ -228,7 +228,7 @@ void DeliveryClient::do_act_on_dead(SmallRandom& random) {
   for (const DeliveryHistory::Place& place : history.places) {
     if (place.now != DeliveryHistory::dead || place.message < 0) continue;
     Message& message = history.messages[static_cast<std::size_t>(place.message)];
-    if (purges) message.is_acknowledged = true;
+    if (purges) message.is_excused = true;
     if (!purges) message.returns = std::uint8_t(message.returns + 1);
   }
   const auto action = purges ? broker::DeadAction::purge : broker::DeadAction::retry;
@@ -277,7 +277,7 @@ void DeliveryClient::finish(SmallRandom& random) {
     bool all = is_done;
     for (std::size_t i = 0; all && i < history.messages.size(); ++i) {
       const Message& message = history.messages[i];
-      all = !message.is_stored || message.cancelled != Message::Cancelled::no || message.is_acknowledged;
+      all = !message.is_needed();
     }
     quiet = all ? quiet + 6 : is_done && turns > 300 ? quiet + 1 : 0;
   }
@@ -285,8 +285,7 @@ void DeliveryClient::finish(SmallRandom& random) {
   if (quiet < 12) return fail("the topic does not become quiet");
   for (std::size_t i = 0; i < history.messages.size(); ++i) {
     const Message& message = history.messages[i];
-    if (message.is_stored && message.cancelled == Message::Cancelled::no && !message.is_acknowledged)
-      return fail(name(static_cast<std::int32_t>(i)) + " has never reached the consumer");
+    if (message.is_needed()) return fail(name(static_cast<std::int32_t>(i)) + " has never reached the consumer");
   }
 }
 

@@ -36,8 +36,8 @@ class DeliveryClient {
   [[nodiscard]] BrokerLife& life() { return life_; }
   /// Notes what the topic promises now, and what has changed.
   void look();
-  /// Notes the log's first offset, which may change in the middle of a call.
-  void note_first();
+  /// Notes the log's first offset and the states of messages, which may change in the middle of a call.
+  void note_in_call();
 
   // Operations. Each is a turn of clients; none of them waits for the disk.
 
@@ -111,7 +111,7 @@ class DeliveryClient {
   [[nodiscard]] std::uint8_t state_at(Offset offset);
   void note_durable();
   void look_at_log();
-  void leave_to_nobody();
+  void excuse_dropped();
   void look_at_group();
   void look_at_schedule();
   void look_at_letters();

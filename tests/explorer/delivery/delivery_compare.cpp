@@ -141,13 +141,15 @@ void DeliveryClient::read_letters(LifeEnd end, Found& found) {
 
 std::uint8_t DeliveryClient::state_at(Offset offset) {
   broker::ConsumerGroup* const group = life_.group();
-  if (group == nullptr) return State::waits;
-  if (!broker::is_unfinished(group->messages(), offset)) return State::done;
-  const auto dead = group->dead();
-  if (!group->messages().redelivery().has_dead()) return State::waits;
-  return dead.messages().parked().contains(offset) || dead.messages().waiting().contains(offset)
-             ? State::dead
-             : State::waits;
+  if (group == nullptr) return State::ready;
+  const broker::GroupMessages& messages = group->messages();
+  if (!broker::is_unfinished(messages, offset)) return State::done;
+  if (!broker::any_waiting(messages)) return State::ready;
+  const auto run = broker::waiting_behind(messages, offset);
+  if (!run || offset < run->begin) return State::ready;
+  if (!messages.redelivery().has_dead()) return State::retrying;
+  const auto& dead = *messages.redelivery().dead();
+  return dead.parked().contains(offset) || dead.waiting().contains(offset) ? State::dead : State::retrying;
 }
 
 void DeliveryClient::compare_group(LifeEnd /*end*/, Found& found) {
@@ -165,15 +167,15 @@ void DeliveryClient::compare_group(LifeEnd /*end*/, Found& found) {
     const bool is_dropped = Offset{i} < found.first && !is_same;
     // An offset that the log has given to another message.
     if (!is_same && !is_dropped) continue;
-    if ((place.promised & state) == 0)
+    if ((DeliveryHistory::alike(place.promised) & state) == 0)
       return fail(name(place.message) + " at offset " + std::to_string(i) + " has the state " +
                   std::to_string(state) + " in the group, but had only " + std::to_string(place.promised));
     const auto index = static_cast<std::size_t>(place.message);
-    if (is_dropped && state != State::done && (place.promised & State::done) == 0)
-      return fail(name(place.message) + " at offset " + std::to_string(i) +
-                  " is unfinished, and was dropped without a copy");
     const Message& message = history.messages[index];
-    if (state == State::done && !message.is_acknowledged && found.letter_copies[index] == 0)
+    constexpr std::uint8_t may_be_dropped = State::done | State::ready;
+    if (is_dropped && state != State::done && !message.is_excused && (place.promised & may_be_dropped) == 0)
+      return fail(name(place.message) + " at offset " + std::to_string(i) + " was dropped without a copy");
+    if (state == State::done && !message.is_acknowledged && !message.is_excused && found.letter_copies[index] == 0)
       return fail(name(place.message) + " at offset " + std::to_string(i) +
                   " is finished, but nobody has acknowledged it, and it has no letter");
   }
@@ -237,19 +239,27 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     message.is_placed = true;
     message.offset = {i};
   }
+  excuse_dropped();
   note_durable();
   if (life_.letters != nullptr) history.letters_durable = BrokerLife::store_of(*life_.letters).durable_offset();
 }
 
 // --- While it runs ---
 
-void DeliveryClient::note_first() {
-  if (life_.is_open()) history.first = std::max(history.first, life_.store().first_offset());
+void DeliveryClient::note_in_call() {
+  if (!life_.is_open()) return;
+  history.first = std::max(history.first, life_.store().first_offset());
+  for (std::size_t i = 0; i < history.places.size(); ++i) {
+    const std::uint8_t state = state_at({i});
+    history.places[i].promised |= state;
+    history.places[i].since_request |= state;
+  }
 }
 
 void DeliveryClient::look() {
   if (!life_.is_open() || violation) return;
-  note_first();
+  note_in_call();
+  if (getenv("TRACE")) { std::string states; for (const auto& p : history.places) states += char('0' + p.now); fprintf(stderr, "look %s %p\n", states.c_str(), (void*)this); }
   look_at_log();
   look_at_group();
   look_at_schedule();
@@ -287,18 +297,25 @@ void DeliveryClient::look_at_log() {
   note_durable();
 }
 
-/// Messages that are dropped before there is a group belong to nobody.
-void DeliveryClient::leave_to_nobody() {
+/// Retention drops messages that are ready, and those that are there before the group.
+void DeliveryClient::excuse_dropped() {
+  const auto* const carried = life_.store().carried();
+  const bool is_alone = life_.group() == nullptr;
   for (std::size_t i = 0; i < std::min<std::size_t>(history.first.value, history.places.size()); ++i) {
     Place& place = history.places[i];
-    place.promised = place.since_request = State::waits | State::done;
-    if (place.message >= 0) history.messages[static_cast<std::size_t>(place.message)].is_acknowledged = true;
+    if (place.message < 0) continue;
+    Message& message = history.messages[static_cast<std::size_t>(place.message)];
+    if (message.is_excused || message.offset != Offset{i}) continue;
+    if (is_alone) place.promised = place.since_request = State::ready | State::done;
+    const bool has_copy = carried != nullptr && carried->offsets().contains({i});
+    message.is_excused = !has_copy && (place.promised & State::ready) != 0;
   }
 }
 
 void DeliveryClient::look_at_group() {
   broker::ConsumerGroup* const group = life_.group();
-  if (group == nullptr) return leave_to_nobody();
+  excuse_dropped();
+  if (group == nullptr) return;
   std::uint64_t unfinished = 0;
   for (std::size_t i = 0; i < history.places.size(); ++i) {
     Place& place = history.places[i];

@@ -154,7 +154,7 @@ void DeliveryExplorer::kill_in_a_call() {
 void DeliveryExplorer::restart(LifeEnd end) {
   DeliveryClient& client = *client_;
   ExplorerStorage& disk = *live_disks_[live_];
-  client.note_first();
+  client.note_in_call();
   disk.kill([&] { client.stop(); });
   disk.on_call = nullptr;
   client.now.us += random_.one_in(2) ? 0 : static_cast<std::int64_t>(random_.below(300'000));
@@ -163,7 +163,7 @@ void DeliveryExplorer::restart(LifeEnd end) {
 
 void DeliveryExplorer::cut_for_real() {
   DeliveryClient& client = *client_;
-  client.note_first();
+  client.note_in_call();
   ExplorerStorage& before = *live_disks_[live_];
   const std::vector<CutAtom> atoms = before.atoms();
   before.on_step = nullptr;
@@ -188,7 +188,7 @@ void DeliveryExplorer::watch(ExplorerStorage& disk, DeliveryClient& owner, std::
 }
 
 void DeliveryExplorer::explore(std::size_t depth, ExplorerStorage& from, DeliveryClient& owner) {
-  owner.note_first();
+  owner.note_in_call();
   Level& level = *levels_[depth];
   level.atoms = from.atoms();
   const std::uint64_t most = depth == 0 ? options_.all_below : 4;

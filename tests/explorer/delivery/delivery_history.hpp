@@ -17,10 +17,16 @@ namespace lightq::test {
 struct DeliveryHistory {
   /// The state of a message in the group, as a bit.
   enum State : std::uint8_t {
-    waits = 1,  ///< unfinished, and not dead
-    dead = 2,   ///< parked, or on its way to the dead-letter topic
-    done = 4,   ///< acknowledged, or moved to the dead-letter topic
+    ready = 1,     ///< ready, or in flight: retention may drop it
+    dead = 2,      ///< parked, or on its way to the dead-letter topic
+    done = 4,      ///< acknowledged, or moved to the dead-letter topic
+    retrying = 8,  ///< becomes ready later
   };
+  /// Returns the states that a start may find for this one: a time passes while no process runs.
+  static constexpr std::uint8_t alike(std::uint8_t states) {
+    constexpr std::uint8_t waits = ready | retrying;
+    return (states & waits) == 0 ? states : std::uint8_t(states | waits);
+  }
   static constexpr std::int32_t unknown = -1;
 
   struct Message {
@@ -30,6 +36,7 @@ struct DeliveryHistory {
     bool is_stored = false;    ///< the call that stores it has returned
     bool is_promised = false;  ///< of a delayed one: it survives a power cut
     bool is_acknowledged = false;
+    bool is_excused = false;  ///< a command finished it, or retention dropped it: nobody needs to receive it
     bool is_placed = false;  ///< it was seen in the log, at `offset`
     enum class Cancelled : std::uint8_t { no, perhaps, yes } cancelled = Cancelled::no;
     std::uint8_t letters = 0;  ///< seen in the dead-letter topic
@@ -42,14 +49,18 @@ struct DeliveryHistory {
     [[nodiscard]] bool may_be_due_at(std::int64_t us) const {
       return std::find(due.begin(), due.begin() + dues, us) != due.begin() + dues;
     }
+    /// Returns true if it is stored, and the consumer has never received it.
+    [[nodiscard]] bool is_needed() const {
+      return is_stored && cancelled == Cancelled::no && !is_acknowledged && !is_excused;
+    }
     [[nodiscard]] std::int64_t earliest() const { return *std::min_element(due.begin(), due.begin() + dues); }
   };
   /// An offset of the topic's log.
   struct Place {
     std::int32_t message = unknown;
-    std::uint8_t now = waits;            ///< the State at the last look
-    std::uint8_t promised = waits;       ///< all states since the last promise of the group's state
-    std::uint8_t since_request = waits;  ///< all states since the save that is under way was asked for
+    std::uint8_t now = ready;            ///< the State at the last look
+    std::uint8_t promised = ready;       ///< all states since the last promise of the group's state
+    std::uint8_t since_request = ready;  ///< all states since the save that is under way was asked for
   };
 
   std::vector<Message> messages;      ///< by number
