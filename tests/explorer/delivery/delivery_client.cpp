@@ -131,7 +131,7 @@ void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
     const std::uint64_t way = acknowledges_all ? 0 : random.below(10);
     const auto steady = broker::EventLoop::Clock::now();
     if (way < 5) {
-      message.is_acknowledged = true;
+      message.is_acknowledged = history.places[range.begin.value].is_acknowledged = true;
       broker::acknowledge(*life_.source, consumer, {.before = {}, .ranges = {range}});
     } else if (way < 6) {
       broker::reject(*life_.source, consumer, {.delay_ms = 50, .ranges = {range}}, steady);

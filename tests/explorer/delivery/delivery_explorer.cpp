@@ -2,8 +2,6 @@
 #include "explorer/delivery/delivery_explorer.hpp"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "explorer/delivery/simulated_threads.hpp"
@@ -14,6 +12,7 @@ using DiskCall = ExplorerStorage::Call;
 
 DeliveryExplorer::DeliveryExplorer(const DeliveryOptions& options)
     : options_(options), random_(options.seed) {
+  simulated_random = SmallRandom(options.seed);
   for (auto& level : levels_) level = std::make_unique<Level>(world_);
 }
 
@@ -68,7 +67,6 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
   const DeliveryPart part = options_.part;
   const bool delays = part == DeliveryPart::schedule || part == DeliveryPart::all;
   const std::uint64_t way = random_.below(40);
-  if (getenv("TRACE")) fprintf(stderr, "P%lu way %lu durable %lu from %lu first %lu next %zu group %d\n", result_.programs, way, client.history.durable.value, client.history.durable_from.value, client.history.first.value, client.history.places.size(), client.history.group_promised);
   if (way == 0) return restart(LifeEnd::kill);
   if (way == 1) return cut_for_real();
   if (way == 2) return random_.one_in(2) ? fail_a_sync() : kill_in_a_call();
@@ -196,7 +194,6 @@ void DeliveryExplorer::explore(std::size_t depth, ExplorerStorage& from, Deliver
   const bool all = count_cuts(level.atoms, most) <= most;
   level.cut.assign(level.atoms.size(), 0);
   if (depth == 0) ++result_.steps;
-  if (getenv("TRACE")) fprintf(stderr, "%s step depth %zu state %lu atoms %zu open %d newest %s fail %d\n", depth ? "    " : "  ", depth, result_.states, level.atoms.size(), owner.is_open(), level.atoms.empty() ? "" : from.describe(level.atoms.back()).c_str(), owner.calls_fail);
   const std::int64_t clock = SimulatedClock::us;
   const Timestamp now = owner.is_open() ? owner.life().wall() : owner.now;
   for (std::uint64_t i = 0; (all || i < samples) && !done(); ++i) {
@@ -228,7 +225,7 @@ void DeliveryExplorer::explore_one(std::size_t depth, LifeEnd end) {
   ++result_.states;
   if (depth > 0) ++result_.in_recovery;
   client.violation.reset();
-  const bool deeper = depth + 1 < depth_max && random_.one_in(60);
+  const bool deeper = depth + 1 < depth_max && random_.one_in(150);
   if (deeper) watch(level.disk, client, depth + 1);
   client.start(level.disk, end);
   if (client.violation || !client.is_open()) return;

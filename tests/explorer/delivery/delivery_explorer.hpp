@@ -29,8 +29,8 @@ struct DeliveryOptions {
   std::uint64_t seed = 1;
   std::uint64_t states_max = 250'000;  ///< stop after so many
   std::size_t program_steps = 150;      ///< operations of a program
-  std::size_t cuts_per_step = 24;      ///< states explored at a step, or all if there are fewer
-  std::size_t all_below = 32;          ///< if a step has at most so many states, all are explored
+  std::size_t cuts_per_step = 10;      ///< states explored at a step, or all if there are fewer
+  std::size_t all_below = 12;          ///< if a step has at most so many states, all are explored
 };
 
 /// The result of an exploration.

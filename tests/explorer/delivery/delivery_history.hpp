@@ -61,6 +61,8 @@ struct DeliveryHistory {
     std::uint8_t now = ready;            ///< the State at the last look
     std::uint8_t promised = ready;       ///< all states since the last promise of the group's state
     std::uint8_t since_request = ready;  ///< all states since the save that is under way was asked for
+    bool is_acknowledged = false;        ///< since it was unfinished the last time
+    bool is_final = false;               ///< and that is promised: it is never given back any more
   };
 
   std::vector<Message> messages;      ///< by number
@@ -92,7 +94,10 @@ struct DeliveryHistory {
   void saved() {
     save_is_due = false;
     group_promised = true;
-    for (Place& place : places) place.promised = place.since_request;
+    for (Place& place : places) {
+      place.promised = place.since_request;
+      place.is_final = place.is_acknowledged && place.promised == done;
+    }
   }
 };
 

@@ -1,7 +1,10 @@
-/// Takes the place of net/job_thread.cpp and of the steady clock in the programs that link it.
+/// Takes the place of net/job_thread.cpp, of the steady clock and of getrandom in the programs that link it.
 #include "explorer/delivery/simulated_threads.hpp"
 
+#include <sys/random.h>
+
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -49,7 +52,13 @@ void JobThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
 
 }  // namespace lightq::broker
 
-// The program's definition takes precedence over that of the shared standard library.
+// The program's definitions take precedence over those of shared libraries.
 std::chrono::steady_clock::time_point std::chrono::steady_clock::now() noexcept {
   return time_point(std::chrono::microseconds(lightq::test::SimulatedClock::us));
+}
+
+extern "C" ssize_t getrandom(void* to, std::size_t bytes, unsigned /*flags*/) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    static_cast<std::byte*>(to)[i] = static_cast<std::byte>(lightq::test::simulated_random.next());
+  return static_cast<ssize_t>(bytes);
 }
