@@ -37,7 +37,9 @@ void DeliveryClient::stop() {
   now = life_.wall();
   detach_producer();
   held_.clear();
+  const std::uint32_t unanswered = history.give_backs;  // the stop answers them
   life_.stop();
+  history.give_backs = unanswered;
 }
 
 void DeliveryClient::detach_producer() {
@@ -243,10 +245,13 @@ void DeliveryClient::do_act_on_dead(SmallRandom& random) {
 void DeliveryClient::do_give_back() {
   if (!mix.letters) return;
   look();
-  for (Message& message : history.messages) message.returns = std::max(message.returns, message.letters);
+  history.note_returns();
+  ++history.give_backs;
   life_.office->returns().act(
       BrokerLife::letters_id, broker::LetterAction::give_back, {}, [](std::string_view) { return true; },
-      [](const Result<broker::LetterCounts>&) {});
+      [this](const Result<broker::LetterCounts>&) {
+        if (history.give_backs != 0) --history.give_backs;
+      });
 }
 
 void DeliveryClient::turn(std::int64_t us) {

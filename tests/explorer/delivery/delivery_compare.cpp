@@ -242,6 +242,8 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     message.is_placed = true;
     message.offset = {i};
   }
+  if (history.give_backs != 0) history.note_returns();
+  history.give_backs = 0;
   excuse_dropped();
   note_durable();
   if (life_.letters != nullptr) history.letters_durable = BrokerLife::store_of(*life_.letters).durable_offset();
@@ -263,9 +265,9 @@ void DeliveryClient::look() {
   if (!life_.is_open() || violation) return;
   note_in_call();
   look_at_log();
+  look_at_letters();
   look_at_group();
   look_at_schedule();
-  look_at_letters();
 }
 
 void DeliveryClient::note_durable() {
@@ -370,6 +372,7 @@ void DeliveryClient::look_at_letters() {
     });
   }
   history.letters_durable = std::max(history.letters_durable, store.durable_offset());
+  if (history.give_backs != 0) history.note_returns();
 }
 
 }  // namespace lightq::test

@@ -73,6 +73,7 @@ struct DeliveryHistory {
   Offset durable_from;                ///< messages before it were dropped before that promise
   Offset letters_durable;             ///< the same of the dead-letter topic
   bool save_is_due = false;           ///< a save was asked for, and not answered
+  std::uint32_t give_backs = 0;       ///< commands that give letters back, and were not answered
   bool group_promised = false;        ///< the group survives a power cut
 
   [[nodiscard]] std::string text(std::int32_t number) const {
@@ -90,6 +91,10 @@ struct DeliveryHistory {
   void ask_for_save() {
     save_is_due = true;
     for (Place& place : places) place.since_request = place.now;
+  }
+  /// A command may give back letters that arrive while it works.
+  void note_returns() {
+    for (Message& message : messages) message.returns = std::max(message.returns, message.letters);
   }
   void saved() {
     save_is_due = false;
