@@ -31,7 +31,7 @@ constexpr SeededDelivery all_seeded_deliveries[] = {
     {Bug::letter_number_unsaved, DeliveryPart::letters},
     {Bug::letter_not_durable, DeliveryPart::letters},
     {Bug::give_back_unmarked, DeliveryPart::letters},
-    {Bug::original_dropped_soon, DeliveryPart::carry_over},
+    {Bug::copies_unsynced, DeliveryPart::carry_over},
     {Bug::needed_copy_swept, DeliveryPart::carry_over},
     {Bug::cut_cursors_unsaved, DeliveryPart::carry_over},
     {Bug::save_told_soon, DeliveryPart::carry_over},
