@@ -226,8 +226,8 @@ Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
   return storage_.rename(path + ".new", path);
 }
 
-// Makes the newest slot of an earlier process durable. It may not be on disk yet, and the other slot, which is
-// overwritten next, would then be all that a power cut leaves. The same bytes are written again: after a
+// Makes the newest slot of an earlier process durable. It may not be on disk yet, and the other slot, which
+// is overwritten next, would then be all that a power cut leaves. The same bytes are written again: after a
 // failed sync of that process the system may take pages for clean that are not on disk.
 Result<void> SlotFile::keep_newest() {
   if (newest_synced_ || sequence_ == 0) return {};

@@ -104,8 +104,8 @@ class BrokerLife final : public broker::LetterPost {
   broker::EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;
   const broker::TicketKey tickets_{broker::TicketKey::random_bytes()};
-  broker::ReactorContext context_{loop_, disk_, ports_, sink_, tickets_, settings_,
-                                  now_,  next_id_, {},  {},    {}};
+  broker::ReactorContext context_{loop_, disk_,    ports_, sink_, tickets_, settings_,
+                                  now_,  next_id_, {},     {},    {}};
   std::optional<log::SegmentPool> pool_;
   std::optional<broker::TopicOpener> opener_;
   Ticker source_ticker_;

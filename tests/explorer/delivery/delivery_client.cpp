@@ -121,15 +121,13 @@ void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
       const Offset offset = frame.range.begin + i;
       const bool is_known = offset.value < history.places.size();
       const auto number = history.number_of(frame.payloads[i]);
-      if (!is_known || number == DeliveryHistory::unknown ||
-          history.places[offset.value].message != number)
+      if (!is_known || number == DeliveryHistory::unknown || history.places[offset.value].message != number)
         return fail("the consumer receives another message at offset " + std::to_string(offset.value));
       taken.push_back({offset, offset + 1});
     }
   }
   for (const OffsetRange& range : taken) {
-    Message& message =
-        history.messages[static_cast<std::size_t>(history.places[range.begin.value].message)];
+    Message& message = history.messages[static_cast<std::size_t>(history.places[range.begin.value].message)];
     const std::uint64_t way = acknowledges_all ? 0 : random.below(10);
     const auto steady = broker::EventLoop::Clock::now();
     if (way < 5) {
@@ -138,8 +136,8 @@ void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
     } else if (way < 6) {
       broker::reject(*life_.source, consumer, {.delay_ms = 50, .ranges = {range}}, steady);
     } else if (way < 7) {
-      broker::reject(*life_.source, consumer,
-                     {.ranges = {range}, .kind = broker::RejectKind::release}, steady);
+      broker::reject(*life_.source, consumer, {.ranges = {range}, .kind = broker::RejectKind::release},
+                     steady);
     } else if (way < 8) {
       broker::reject(*life_.source, consumer, {.ranges = {range}, .kind = broker::RejectKind::dead}, steady);
     } else {
@@ -290,7 +288,8 @@ void DeliveryClient::finish(SmallRandom& random) {
   if (quiet < 12) return fail("the topic does not become quiet");
   for (std::size_t i = 0; i < history.messages.size(); ++i) {
     const Message& message = history.messages[i];
-    if (message.is_needed()) return fail(name(static_cast<std::int32_t>(i)) + " has never reached the consumer");
+    if (message.is_needed())
+      return fail(name(static_cast<std::int32_t>(i)) + " has never reached the consumer");
   }
 }
 

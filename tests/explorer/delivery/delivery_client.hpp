@@ -25,7 +25,7 @@ class DeliveryClient {
 
   TopicMix mix;
   DeliveryHistory history;
-  Timestamp now;  ///< the wall clock, while no life runs
+  Timestamp now;            ///< the wall clock, while no life runs
   bool calls_fail = false;  ///< the disk fails on purpose: what is not promised may fail
   std::optional<std::string> violation;
 

@@ -177,7 +177,8 @@ void DeliveryClient::compare_group(LifeEnd /*end*/, Found& found) {
     constexpr std::uint8_t may_be_dropped = State::done | State::ready;
     if (is_dropped && state != State::done && !message.is_excused && (place.promised & may_be_dropped) == 0)
       return fail(name(place.message) + " at offset " + std::to_string(i) + " was dropped without a copy");
-    if (state == State::done && !message.is_acknowledged && !message.is_excused && found.letter_copies[index] == 0)
+    if (state == State::done && !message.is_acknowledged && !message.is_excused &&
+        found.letter_copies[index] == 0)
       return fail(name(place.message) + " at offset " + std::to_string(i) +
                   " is finished, but nobody has acknowledged it, and it has no letter");
   }
@@ -246,7 +247,8 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
   history.give_backs = 0;
   excuse_dropped();
   note_durable();
-  if (life_.letters != nullptr) history.letters_durable = BrokerLife::store_of(*life_.letters).durable_offset();
+  if (life_.letters != nullptr)
+    history.letters_durable = BrokerLife::store_of(*life_.letters).durable_offset();
 }
 
 // --- While it runs ---
@@ -368,7 +370,8 @@ void DeliveryClient::look_at_letters() {
       if (number == DeliveryHistory::unknown) return fail("a letter is no message of the topic");
       history.letters[offset.value] = number;
       Message& message = history.messages[static_cast<std::size_t>(number)];
-      if (++message.letters > message.returns + 1) fail(name(number) + " has died once, and gets two letters");
+      if (++message.letters > message.returns + 1)
+        fail(name(number) + " has died once, and gets two letters");
     });
   }
   history.letters_durable = std::max(history.letters_durable, store.durable_offset());

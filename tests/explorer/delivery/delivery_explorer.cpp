@@ -72,11 +72,12 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
   if (way == 2) return random_.one_in(2) ? fail_a_sync() : kill_in_a_call();
   if (way == 3) return client.save();
   if (way == 4) return client.step_clock(static_cast<std::int64_t>(random_.below(300'000)));
-  if (way == 5 && random_.one_in(4)) return client.step_clock(-static_cast<std::int64_t>(random_.below(200'000)));
+  if (way == 5 && random_.one_in(4))
+    return client.step_clock(-static_cast<std::int64_t>(random_.below(200'000)));
   if (way < 12) {
     if (delays && random_.below(4) != 0)
       return client.publish_delayed(random_, random_.between(1, 3), some_bytes());
-    const bool streams = part == DeliveryPart::carry_over;
+    const bool streams = client.mix.source.retention_bytes != 0;
     return client.publish(streams ? random_.between(2, 12) : random_.between(1, 3), some_bytes());
   }
   if (way < 20 && part != DeliveryPart::schedule) return client.consume(random_);

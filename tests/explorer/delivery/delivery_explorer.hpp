@@ -1,5 +1,5 @@
-/// Explores the disks that power cuts and kills may leave of a topic with everything durable, at every step of
-/// random programs.
+/// Explores the disks that power cuts and kills may leave of a topic with everything durable, at every step
+/// of random programs.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct DeliveryOptions {
   DeliveryPart part = DeliveryPart::all;
   std::uint64_t seed = 1;
   std::uint64_t states_max = 250'000;  ///< stop after so many
-  std::size_t program_steps = 150;      ///< operations of a program
+  std::size_t program_steps = 150;     ///< operations of a program
   std::size_t cuts_per_step = 10;      ///< states explored at a step, or all if there are fewer
   std::size_t all_below = 12;          ///< if a step has at most so many states, all are explored
 };

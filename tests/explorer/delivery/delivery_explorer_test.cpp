@@ -1,4 +1,5 @@
-/// Runs the explorer of delivery on a million states, or LIGHTQ_DELIVERY_STATES. Each test explores an eighth.
+/// Runs the explorer of delivery on a million states, or LIGHTQ_DELIVERY_STATES. Each test explores an
+/// eighth.
 #include "explorer/delivery/delivery_explorer.hpp"
 
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ struct DeliveryHistory {
     bool is_promised = false;  ///< of a delayed one: it survives a power cut
     bool is_acknowledged = false;
     bool is_excused = false;  ///< a command finished it, or retention dropped it: nobody needs to receive it
-    bool is_placed = false;  ///< it was seen in the log, at `offset`
+    bool is_placed = false;   ///< it was seen in the log, at `offset`
     enum class Cancelled : std::uint8_t { no, perhaps, yes } cancelled = Cancelled::no;
     std::uint8_t letters = 0;  ///< seen in the dead-letter topic
     std::uint8_t returns = 0;  ///< letters that commands may have given back

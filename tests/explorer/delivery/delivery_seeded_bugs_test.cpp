@@ -24,21 +24,16 @@ struct SeededDelivery {
 
 // Each bug, and the part of delivery whose programs must find it.
 constexpr SeededDelivery all_seeded_deliveries[] = {
-    {Bug::plan_not_durable, DeliveryPart::schedule},
-    {Bug::done_too_soon, DeliveryPart::schedule},
-    {Bug::cancelled_in_memory, DeliveryPart::schedule},
-    {Bug::moved_not_sought, DeliveryPart::schedule},
-    {Bug::letter_number_unsaved, DeliveryPart::letters},
-    {Bug::letter_not_durable, DeliveryPart::letters},
-    {Bug::give_back_unmarked, DeliveryPart::letters},
-    {Bug::copies_unsynced, DeliveryPart::carry_over},
-    {Bug::needed_copy_swept, DeliveryPart::carry_over},
-    {Bug::cut_cursors_unsaved, DeliveryPart::carry_over},
-    {Bug::save_told_soon, DeliveryPart::carry_over},
-    {Bug::slot_trusted, DeliveryPart::carry_over},
+    {Bug::plan_not_durable, DeliveryPart::schedule},     {Bug::done_too_soon, DeliveryPart::schedule},
+    {Bug::cancelled_in_memory, DeliveryPart::schedule},  {Bug::moved_not_sought, DeliveryPart::schedule},
+    {Bug::letter_number_unsaved, DeliveryPart::letters}, {Bug::letter_not_durable, DeliveryPart::letters},
+    {Bug::give_back_unmarked, DeliveryPart::letters},    {Bug::copies_unsynced, DeliveryPart::carry_over},
+    {Bug::needed_copy_swept, DeliveryPart::carry_over},  {Bug::cut_cursors_unsaved, DeliveryPart::carry_over},
+    {Bug::save_told_soon, DeliveryPart::carry_over},     {Bug::slot_trusted, DeliveryPart::carry_over},
 };
 
-static_assert(std::size(all_seeded_deliveries) == bug_names.size() - 1, "each bug of mutants/ needs a row here");
+static_assert(std::size(all_seeded_deliveries) == bug_names.size() - 1,
+              "each bug of mutants/ needs a row here");
 
 constexpr std::uint64_t states_of_hunt = 4'000'000;
 constexpr std::uint64_t states_of_seed = 150'000;
@@ -69,7 +64,8 @@ DeliveryHunt hunt_here(const SeededDelivery& seeded) {
   return result;
 }
 
-// Hunts in a child process: a topic with a bug may fail one of its own assertions, which also counts as found.
+// Hunts in a child process: a topic with a bug may fail one of its own assertions, which also counts as
+// found.
 DeliveryHunt hunt_delivery(const SeededDelivery& seeded) {
   int ends[2] = {};
   if (::pipe(ends) != 0) return {};
