@@ -175,7 +175,8 @@ void DeliveryClient::compare_group(LifeEnd /*end*/, Found& found) {
     const auto index = static_cast<std::size_t>(place.message);
     const Message& message = history.messages[index];
     constexpr std::uint8_t may_be_dropped = State::done | State::ready;
-    if (is_dropped && state != State::done && !message.is_excused && (place.promised & may_be_dropped) == 0)
+    if (is_dropped && state != State::done && !message.is_excused && !place.is_gone &&
+        (place.promised & may_be_dropped) == 0)
       return fail(name(place.message) + " at offset " + std::to_string(i) + " was dropped without a copy");
     if (state == State::done && !message.is_acknowledged && !message.is_excused &&
         found.letter_copies[index] == 0)
@@ -214,6 +215,8 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     const bool is_other = is_readable && place.message != found.log[i];
     if (is_readable) place.message = found.log[i];
     if (!is_readable && (is_new || found.first.value <= i)) place.message = DeliveryHistory::unknown;
+    // The comparison has permitted it.
+    place.is_gone = !is_readable && i < found.first.value;
     place.now = state_at({i});
     place.promised = cut || is_new || is_other ? place.now : std::uint8_t(place.promised | place.now);
     place.since_request = place.now;
