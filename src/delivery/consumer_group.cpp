@@ -409,9 +409,12 @@ void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
   members_.front()->fetch_ahead_for_input();
 }
 
-void ConsumerGroup::tend_expired(SteadyTime now) {
+void ConsumerGroup::tend(const DeliveryContext& context) {
+  if (has_settings_) messages_.set_clocks({context.now, context.wall});
+  if (next_timer() <= context.now) pass_deadlines(context.now);
+  if (context.expiry == nullptr) return;
   if (failures_.tend_expired()) wait_until({});
-  if (failures_.waits_for_room()) wait_until(now + held_back_retry);
+  if (failures_.waits_for_room()) wait_until(context.now + held_back_retry);
 }
 
 void ConsumerGroup::pass_deadlines(SteadyTime now) {

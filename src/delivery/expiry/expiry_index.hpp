@@ -92,8 +92,8 @@ class ExpiryIndex {
   /// batch.
   Result<void> check(const BatchView& batch, OffsetRange range, Timestamp wall);
 
-  /// Returns an offset below which no stored message has a time to live of its own. Nothing: no stored message
-  /// has one. Kept over restarts, so that `note` can be called for those from there on.
+  /// Returns an offset below which no stored message has a time to live of its own. Nothing: no stored
+  /// message has one. Kept over restarts, so that `note` can be called for those from there on.
   [[nodiscard]] std::optional<Offset> first_noted() const;
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {

@@ -46,10 +46,9 @@ ClockReading clocks_to_restore(const TopicActivity& activity) {
 
 /// Returns the cursors that belong to no group, but for `ttl-known:`.
 std::vector<log::NamedCursor> without_groups(std::vector<log::NamedCursor> cursors) {
-  std::erase_if(cursors,
-                [](const log::NamedCursor& cursor) {
-                  return GroupCursors::is_of_group(cursor.name) || cursor.name == ttl_known_cursor_name;
-                });
+  std::erase_if(cursors, [](const log::NamedCursor& cursor) {
+    return GroupCursors::is_of_group(cursor.name) || cursor.name == ttl_known_cursor_name;
+  });
   return cursors;
 }
 

@@ -57,7 +57,7 @@ void TopicDispatch::arm_expiry_timers() {
   WallTimers& wall_timers = parts_.context.wall_timers;
   EventLoop& loop = parts_.context.loop;
   const Timestamp wall = parts_.context.call_clock.now();
-  // What is due by now is found with the next attempt.
+  // Messages that are due by now are found with the next attempt.
   if (const Timestamp due = expiry.next_due(); wall < due && due < expiry_due_) {
     wall_timers.cancel(expiry_timer_);
     expiry_due_ = due;

@@ -344,8 +344,7 @@ class FailureSteps : public FailureModel {
     ASSERT_LE(bytes.size(), log::unfinished_code_bytes_max(cursor.unfinished));
     ByteView left = bytes;
     std::size_t memory_left = 64 * limits::MiB;
-    const auto decoded =
-        log::take_unfinished(left, cursor.offset, log::DeadParts::all, memory_left);
+    const auto decoded = log::take_unfinished(left, cursor.offset, log::DeadParts::all, memory_left);
     ASSERT_TRUE(decoded && left.empty());
     ASSERT_EQ(*decoded, cursor.unfinished);
     cursor.unfinished = *decoded;

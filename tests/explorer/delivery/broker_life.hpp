@@ -1,5 +1,5 @@
-/// A broker's process on a simulated disk: a topic with everything durable, its dead-letter topic, and what
-/// carries letters between them.
+/// A broker's process on a simulated disk: a topic with everything durable, its dead-letter topic, and the
+/// office that carries letters between them.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ class BrokerLife final : public broker::LetterPost {
   void stop();
   [[nodiscard]] bool is_open() const { return source != nullptr; }
 
-  /// Runs a turn of the loop, and what topics do now and then. `us` pass.
+  /// Runs a turn of the loop, and the upkeep of topics. `us` pass.
   void turn(std::int64_t us);
   /// Runs `task` as a call of the loop, as requests of clients are.
   void call(const std::function<void()>& task);

@@ -210,7 +210,8 @@ void DeliveryClient::do_change_delayed(SmallRandom& random) {
     for (const std::size_t i : changed) {
       Message& message = history.messages[i];
       if (action == DelayedAction::cancel) message.cancelled = Message::Cancelled::yes;
-      // What was already due keeps its time when it is hurried, and later commands may have changed it.
+      // A message that was already due keeps its time when it is hurried, and later commands may have changed
+      // it.
       if (action != DelayedAction::reschedule || message.dues < 2 || message.due[message.dues - 1U] != due)
         continue;
       message.due[0] = due;

@@ -26,15 +26,15 @@ class DeliveryClient {
   TopicMix mix;
   DeliveryHistory history;
   Timestamp now;            ///< the wall clock, while no life runs
-  bool calls_fail = false;  ///< the disk fails on purpose: what is not promised may fail
+  bool calls_fail = false;  ///< the disk fails on purpose: calls without a promise may fail
   std::optional<std::string> violation;
 
-  /// Starts a life on the disk after the last one has ended so. Compares what it has found.
+  /// Starts a life on the disk after the last one has ended so. Compares the found state.
   void start(ExplorerStorage& storage, LifeEnd end);
   void stop();
   [[nodiscard]] bool is_open() const { return life_.is_open(); }
   [[nodiscard]] BrokerLife& life() { return life_; }
-  /// Notes what the topic promises now, and what has changed.
+  /// Notes the promises of the topic at this moment, and the changes.
   void look();
   /// Notes the log's first offset and the states of messages, which may change in the middle of a call.
   void note_in_call();

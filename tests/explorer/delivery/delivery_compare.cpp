@@ -10,7 +10,7 @@ using Message = DeliveryHistory::Message;
 using Place = DeliveryHistory::Place;
 using State = DeliveryHistory::State;
 
-/// What a start has found on the disk.
+/// The state that a start has found on the disk.
 struct DeliveryClient::Found {
   static constexpr std::int32_t unreadable = -2;
   std::vector<std::int32_t> log;      // the message's number by offset; `unreadable`: there is none
@@ -198,7 +198,7 @@ void DeliveryClient::compare_messages(LifeEnd end, const Found& found) {
   }
 }
 
-/// The history continues with what was found.
+/// The history continues with the found state.
 void DeliveryClient::adopt(LifeEnd end, const Found& found) {
   const bool cut = end == LifeEnd::power_cut;
   history.first = found.first;

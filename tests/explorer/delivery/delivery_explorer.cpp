@@ -100,8 +100,8 @@ void DeliveryExplorer::work(DeliveryClient& client) {
   }
 }
 
-// Lets a sync fail. From then on what was promised stays, and the data of the failed sync may never reach the
-// disk.
+// Lets a sync fail. From then on all promised messages stay, and the data of the failed sync may never reach
+// the disk.
 void DeliveryExplorer::fail_a_sync() {
   DeliveryClient& client = *client_;
   client.calls_fail = true;

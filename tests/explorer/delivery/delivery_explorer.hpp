@@ -89,7 +89,7 @@ class DeliveryExplorer {
   ExplorerWorld world_;
   std::array<std::unique_ptr<ExplorerStorage>, 2> live_disks_;
   std::size_t live_ = 0;
-  std::array<std::unique_ptr<Level>, depth_max> levels_;  // before the client, whose disk steps use them
+  std::array<std::unique_ptr<Level>, depth_max> levels_;  // before the client: its disk steps use them
   std::unique_ptr<DeliveryClient> client_;
   std::uint64_t bytes_ = 200;
   DeliveryExploration result_;

@@ -1,4 +1,4 @@
-/// The knowledge of the users of a durable topic: what they have published and done with it, and which of it
+/// The knowledge of the users of a durable topic: their messages and verdicts, and which of them
 /// is promised to survive.
 #pragma once
 

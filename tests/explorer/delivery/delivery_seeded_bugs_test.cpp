@@ -22,7 +22,7 @@ struct SeededDelivery {
   [[nodiscard]] const char* name() const { return bug_names.at(static_cast<std::size_t>(bug)); }
 };
 
-// Each bug, and the part of delivery whose programs must find it.
+// Each bug, and the part of delivery that must find it.
 constexpr SeededDelivery all_seeded_deliveries[] = {
     {Bug::plan_not_durable, DeliveryPart::schedule},     {Bug::done_too_soon, DeliveryPart::schedule},
     {Bug::cancelled_in_memory, DeliveryPart::schedule},  {Bug::moved_not_sought, DeliveryPart::schedule},

@@ -1,5 +1,5 @@
-/// Tests a defect that the explorer of delivery has found: a start took cursors for durable whose sync had
-/// failed in an earlier process, and a power cut during the next save left no sound file.
+/// Tests a defect that the explorer of delivery has found: a start took cursors for durable although their
+/// sync had failed in an earlier process, and a power cut during the next save left no sound file.
 #include <gtest/gtest.h>
 
 #include <cerrno>
