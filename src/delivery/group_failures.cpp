@@ -188,9 +188,11 @@ ExpiryIndex::Part GroupFailures::part_at(Offset offset) const {
 }
 
 void GroupFailures::protect(std::span<const OffsetRange> ranges) {
-  const Offset committed = messages_.committed();
+  if (ranges.empty()) return;
+  // The messages themselves may be in no set at this moment.
+  const Offset committed = std::min(messages_.committed(), ranges.front().begin);
   messages_.redelivery().change_dead([&](DeadMessages& dead) {
-    for (const OffsetRange& range : ranges) dead.protect(range, std::min(committed, range.begin));
+    for (const OffsetRange& range : ranges) dead.protect(range, committed);
   });
   for (const OffsetRange& range : ranges) messages_.expiry().expiring().remove(range);
 }

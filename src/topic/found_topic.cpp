@@ -1,7 +1,6 @@
 /// Makes the store of a topic that a start has opened. Layer: topic.
 #include "topic/found_topic.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "log/memory/ring_log.hpp"
@@ -28,13 +27,6 @@ std::optional<Offset> FoundTopic::stored_cursor(std::string_view name) const {
 bool FoundTopic::was_closed() const {
   if (segments == nullptr) return false;
   return segments->recovery().closed_for_good || segments->recovery().segments == 0;
-}
-
-std::optional<Offset> FoundTopic::first_with_ttl() const {
-  const auto first = stored_cursor(ttl_cursor_name);
-  if (was_closed()) return first;
-  const Offset known = stored_cursor(ttl_known_cursor_name).value_or(Offset{0});
-  return std::min(first.value_or(known), known);
 }
 
 std::unique_ptr<TopicStore> FoundTopic::take_store(DiskThread& disk, EventLoop& loop) {

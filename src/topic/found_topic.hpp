@@ -43,9 +43,6 @@ inline constexpr std::string_view purged_cursor_name = "purged:";
 /// The name of the cursor before which no message has a time to live of its own. There is none if no message
 /// has one.
 inline constexpr std::string_view ttl_cursor_name = "ttl:";
-/// The name of the cursor up to which the other one is right. Messages from there on were appended after the
-/// cursors were saved.
-inline constexpr std::string_view ttl_known_cursor_name = "ttl-known:";
 
 /// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on
 /// disk. Move-only. Thread: the reactor's.
@@ -69,8 +66,6 @@ struct FoundTopic {
   [[nodiscard]] bool was_closed() const;
   /// Returns the offset of a cursor that was found at the start, or nothing if there was none of this name.
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
-  /// Returns the offset of the first message that may have a time to live of its own, or nothing if none has.
-  [[nodiscard]] std::optional<Offset> first_with_ttl() const;
   /// Returns the store of a topic at work. Requires: called once. Lifetime: `disk` and `loop` outlive the
   /// store.
   [[nodiscard]] std::unique_ptr<TopicStore> take_store(DiskThread& disk, EventLoop& loop);

@@ -1,4 +1,4 @@
-/// Tests of messages that expire in a topic at work: its timers, and its starts after a crash.
+/// Tests of messages that expire in a topic at work: its timers.
 #include <chrono>
 
 #include "delivery/consumer_group_harness.hpp"
@@ -35,23 +35,6 @@ class TopicExpiryTest : public TopicRuntimeTest {
   }
 };
 
-TEST_F(TopicExpiryTest, AfterACrashMessagesExpireWhateverTheClockDidBefore) {
-  make_group();
-  fail(EIO, [](FaultyStorage::Call call, const std::string& path) {
-    return call != FaultyStorage::Call::read && path.find("/cursors.") != std::string::npos;
-  });
-  publish(3h);
-  step_clock(10min);
-  publish();
-  fail(0, {});
-  restart(false);
-  ASSERT_TRUE(run_until([&] { return topic->stats().groups.size() == 1; }));
-  EXPECT_EQ(group().pending, 2U);
-  step_forward(4h);
-  EXPECT_TRUE(run_until([&] { return group().pending == 1; }));
-  EXPECT_EQ(group().expired, 1U);
-}
-
 TEST_F(TopicExpiryTest, ATopicSleepsUntilAMessageExpiresOrTheClockIsSet) {
   make_group();
   publish(10h);
@@ -80,25 +63,6 @@ TEST_F(TopicExpiryTest, ATopicsTimeToLiveNeedsOneTimerToo) {
   EXPECT_EQ(group().pending, 1U);
   step_forward(1h + 1s);
   ASSERT_TRUE(run_until([&] { return group().pending == 0; }));
-}
-
-TEST_F(TopicExpiryTest, TheCursorsTellUpToWhichMessageTheyAreRight) {
-  make_group();
-  publish();
-  publish();
-  std::optional<Result<std::uint64_t>> answer;
-  topic->commands().set_group_paused("workers", true, [&](const auto& result) { answer = result; });
-  ASSERT_TRUE(run_until([&] { return answer.has_value(); }));
-  publish();
-  std::optional<Offset> known, first;
-  on_open = [&](FoundTopic& found) {
-    known = found.stored_cursor(ttl_known_cursor_name);
-    first = found.first_with_ttl();
-  };
-  restart(false);
-  EXPECT_EQ(known, Offset{2});
-  EXPECT_EQ(first, Offset{2});
-  EXPECT_EQ(topic->stats().next_offset, 3U);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 /// The times to live of a topic's messages. Layer: delivery.
 #include "delivery/expiry/topic_expiry.hpp"
 
+#include <algorithm>
+
 #include "delivery/batches/header_content.hpp"
+#include "log/carried/carried_records.hpp"
 
 namespace lightq::broker {
 
@@ -28,9 +31,20 @@ void TopicExpiry::look_for_ttl(const BatchView& batch, OwnTtl ttl, std::int64_t 
   made_index().expect(range, expiry_after(appended, uniform_ms), appended);
 }
 
-void TopicExpiry::note_stored(Offset from) {
-  const Offset end = log_.next_offset();
-  if (from < end && log_.first_offset() < end) made_index().note({from, end});
+void TopicExpiry::note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us) {
+  const OffsetRange stored{log_.first_offset(), log_.next_offset()};
+  const log::CarriedRecords* const carried = log_.carried();
+  if (tail_us && carried != nullptr)  // few, and perhaps from the same time
+    carried->offsets().for_each([this](OffsetRange run) { made_index().note(run); });
+  if (tail_us && stored.begin < stored.end) {
+    log::ReadPosition last{Offset{stored.end.value - 1}};
+    const log::ReadResult read = log_.read_header(last);
+    const bool is_known = read.outcome == log::ReadOutcome::batch;
+    const Offset tail =
+        is_known ? log_.first_since({read.batch.append_time().us - *tail_us}).offset : stored.begin;
+    from = std::min(from.value_or(tail), tail);
+  }
+  if (from && *from < stored.end) made_index().note({*from, stored.end});
 }
 
 }  // namespace lightq::broker

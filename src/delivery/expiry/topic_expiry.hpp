@@ -42,8 +42,10 @@ class TopicExpiry {
     if (ttl != OwnTtl::none && view.kinds().has(AttributeKinds::headers)) [[unlikely]]
       look_for_ttl(view, ttl, uniform_ms);
   }
-  /// Notes that stored messages from `from` on may have a time to live of their own: after a start.
-  void note_stored(Offset from);
+  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
+  /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
+  /// the last one may have one too; nothing: they have not.
+  void note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us = {});
   /// Returns the first offset for a call of note_stored after a restart; nothing: there is none.
   [[nodiscard]] std::optional<Offset> first_noted() const {
     return index_ == nullptr ? std::nullopt : index_->first_noted();

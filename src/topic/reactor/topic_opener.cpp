@@ -222,9 +222,8 @@ Result<void> TopicOpener::cut_cursors(FoundTopic& opened, std::vector<log::Named
   for (log::NamedCursor& cursor : opened.stored) {
     const Offset before = cursor.offset;
     any |= cursor.cut_at(end);
-    const bool is_mark = cursor.name == purged_cursor_name || cursor.name == ttl_cursor_name ||
-                         cursor.name == ttl_known_cursor_name ||
-                         cursor.name.starts_with(LogLives::cursor_prefix);
+    const bool is_mark =
+        cursor.name == purged_cursor_name || cursor.name.starts_with(LogLives::cursor_prefix);
     if (before <= end || is_mark) continue;
     sink.warn(where + "its " + cursor.name + " was at message " + std::to_string(before.value) +
               ", but the log ends at " + std::to_string(end.value) + "; it continues there");

@@ -23,8 +23,6 @@ constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 // part of the time of this thread and of the one that encodes; but no longer than the most.
 constexpr int rest_factor = 10;
 constexpr auto rest_max = std::chrono::seconds(10);
-// The cursor `ttl-known:` alone is saved if so many messages follow it: a start reads these after a crash.
-constexpr std::uint64_t unknown_messages_max = 65'536;
 // The most ranges in flight that are collected in one turn: less than a millisecond's work.
 constexpr std::size_t collected_in_turn = 4096;
 
@@ -44,11 +42,10 @@ ClockReading clocks_to_restore(const TopicActivity& activity) {
   return clocks;
 }
 
-/// Returns the cursors that belong to no group, but for `ttl-known:`.
+/// Returns the cursors that belong to no group.
 std::vector<log::NamedCursor> without_groups(std::vector<log::NamedCursor> cursors) {
-  std::erase_if(cursors, [](const log::NamedCursor& cursor) {
-    return GroupCursors::is_of_group(cursor.name) || cursor.name == ttl_known_cursor_name;
-  });
+  std::erase_if(cursors,
+                [](const log::NamedCursor& cursor) { return GroupCursors::is_of_group(cursor.name); });
   return cursors;
 }
 
@@ -59,13 +56,12 @@ CursorSaves::CursorSaves(const Parts& parts, const FoundTopic& found)
       kept_(found.was_closed()),
       groups_(parts.topic.groups()),
       others_(without_groups(found.stored)),
-      ttl_known_(found.stored_cursor(ttl_known_cursor_name).value_or(parts.topic.log().first_offset())),
       purged_(found.stored_cursor(purged_cursor_name)),
       found_(others_) {
   groups_.restore(found.stored, parts_.topic.log().next_offset(), clocks_to_restore(parts_.activity));
 }
 
-/// Returns the cursors that belong to no group, by name, but for `ttl-known:`.
+/// Returns the cursors that belong to no group, by name.
 std::vector<log::NamedCursor> CursorSaves::present_others() const {
   auto cursors = parts_.endpoints.subscriber_cursors();
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
@@ -102,11 +98,8 @@ void CursorSaves::save(Timestamp now) {
   if (later_) return parts_.activity.want_ticks();
   auto others = present_others();
   begun_at_ = now;
-  const Offset next = parts_.topic.log().next_offset();
-  const bool ends_early = unknown_messages_max <= distance(ttl_known_, next);
-  if (!awaited && !failed_ && !ends_early && others == others_ && !groups_.changed()) return;
+  if (!awaited && !failed_ && others == others_ && !groups_.changed()) return;
   others_ = std::move(others);
-  ttl_known_ = next;
   step_ = Step::collecting;
   kept_ = false;
   collecting_ = {};
@@ -124,15 +117,9 @@ void CursorSaves::collect() {
   if (!complete) return parts_.activity.want_dispatch();
   step_ = Step::writing;
   const auto snapshot = std::make_shared<CursorsSnapshot>(groups_.take());
-  add_others(*snapshot);
+  snapshot->plain.insert(snapshot->plain.end(), others_.begin(), others_.end());
   // The snapshot is destroyed on the encoding thread, too.
   parts_.store.save_consumers([snapshot] { return std::exchange(*snapshot, {}).finished(); });
-}
-
-/// Adds the cursors that belong to no group.
-void CursorSaves::add_others(CursorsSnapshot& snapshot) const {
-  snapshot.plain.insert(snapshot.plain.end(), others_.begin(), others_.end());
-  snapshot.plain.push_back({std::string(ttl_known_cursor_name), ttl_known_});
 }
 
 void CursorSaves::saved(const Result<void>& result) {
@@ -168,8 +155,7 @@ Result<void> CursorSaves::save_for_stop() {
   groups_.collect(std::numeric_limits<std::size_t>::max(), clocks_to_store(parts_.activity));
   CursorsSnapshot snapshot = groups_.take();
   others_ = std::move(others);
-  ttl_known_ = parts_.topic.log().next_offset();
-  add_others(snapshot);
+  snapshot.plain.insert(snapshot.plain.end(), others_.begin(), others_.end());
   const auto saved = save_now([&] { return snapshot.finished(); });
   kept_ = saved.ok();
   if (!saved) parts_.reports.cursors_not_saved(saved.error());

@@ -95,7 +95,6 @@ class CursorSaves {
   [[nodiscard]] std::vector<log::NamedCursor> present_others() const;
   [[nodiscard]] bool is_too_early(Timestamp now, bool awaited);
   void collect();
-  void add_others(CursorsSnapshot& snapshot) const;
   Result<void> save_now(const TopicStore::MakeCursors& cursors);
 
   // A dispatch uses these up to begun_at_: hot_end() depends on this order.
@@ -112,7 +111,6 @@ class CursorSaves {
   SteadyTime::duration cost_{0};        // of the last save: collecting and encoding
   GroupCursors groups_;
   std::vector<log::NamedCursor> others_;       // by name, without groups': as last saved or loaded
-  Offset ttl_known_;                           // the cursor `ttl-known:`, which is not in others_
   std::optional<Offset> purged_;               // the end of the last purge
   const std::vector<log::NamedCursor> found_;  // by name, without groups'
 };

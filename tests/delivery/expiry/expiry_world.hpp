@@ -128,7 +128,7 @@ class ExpiryWorld {
     const auto stored = stored_cursors(topic->groups(), clocks());
     const auto first = topic->expiry().first_noted();
     start();
-    if (first) topic->expiry().note_stored(*first);
+    topic->expiry().note_stored(first);
     restore_cursors(*topic, stored, clocks());
   }
   [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
