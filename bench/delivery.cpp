@@ -23,7 +23,7 @@ constexpr const char* usage =
     "  --before-stream BINARY  lightq_bench_stream of the build that part `unused` compares with\n"
     "  --before-commit NAME    what the rows call that build\n"
     "  --part NAME             only this part: unused, slow-member, retry, attempts, delay,\n"
-    "                          leases or state\n"
+    "                          delay-waiting, delay-due, delay-ten-million, ttl, leases or state\n"
     "  --rounds N              instead of the parts' own numbers\n"
     "  --self-check            show that the checks can fail, and end\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
@@ -36,6 +36,10 @@ Report measure(const DeliveryOptions& options) {
   suite.run("retry", measure_retry);
   suite.run("attempts", measure_attempts);
   suite.run("delay", measure_delay);
+  suite.run("ttl", measure_ttl);
+  suite.run("delay-waiting", measure_delay_waiting);
+  suite.run("delay-due", measure_delay_due);
+  suite.run("delay-ten-million", measure_delay_ten_million);
   suite.run("leases", measure_leases);
   suite.run("state", measure_state);
   return suite.take_report();

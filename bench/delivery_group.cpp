@@ -55,9 +55,9 @@ Row compare_streams(DeliverySuite& suite, const std::string& name, const std::st
 }
 
 std::unique_ptr<BrokerRoute> group_topic(const DeliverySuite& suite, const std::string& label,
-                                         const std::vector<std::string>& flags = {}) {
-  auto route =
-      BrokerRoute::start(suite.options().broker_binary, {{"broker_type", "queue"}}, flags).value_or_throw();
+                                         const std::vector<std::string>& flags = {},
+                                         const nlohmann::json& settings = {{"broker_type", "queue"}}) {
+  auto route = BrokerRoute::start(suite.options().broker_binary, settings, flags).value_or_throw();
   route->prepare(label).value_or_throw();
   return route;
 }
@@ -80,7 +80,7 @@ Row retry_batches(DeliverySuite& suite, const BrokerRoute& route) {
                          {route, {.whole_batches = true}});
 }
 
-/// Returns a topic whose group `limited_group` has these settings.
+/// Returns a topic of which the group `limited_group` has these settings.
 std::unique_ptr<BrokerRoute> limited_topic(const DeliverySuite& suite, const std::string& label,
                                            const nlohmann::json& settings) {
   auto route = group_topic(suite, label);
@@ -101,10 +101,24 @@ Row backoff(DeliverySuite& suite, const BrokerRoute& limited, const BrokerRoute&
                          "each message acknowledged", {plain, {.group = limited_group}});
 }
 
-Row delay(DeliverySuite& suite, const BrokerRoute& delayed, const BrokerRoute& plain) {
-  return compare_streams(suite, "delay", "each message delayed by 10 ms",
+Row delay(DeliverySuite& suite, const std::string& name, const std::string& title, const BrokerRoute& delayed,
+          const BrokerRoute& plain) {
+  return compare_streams(suite, name, "each message delayed by 10 ms, " + title,
                          {delayed, {.delay = std::chrono::milliseconds(10)}}, "messages without a delay",
                          {plain});
+}
+
+Row topic_ttl(DeliverySuite& suite, const BrokerRoute& living, const BrokerRoute& plain) {
+  return compare_streams(suite, "ttl", "a topic with a time to live, none expires", {living},
+                         "a topic without one", {plain});
+}
+
+/// Compares with a header of the same length that has no meaning.
+Row own_ttl(DeliverySuite& suite, const BrokerRoute& living, const BrokerRoute& plain) {
+  return compare_streams(suite, "ttl_own", "each message with a time to live of its own, none expires",
+                         {living, {.header_name = "lightq-ttl-ms", .header_value = "3600000"}},
+                         "each message with another header",
+                         {plain, {.header_name = "another-title", .header_value = "3600000"}});
 }
 
 /// Compares with a broker that gives no leases, because it has no heartbeat.
@@ -133,7 +147,22 @@ void measure_attempts(DeliverySuite& suite) {
 void measure_delay(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "undelayed");
   const auto delayed = group_topic(suite, "delayed");
-  suite.add(delay(suite, *delayed, *plain), 0.5, 0.35);
+  suite.add(delay(suite, "delay", "transient", *delayed, *plain), 0.5, 0.35);
+  // With retention, so that the files do not grow. The group holds what it has not received.
+  const nlohmann::json durable{
+      {"broker_type", "file"}, {"retention_bytes", 256 << 20}, {"segment_bytes", 64 << 20}};
+  const auto plain_durable = group_topic(suite, "undelayed", {}, durable);
+  const auto delayed_durable = group_topic(suite, "delayed", {}, durable);
+  suite.add(delay(suite, "delay_file", "durable", *delayed_durable, *plain_durable));
+}
+
+void measure_ttl(DeliverySuite& suite) {
+  const auto plain = group_topic(suite, "plain");
+  const auto living =
+      group_topic(suite, "living", {}, {{"broker_type", "queue"}, {"message_ttl_ms", 3'600'000}});
+  suite.add(topic_ttl(suite, *living, *plain), 0.9, 0.8);
+  const auto own = group_topic(suite, "own");
+  suite.add(own_ttl(suite, *own, *plain), 0.9, 0.8);
 }
 
 void measure_leases(DeliverySuite& suite) {

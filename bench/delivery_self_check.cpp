@@ -1,6 +1,8 @@
 /// Tests suite `delivery` itself. Layer: bench.
 #include "delivery_self_check.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +11,7 @@
 
 #include "delivery_state.hpp"
 #include "delivery_suite.hpp"
+#include "support/delayed_load.hpp"
 #include "support/group_stream.hpp"
 #include "support/once_check.hpp"
 #include "support/stream_program.hpp"
@@ -24,6 +27,11 @@ class DeliverySelfCheck {
     notices_altered_and_repeated_messages();
     chooses_the_rejected_messages();
     computes_the_ideal_time();
+    notices_early_messages();
+    spreads_due_times();
+    computes_lateness();
+    permits_a_figure_of_zero();
+    a_load_of_delayed_messages_without_a_broker_is_a_failure();
     reads_what_a_stream_program_says();
     a_stream_program_that_fails_is_a_failure();
     rounds_alternate();
@@ -74,6 +82,63 @@ class DeliverySelfCheck {
     expect(is_near(ideal_seconds_of(5'000, {0.001, 0.001, 0.001, 0.1}), 5'000 / 3'010.0),
            "the ideal time is wrong");
     expect(ideal_seconds_of(5'000, {0}) == 0, "members without a time have an ideal time");
+  }
+
+  void notices_early_messages() {
+    constexpr std::uint64_t second_ns = 1'000'000'000;
+    const GroupWork work{.delay = std::chrono::milliseconds(10)};
+    expect(work.is_early(second_ns, second_ns + 5'000'000), "a message that came too early passed");
+    expect(!work.is_early(second_ns, second_ns + 10'000'000), "a message that came in time was refused");
+    expect(!work.is_early(0, 1), "a message without a time was refused");
+    expect(!GroupWork{}.is_early(second_ns, second_ns), "a message without a delay was refused");
+  }
+
+  void spreads_due_times() {
+    constexpr std::uint64_t count = 1'000;
+    for (const bool scattered : {false, true}) {
+      const DueTimes due{5'000, 1'000'000, count, scattered};
+      std::vector<bool> seen(count);
+      for (std::uint64_t number = 0; number < count; ++number) {
+        const std::int64_t step = (due.of(number) - due.first_us) / 1'000;
+        if (step >= 0 && step < 1'000) seen[static_cast<std::size_t>(step)] = true;
+      }
+      expect(std::ranges::all_of(seen, [](bool each) { return each; }), "due times are not spread evenly");
+      expect((due.of(0) < due.of(1) && due.of(1) < due.of(2) && due.of(2) < due.of(3)) == !scattered,
+             "due times have the wrong order");
+    }
+    expect(DueTimes{5'000, 0, count}.of(7) == 5'000, "messages are not due at one moment");
+  }
+
+  void computes_lateness() {
+    const auto due = [](std::uint64_t number) { return static_cast<std::int64_t>(1'000 * number); };
+    DelayedLoad load(4, 100);
+    expect(load.last_received_us() == 0, "a message was received that never came");
+    load.note(1, 1'500, 3'000);
+    load.note(2, 2'000, 2'000);
+    const auto late = load.lateness(due);
+    expect(late && late->appended_ms == std::vector<double>{0.5, 0} &&
+               late->received_ms == std::vector<double>{2, 0},
+           "a lateness is wrong");
+    expect(load.last_received_us() == 3'000, "the last message was not the last");
+    load.note(3, 2'999, 3'001);
+    expect(!load.lateness(due), "a message passed that was appended before it was due");
+    load.note(3, 3'000, 2'999);
+    expect(!load.lateness(due), "a message passed that was received before it was due");
+  }
+
+  void permits_a_figure_of_zero() {
+    DeliverySuite suite({});
+    suite.add_bound("a", "a", "MiB", {0, -2}, 1);
+    expect(render_text(suite.take_report()).find("goal met") != std::string::npos, "nothing is too much");
+  }
+
+  void a_load_of_delayed_messages_without_a_broker_is_a_failure() {
+    DelayedLoad load(1, 100);
+    SessionEnds ends;
+    ends.control_uri = "tcp://127.0.0.1:1";
+    ends.topic = "none";
+    expect(!load.publish(ends, 0, 1, [](std::uint64_t) { return std::int64_t{0}; }),
+           "messages were published without a broker");
   }
 
   /// Runs a shell script in place of lightq_bench_stream.

@@ -16,6 +16,10 @@ void throw_if_stopped() {
   if (stop_requested()) throw std::runtime_error("interrupted");
 }
 
+void throw_failure(const std::string& what) {
+  throw std::runtime_error(what);
+}
+
 DeliverySuite::DeliverySuite(DeliveryOptions options) : options_(std::move(options)) {
   report_.suite = "delivery";
   report_.quick = options_.quick;
@@ -49,8 +53,12 @@ void DeliverySuite::add_bound(const std::string& name, const std::string& title,
                               const std::vector<double>& ours, double allowed) {
   const bool judged = allowed > 0;
   const std::vector<double> reference(ours.size(), judged ? allowed : 1);
-  add(compare(name, title, unit, Better::less, ours, judged ? "the goal" : "one", reference), judged ? 1 : 0,
-      judged ? 1 : 0);
+  // A figure of zero has no ratio.
+  constexpr double least = 0.001;
+  std::vector<double> figures = ours;
+  for (double& figure : figures) figure = std::max(figure, least);
+  add(compare(name, title, unit, Better::less, figures, judged ? "the goal" : "one", reference),
+      judged ? 1 : 0, judged ? 1 : 0);
 }
 
 DeliverySuite::Pairs DeliverySuite::alternate(int rounds, const std::function<double()>& ours,

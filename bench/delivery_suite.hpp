@@ -20,7 +20,8 @@ struct DeliveryOptions {
   std::string before_stream_binary;  ///< that of the build to compare with; its broker lies beside it
   std::string before_commit;         ///< the commit of that build, for texts
   std::uint64_t rounds_wanted = 0;   ///< 0: the number of each part
-  SuiteParts parts{{"unused", "slow-member", "retry", "attempts", "delay", "leases", "state"}};
+  SuiteParts parts{{"unused", "slow-member", "retry", "attempts", "delay", "delay-waiting", "delay-due",
+                    "delay-ten-million", "ttl", "leases", "state"}};
 
   /// Returns the number of rounds of a part that has `full` of them.
   [[nodiscard]] int rounds(int full) const {
@@ -31,6 +32,9 @@ struct DeliveryOptions {
 
 /// Throws if a signal has asked this process to stop.
 void throw_if_stopped();
+
+/// Throws: something came out wrong.
+[[noreturn]] void throw_failure(const std::string& what);
 
 /// Collects rows and failures. Parts throw Exception for what fails.
 class DeliverySuite {
@@ -81,6 +85,10 @@ void measure_slow_member(DeliverySuite& suite);
 void measure_retry(DeliverySuite& suite);
 void measure_attempts(DeliverySuite& suite);
 void measure_delay(DeliverySuite& suite);
+void measure_ttl(DeliverySuite& suite);
+void measure_delay_waiting(DeliverySuite& suite);
+void measure_delay_due(DeliverySuite& suite);
+void measure_delay_ten_million(DeliverySuite& suite);
 void measure_leases(DeliverySuite& suite);
 void measure_state(DeliverySuite& suite);
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds start_time_max{15};
 constexpr std::chrono::seconds stop_time_max{5};
-constexpr std::chrono::milliseconds look_interval{20};
+constexpr std::chrono::seconds restart_stop_time_max{30};
+constexpr std::chrono::milliseconds look_interval{2};
 constexpr std::size_t log_end_bytes = 1000;
 
 std::string random_password() {
@@ -51,16 +52,34 @@ Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& b
                                                             const std::vector<std::string>& flags) {
   std::unique_ptr<BrokerProcess> broker(new BrokerProcess());
   const std::filesystem::path& directory = broker->directory_.path();
-  std::vector<std::string> command = {
-      binary, "broker", "--data-dir", (directory / "data").string(), "--control", "tcp://127.0.0.1:0"};
-  command.insert(command.end(), flags.begin(), flags.end());
-  Result<ChildProcess> process = ChildProcess::execute(
-      command, {{"LIGHTQ_ADMIN_PASSWORD", broker->admin_password_}}, (directory / "broker.log").string());
-  if (!process) return process.error();
-  broker->process_ = std::move(process).value();
-  const Result<void> ready = broker->wait_until_ready();
-  if (!ready) return failure(ready.error().message + "\n" + broker->log_end());
+  broker->command_ = {binary,      "broker",           "--data-dir", (directory / "data").string(),
+                      "--control", "tcp://127.0.0.1:0"};
+  broker->command_.insert(broker->command_.end(), flags.begin(), flags.end());
+  if (const auto started = broker->execute(); !started) return started.error();
   return broker;
+}
+
+Result<void> BrokerProcess::execute() {
+  Result<ChildProcess> process = ChildProcess::execute(command_, {{"LIGHTQ_ADMIN_PASSWORD", admin_password_}},
+                                                       (directory_.path() / "broker.log").string());
+  if (!process) return process.error();
+  process_ = std::move(process).value();
+  const Result<void> ready = wait_until_ready();
+  if (!ready) return failure(ready.error().message + "\n" + log_end());
+  return {};
+}
+
+Result<void> BrokerProcess::stop(int signal) {
+  process_->signal(signal);
+  if (!process_->wait_until(Clock::now() + restart_stop_time_max))
+    return failure("the broker did not stop in time");
+  return {};
+}
+
+Result<void> BrokerProcess::start_again() {
+  std::error_code ignored;
+  std::filesystem::remove(data_directory() / "broker.json", ignored);  // left by a broker that was killed
+  return execute();
 }
 
 Result<void> BrokerProcess::wait_until_ready() {
@@ -128,12 +147,18 @@ Result<void> BrokerRoute::delete_topic() {
 }
 
 Result<void> BrokerRoute::set_group(const std::string& group, const nlohmann::json& settings) {
-  nlohmann::json request = admin_request("set_group");
-  request["group"] = group;
-  request.update(settings);
-  const Result<nlohmann::json> set = broker_->control().ask(request);
+  nlohmann::json fields = settings;
+  fields["group"] = group;
+  const Result<nlohmann::json> set = command("set_group", fields);
   if (!set) return set.error();
   return {};
+}
+
+Result<nlohmann::json> BrokerRoute::command(const std::string& name, const nlohmann::json& fields,
+                                            std::chrono::milliseconds wait_max) const {
+  nlohmann::json request = admin_request(name);
+  if (!fields.empty()) request.update(fields);
+  return broker_->control().ask(request, wait_max);
 }
 
 Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {

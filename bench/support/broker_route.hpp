@@ -1,6 +1,8 @@
 /// A topic of a LightQ broker process, reached as any ZeroMQ program would. Layer: bench support.
 #pragma once
 
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,15 +28,24 @@ class BrokerProcess {
   /// Stops the broker with SIGTERM, and kills it after 5 s.
   ~BrokerProcess();
 
+  /// Ends the broker with SIGTERM or SIGKILL, and waits for its end. Error: it takes longer than 30 s.
+  Result<void> stop(int signal);
+  /// Starts the broker again with the same data, after `stop`. Errors as for start. Its control socket has
+  /// another address then.
+  Result<void> start_again();
+
   [[nodiscard]] pid_t id() const { return process_->id(); }
+  [[nodiscard]] std::filesystem::path data_directory() const { return directory_.path() / "data"; }
   [[nodiscard]] const ControlClient& control() const { return *control_; }
   [[nodiscard]] const std::string& admin_password() const { return admin_password_; }
 
  private:
   BrokerProcess();
+  Result<void> execute();
   Result<void> wait_until_ready();
   [[nodiscard]] std::string log_end() const;
   TempDir directory_;
+  std::vector<std::string> command_;
   std::string admin_password_;
   std::optional<ChildProcess> process_;
   std::optional<ControlClient> control_;
@@ -71,6 +82,12 @@ class BrokerRoute : public Route {
   /// Sets settings of a group of the topic. `settings`: fields of set_group (docs/protocol.md). Requires:
   /// prepared.
   Result<void> set_group(const std::string& group, const nlohmann::json& settings);
+  /// Sends a command about the topic as the administrator, with these fields (docs/protocol.md). Requires:
+  /// prepared.
+  [[nodiscard]] Result<nlohmann::json> command(
+      const std::string& name, const nlohmann::json& fields,
+      std::chrono::milliseconds wait_max = std::chrono::seconds(10)) const;
+  [[nodiscard]] BrokerProcess& broker() { return *broker_; }
   /// Creates `topics` more topics with the same settings, joined by a producer and a consumer over the Unix
   /// socket. Call it once.
   Result<TopicFan> make_fan(std::size_t topics);

@@ -9,17 +9,15 @@
 namespace lightq::bench {
 namespace {
 
-constexpr int reply_time_max_ms = 10'000;
-
 /// `server_key`: the key of a broker that encrypts; empty: it does not encrypt.
 Result<std::string> round_trip(const std::string& uri, const std::string& server_key,
-                               const std::string& request) {
+                               const std::string& request, std::chrono::milliseconds wait_max) {
   try {
     zmq::context_t context(1);
     zmq::socket_t socket(context, zmq::socket_type::req);
     socket.set(zmq::sockopt::linger, 0);
-    socket.set(zmq::sockopt::rcvtimeo, reply_time_max_ms);
-    socket.set(zmq::sockopt::sndtimeo, reply_time_max_ms);
+    socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(wait_max.count()));
+    socket.set(zmq::sockopt::sndtimeo, static_cast<int>(wait_max.count()));
     if (!server_key.empty()) {
       char public_key[41];
       char secret_key[41];
@@ -42,9 +40,10 @@ Result<std::string> round_trip(const std::string& uri, const std::string& server
 
 }  // namespace
 
-Result<nlohmann::json> ControlClient::ask(const nlohmann::json& request) const {
+Result<nlohmann::json> ControlClient::ask(const nlohmann::json& request,
+                                          std::chrono::milliseconds wait_max) const {
   const std::string command = request.value("cmd", "");
-  const Result<std::string> text = round_trip(control_uri_, server_key_, request.dump());
+  const Result<std::string> text = round_trip(control_uri_, server_key_, request.dump(), wait_max);
   if (!text) return Error{text.error().code, command + ": " + text.error().message, 0};
   nlohmann::json reply = nlohmann::json::parse(*text, nullptr, false);
   if (!reply.is_object()) return failure(command + ": the reply is not a JSON object");

@@ -1,6 +1,7 @@
 /// A client of a broker's JSON control protocol (docs/protocol.md). Layer: bench support.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -18,9 +19,10 @@ class ControlClient {
 
   [[nodiscard]] const std::string& uri() const { return control_uri_; }
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
-  /// Sends a request and returns its reply. Error: `timeout` after 10 s, the broker's error message if the
-  /// reply's status is not ok, or a reply that is not JSON.
-  [[nodiscard]] Result<nlohmann::json> ask(const nlohmann::json& request) const;
+  /// Sends a request and returns its reply. Error: `timeout` after `wait_max`, the broker's error message if
+  /// the reply's status is not ok, or a reply that is not JSON.
+  [[nodiscard]] Result<nlohmann::json> ask(
+      const nlohmann::json& request, std::chrono::milliseconds wait_max = std::chrono::seconds(10)) const;
 
  private:
   std::string control_uri_;

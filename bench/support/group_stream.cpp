@@ -39,14 +39,20 @@ int produce_all(GroupRun& run) {
   if (!run.stream.listening.wait_until(Clock::now() + stream_patience))
     return run.stream.fail("the consumer did not open the topic");
   const MessagePattern& pattern = run.stream.pattern;
+  const Header header{run.work.header_name, run.work.header_value};
+  const Attributes attributes{.headers = {&header, run.work.header_name.empty() ? 0U : 1U},
+                              .delay = run.work.delay};
+  const bool has_attributes = !attributes.headers.empty() || attributes.has_due();
   for (std::uint64_t i = 0; i < run.stream.plan.message_count; ++i) {
+    const bool is_stamped = run.work.delay.count() > 0 && i % GroupWork::stamped_one_of == 0;
+    const std::uint64_t sent_ns = is_stamped ? now_ns() : 0;
     const auto write = [&](std::span<std::byte> to) {
-      pattern.write({run.stream.id, MessageKind::data, i, 0}, to.data());
+      pattern.write({run.stream.id, MessageKind::data, i, sent_ns}, to.data());
     };
-    if (run.work.delay.count() > 0) {
-      producer.send_in_place(pattern.message_bytes(), write, {.delay = run.work.delay}).value_or_throw();
-    } else {
+    if (!has_attributes) {
       producer.send_in_place(pattern.message_bytes(), write).value_or_throw();
+    } else {
+      producer.send_in_place(pattern.message_bytes(), write, attributes).value_or_throw();
     }
   }
   producer.close(stream_patience).value_or_throw();
@@ -71,7 +77,8 @@ class GroupConsumer {
         return run_.stream.fail("nothing came for " + std::to_string(stream_patience.count()) +
                                 " ms, after " + std::to_string(run_.check.finished()) + " messages");
       }
-      if (board_.first_receive_ns == 0) board_.first_receive_ns = now_ns();
+      received_ns_ = now_ns();
+      if (board_.first_receive_ns == 0) board_.first_receive_ns = received_ns_;
       for (const Delivered& message : *batch) {
         if (const char* const fault = settle(consumer, message)) return run_.stream.fail(fault);
       }
@@ -88,6 +95,9 @@ class GroupConsumer {
   const char* settle(Consumer& consumer, const Delivered& message) {
     const auto number = run_.check.number_of(message.payload);
     if (!number) return "a message came altered, or from another run";
+    if (*number % GroupWork::stamped_one_of == 0 &&
+        run_.work.is_early(OnceCheck::sent_ns_of(message.payload), received_ns_))
+      return "a delayed message came too early";
     const bool has_second = run_.work.rejects(*number);
     if (message.delivery > (has_second ? 2U : 1U)) return "a message came too often";
     const bool finishes = message.delivery == (has_second ? 2U : 1U);
@@ -112,6 +122,7 @@ class GroupConsumer {
 
   GroupRun& run_;
   StreamBoard& board_;
+  std::uint64_t received_ns_ = 0;  // of the last batch
 };
 
 }  // namespace

@@ -20,10 +20,22 @@ struct GroupWork {
   std::string group = {};
   /// The delay of each message; 0: none is delayed.
   std::chrono::microseconds delay = {};
+  /// A header of every message: its name and value. An empty name: none.
+  std::string header_name = {};
+  std::string header_value = {};
 
   /// Returns true if the consumer rejects the first delivery of this message.
   [[nodiscard]] bool rejects(std::uint64_t number) const {
     return rejects_one_of > 0 && number % rejects_one_of == 0;
+  }
+  /// One message of this many has its time of sending, if there is a delay.
+  static constexpr std::uint64_t stamped_one_of = 64;
+  /// Returns true if a message came before its delay had passed. `sent_ns`: 0: it has no time of sending.
+  /// Times are of CLOCK_MONOTONIC, and the broker counts by the realtime clock. Its rate may differ by 0.05
+  /// %.
+  [[nodiscard]] bool is_early(std::uint64_t sent_ns, std::uint64_t received_ns) const {
+    const auto delay_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(delay).count());
+    return sent_ns != 0 && received_ns < sent_ns + delay_ns - delay_ns / 1'000;
   }
 };
 

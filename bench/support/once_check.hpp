@@ -29,6 +29,12 @@ class OnceCheck {
     if (!pattern_.content_matches(header.sequence, message)) return std::nullopt;
     return header.sequence;
   }
+  /// Returns the time of sending that a message has; 0: none. Requires: it has a number.
+  [[nodiscard]] static std::uint64_t sent_ns_of(ByteView message) {
+    MessageHeader header;
+    std::memcpy(&header, message.data(), sizeof header);
+    return header.sent_ns;
+  }
   /// Marks a message as finished. Returns false if it was finished already. Requires: `number` is below the
   /// number of messages.
   bool finish(std::uint64_t number) {

@@ -43,9 +43,12 @@ class DelayedControl {
       : state_(std::move(state)), topic_(std::move(topic)) {}
 
   /// Returns delayed messages by their due time, then by number: at most `limit` (1 to 1,000), behind
-  /// `after`. If the filter has numbers: by number.
+  /// `after`. If the filter has numbers: by number. `payload_bytes`: also returns so many of the first bytes
+  /// of each payload (at most DelayedPage::payload_bytes_max), which needs the right to consume from the
+  /// topic. An older broker returns none.
   Result<DelayedPage> list(const DelayedFilter& filter = {}, std::optional<DelayedPlace> after = {},
-                           std::uint64_t limit = DelayedPage::messages_default);
+                           std::uint64_t limit = DelayedPage::messages_default,
+                           std::uint64_t payload_bytes = 0);
   /// Removes messages: they are never delivered.
   Result<DelayedCount> cancel(const DelayedFilter& filter);
   /// Makes messages due now.

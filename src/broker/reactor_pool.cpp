@@ -69,9 +69,21 @@ ReactorPool::ReactorPool(Settings settings, TopicOpener& opener, const TicketKey
       next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
       ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
   ports_.count_in(settings_.reactor.endpoints.limits_reached);
+  const EndpointEvents events{.closed =
+                                  [this](const EndpointRecord& record) {
+                                    control_.post_answer([this, record] {
+                                      if (observer_ != nullptr) observer_->endpoint_closed(record);
+                                    });
+                                  },
+                              .changed =
+                                  [this](const EndpointRecord& record) {
+                                    control_.post_answer([this, record] {
+                                      if (observer_ != nullptr) observer_->endpoint_changed(record);
+                                    });
+                                  }};
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, make_endpoint_set, opener, disk_, ports_,
-                                                  sink, tickets, now_, next_endpoint_id_, events()));
+                                                  sink, tickets, now_, next_endpoint_id_, events));
     Reactor& reactor = *reactors_.back();
     reactor.letters().connect(letters_);
     sessions_.push_back(std::make_unique<SessionServer>(
@@ -93,21 +105,6 @@ ReactorPool::~ReactorPool() {
 void ReactorPool::expect(const EndpointRecord& endpoint) {
   if (next_endpoint_id_ <= endpoint.id) next_endpoint_id_ = endpoint.id + 1;  // the clock has been set back
   ports_.reserve(endpoint.port);
-}
-
-EndpointEvents ReactorPool::events() {
-  return {.closed =
-              [this](const EndpointRecord& record) {
-                control_.post_answer([this, record] {
-                  if (observer_ != nullptr) observer_->endpoint_closed(record);
-                });
-              },
-          .changed =
-              [this](const EndpointRecord& record) {
-                control_.post_answer([this, record] {
-                  if (observer_ != nullptr) observer_->endpoint_changed(record);
-                });
-              }};
 }
 
 void ReactorPool::start() {
@@ -228,6 +225,10 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
     runtime.commands().set_paused(paused);
     answered(std::uint64_t{0});
   });
+}
+
+void ReactorPool::set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) {
+  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().set_message_ttl(ttl_ms); });
 }
 
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {

@@ -112,19 +112,24 @@ void ReactorPool::list_delayed(TopicId topic, const DelayedListWish& wish, Done<
     DuePosition from = {};
     protocol::DelayedPage page = {};
     unsigned turns_left = turns_of_listing;
+    std::uint64_t payloads_bytes = 0;
   };
   const auto listing = std::make_shared<Listing>(Listing{.filter = filter_of(wish.filter)});
   if (wish.after) listing->from = position_behind(*wish.after);
   begin<protocol::DelayedPage>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
-    const auto piece = [=, most = wish.limit](TopicRuntime& found) {
+    const auto piece = [=, most = wish.limit, payload_bytes = wish.payload_bytes](TopicRuntime& found) {
       protocol::DelayedPage& page = listing->page;
       const auto list = found.schedule().list(listing->filter, listing->from, most - page.messages.size());
       if (!list) {
         reply(shown(list.error()));
         return DeadWork::Then::done;
       }
-      for (const DelayedMessage& message : list->messages) page.messages.push_back(shown(message));
-      const bool is_page_full = page.messages.size() >= most || --listing->turns_left == 0;
+      for (const DelayedMessage& message : list->messages) {
+        page.messages.push_back(shown(message, payload_bytes));
+        if (const auto& payload = page.messages.back().payload) listing->payloads_bytes += payload->size();
+      }
+      const bool is_page_full = page.messages.size() >= most || --listing->turns_left == 0 ||
+                                listing->payloads_bytes >= protocol::DelayedPage::payloads_bytes_max;
       if (!list->more || is_page_full) {
         if (list->more) page.continue_after = place_before(list->next);
         reply(std::move(page));

@@ -133,6 +133,13 @@ inline void read_due_filter(DelayedCommand& delayed, const DueTexts& texts) {
     delayed.filter.due_until = due_time_of("--due-until", texts.due_until, texts.zone);
 }
 
+/// Returns the due time that the texts give. Throws if they give none.
+inline auto needed_due_of(const DueTexts& texts) {
+  if (texts.deliver_at.empty() && texts.delay.empty())
+    throw CLI::ValidationError("reschedule", "give --deliver-at or --delay");
+  return due_of(texts);
+}
+
 /// Adds the verbs of `delayed`. `add`: as for add_group_verbs.
 template <typename Add>
 void add_delayed_verbs(Parsed& parsed, Add&& add) {
@@ -165,8 +172,9 @@ void add_delayed_verbs(Parsed& parsed, Add&& add) {
                              nothing);
   add_zone(list.verb, *list.texts);
   unit_option(list.verb, "-n,--count", list.delayed->count, parse_count, "at most this many (100)", "COUNT");
-  const Made show = make("show", run_delayed_show, "show a delayed message: when it is due, its id and key",
-                         "  lightq delayed show reminders 17", nothing);
+  const Made show =
+      make("show", run_delayed_show, "show a delayed message: when it is due, its id, key and payload",
+           "  lightq delayed show reminders 17", nothing);
   show.verb->add_option("number", show.delayed->number, "the number of the message, as list shows it")
       ->required()
       ->type_name("NUMBER");
@@ -197,10 +205,7 @@ void add_delayed_verbs(Parsed& parsed, Add&& add) {
                              "  lightq delayed reschedule reminders --numbers 17 --delay 1h",
                              [needs_filter](const Made& made) {
                                needs_filter(made);
-                               const DueTexts& texts = *made.texts;
-                               if (texts.deliver_at.empty() && texts.delay.empty())
-                                 throw CLI::ValidationError("reschedule", "give --deliver-at or --delay");
-                               made.delayed->due = due_of(texts);
+                               made.delayed->due = needed_due_of(*made.texts);
                              });
   add_due(move.verb, *move.texts);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/command_options.hpp"
+#include "client/message_options.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {
@@ -32,6 +33,7 @@ inline void add_schedule_settings(CLI::App* verb, ScheduleCommand& schedule) {
                              "publish the last one after the start (once)");
   text_option(verb, "--file", schedule.file, "the file with the payload; - is standard input", "FILE");
   text_option(verb, "--key", settings.key, "the message's key", "KEY");
+  add_ttl_option(verb, schedule.ttl);
   verb->add_option_function<std::vector<std::string>>(
           "--header",
           [&settings](const std::vector<std::string>& pairs) {

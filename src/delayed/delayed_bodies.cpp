@@ -1,6 +1,8 @@
 /// Reads the content of delayed messages from a schedule's log. Layer: delayed.
 #include "delayed/delayed_bodies.hpp"
 
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include "delayed/schedule_record.hpp"
@@ -64,6 +66,22 @@ DelayedBody LogBodies::read(std::uint64_t place) {
   const auto* const copy = decoded.record ? std::get_if<CopyRecord>(&*decoded.record) : nullptr;
   if (copy == nullptr) return {};
   return {DelayedBody::Outcome::found, copy->kinds, {copy->arrived_us}, copy->message};
+}
+
+std::uint64_t MemoryBodies::add(AttributeKinds kinds, Timestamp arrived, ByteView message) {
+  auto* const body = new (::operator new(sizeof(Body) + message.size()))
+      Body{first_, nullptr, arrived, static_cast<std::uint32_t>(message.size()), kinds};
+  if (!message.empty()) std::memcpy(static_cast<void*>(body + 1), message.data(), message.size());
+  if (first_ != nullptr) first_->previous = body;
+  first_ = body;
+  return reinterpret_cast<std::uintptr_t>(body);
+}
+
+void MemoryBodies::drop(std::uint64_t place) {
+  auto* const body = reinterpret_cast<Body*>(static_cast<std::uintptr_t>(place));
+  (body->previous != nullptr ? body->previous->next : first_) = body->next;
+  if (body->next != nullptr) body->next->previous = body->previous;
+  ::operator delete(body);
 }
 
 }  // namespace lightq::broker

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/batch.hpp>
@@ -33,9 +34,9 @@ struct DelayedBody {
 /// Thread: one.
 class LogBodies {
  public:
-  static constexpr std::uint32_t step = 64;
-  /// The most positions that are kept, of all batches together: 1 MiB.
-  static constexpr std::size_t positions_max = 262'144;
+  static constexpr std::uint32_t step = 16;
+  /// The most positions that are kept, of all batches together: 4 MiB.
+  static constexpr std::size_t positions_max = 1'048'576;
 
   /// Lifetime: `log` outlives this object.
   explicit LogBodies(log::BatchLog& log) : log_(log) {}
@@ -59,28 +60,38 @@ class LogBodies {
   std::size_t positions_kept_ = 0;
 };
 
-/// Keeps the messages of a schedule in memory. A message's place is its number. Thread: one.
+/// Keeps the messages of a schedule in memory, each in an allocation of its own. A message's place is its
+/// address. Thread: one.
 class MemoryBodies {
  public:
-  /// Throws std::bad_alloc; nothing has changed then.
-  void add(std::uint64_t place, AttributeKinds kinds, Timestamp arrived, ByteView message) {
-    bodies_[place] = {kinds, arrived, std::vector<std::byte>(message.begin(), message.end())};
+  MemoryBodies() = default;
+  MemoryBodies(MemoryBodies&& other) noexcept : first_(std::exchange(other.first_, nullptr)) {}
+  MemoryBodies& operator=(MemoryBodies&&) = delete;
+  ~MemoryBodies() {
+    while (first_ != nullptr) drop(reinterpret_cast<std::uintptr_t>(first_));
   }
-  void drop(std::uint64_t place) { bodies_.erase(place); }
-  [[nodiscard]] DelayedBody read(std::uint64_t place) const {
-    const auto found = bodies_.find(place);
-    if (found == bodies_.end()) return {};
-    const Body& body = found->second;
-    return {DelayedBody::Outcome::found, body.kinds, body.arrived, body.message};
+
+  /// Returns the message's place. Throws std::bad_alloc; nothing has changed then.
+  std::uint64_t add(AttributeKinds kinds, Timestamp arrived, ByteView message);
+  /// Requires: the message is there.
+  void drop(std::uint64_t place);
+  /// Requires: the message is there.
+  [[nodiscard]] static DelayedBody read(std::uint64_t place) {
+    const auto* const body = reinterpret_cast<const Body*>(static_cast<std::uintptr_t>(place));
+    return {DelayedBody::Outcome::found, body->kinds, body->arrived, {body->message(), body->bytes}};
   }
 
  private:
+  /// The message follows directly.
   struct Body {
-    AttributeKinds kinds;
+    Body* next = nullptr;
+    Body* previous = nullptr;
     Timestamp arrived;
-    std::vector<std::byte> message;
+    std::uint32_t bytes = 0;
+    AttributeKinds kinds;
+    [[nodiscard]] const std::byte* message() const { return reinterpret_cast<const std::byte*>(this + 1); }
   };
-  std::unordered_map<std::uint64_t, Body> bodies_;
+  Body* first_ = nullptr;
 };
 
 /// Returns the message of a producer's record without its due time. Requires: `kinds` are the record's.

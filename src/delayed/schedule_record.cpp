@@ -157,4 +157,19 @@ DecodedRecord decode_schedule_record(ByteView payload) {
   return {decode_fields(kind, {payload.subspan(1)}), RecordFault::invalid};
 }
 
+Result<Offset> append_records(log::BatchLog& log, std::span<const std::vector<std::byte>> records,
+                              Timestamp now) {
+  BatchBuilder batch;
+  for (const auto& record : records) batch.add(record);
+  const auto appended = log.append(batch.finish(), now);
+  switch (appended.outcome) {
+    case log::AppendOutcome::appended: return log.next_offset();
+    case log::AppendOutcome::failed: return log.last_error();
+    case log::AppendOutcome::full:
+    case log::AppendOutcome::no_space:
+    case log::AppendOutcome::too_large: break;
+  }
+  return Error{ErrorCode::no_space, "the schedule has no space: " + log.last_error().message};
+}
+
 }  // namespace lightq::broker

@@ -10,8 +10,11 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/bytes.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
 
 #include "delayed/delayed_message.hpp"
+#include "log/log.hpp"
 
 namespace lightq::broker {
 
@@ -80,5 +83,10 @@ struct DecodedRecord {
 };
 /// Decodes the payload of a record of the broker. Lifetime: a copy's message refers to `payload`.
 DecodedRecord decode_schedule_record(ByteView payload);
+
+/// Appends records of the broker to a schedule's log, as one batch. Returns the end of the log behind it.
+/// Errors: io_error, no_space.
+Result<Offset> append_records(log::BatchLog& log, std::span<const std::vector<std::byte>> records,
+                              Timestamp now);
 
 }  // namespace lightq::broker

@@ -15,7 +15,8 @@ namespace lightq::broker {
 /// Reads a schedule's log from its beginning, and repeats its records. Thread: one.
 class ScheduleReplay {
  public:
-  explicit ScheduleReplay(Schedule& schedule) : to_(schedule) {}
+  ScheduleReplay(ScheduledMessages& messages, CancelledNumbers& cancelled, DueMoves& moves)
+      : to_(messages), cancelled_(cancelled), moves_(moves) {}
   Result<void> run(const Schedule::TopicLog& topic);
 
  private:
@@ -31,7 +32,9 @@ class ScheduleReplay {
   Result<void> find_moved(const Schedule::TopicLog& topic);
   void settle(const Schedule::TopicLog& topic);
 
-  Schedule& to_;
+  ScheduledMessages& to_;
+  CancelledNumbers& cancelled_;
+  DueMoves& moves_;
   struct Planned {
     std::uint64_t sequence = 0;
     std::uint64_t log_offset = 0;  // where the search in the topic's log begins
@@ -45,9 +48,9 @@ class ScheduleReplay {
 };
 
 Result<void> Schedule::restore(const TopicLog& topic) {
-  waiting_.load_begin();
-  auto restored = ScheduleReplay(*this).run(topic);
-  waiting_.load_end();
+  messages_.load_begin();
+  auto restored = ScheduleReplay(messages_, cancelled_, moves_).run(topic);
+  messages_.load_end();
   return restored;
 }
 
@@ -59,7 +62,7 @@ Result<void> ScheduleReplay::run(const Schedule::TopicLog& topic) {
 }
 
 Result<void> ScheduleReplay::read_all() {
-  log::BatchLog& log = *to_.log_;
+  log::BatchLog& log = *to_.log();
   log::ReadPosition place{log.first_offset()};
   for (;;) {
     const log::ReadResult read = log.read(place);
@@ -71,7 +74,7 @@ Result<void> ScheduleReplay::read_all() {
         break;
       case log::ReadOutcome::damaged:
         // Some of these may be records of the broker, or messages that have left.
-        to_.counts_.corrupt += distance(place.offset, read.next);
+        to_.count_corrupt(distance(place.offset, read.next));
         place.offset = read.next;
         break;
       case log::ReadOutcome::trimmed: place.offset = read.next; break;
@@ -84,14 +87,14 @@ Result<void> ScheduleReplay::read_all() {
 Result<void> ScheduleReplay::take(const BatchView& batch) {
   std::uint64_t place = batch.base_offset().value;
   if (batch.is_compressed()) {  // never written: batches are stored decompressed
-    to_.counts_.corrupt += batch.record_count();
+    to_.count_corrupt(batch.record_count());
     return {};
   }
   for (auto record = batch.records(); !record.done(); record.next(), ++place) {
     if (batch.producer_id() != 0) {
       const std::size_t bytes = without_due(batch.kinds(), record.message()).size();
       const Timestamp due = waiting_until(record.attributes().due(), batch.append_time());
-      to_.add({place, due.us, place, static_cast<std::uint32_t>(bytes)});
+      to_.load({place, due.us, place, static_cast<std::uint32_t>(bytes)});
       continue;
     }
     const DecodedRecord decoded = decode_schedule_record(record.message());
@@ -100,7 +103,7 @@ Result<void> ScheduleReplay::take(const BatchView& batch) {
                                                   std::to_string(place) + ": use the newer lightq"};
     }
     if (!decoded.record) {
-      ++to_.counts_.corrupt;
+      to_.count_corrupt(1);
       continue;
     }
     std::visit([&](const auto& each) { take(place, each); }, *decoded.record);
@@ -111,7 +114,7 @@ Result<void> ScheduleReplay::take(const BatchView& batch) {
 void ScheduleReplay::take(std::uint64_t /*place*/, const PlanRecord& plan) {
   std::uint64_t sequence = plan.first_sequence;
   for (const std::uint64_t number : plan.numbers) {
-    if (to_.waiting_.find(number) != nullptr) {
+    if (to_.waiting().find(number) != nullptr) {
       void_plan(number);
       planned_[number] = {sequence, plan.log_offset};
       by_sequence_[sequence] = number;
@@ -136,25 +139,24 @@ void ScheduleReplay::take(std::uint64_t /*place*/, const DoneRecord& done) {
 
 void ScheduleReplay::take(std::uint64_t place, const CancelRecord& cancel) {
   for (const std::uint64_t number : cancel.numbers) forget(number);
-  to_.cancelled_.add(cancel.numbers, place);
+  cancelled_.add(cancel.numbers, place);
 }
 
 void ScheduleReplay::take(std::uint64_t /*place*/, const DueRecord& due) {
   for (const std::uint64_t number : due.numbers) {
-    if (to_.waiting_.find(number) == nullptr) continue;
-    to_.waiting_.set_due(number, due.due_us);
+    if (to_.waiting().find(number) == nullptr) continue;
+    to_.set_due(number, due.due_us);
     void_plan(number);  // its plan was taken back: the due time of a message under way never changes
   }
 }
 
 void ScheduleReplay::take(std::uint64_t place, const CopyRecord& copy) {
   if (place <= copy.number) {  // a number is the offset of the first copy
-    ++to_.counts_.corrupt;
+    to_.count_corrupt(1);
     return;
   }
   to_.forget(copy.number);
-  to_.add({copy.number, copy.due_us, place, static_cast<std::uint32_t>(copy.message.size())});
-  to_.relocated_.insert({place, copy.number});
+  to_.load({copy.number, copy.due_us, place, static_cast<std::uint32_t>(copy.message.size())});
 }
 
 void ScheduleReplay::forget(std::uint64_t number) {
@@ -216,12 +218,11 @@ void ScheduleReplay::settle(const Schedule::TopicLog& topic) {
   for (const auto& [number, plan] : planned_) {
     const bool is_dropped = plan.log_offset < log_begin && plan.sequence < dropped_below_;
     if (!is_dropped && !moved_.contains({plan.sequence})) continue;
-    undone.push_back({plan.sequence, to_.waiting_.find(number)->place, topic.log.next_offset()});
+    undone.push_back({plan.sequence, to_.waiting().find(number)->place, topic.log.next_offset()});
     to_.forget(number);
   }
   std::ranges::sort(undone, {}, &UndoneMoves::Undone::sequence);
-  for (const UndoneMoves::Undone& each : undone) to_.undone_.add(each);
-  to_.plan_.set_next_sequence(std::max(next_sequence_, topic.expected));
+  moves_.restore(undone, std::max(next_sequence_, topic.expected));
 }
 
 }  // namespace lightq::broker

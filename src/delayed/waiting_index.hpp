@@ -34,10 +34,15 @@ class WaitingIndex {
     return by_number_.memory_bytes() + by_due_.memory_bytes();
   }
 
-  /// Adds a message. Requires: its number is not there.
+  /// Adds a message. Requires: its number is not there. Throws std::bad_alloc; nothing has changed then.
   void add(const WaitingMessage& message) {
     by_number_.insert(message);
-    if (!is_loading_) by_due_.insert({message.position()});
+    try {
+      if (!is_loading_) by_due_.insert({message.position()});
+    } catch (...) {
+      by_number_.erase(message.number);
+      throw;
+    }
     bytes_ += message.bytes;
   }
   /// Removes the message. Returns false if it is not there.

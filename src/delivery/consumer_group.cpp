@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t plain_turn_bytes = 16 * limits::KiB;  // while there are members
 constexpr auto held_back_retry = std::chrono::seconds(1);
 // The most ranges that are taken back after their deadline in one call: a few milliseconds' work.
-constexpr std::size_t expired_max = 4096;
+constexpr std::size_t overdue_max = 4096;
 }  // namespace
 
 // --- Consumers ---
@@ -290,6 +290,18 @@ class ConsumerGroup::Turns {
     return !group.failures_.is_walking() && !group.failures_.is_outbox_full();
   }
 
+  /// Ends the messages that the turns have found expired.
+  static void settle_expired(ConsumerGroup& group, const SliceSource& source, TurnResult& result) {
+    result.more |= source.has_skipped();
+    CountedRanges expired = group.messages_.redelivery().take_expired();
+    sort_by_offset(expired);
+    group.failures_.expire(expired);
+    if (!group.messages_.expiry().keeps()) return;
+    const Offset before = group.next();
+    result.more |= group.failures_.tend_expired();
+    result.more |= before < group.next();
+  }
+
   /// Delivers until no consumer takes more, the log ends, or the budget is used up.
   void run() {
     const std::uint64_t bytes_max = source_.context().cursor_bytes_max;
@@ -355,6 +367,8 @@ TurnResult ConsumerGroup::dispatch(log::BatchLog& log, const DeliveryContext& co
     SliceSource source(log, context, messages_.reader(), &messages_.redelivery());
     Turns(*this, source, result).run();
     read_again_ = source.read_again();
+    if (context.expiry != nullptr) [[unlikely]]
+      Turns::settle_expired(*this, source, result);
   }
   result.more |= any_left;
   // `tend` may have replaced the timer, so it is set even if nothing was read in this call.
@@ -395,11 +409,19 @@ void ConsumerGroup::fetch_ahead_for_input(unsigned step) const {
   members_.front()->fetch_ahead_for_input();
 }
 
-void ConsumerGroup::expire(SteadyTime now) {
+void ConsumerGroup::tend(const DeliveryContext& context) {
+  if (has_settings_) messages_.set_clocks({context.now, context.wall});
+  if (next_timer() <= context.now) pass_deadlines(context.now);
+  if (context.expiry == nullptr) return;
+  if (failures_.tend_expired()) wait_until({});
+  if (failures_.waits_for_room()) wait_until(context.now + held_back_retry);
+}
+
+void ConsumerGroup::pass_deadlines(SteadyTime now) {
   messages_.redelivery().release(now);
   if (now < next_timer_) return;  // only delayed messages were due
   next_timer_ = never;
-  std::size_t ranges_left = expired_max;
+  std::size_t ranges_left = overdue_max;
   for (const auto& member : members_) {
     returns_.take_overdue(*member, now, ranges_left);
     wait_until(member->next_deadline());

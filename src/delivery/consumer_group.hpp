@@ -104,10 +104,7 @@ class ConsumerGroup {
   /// for example if no member can take messages.
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
-  void tend(const DeliveryContext& context) {
-    if (has_settings_) messages_.set_clocks({context.now, context.wall});
-    if (next_timer() <= context.now) expire(context.now);
-  }
+  void tend(const DeliveryContext& context);
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.
@@ -151,7 +148,7 @@ class ConsumerGroup {
  private:
   class MemberTurn;
   class Turns;
-  void expire(SteadyTime now);
+  void pass_deadlines(SteadyTime now);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   // The hot fields, down to the first bytes of messages_: used by each delivery, acknowledgement and

@@ -11,6 +11,7 @@
 #include "admission/fair_share.hpp"
 #include "delivery/attempts/failure_stats.hpp"
 #include "delivery/offset_search.hpp"
+#include "delivery/state/set_merge.hpp"
 #include "log/carried/carried_records.hpp"
 
 namespace lightq::broker {
@@ -181,10 +182,6 @@ std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   const std::uint64_t messages = group.messages().undelivered_in(stored) + group.messages().unacknowledged();
   group.seek(stored.end, RevokeCause::purge);
   return messages;
-}
-
-void ConsumerGroups::pass_over_all() {
-  for (Entry& entry : groups_) entry.group->seek(log_.next_offset(), RevokeCause::purge);
 }
 
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
@@ -384,8 +381,8 @@ std::uint64_t lost_of(const ConsumerGroup& group, log::BatchLog& log) {
   std::uint64_t lost = messages.loss().trimmed;
   if (const log::OffsetSet* const carried = carried_offsets(log)) {
     // Its queue has only messages that can be read, after ConsumerGroups::give_up_dropped.
-    if (group.next() < first)
-      lost += distance(group.next(), first) - carried->count_in({group.next(), first});
+    for_gaps(*carried, {group.next(), std::max(group.next(), first)},
+             [&](OffsetRange gap) { lost += messages.undelivered_in(gap); });
     return lost;
   }
   lost += messages.undelivered_in({Offset{0}, first});

@@ -74,9 +74,18 @@ DeadPiece GroupDead::retry(const DeadFilter& filter, Offset from) {
 
 void GroupDead::retry(std::span<const OffsetRange> found) {
   purge(found);
+  failures_.protect(found);
   CountedRanges ready;
   for (const OffsetRange& range : found) ready.push_back({range, 0});
-  messages_.redelivery().add(ready);
+  failures_.make_ready(ready);
+}
+
+void GroupDead::protect(OffsetRange range) {
+  failures_.protect({&range, 1});
+}
+
+void GroupDead::revive(const CountedRanges& messages) {
+  failures_.make_ready(messages);
 }
 
 DeadPiece GroupDead::purge(const DeadFilter& filter, Offset from) {

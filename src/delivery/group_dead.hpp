@@ -57,6 +57,11 @@ class GroupDead {
   DeadPiece retry(const DeadFilter& filter, Offset from);
   /// Requires: `find` has found these messages since the last change.
   void retry(std::span<const OffsetRange> found);
+  /// Protects messages from expiry until they are finished or dead. Requires: the group has passed them.
+  void protect(OffsetRange range);
+  /// Makes messages ready, as if they had never been delivered; those that have expired end. Requires: the
+  /// group has passed them, and they wait for nothing.
+  void revive(const CountedRanges& messages);
   /// Finishes dead messages.
   DeadPiece purge(const DeadFilter& filter, Offset from);
   /// Requires: as for `retry`.

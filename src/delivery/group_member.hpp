@@ -12,9 +12,9 @@
 
 #include "delivery/batches/next_slice.hpp"
 #include "delivery/consume_request.hpp"
-#include "delivery/group_standing.hpp"
 #include "delivery/session_consumer.hpp"
 #include "delivery/state/group_limits.hpp"
+#include "delivery/state/group_standing.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/state/member_end.hpp"
 #include "delivery/state/member_lease.hpp"

@@ -13,9 +13,9 @@
 #include "delivery/group_failures.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_messages.hpp"
-#include "delivery/group_standing.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/state/counted_ranges.hpp"
+#include "delivery/state/group_standing.hpp"
 #include "delivery/state/group_time.hpp"
 
 namespace lightq::broker {

@@ -1,5 +1,6 @@
 /// Publishing, dispatch and statistics of a topic. Layer: delivery.
 #include "delivery/topic.hpp"
+#include "delivery/state/set_merge.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,8 +10,6 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/limits.hpp>
-
-#include "delivery/delayed_room.hpp"
 
 namespace lightq::broker {
 
@@ -22,6 +21,33 @@ namespace {
 // mostly fail again.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
+
+/// Returns the capacity that a topic's log and its delayed messages have together.
+std::uint64_t shared_capacity(const protocol::TopicSettings& settings) {
+  return settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
+}
+bool was_just_now(Timestamp failed, Timestamp now) {
+  return failed <= now && now.us - failed.us < disk_retry_interval_us;
+}
+
+/// The room that a batch needs.
+struct Room {
+  log::BatchLog& log;
+  const DelayedShare& delayed;
+  RoomIn needed;
+  std::size_t bytes;
+
+  /// Drops the oldest messages before `limit`, as few as necessary. Returns true if there is room now.
+  [[nodiscard]] bool make_before(Offset limit) const {
+    // Delayed messages take no place in the log. So the log makes place for the batch alone.
+    if (needed == RoomIn::log && !log.make_room(bytes, limit)) return false;
+    while (!delayed.leaves(needed, log.stored_bytes(), bytes)) {
+      if (!log.drop_first(limit, bytes)) return false;
+    }
+    return true;
+  }
+};
+
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
@@ -29,16 +55,21 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
     : log_(&log),
       log_hot_part_(log_->hot_part()),
       direct_(definition.settings.broker_type == BrokerType::direct),
+      delayed_(shared_capacity(definition.settings)),
       subscribers_(*log_, direct_),
       furthest_(log_->next_offset()),
+      expiry_(*log_),
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
       since_(since),
       carry_over_(*log_, groups_, subscribers_, damage_, definition_.settings) {
-  const auto& settings = definition_.settings;
-  delayed_.capacity =
-      settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
   set_paused(definition_.paused);
+  expiry_.set_ttl(definition_.settings.message_ttl_ms);
+}
+
+void Topic::set_message_ttl(std::uint64_t ttl_ms) {
+  definition_.settings.message_ttl_ms = ttl_ms;
+  expiry_.set_ttl(ttl_ms);
 }
 
 bool Topic::accepting() const {
@@ -65,73 +96,63 @@ void Topic::fetch_ahead_for_input(unsigned step) const {
   groups_.fetch_ahead_for_input(step);
 }
 
-bool Topic::waits_for_disk(Timestamp now) const {
-  return held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us;
-}
-
 PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
   assert(!batch.empty());
-  if (waits_for_disk(now)) return no_room_for(batch.record_count());
+  if (held_by_disk_ && was_just_now(disk_failed_, now))
+    return counted(outcome_of(log::AppendOutcome::full), batch.record_count());
   return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.message_bytes()}, now);
 }
 
 PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
-  if (waits_for_disk(now)) return no_room_for(batch.records);
-  const bool is_full = delayed_.bytes != 0 && !delayed_.leaves_log(log_->stored_bytes(), batch.bytes.size());
-  const auto result =
-      is_full ? log::AppendResult{log::AppendOutcome::full, {}} : log_->append(batch.bytes, now);
-  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
-                                                                  : outcome_of(result.outcome, batch.records);
+  return counted(offer(batch, now), batch.records);
+}
+
+PublishOutcome Topic::offer(const OfferedBatch& batch, Timestamp now) {
+  if (held_by_disk_ && was_just_now(disk_failed_, now)) return outcome_of(log::AppendOutcome::full);
+  const std::size_t bytes = batch.bytes.size();
+  const bool is_full = delayed_.bytes() != 0 && !delayed_.leaves_log(log_->stored_bytes(), bytes);
+  auto appended = is_full ? log::AppendOutcome::full : log_->append(batch.bytes, now).outcome;
+  if (appended == log::AppendOutcome::full) {
+    held_by_disk_ = false;
+    if (drop_for(bytes, RoomIn::log)) appended = log_->append(batch.bytes, now).outcome;
+  }
+  const PublishOutcome outcome = outcome_of(appended);
   if (held_by_disk_) disk_failed_ = now;
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
     received_bytes_ += batch.payload_bytes;
+    expiry_.appended(batch.bytes.data(), batch.ttl, batch.uniform_ttl_ms);
   }
   return outcome;
 }
 
-PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, std::uint32_t records) {
+PublishOutcome Topic::outcome_of(log::AppendOutcome outcome) {
   switch (outcome) {
     case log::AppendOutcome::appended: held_by_disk_ = false; return PublishOutcome::accepted;
-    case log::AppendOutcome::too_large: refused_ += records; return PublishOutcome::refused;
+    case log::AppendOutcome::too_large: return PublishOutcome::refused;
     case log::AppendOutcome::full: break;
     case log::AppendOutcome::no_space:
     case log::AppendOutcome::failed: held_by_disk_ = true; break;
   }
-  return no_room_for(records);
-}
-
-PublishOutcome Topic::no_room_for(std::uint32_t records) {
-  if (definition_.settings.overflow == Overflow::reject && !carry_over_.has_more()) {
-    rejected_ += records;
-    return PublishOutcome::rejected;
-  }
-  return PublishOutcome::held;
-}
-
-PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp now) {
-  held_by_disk_ = false;
-  if (!drop_for(batch.bytes.size(), Needed::place))
-    return outcome_of(log::AppendOutcome::full, batch.records);
-  return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
+  const bool rejects = definition_.settings.overflow == Overflow::reject && !carry_over_.has_more();
+  return rejects ? PublishOutcome::rejected : PublishOutcome::held;
 }
 
 /// Drops the oldest messages that no group holds; those that wait are carried over if they are few, a limited
 /// number in each call. Under `drop_oldest` also drops messages that a group holds. Drops nothing if `bytes`
 /// would not fit all the same. Returns true if they fit now.
-bool Topic::drop_for(std::size_t bytes, Needed needed) {
-  delayed_.leaves_too_little =
-      needed == Needed::place ? !delayed_.leaves_log(0, bytes) : !delayed_.leaves_room(0, bytes);
-  if (delayed_.leaves_too_little) return false;
+bool Topic::drop_for(std::size_t bytes, RoomIn needed) {
+  delayed_leave_too_little_ = !delayed_.leaves(needed, 0, bytes);
+  if (delayed_leave_too_little_) return false;
   const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
   const ConsumerGroup* const holder = dropping ? nullptr : groups_.slowest_holder();
   const Offset before = log_->first_offset();
-  bool fits =
-      drop_up_to(holder != nullptr ? needed_from(*holder, *log_) : log_->next_offset(), bytes, needed);
+  const Room room{*log_, delayed_, needed, bytes};
+  bool fits = room.make_before(holder != nullptr ? needed_from(*holder, *log_) : log_->next_offset());
   if (!fits && holder != nullptr) {
     if (const auto limit = carry_over_.carry_oldest()) {
       log_->trim(subscribers_.passed_up_to(*limit));
-      fits = drop_up_to(*limit, bytes, needed);
+      fits = room.make_before(*limit);
     }
   }
   const Offset after = log_->first_offset();
@@ -139,43 +160,15 @@ bool Topic::drop_for(std::size_t bytes, Needed needed) {
   return fits;
 }
 
-/// Drops the oldest messages before `limit`, as few as necessary. Returns true if `bytes` fit now.
-bool Topic::drop_up_to(Offset limit, std::size_t bytes, Needed needed) {
-  // Delayed messages take no place in the log. So the log makes place for the batch alone.
-  if (needed == Needed::place && !log_->make_room(bytes, limit)) return false;
-  const auto fits = [&] {
-    const std::uint64_t stored = log_->stored_bytes();
-    return needed == Needed::place ? delayed_.leaves_log(stored, bytes) : delayed_.leaves_room(stored, bytes);
-  };
-  while (!fits()) {
-    if (!log_->drop_first(limit, bytes)) return false;
-  }
-  return true;
-}
-
-PublishOutcome DelayedRoom::make(std::uint64_t bytes, std::uint32_t records) {
-  const DelayedShare& share = topic_.delayed_;
-  if (share.capacity != 0 && share.capacity < bytes) {
-    topic_.refused_ += records;
-    return PublishOutcome::refused;
-  }
-  if (share.leaves_room(topic_.log_->stored_bytes(), bytes) || topic_.drop_for(bytes, Topic::Needed::room)) {
-    return PublishOutcome::accepted;
-  }
-  return topic_.carry_over_.has_more() ? PublishOutcome::held : none_for(records);
-}
-
-PublishOutcome DelayedRoom::none_for(std::uint32_t records) {
-  if (topic_.definition_.settings.overflow == Overflow::block) return PublishOutcome::held;
-  topic_.rejected_ += records;
-  return PublishOutcome::rejected;
+bool Topic::make_room(std::uint64_t bytes) {
+  return delayed_.leaves_room(log_->stored_bytes(), bytes) || drop_for(bytes, RoomIn::schedule);
 }
 
 std::string Topic::blocked_by() const {
-  if (!producers_held_ && !delayed_.holds_producers) return {};
+  if (!producers_held_ && !delayed_.holds_producers()) return {};
   if (!accepting()) return "nobody connected";
   if (held_by_disk_) return "disk";
-  if (delayed_.leaves_too_little) return "delayed";
+  if (delayed_leave_too_little_) return "delayed";
   const ConsumerGroup* const holder = groups_.slowest_holder();
   return holder != nullptr ? "group:" + holder->name() : std::string();
 }
@@ -198,35 +191,109 @@ void Topic::set_paused(bool paused) {
 
 std::uint64_t Topic::finish_all() {
   const Offset next = log_->next_offset();
-  groups_.pass_over_all();
+  groups_.for_each([next](ConsumerGroup& group) { group.seek(next, RevokeCause::purge); });
   subscribers_.finish_all();
   furthest_ = std::max(furthest_, next);
   return distance(log_->first_offset(), next);
 }
 
-Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
+namespace {
+
+/// Moves a group's position up to `first`, the log's first offset, so that expired messages before it do not
+/// count as lost. Those that the group keeps for the dead-letter topic are lost. Messages that were carried
+/// over become ready, as if they had been delivered and released.
+void pass_dropped(ConsumerGroup& group, Offset first, const log::OffsetSet* carried) {
+  GroupMessages& messages = group.messages();
+  const OffsetRange range{messages.next(), first};
+  if (range.end <= range.begin) return;
+  std::uint64_t expired = messages.expiry().in(range);
+  CountedRanges there;
+  std::uint64_t there_messages = 0;
+  for (auto run = carried == nullptr ? std::nullopt : carried->first_behind(range.begin);
+       run && run->begin < first; run = carried->first_behind(run->end)) {
+    const OffsetRange part{std::max(run->begin, range.begin), std::min(run->end, first)};
+    there.push_back({part, 0});
+    there_messages += distance(part.begin, part.end);
+    expired -= messages.expiry().in(part);
+  }
+  const bool keeps = messages.expiry().keeps();
+  if (keeps) messages.expiry().count(expired);
+  messages.reader().pass_dropped(first, keeps ? 0 : expired, there_messages);
+  if (there.empty()) return;
+  messages.redelivery().change_waiting(
+      [&](WaitingMessages& waiting) { waiting.give_up_before(first, *carried, first); });
+  group.dead().revive(there);
+}
+
+/// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.
+bool tend_expiry(ExpiryIndex& expiry, log::BatchLog& log, ConsumerGroups& groups, Subscribers& subscribers,
+                 const DeliveryContext& context) {
+  const Offset first = log.first_offset();
+  groups.for_each([&](ConsumerGroup& group) { group.messages().expiry().set_index(&expiry); });
+  subscribers.set_expiry(&expiry);
+  if (expiry.forgotten_before() < first) {
+    const log::OffsetSet* const carried = carried_offsets(log);
+    const OffsetRange dropped{expiry.forgotten_before(), first};
+    if (expiry.expired().count_in(dropped) != 0) {
+      groups.for_each([&](ConsumerGroup& group) { pass_dropped(group, first, carried); });
+      subscribers.pass_dropped(first, carried);
+    }
+    expiry.forget_before(subscribers.passed_up_to(first));
+  }
+  const bool more = expiry.tend(context.wall, context.now);
+  if (expiry.has_fresh()) {
+    const log::OffsetSet fresh = expiry.take_fresh();
+    groups.for_each([&](ConsumerGroup& group) {
+      GroupMessages& messages = group.messages();
+      const DeadMessages* const dead = messages.redelivery().dead();
+      const bool any_waits = !messages.redelivery().waiting().empty();
+      messages.expiry().note(dead == nullptr ? fresh : without(fresh, dead->protected_messages()), any_waits);
+    });
+  }
+  if (!expiry.expired().empty()) subscribers.pass_expired();
+  return more;
+}
+
+/// Drops the index if nothing can expire any more.
+void drop_if_over(TopicExpiry& expiry, ConsumerGroups& groups, Subscribers& subscribers) {
+  if (!expiry.is_over()) return;
+  groups.for_each([](ConsumerGroup& group) { group.messages().expiry().set_index(nullptr); });
+  subscribers.set_expiry(nullptr);
+  expiry.drop();
+}
+
+}  // namespace
+
+Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
   DispatchResult result;
   const Offset first = log_->first_offset();
+  DeliveryContext context = asked;
+  if (ExpiryIndex* const index = expiry_.index(); index != nullptr) [[unlikely]] {
+    result.more = tend_expiry(*index, *log_, groups_, subscribers_, context);
+    context.expiry = index;
+  }
   const auto from_groups = groups_.dispatch(context, damage_);
   sent_to_group_ += from_groups.to_plain_group;
   deliveries_to_groups_ += from_groups.deliveries;
   const auto to_subscribers = subscribers_.dispatch(context, damage_);
   delivered_bytes_ += from_groups.bytes + to_subscribers.bytes;
-  count_progress(std::max(from_groups.furthest_of_others, to_subscribers.furthest));
-  result.more = from_groups.more || to_subscribers.more;
+  const Offset furthest = std::max(from_groups.furthest_of_others, to_subscribers.furthest);
+  if (furthest_ < furthest) {
+    sent_to_furthest_ += distance(furthest_, furthest);
+    furthest_ = furthest;
+  }
+  result.more |= from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
   result.dead_waiting = from_groups.dead_waiting;
   trim();
   const bool carries_more = carry_over_.take_more();
   result.progress |= carries_more || log_->first_offset() != first;
+  if (context.expiry != nullptr) [[unlikely]] {
+    result.more |= context.expiry->has_fresh();
+    drop_if_over(expiry_, groups_, subscribers_);
+  }
   return result;
-}
-
-void Topic::count_progress(Offset next) {
-  if (next <= furthest_) return;
-  sent_to_furthest_ += distance(furthest_, next);
-  furthest_ = next;
 }
 
 /// Lets the log drop the messages that every cursor has passed. A topic that no group has joined keeps all it
@@ -247,7 +314,9 @@ std::uint64_t Topic::queue_size() const {
   const Offset first = log_->first_offset();
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
     return plain->messages().ready(first, next) + plain->messages().retrying();
-  return distance(std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next);
+  const OffsetRange ahead{std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next};
+  return distance(ahead.begin, next) -
+         (expiry_.index() == nullptr ? 0 : expiry_.index()->expired().count_in(ahead));
 }
 
 protocol::TopicStats Topic::stats(Timestamp now) const {

@@ -17,10 +17,12 @@
 #include "delivery/consumer_groups.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
+#include "delivery/expiry/topic_expiry.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
 #include "delivery/state/damage_count.hpp"
+#include "delivery/state/delayed_share.hpp"
 #include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/subscribers.hpp"
@@ -42,24 +44,8 @@ struct OfferedBatch {
   std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
   std::uint32_t records = 0;   ///< at least 1
   std::uint64_t payload_bytes = 0;
-};
-
-/// The share of a topic's capacity that its delayed messages take; see DelayedRoom.
-struct DelayedShare {
-  std::uint64_t bytes = 0;
-  std::uint64_t capacity = 0;      ///< of log and schedule together; 0: not limited
-  bool leaves_too_little = false;  ///< the last batch that found no room would have none in an empty log
-  bool holds_producers = false;    ///< producers of delayed messages wait for room
-
-  /// Returns true if `more` bytes fit beside the schedule and `stored` bytes of the log.
-  [[nodiscard]] bool leaves_room(std::uint64_t stored, std::uint64_t more) const {
-    return capacity == 0 || stored + bytes + more <= capacity;
-  }
-  /// Returns true if the schedule keeps `more` bytes from no log with `stored` bytes. Alone, the log decides:
-  /// an empty one may take more than the capacity.
-  [[nodiscard]] bool leaves_log(std::uint64_t stored, std::uint64_t more) const {
-    return bytes == 0 || leaves_room(stored, more);
-  }
+  OwnTtl ttl = OwnTtl::unknown;
+  std::int64_t uniform_ttl_ms = 0;  ///< the time to live that each message has; 0: not known
 };
 
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
@@ -84,17 +70,26 @@ class Topic {
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
   PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
+  /// Publishes for a producer that keeps a batch which is not accepted. So the outcome is not counted, unless
+  /// it is `accepted`.
+  PublishOutcome offer(const OfferedBatch& batch, Timestamp now);
   /// Returns memory of the log for the next batch to publish; see BatchLog::place_for_next. Empty if the log
   /// would have to drop messages first.
   std::span<std::byte> place_for_next(std::size_t bytes) {
     return delayed_.leaves_log(log_->stored_bytes(), bytes) ? log_->place_for_next(bytes)
                                                             : std::span<std::byte>();
   }
-  /// Counts messages that were refused, or rejected. Less than 0: takes the count of so many back, because
-  /// they are the broker's own, which keeps them.
-  void count_refused(std::int64_t messages, PublishOutcome as = PublishOutcome::refused) {
-    (as == PublishOutcome::rejected ? rejected_ : refused_) += static_cast<std::uint64_t>(messages);
+  /// Counts messages that were rejected or refused. Returns `outcome`.
+  PublishOutcome counted(PublishOutcome outcome, std::uint64_t messages) {
+    if (outcome == PublishOutcome::rejected) rejected_ += messages;
+    if (outcome == PublishOutcome::refused) refused_ += messages;
+    return outcome;
   }
+  /// Returns the share of the capacity that delayed messages take.
+  [[nodiscard]] DelayedShare& delayed() { return delayed_; }
+  /// Makes room for delayed messages that count as `bytes`: drops messages of the log as a publish does.
+  /// Returns true if there is room.
+  bool make_room(std::uint64_t bytes);
   /// Returns why producers wait: empty, `group:NAME`, `disk`, `delayed` (delayed messages alone leave no
   /// room), or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;
@@ -142,16 +137,23 @@ class Topic {
   /// messages are stored.
   std::uint64_t finish_all();
 
-  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor. Counts damaged
-  /// messages.
+  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor, expired ones
+  /// too. Counts damaged messages.
   template <DispatchTurn Turn>
   TurnEnd read(RecordReader& reader, Turn& turn, const DeliveryContext& context) {
-    SliceSource source(*log_, context, reader);
+    DeliveryContext shown = context;
+    shown.expiry = expiry_.index();
+    shown.shows_expired = true;
+    SliceSource source(*log_, shown, reader);
     const TurnEnd end = dispatch_turn(source, turn);
     damage_.note(reader.take_damage());
     return end;
   }
 
+  /// Changes the time to live of all messages: see TopicExpiry::set_ttl. The definition has it too.
+  void set_message_ttl(std::uint64_t ttl_ms);
+  /// Returns the times to live of the messages. `dispatch` lets messages expire.
+  [[nodiscard]] TopicExpiry& expiry() { return expiry_; }
   /// Returns the part that copies messages before the log drops them. Its `sweep` is called about every 100
   /// ms.
   [[nodiscard]] CarryOver& carry_over() { return carry_over_; }
@@ -171,18 +173,10 @@ class Topic {
   [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
 
  private:
-  friend class DelayedRoom;
-  [[nodiscard]] bool waits_for_disk(Timestamp now) const;
-  PublishOutcome make_room_and_append(const OfferedBatch& batch, Timestamp now);
-  PublishOutcome outcome_of(log::AppendOutcome outcome, std::uint32_t records);
-  PublishOutcome no_room_for(std::uint32_t records);
-  /// A message needs place in the log, and room for it beside the schedule; or only room in the capacity.
-  enum class Needed : std::uint8_t { place, room };
-  bool drop_for(std::size_t bytes, Needed needed);
-  bool drop_up_to(Offset limit, std::size_t bytes, Needed needed);
+  PublishOutcome outcome_of(log::AppendOutcome outcome);
+  bool drop_for(std::size_t bytes, RoomIn needed);
   void trim();
   [[nodiscard]] std::uint64_t queue_size() const;
-  void count_progress(Offset next);
 
   // A publish, a delivery and an acknowledgement use these, up to the first part of groups_: hot_end()
   // depends on this order.
@@ -191,6 +185,7 @@ class Topic {
   const bool direct_;
   bool producers_held_ = false;
   bool held_by_disk_ = false;
+  bool delayed_leave_too_little_ = false;  // the last batch without room would have none in an empty log
   DelayedShare delayed_;
   Subscribers subscribers_;
   Offset furthest_;  // the highest offset that a cursor other than the plain group's has reached
@@ -200,6 +195,7 @@ class Topic {
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_to_groups_ = 0;
   std::uint64_t delivered_bytes_ = 0;
+  TopicExpiry expiry_;
   ConsumerGroups groups_;
 
   TopicDefinition definition_;

@@ -17,6 +17,12 @@ constexpr std::int64_t in_us(std::int64_t ms) {
   return ms > most_ms ? std::numeric_limits<std::int64_t>::max() : std::max(ms, -most_ms) * us_per_ms;
 }
 
+/// Returns the milliseconds since 1970, rounded down; 0 for times before.
+constexpr std::int64_t ms_since_1970(Timestamp time) {
+  constexpr std::int64_t us_per_ms = 1000;
+  return std::max<std::int64_t>(time.us, 0) / us_per_ms;
+}
+
 /// Returns true if `us` microseconds have passed since `since`. Also returns true if `since` lies in the
 /// future: then the clock was set back, the span is unknown, and waiting could last indefinitely.
 inline bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {

@@ -2,10 +2,12 @@
 #include "recurring/schedule_rules.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/limits.hpp>
+#include <lightq/base/ttl.hpp>
 
 #include "recurring/firing_times.hpp"
 
@@ -15,8 +17,15 @@ namespace {
 
 Result<void> check_message(const protocol::ScheduleSettings& settings) {
   std::vector<Header> headers;
+  bool has_ttl = false;
   for (const auto& [name, value] : settings.headers) {
-    if (name.starts_with(reserved_header_prefix))
+    const bool is_ttl = name == ttl_header_name;
+    if (is_ttl && (std::exchange(has_ttl, true) || !ttl_in(value)))
+      return Error{ErrorCode::invalid_request,
+                   "headers: " + std::string(ttl_header_name) +
+                       " is given once, and is a number of milliseconds from 1 to " +
+                       std::to_string(limits::ttl_ms_max)};
+    if (!is_ttl && name.starts_with(reserved_header_prefix))
       return Error{ErrorCode::invalid_request,
                    "headers: names that begin with " + std::string(reserved_header_prefix) + " are reserved"};
     headers.push_back({name, value});

@@ -189,6 +189,75 @@ TEST(BatchWithAttributes, IsInvalidIfOneMessageLacksThem) {
   }
 }
 
+TEST(Attributes, ATimeToLiveIsTheFirstHeader) {
+  const Header other{"kind", "json"};
+  const Attributes attributes{.headers = {&other, 1}, .ttl = std::chrono::milliseconds(60'000)};
+  ASSERT_TRUE(attributes.check_for_producer().ok());
+  const AttributeKinds kinds(attributes);
+  EXPECT_EQ(kinds, AttributeKinds(AttributeKinds::headers));
+  std::vector<std::byte> record(attributes_bytes(kinds, attributes));
+  EXPECT_EQ(write_attributes(record.data(), kinds, attributes), record.data() + record.size());
+  EXPECT_EQ(AttributesView::measure(kinds, record), record.size());
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  std::vector<Header> headers;
+  for (const Header header : view.headers()) headers.push_back(header);
+  EXPECT_EQ(headers, (std::vector<Header>{{"lightq-ttl-ms", "60000"}, other}));
+}
+
+TEST(Attributes, ATimeToLiveHasLimits) {
+  using std::chrono::milliseconds;
+  EXPECT_TRUE((Attributes{.ttl = milliseconds(limits::ttl_ms_max)}.check().ok()));
+  EXPECT_FALSE((Attributes{.ttl = milliseconds(limits::ttl_ms_max + 1)}.check().ok()));
+  EXPECT_FALSE((Attributes{.ttl = milliseconds(-1)}.check().ok()));
+  const Header given{"lightq-ttl-ms", "5"};
+  EXPECT_TRUE((Attributes{.headers = {&given, 1}}.check_for_producer().ok()));
+  EXPECT_FALSE((Attributes{.headers = {&given, 1}, .ttl = milliseconds(5)}.check_for_producer().ok()));
+  for (const std::string_view wrong :
+       {"", "0", "05", "+5", "5 ", "5.0", "x", "315619200001", "9999999999999"}) {
+    const Header header{"lightq-ttl-ms", wrong};
+    EXPECT_FALSE((Attributes{.headers = {&header, 1}}.check_for_producer().ok())) << wrong;
+    EXPECT_FALSE(ttl_in(wrong)) << wrong;
+  }
+  EXPECT_EQ(ttl_in("315619200000"), milliseconds(limits::ttl_ms_max));
+  const std::vector<Header> many(limits::headers_max, Header{"n", ""});
+  EXPECT_TRUE((Attributes{.headers = many}.check().ok()));
+  EXPECT_FALSE((Attributes{.headers = many, .ttl = milliseconds(5)}.check().ok()));
+}
+
+TEST(Attributes, AnIdStandsBeforeTheTimeToLive) {
+  using std::chrono::milliseconds;
+  const Header other{"kind", "json"};
+  const Attributes attributes{
+      .headers = {&other, 1}, .delay = milliseconds(9), .id = "7", .ttl = milliseconds(5)};
+  ASSERT_TRUE(attributes.check_for_producer());
+  EXPECT_EQ(attributes.header_count(), 3U);
+  const AttributeKinds kinds(attributes);
+  EXPECT_EQ(kinds, AttributeKinds(AttributeKinds::headers | AttributeKinds::dues));
+  const auto record = written(kinds, attributes, "p");
+  ASSERT_EQ(AttributesView::measure(kinds, record), record.size() - 1);
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  EXPECT_EQ(pairs_of(view), (Pairs{{"lightq-id", "7"}, {"lightq-ttl-ms", "5"}, {"kind", "json"}}));
+  EXPECT_EQ(view.id(), "7");
+  EXPECT_EQ(view.due(), -9000);
+}
+
+TEST(Attributes, AnIdAndATimeToLiveMayBeHeadersInBothOrders) {
+  using std::chrono::milliseconds;
+  const Header ttl_first[] = {{"lightq-ttl-ms", "5"}, {"lightq-id", "7"}};
+  const Header id_first[] = {{"lightq-id", "7"}, {"lightq-ttl-ms", "5"}};
+  for (const auto& headers : {ttl_first, id_first}) {
+    const std::span<const Header> both(headers, 2);
+    EXPECT_TRUE(Attributes{.headers = both}.check_for_producer());
+    EXPECT_FALSE((Attributes{.headers = both, .id = "8"}).check_for_producer());
+    EXPECT_FALSE((Attributes{.headers = both, .ttl = milliseconds(5)}).check_for_producer());
+  }
+  EXPECT_TRUE((Attributes{.headers = {ttl_first, 1}, .id = "7"}).check_for_producer());
+  EXPECT_TRUE((Attributes{.headers = {id_first, 1}, .ttl = milliseconds(5)}).check_for_producer());
+  const std::vector<Header> many(limits::headers_max - 1, Header{"n", "v"});
+  EXPECT_TRUE((Attributes{.headers = many, .id = "7"}).check());
+  EXPECT_FALSE((Attributes{.headers = many, .id = "7", .ttl = milliseconds(5)}).check());
+}
+
 TEST(BatchWithDueTimes, IsInvalidUnlessDueTimesArePermitted) {
   BatchBuilder builder;
   builder.add(as_byte_view("late"), {.key = "tea", .deliver_at = {7}});

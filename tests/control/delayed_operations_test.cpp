@@ -112,6 +112,18 @@ TEST_F(DelayedCommands, NeedTheRightToManageTheTopic) {
   EXPECT_EQ(code(protocol::CancelDelayed{ann, name("t")}), "ok");
 }
 
+TEST_F(DelayedCommands, PayloadsAlsoNeedTheRightToConsume) {
+  create("t");
+  const protocol::Credentials ann{"ann", "secret of ann"};
+  ASSERT_EQ(code(protocol::CreateUser{the_administrator, ann, false, {{"t", {.manage = true}}}, {}}), "ok");
+  protocol::ListDelayed list{ann, name("t")};
+  EXPECT_EQ(code(list), "ok");
+  list.payload_bytes = 10;
+  EXPECT_EQ(code(list), "unauthorized_access");
+  ASSERT_EQ(code(protocol::GrantRights{the_administrator, "ann", {"t", {.consume = true}}}), "ok");
+  EXPECT_EQ(code(list), "ok");
+}
+
 TEST_F(DelayedCommands, AreRefusedForTopicsThatKeepNoMessages) {
   create("d", protocol::BrokerType::direct);
   EXPECT_EQ(code(asked<protocol::ListDelayed>("d")), "not_supported");

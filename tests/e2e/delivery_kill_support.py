@@ -31,6 +31,12 @@ def dies(number):
     return kind_of(number) in ("dead", "fails")
 
 
+def ttl_ms_of(number):
+    """Returns the time to live of a message: of a third of them a blink, of others a second or more than the test
+    lasts."""
+    return (1 + number % 40, 500 + number % 1000, 10 * 3_600_000)[number % 3]
+
+
 def payload_of(producer, number, due):
     return f"{producer}|{number}|{due}|".encode().ljust(40 + number * 7919 % 200, b".")
 
@@ -50,7 +56,10 @@ def now_us():
 
 def messages_of(state, first, end, begun_us):
     """Returns the messages of a batch. Those of a delayed producer are due within two seconds of `begun_us`, in another
-    order."""
+    order. Those of a producer with a time to live expire some time after they were stored."""
+    if state["expiring"]:
+        return [Message(payload_of(state["name"], number, 0), headers=((b"lightq-ttl-ms", str(ttl_ms_of(number)).encode()),))
+                for number in range(first, end)]
     if not state["delayed"]:
         return [payload_of(state["name"], number, 0) for number in range(first, end)]
     dues = {number: begun_us + number * 104_729 % 2_000_000 for number in range(first, end)}

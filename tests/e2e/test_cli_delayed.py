@@ -114,9 +114,25 @@ def test_list_shows_messages_by_due_time(command, control):
     one = command("delayed", "list", "t", "-n", "1")
     assert len(one.stdout.splitlines()) == 1 and b"there may be more; see --count" in one.stderr
     assert told(command("delayed", "list", "t", "--id", "none")) == "lightq: no such delayed messages\n"
-    assert command.json("delayed", "show", "t", str(first["number"]))["messages"] == [first]
+    shown, = command.json("delayed", "show", "t", str(first["number"]))["messages"]
+    assert {name: value for name, value in shown.items() if not name.startswith("payload")} == first
+    assert (shown["payload"], shown["payload_bytes"]) == ("aa", 2)
     assert b"\ttea\n" in command("delayed", "show", "t", str(first["number"])).stdout
     assert told(command("delayed", "show", "t", "900", code=1)) == "lightq: message 900 does not wait\n"
+
+
+def test_show_prints_the_payload(command, control):
+    control.create("t", "file")
+    produce(command, b"tab\there\n", "--delay", "1h")
+    produce(command, b"\xff\x00\n", "--delay", "2h")
+    command("produce", "t", "-n", "1", "--size", "40000", "--delay", "3h", "--quiet")
+    text, binary, long = [str(message["number"]) for message in waiting(control)]
+    assert command("delayed", "show", "t", text).stdout.splitlines()[1:] == [rb"tab\there"]
+    shown, = command.json("delayed", "show", "t", binary)["messages"]
+    assert (shown["payload_base64"], shown["payload_bytes"]) == ("/wA=", 2)
+    done = command("delayed", "show", "t", long)
+    assert len(done.stdout.splitlines()[1]) >= 32_768
+    assert done.stderr == b"lightq: these are the first 32768 of 40000 bytes\n"
 
 
 def test_list_reads_many_pages(command, control):

@@ -1,6 +1,6 @@
 """Kills the broker, producers and consumers again and again while messages are acknowledged, released, tried again,
-given up and moved to a dead-letter topic, while others wait until they are due, and while letters are given back. LIGHTQ_KILLS=300 for the whole test of
-docs/reliability.md; LIGHTQ_SEED chooses another run, as far as the scheduling of processes permits."""
+given up and moved to a dead-letter topic, while others wait until they are due or expire, and while letters are given
+back. LIGHTQ_KILLS=300 for the whole test of docs/reliability.md; LIGHTQ_SEED chooses another run, as far as the scheduling of processes permits."""
 import collections
 import json
 import random
@@ -8,7 +8,7 @@ import random
 import pytest
 
 from dead_letter_support import ADMINISTRATOR, check_states, set_group
-from delivery_kill_support import ATTEMPTS, REASON, Child, consume, dies, numbers_of, produce
+from delivery_kill_support import ATTEMPTS, REASON, Child, consume, dies, numbers_of, produce, ttl_ms_of
 from harness import variable
 from session_client import Session, join
 from session_support import group_of
@@ -16,7 +16,11 @@ from support import DEADLINE, SANITIZED, until
 
 KILLS = int(variable("LIGHTQ_KILLS", 5 if SANITIZED else 12))
 SEED = int(variable("LIGHTQ_SEED", 1))
-PRODUCERS, DELAYED, CONSUMERS = 2, 1, 3
+PRODUCERS, DELAYED, EXPIRING, CONSUMERS = 2, 1, 1, 3
+
+
+def may_expire(producer):
+    return producer >= PRODUCERS + DELAYED
 
 
 class World:
@@ -25,7 +29,8 @@ class World:
     def __init__(self, broker):
         self.broker, self.dice, self.started = broker, random.Random(SEED), 0
         self.producing = [dict(name=name, id=0, epoch=0, next=0, confirmed=0, batches=[], stopping=False,
-                               delayed=name >= PRODUCERS) for name in range(PRODUCERS + DELAYED)]
+                               delayed=PRODUCERS <= name < PRODUCERS + DELAYED, expiring=may_expire(name))
+                          for name in range(PRODUCERS + DELAYED + EXPIRING)]
         self.consuming = [dict(mends=False) for _ in range(CONSUMERS)]
         self.producers = [self._child(produce, state) for state in self.producing]
         self.consumers = [self._child(consume, state) for state in self.consuming]
@@ -133,7 +138,8 @@ def give_back_some(control, dice, letters):
 def test_over_many_kills_each_message_is_acknowledged_or_dead_and_given_back_once(broker, control, kind):
     control.create("letters", "file", segment_bytes=1 << 20)
     control.create("work", kind, segment_bytes=1 << 20)
-    set_group(control, "work", "g", max_attempts=ATTEMPTS, backoff_ms=[10, 30], dead_letter_topic="letters")
+    set_group(control, "work", "g", max_attempts=ATTEMPTS, backoff_ms=[10, 30], dead_letter_topic="letters",
+              dead_letter_expired=True)
     world = World(broker)
     try:
         for _ in range(KILLS):
@@ -144,12 +150,18 @@ def test_over_many_kills_each_message_is_acknowledged_or_dead_and_given_back_onc
         world.wait(lambda: all(not state["batches"] for state in world.producing), "the last confirms")
         sent = world.sent()
         until(lambda: control.stats("work")["next_offset"] >= len(sent), "the last due messages")
-        dead = {which for which in sent if dies(which[1])}
+        long_lived = {which for which in sent if not may_expire(which[0]) or ttl_ms_of(which[1]) > 3_600_000}
         world.wait(lambda: group_of(control, "work", "g")["pending"] == 0, "the end of all messages")
         assert control.stats("work")["next_offset"] == len(sent), "a message was stored twice"
-        letters = letters_of(control, len(dead))
-        assert set(letters) == dead, "the wrong messages died"
+        letters = letters_of(control, control.stats("letters")["next_offset"])
+        dead = set(letters)
+        assert dead & long_lived == {which for which in long_lived if dies(which[1])}, "the wrong messages died"
+        expired = {which for which, headers in letters.items() if headers["lightq-dead-cause"] == "expired"}
+        assert expired and not expired & long_lived, "the wrong messages expired"
         for which, headers in letters.items():
+            if which in expired:
+                assert "lightq-dead-reason" not in headers, headers
+                continue
             at_once = world.verdicts[which]["dead"] > 0
             assert headers["lightq-dead-cause"] == ("rejected" if at_once else "attempts"), headers
             assert headers.get("lightq-dead-reason", "") == (REASON if at_once else ""), headers
@@ -171,4 +183,5 @@ def test_over_many_kills_each_message_is_acknowledged_or_dead_and_given_back_onc
         check_states(group_of(control, "work", "g"))
     finally:
         world.close()
-    print(f"kills {dict(world.kills)}, {len(sent)} messages, {world.count} verdicts, {len(dead)} letters")
+    print(f"kills {dict(world.kills)}, {len(sent)} messages, {world.count} verdicts, {len(dead)} letters, "
+          f"{len(expired)} of them expired")

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delivery/consumer_group_harness.hpp"
@@ -62,6 +64,40 @@ TEST_F(LetterTransferTest, ABusyThreadIsTriedAgain) {
   is_busy = false;
   ASSERT_TRUE(run_to_the_end());
   EXPECT_THAT(letters_in_topic(), ElementsAre(0));
+}
+
+TEST(LettersInTransit, CountLettersUntilTheirTasksAreGone) {
+  std::optional<LettersInTransit> sent(std::in_place, 100);
+  auto share = sent->add(99);
+  EXPECT_TRUE(sent->has_room());
+  const auto second = sent->add(1);
+  EXPECT_FALSE(sent->has_room());
+  auto copy = share;
+  share.reset();
+  EXPECT_EQ(sent->bytes(), 100U);
+  copy.reset();
+  EXPECT_EQ(sent->bytes(), 1U);
+  sent.reset();  // a task may outlive the office
+}
+
+TEST_F(LetterTransferTest, LettersOnTheirWayHaveABound) {
+  sent_bytes_max = 0;
+  open_office();
+  die(2);
+  run_a_while();
+  EXPECT_THAT(letters_in_topic(), IsEmpty());
+  EXPECT_EQ(sink.errors, 0) << "they wait for those that are on their way";
+  sent_bytes_max = 1;
+  open_office();
+  std::size_t most = 0;
+  for (int turns = 0; turns < 60; ++turns) {
+    step();
+    most = std::max(most, office->sent_bytes());
+  }
+  EXPECT_GT(most, 0U);
+  ASSERT_TRUE(run_to_the_end());
+  EXPECT_EQ(office->sent_bytes(), 0U);
+  EXPECT_THAT(letters_in_topic(), ElementsAre(0, 1));
 }
 
 TEST_F(LetterTransferTest, AnUnsavedGroupSendsNothing) {

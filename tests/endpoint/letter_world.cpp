@@ -96,7 +96,8 @@ void LetterWorld::open_office() {
                                                 : std::vector<std::string>{"group"};
           },
       .source_of = [this](TopicRuntime&, const std::string&) { return std::make_unique<ModelSource>(group); },
-      .held_bytes_max = held_bytes_max});
+      .held_bytes_max = held_bytes_max,
+      .sent_bytes_max = sent_bytes_max});
   office->connect(*this);
 }
 

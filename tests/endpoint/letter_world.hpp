@@ -177,10 +177,12 @@ class LetterWorld : public TopicRuntimeTest, public LetterPost {
   ModelGroup group;
   std::unique_ptr<LetterOffice> office;
   static constexpr TopicId others_id{3};
-  std::unique_ptr<TopicRuntime> others;          ///< null: there is none
-  std::size_t held_bytes_max = 4 * limits::MiB;  ///< of offices that are opened from now on
-  bool has_topic = true;                         ///< "orders" was not deleted
-  bool has_new_topic = false;                    ///< another topic has its name
+  std::unique_ptr<TopicRuntime> others;  ///< null: there is none
+  // Offices that are opened from now on have these.
+  std::size_t held_bytes_max = 4 * limits::MiB;
+  std::size_t sent_bytes_max = limits::letters_sent_bytes_max;
+  bool has_topic = true;       ///< "orders" was not deleted
+  bool has_new_topic = false;  ///< another topic has its name
   bool is_busy = false;
   bool saves_at_once = false;    ///< a fault: a save is reported, and nothing is on disk
   bool forgets_numbers = false;  ///< a fault: a restart gives the numbers of an incarnation again

@@ -107,6 +107,7 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
     for (;; next_end = 0) {
       is_dead = true;
       close_source();
+      acked_in_life_.clear();
       drop();
       if (cut) storage.power_cut([keeps] { return keeps; });
       is_dead = false;
@@ -148,10 +149,11 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
         deliveries[payload] = frame.delivery;
         if (final_.contains(payload)) twice_ = payload;
         acked_.insert(payload);
+        acked_in_life_.insert(payload);
       }
       broker::acknowledge(*source, *consumer_, {.before = {}, .ranges = {frame.range}});
       ++saves_under_way_;
-      source->letters().save([this, acked = acked_](const Result<std::uint64_t>& saved) {
+      source->letters().save([this, acked = acked_in_life_](const Result<std::uint64_t>& saved) {
         --saves_under_way_;
         if (saved) final_.insert(acked.begin(), acked.end());
       });
@@ -160,6 +162,7 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
   /// Forgets the acknowledgements so far.
   void forget_consumed() {
     acked_.clear();
+    acked_in_life_.clear();
     final_.clear();
     deliveries.clear();
   }
@@ -289,7 +292,8 @@ class ReturnWorld : public TopicRuntimeTest, public LetterPost {
   std::map<std::string, std::uint32_t> deliveries;  ///< the number of the last delivery, by payload
   std::string twice_;  ///< a message that was delivered although its acknowledgement was saved
   std::set<std::string> acked_;
-  std::set<std::string> final_;  ///< acknowledged, and that was saved
+  std::set<std::string> acked_in_life_;  ///< since the last crash, which loses what is not saved
+  std::set<std::string> final_;          ///< acknowledged, and that was saved
   std::atomic<bool> is_dead = false;
 
  private:

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "delivery/consumer_group_harness.hpp"
 #include "endpoint/schedule_world.hpp"
 #include "recurring/firing_times.hpp"
 
@@ -51,6 +52,25 @@ TEST_F(ScheduleFiringsTest, EachMinuteHasItsMessage) {
   EXPECT_THAT(message.headers, ElementsAre("kind=report"));
   EXPECT_EQ(state().fired, 2U);
   EXPECT_EQ(state().last, minute());
+}
+
+TEST_F(ScheduleFiringsTest, AMessageMayHaveATimeToLive) {
+  test::FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("workers"), consumer).code, ClientError::none);
+  ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
+  topic->detach_consumer(consumer);
+  schedule.settings.headers = {{"lightq-ttl-ms", "300000"}};
+  begin();
+  run_a_while();
+  pass_minute();
+  const auto group = [&] {
+    topic->dispatch().published();
+    return topic->stats().groups.at(0);
+  };
+  EXPECT_EQ(group().pending, 1U);
+  for (int i = 0; i < 6; ++i) pass_minute();
+  ASSERT_TRUE(run_until([&] { return group().expired == 2; })) << group().expired;
+  EXPECT_EQ(group().pending, 5U);
 }
 
 TEST_F(ScheduleFiringsTest, NoMessageIsEarly) {

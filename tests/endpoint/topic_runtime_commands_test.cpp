@@ -63,6 +63,12 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
   }
 };
 
+TEST_F(TopicRuntimeCommandsTest, AChangedTimeToLiveIsInTheDefinitionAndTheStatistics) {
+  ASSERT_TRUE(topic->commands().set_message_ttl(5'000).ok());
+  EXPECT_EQ(topic->definition().settings.message_ttl_ms, 5'000U);
+  EXPECT_EQ(topic->stats().settings.message_ttl_ms, 5'000U);
+}
+
 TEST_F(TopicRuntimeCommandsTest, AGroupsPauseIsOnTheDiskWhenItIsAnswered) {
   make_group("g");
   EXPECT_TRUE(pause("g")->ok());

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "delayed/schedule_limits.hpp"
+#include "delivery/consumer_group_harness.hpp"
 #include "endpoint/topic_runtime_harness.hpp"
 #include "topic/runtime/topic_schedule.hpp"
 
@@ -31,12 +33,14 @@ class TopicScheduleTest : public TopicRuntimeTest {
     sequence = opened.producer.expected;
     ASSERT_TRUE(run_until([this] { return producer.is_admitted; }));
   }
-  PublishOutcome publish(const std::vector<std::string>& payloads, std::int64_t due) {
+  PublishOutcome publish(const std::vector<std::string>& payloads, std::int64_t due,
+                         Attributes attributes = {}) {
     BatchBuilder builder;
-    const Attributes attributes{.delay = std::chrono::microseconds(due < 0 ? -due : 0),
-                                .deliver_at = {due > 0 ? due : 0}};
+    attributes.delay = std::chrono::microseconds(due < 0 ? -due : 0);
+    attributes.deliver_at = {due > 0 ? due : 0};
     for (const auto& payload : payloads)
-      builder.add(as_byte_view(payload), attributes, AttributeKinds(AttributeKinds::dues));
+      builder.add(as_byte_view(payload), attributes,
+                  AttributeKinds(AttributeKinds::dues) | AttributeKinds(attributes));
     const auto bytes = builder.finish({producer.identity.id, sequence, producer.identity.epoch});
     EXPECT_EQ(target->fault_of(BatchView::trusted(bytes.data())), nullptr);
     const Sequences sequences{producer.identity, sequence, builder.record_count()};
@@ -106,6 +110,32 @@ TEST_F(TopicScheduleTest, ARestartKeepsMessagesProducersAndTheOrder) {
   EXPECT_EQ(payloads_in_log().size(), 3U);
 }
 
+TEST_F(TopicScheduleTest, ATimeToLiveCountsFromTheDueTimeAlsoAfterRestarts) {
+  using std::chrono::seconds;
+  test::FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("workers"), consumer).code, ClientError::none);
+  ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
+  topic->detach_consumer(consumer);
+  open_delayed();
+  ASSERT_EQ(publish({"short"}, -500'000'000, {.id = "7", .ttl = seconds(300)}), PublishOutcome::accepted);
+  ASSERT_EQ(publish({"long"}, -500'000'000, {.ttl = seconds(3600)}), PublishOutcome::accepted);
+  const auto group = [&] {
+    topic->dispatch().published();
+    return topic->stats().groups.at(0);
+  };
+  restart(true);
+  step_clock(seconds(501));  // the delay is longer than the time to live
+  ASSERT_TRUE(run_until_in_log(2));
+  EXPECT_EQ(group().pending, 2U);
+  restart(false);
+  step_clock(seconds(200));
+  ASSERT_TRUE(run_until([&] { return group().ready == 2; }));
+  step_clock(seconds(100));
+  ASSERT_TRUE(run_until([&] { return group().ready == 1; }));
+  EXPECT_EQ(group().pending, 1U);
+  EXPECT_EQ(group().lost, 0U);
+}
+
 TEST_F(TopicScheduleTest, CommandsAreAnsweredWhenTheyAreDurable) {
   open_delayed();
   for (int each = 0; each < 3; ++each)
@@ -152,6 +182,50 @@ TEST_F(TopicScheduleTest, AScheduleThatCannotBeReadAtTheStartIsOpenedLater) {
   EXPECT_EQ(topic->schedule().stats().waiting_by, "");
   step_clock(std::chrono::seconds(600));
   ASSERT_TRUE(run_until_in_log(1));
+}
+
+class CapacityScheduleTest : public TopicScheduleTest {
+ protected:
+  CapacityScheduleTest()
+      : TopicScheduleTest({.broker_type = protocol::BrokerType::file,
+                           .capacity_bytes = 16 * limits::MiB,
+                           .segment_bytes = 1 * limits::MiB}) {}
+  /// Publishes 32 MiB to the log, which drops its oldest messages. Returns the bytes that it has then.
+  std::uint64_t fill() {
+    const std::string payload(256 * limits::KiB, 'x');
+    for (int each = 0; each < 128; ++each) {
+      auto batch = test::make_batch({payload});
+      EXPECT_EQ(topic->publishing().store({batch, 1, payload.size()}, {{1, 0}, 0, 1}),
+                PublishOutcome::accepted);
+    }
+    return topic->store().stored_bytes();
+  }
+};
+
+TEST_F(CapacityScheduleTest, AScheduleThatCannotBeReadKeepsAShareOfTheCapacity) {
+  open_delayed();
+  ASSERT_EQ(publish({"m"}, -500'000'000), PublishOutcome::accepted);
+  constexpr std::uint64_t stored = 12 * limits::MiB;
+  on_open = [&](FoundTopic& found) {
+    log::SegmentLogOptions options;
+    options.directory = "/newer";
+    auto newer = log::SegmentLog::open(options, storage, *pool, wall_time()).value_or_throw();
+    auto record = test::make_batch({"\x09"});
+    ASSERT_EQ(newer->append(record, wall_time()).outcome, log::AppendOutcome::appended);
+    while (newer->stored_bytes() < stored) {
+      auto batch = test::make_batch({std::string(limits::MiB, 'x')});
+      ASSERT_EQ(newer->append(batch, wall_time()).outcome, log::AppendOutcome::appended);
+    }
+    found.schedule->segments = std::move(newer);
+  };
+  restart(false);
+  const std::uint64_t share = ScheduleLimits().least_charge(stored);
+  EXPECT_GE(share, 4 * limits::MiB);
+  const std::uint64_t kept = fill();
+  EXPECT_LE(kept, 16 * limits::MiB - share);
+  EXPECT_GT(kept, 8 * limits::MiB);
+  ASSERT_TRUE(run_until([&] { return topic->schedule().stats().messages == 1; }));
+  EXPECT_GT(fill(), 16 * limits::MiB - share);
 }
 
 class RejectingScheduleTest : public TopicScheduleTest {

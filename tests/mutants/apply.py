@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Puts the bugs of tests/mutants into copies of the sources that they change.
 
-    apply.py SOURCES OUTPUT   writes the changed copies, and OUTPUT/mutants/bugs.hpp with the names of the bugs
-    apply.py SOURCES --list   prints the paths of the changed sources
+    apply.py SOURCES OUTPUT [PATCHES]   writes the changed copies, and OUTPUT/mutants/bugs.hpp with the names of the bugs
+    apply.py SOURCES --list [PATCHES]   prints the paths of the changed sources
+
+PATCHES is the directory of the patches; the default is tests/mutants.
 
 tests/mutants/README.md describes the patches. A patch that does not fit the sources ends the build.
 """
@@ -130,7 +132,7 @@ def write(path, text):
 
 
 def main(sources, output, directory=MUTANTS):
-    bugs, by_path = read(directory)
+    bugs, by_path = read(pathlib.Path(directory))
     if output == "--list":
         print(";".join(sorted(by_path)), end="")
         return

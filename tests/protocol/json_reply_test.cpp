@@ -49,9 +49,10 @@ TopicStats full_topic_stats() {
                     .dead_letter_topic = "dead",
                     .dead_waiting_max = 7,
                     .processing_timeout_ms = 0,
-                    .pause_when_failing = true};
-  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, {}});
-  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, "disk: no memory"});
+                    .pause_when_failing = true,
+                    .dead_letter_expired = true};
+  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, 9, {}});
+  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, 0, "disk: no memory"});
   return stats;
 }
 
@@ -118,6 +119,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "lost_with_session",
                             "revoked",
                             "dead",
+                            "expired",
                             "recent_ended",
                             "recent_dead",
                             "paused_by",
@@ -128,6 +130,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "dead_waiting_max",
                             "processing_timeout_ms",
                             "pause_when_failing",
+                            "dead_letter_expired",
                             "lag",
                             "lost",
                             "consumers",
@@ -197,6 +200,11 @@ TEST(JsonReply, ReadsItsOwnOutputAboutDelayedMessages) {
       {ListDelayed{{}, topic}, DelayedPage{{{7, {1000}, DelayedState::waiting, 20, "order 7", "tea"},
                                             {8, {1000}, DelayedState::moving, 5, {}, {}}},
                                            DelayedPlace{{1000}, 8}}},
+      {ListDelayed{{}, topic},
+       DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}, "text", 4},
+                    {8, {1000}, DelayedState::waiting, 20, {}, {}, std::string("\xff\0", 2), 70'000},
+                    {9, {1000}, DelayedState::waiting, 0, {}, {}, "", 0}},
+                   std::nullopt}},
       {CancelDelayed{{}, topic}, OkReply{"cancel_delayed", {}, {}, 3, 0, {}, DelayedCount{3, 0, 0, {}}}},
       {RescheduleDelayed{{}, topic},
        OkReply{"reschedule_delayed",
@@ -256,7 +264,7 @@ TEST(JsonReply, APageOfStatsHasTheTopicsAsStatsShowsThem) {
 TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const auto settings_of = [](BrokerType type) {
     TopicStats stats;
-    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true, true};
+    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true, true, 5};
     const auto text = to_json(stats);
     const auto from = text.find("\"settings\":") + 11;
     return text.substr(from, text.find('}', from) + 1 - from);
@@ -264,13 +272,14 @@ TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const std::string files =
       R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)"
       R"("retention_over_pending":true,"encrypt_at_rest":true,)";
-  EXPECT_EQ(settings_of(BrokerType::queue),
-            R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","open":false})");
-  EXPECT_EQ(settings_of(BrokerType::file),
-            R"({"broker_type":"file","overflow":"reject",)" + files + R"("open":false})");
   EXPECT_EQ(
-      settings_of(BrokerType::queue_file),
-      R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject",)" + files + R"("open":false})");
+      settings_of(BrokerType::queue),
+      R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,"open":false})");
+  EXPECT_EQ(settings_of(BrokerType::file),
+            R"({"broker_type":"file","overflow":"reject","message_ttl_ms":5,)" + files + R"("open":false})");
+  EXPECT_EQ(settings_of(BrokerType::queue_file),
+            R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,)" +
+                files + R"("open":false})");
   EXPECT_EQ(settings_of(BrokerType::direct), R"({"broker_type":"direct","open":false})");
 }
 
@@ -325,6 +334,10 @@ TEST(JsonReply, LeavesOutAnIdAndAKeyThatAMessageDoesNotHave) {
   EXPECT_EQ(to_json(DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}}}, std::nullopt}),
             R"({"cmd":"list_delayed","status":"ok","messages":[)"
             R"({"number":7,"due_us":1000,"state":"waiting","bytes":20}]})");
+  EXPECT_EQ(
+      to_json(DelayedPage{{{7, {1000}, DelayedState::waiting, 20, {}, {}, "\xff", 9}}, std::nullopt}),
+      R"({"cmd":"list_delayed","status":"ok","messages":[)"
+      R"({"number":7,"due_us":1000,"state":"waiting","bytes":20,"payload_base64":"/w==","payload_bytes":9}]})");
   OkReply cancelled{"cancel_delayed", {}, {}, 2};
   cancelled.delayed = DelayedCount{2, 0, 1, {{9, DelayedRefusal::unknown}}};
   EXPECT_EQ(to_json(cancelled),

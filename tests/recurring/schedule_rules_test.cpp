@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recurring/firing_times.hpp"
@@ -27,6 +28,20 @@ TEST(ScheduleRules, SoundSettingsArePermitted) {
   once.missed = MissedFirings::once;
   EXPECT_TRUE(check_schedule(once, BrokerType::file));
   EXPECT_TRUE(check_schedule(once, BrokerType::queue_file));
+}
+
+TEST(ScheduleRules, MessagesMayHaveATimeToLive) {
+  const auto checked = [](std::vector<protocol::ScheduleHeader> headers) {
+    ScheduleSettings settings = sound();
+    settings.headers = std::move(headers);
+    return check_schedule(settings, BrokerType::file);
+  };
+  EXPECT_TRUE(checked({{"lightq-ttl-ms", "60000"}, {"kind", "report"}}));
+  for (const char* const wrong : {"", "0", "1m", "315619200001"})
+    EXPECT_EQ(checked({{"lightq-ttl-ms", wrong}}).error().code, ErrorCode::invalid_request) << wrong;
+  EXPECT_EQ(checked({{"lightq-ttl-ms", "1"}, {"lightq-ttl-ms", "1"}}).error().code,
+            ErrorCode::invalid_request);
+  EXPECT_EQ(checked({{"lightq-ttl-s", "1"}}).error().code, ErrorCode::invalid_request) << "reserved";
 }
 
 TEST(ScheduleRules, TheIdsOfTheMessagesKeepTheirLimit) {

@@ -127,6 +127,8 @@ class ExplorerStorage final : public log::Storage {
 
   /// Compares mapped files with their last known bytes, and calls `on_step` as after a call.
   void look() { step(); }
+  /// Ends the process within a call: from now on no call has an effect, until `kill` destroys its objects.
+  void die() { dead_ = true; }
   /// Ends the process: the calls and stores of `destroy` have no effect on the files.
   void kill(const std::function<void()>& destroy);
 

@@ -63,14 +63,6 @@ Result<T> Client::ask_for(const protocol::Request& request) {
   return state()->ask_for<T>(request);
 }
 
-template <typename Asked>
-Result<void> Client::ask_of_group(std::string_view topic, std::string_view group) {
-  Result<TopicName> name = detail::topic_name_of(topic);
-  if (!name) return name.error();
-  const bool as_admin = state()->asks_as_admin();
-  return expect_ok(Asked{state()->asker(), std::move(*name), std::string(group), as_admin});
-}
-
 template <typename Handle, typename Options>
 Result<Handle> Client::open(std::string_view topic, protocol::JoinType type, const Options& options) {
   Result<TopicName> name = detail::topic_name_of(topic);
@@ -192,12 +184,25 @@ LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::str
   return expect_ok(protocol::DeleteGroup{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
+LIGHTQ_INLINE Result<void> Client::set_topic(std::string_view topic, const protocol::TopicChange& change) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = state()->asks_as_admin();
+  return expect_ok(protocol::SetTopic{state()->asker(), std::move(*name), change, as_admin});
+}
+
 LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
-  return ask_of_group<protocol::Pause>(topic, group);
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = state()->asks_as_admin();
+  return expect_ok(protocol::Pause{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
 LIGHTQ_INLINE Result<void> Client::resume(std::string_view topic, std::string_view group) {
-  return ask_of_group<protocol::Resume>(topic, group);
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = state()->asks_as_admin();
+  return expect_ok(protocol::Resume{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
 LIGHTQ_INLINE Result<std::uint64_t> Client::purge(std::string_view topic, std::string_view group,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -50,6 +51,9 @@ struct DelayedMessage {
   /// The id and the key; empty: it has none, or it cannot be read now.
   std::string id = {};
   std::string key = {};
+  /// The first bytes of the payload; nothing if they were not asked for, or cannot be read now.
+  std::optional<std::string> payload = {};
+  std::uint64_t payload_bytes = 0;  ///< of the whole payload, if `payload` is there
   friend bool operator==(const DelayedMessage&, const DelayedMessage&) = default;
 };
 
@@ -57,6 +61,10 @@ struct DelayedMessage {
 struct DelayedPage {
   static constexpr std::uint64_t messages_default = 100;
   static constexpr std::uint64_t messages_max = 1000;
+  /// The most bytes of each payload.
+  static constexpr std::uint64_t payload_bytes_max = limits::schedule_payload_bytes_max;
+  /// A page with so many bytes of payloads ends.
+  static constexpr std::uint64_t payloads_bytes_max = 256 * limits::KiB;
 
   /// By due time, then number; by number if the filter has numbers.
   std::vector<DelayedMessage> messages;

@@ -86,6 +86,28 @@ int run_change(const Common& common, const DelayedCommand& delayed, const std::s
   });
 }
 
+/// Asks for one message, and for its payload if the user may see that.
+Result<DelayedPage> shown_page(DelayedControl& schedule, const DelayedCommand& delayed) {
+  const protocol::DelayedFilter wanted{.numbers = {{{delayed.number}, {delayed.number + 1}}}};
+  auto page = schedule.list(wanted, {}, 1, DelayedPage::payload_bytes_max);
+  if (page || page.error().code != ErrorCode::unauthorized_access) return page;
+  auto without_payload = schedule.list(wanted, {}, 1);
+  if (!without_payload) return page;
+  say("the payload is not shown: that needs the right to consume from the topic");
+  return without_payload;
+}
+
+/// Writes the payload with backslashes, as the word `text` of other commands does.
+void write_payload(const Common& common, const DelayedMessage& message, Output& out) {
+  if (!message.payload) return;
+  std::string line;
+  MessageTemplate::parse("%e\\n")->append(line, {{}, {}, *message.payload});
+  out.write(line);
+  if (message.payload->size() < message.payload_bytes && !common.quiet)
+    say("these are the first " + std::to_string(message.payload->size()) + " of " +
+        std::to_string(message.payload_bytes) + " bytes");
+}
+
 }  // namespace
 
 int run_delayed_list(const Common& common, const DelayedCommand& delayed) {
@@ -106,14 +128,19 @@ int run_delayed_list(const Common& common, const DelayedCommand& delayed) {
 
 int run_delayed_show(const Common& common, const DelayedCommand& delayed) {
   return with_schedule(common, delayed, [&](DelayedControl& schedule) -> int {
-    const Result<DelayedPage> page = schedule.list({.numbers = {{{delayed.number}, {delayed.number + 1}}}});
+    const Result<DelayedPage> page = shown_page(schedule, delayed);
     if (!page) return fail(page.error(), delayed.topic);
     if (page->messages.empty()) {
       say("message " + std::to_string(delayed.number) + " does not wait");
       return exit_failure;
     }
     Output out;
-    out.write(common.json ? protocol::to_json(protocol::Reply(*page)) + "\n" : line_of(page->messages[0]));
+    if (common.json) {
+      out.write(protocol::to_json(protocol::Reply(*page)) + "\n");
+    } else {
+      out.write(line_of(page->messages[0]));
+      write_payload(common, page->messages[0], out);
+    }
     return out.end() ? exit_ok : exit_failure;
   });
 }

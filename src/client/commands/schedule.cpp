@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <lightq/base/shown_text.hpp>
+#include <lightq/base/ttl.hpp>
 #include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
@@ -118,6 +119,8 @@ int print_page(SchedulePage page) {
 int run_schedule_set(const Common& common, const ScheduleCommand& command) {
   ScheduleSettings settings = command.settings;
   if (command.payload) settings.payload = *command.payload;
+  if (command.ttl.count() != 0)
+    settings.headers.push_back({std::string(ttl_header_name), std::string(TtlText(command.ttl).text())});
   if (!command.file.empty()) {
     auto payload = read_payload_file(command.file);
     if (!payload) return fail(payload.error());

@@ -38,11 +38,19 @@ class AskerRights {
   [[nodiscard]] std::function<bool(std::string_view topic)> managed_by(const Asker& asker) const;
   /// Returns true if the asker is the administrator, the topic's own user, or still a user that may produce
   /// to the topic. The topic need not exist.
-  [[nodiscard]] bool produces(const Asker& asker, std::string_view topic) const;
+  [[nodiscard]] bool produces(const Asker& asker, std::string_view topic) const {
+    return may(asker, protocol::Right::produce, topic);
+  }
+  /// Returns the same for consuming from the whole topic.
+  [[nodiscard]] bool consumes(const Asker& asker, std::string_view topic) const {
+    return may(asker, protocol::Right::consume, topic);
+  }
   /// Returns the error for an asker that lost its permission while it waited, and counts the refusal.
   [[nodiscard]] Error refusal() const;
 
  private:
+  [[nodiscard]] bool may(const Asker& asker, protocol::Right right, std::string_view topic) const;
+
   const Catalogue& catalogue_;
   const std::function<void()> refused_;
 };

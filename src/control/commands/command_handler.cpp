@@ -58,6 +58,15 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
                               }));
 }
 
+void CommandHandler::execute(protocol::SetTopic request, const Answer& answer) {
+  const Exchange exchange{"set_topic", answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage({}), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, change = request.change](const Asker&) {
+        operations_.topics().change(topic, change, exchange.ok());
+      }));
+}
+
 void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
   const Exchange exchange{"list_topics", answer};
   permissions_.permit_user(std::move(request.admin), answer,
@@ -226,12 +235,14 @@ void CommandHandler::execute(protocol::PurgeDead request, const Answer& answer) 
 void CommandHandler::execute(protocol::ListDelayed request, const Answer& answer) {
   const Exchange exchange{"list_delayed", answer};
   const DelayedListWish wish{std::move(request.filter), request.after,
-                             static_cast<std::size_t>(request.limit)};
-  permissions_.permit_topic(
-      request.topic, {protocol::Right::manage}, std::move(request.user), request.as_admin, answer,
-      exchange.permitted([=, this, topic = request.topic](const Asker&) {
-        operations_.delayed().list(topic, wish, exchange.reply<protocol::DelayedPage>(std::identity()));
-      }));
+                             static_cast<std::size_t>(request.limit),
+                             static_cast<std::size_t>(request.payload_bytes)};
+  permissions_.permit_topic(request.topic, {protocol::Right::manage}, std::move(request.user),
+                            request.as_admin, answer,
+                            exchange.permitted([=, this, topic = request.topic](const Asker& asker) {
+                              operations_.delayed().list(
+                                  asker, topic, wish, exchange.reply<protocol::DelayedPage>(std::identity()));
+                            }));
 }
 
 template <typename Asked>

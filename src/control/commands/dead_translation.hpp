@@ -9,6 +9,7 @@
 
 #include "control/commands/data_plane.hpp"
 #include "delivery/dead/dead_message.hpp"
+#include "log/elapsed.hpp"
 #include "topic/dead/return_office.hpp"
 #include "topic/runtime/topic_commands.hpp"
 
@@ -41,7 +42,7 @@ inline DeadFilter filter_of(const protocol::DeadFilter& asked) {
   if (asked.state)
     filter.state = *asked.state == protocol::DeadState::parked ? DeadState::parked : DeadState::dead_waiting;
   if (asked.cause) filter.cause = cause_of(*asked.cause);
-  const auto time_of = [](std::uint64_t ms) { return Timestamp{static_cast<std::int64_t>(ms) * 1000}; };
+  const auto time_of = [](std::uint64_t ms) { return Timestamp{log::in_us(static_cast<std::int64_t>(ms))}; };
   if (asked.failed_since_ms) filter.failed_since = time_of(*asked.failed_since_ms);
   if (asked.failed_until_ms) filter.failed_until = time_of(*asked.failed_until_ms);
   return filter;
@@ -60,15 +61,19 @@ constexpr DeadAction action_of(DeadWish::What what) {
   return what == DeadWish::What::purge ? DeadAction::purge : DeadAction::count;
 }
 
+/// Returns a time in milliseconds since 1970 as replies have it.
+constexpr std::uint64_t shown_ms(std::int64_t ms) {
+  return ms > 0 ? static_cast<std::uint64_t>(ms) : 0;
+}
+
 inline protocol::DeadMessage shown(const DeadMessage& message) {
   protocol::DeadMessage to{.offset = message.offset.value,
                            .state = shown(message.state),
                            .cause = shown(message.cause),
                            .attempts = message.attempts};
   if (!message.record) return to;
-  const auto ms = [](Timestamp time) { return static_cast<std::uint64_t>(time.us > 0 ? time.us / 1000 : 0); };
-  to.first_failure_ms = ms(message.record->first_failure);
-  to.last_failure_ms = ms(message.record->last_failure);
+  to.first_failure_ms = shown_ms(log::ms_since_1970(message.record->first_failure));
+  to.last_failure_ms = shown_ms(log::ms_since_1970(message.record->last_failure));
   to.reason = message.record->reason;
   return to;
 }
@@ -101,13 +106,12 @@ inline protocol::DeadCount shown(const LetterCounts& counts, LetterAction action
 
 inline protocol::DeadMessage shown(const FoundLetter& letter) {
   const DeathAccount& death = letter.death;
-  const auto ms = [](std::int64_t time) { return static_cast<std::uint64_t>(time > 0 ? time : 0); };
   return {.offset = letter.offset.value,
           .state = letter.is_under_way ? protocol::DeadState::dead_waiting : protocol::DeadState::parked,
           .cause = shown(death.cause),
           .attempts = death.attempts,
-          .first_failure_ms = ms(death.first_failure_ms),
-          .last_failure_ms = ms(death.last_failure_ms),
+          .first_failure_ms = shown_ms(death.first_failure_ms),
+          .last_failure_ms = shown_ms(death.last_failure_ms),
           .reason = death.reason,
           .source_topic = death.topic,
           .source_group = death.group,

@@ -6,6 +6,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/delayed_control.hpp>
 
+#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/done.hpp"
 #include "control/commands/ready_topics.hpp"
@@ -20,11 +21,14 @@ class DelayedOperations {
   struct Parts {
     DataPlane& data_plane;
     const ReadyTopics& ready;
+    const AskerRights& rights;
   };
 
   explicit DelayedOperations(const Parts& parts) : parts_(parts) {}
 
-  void list(const TopicName& topic, const DelayedListWish& wish, const Done<protocol::DelayedPage>& done);
+  /// Errors also: unauthorized_access (payloads are wanted, and the asker may not consume from the topic).
+  void list(const Asker& asker, const TopicName& topic, const DelayedListWish& wish,
+            const Done<protocol::DelayedPage>& done);
   /// Counts, cancels, hurries or reschedules messages.
   void act(const TopicName& topic, const DelayedWish& wish, const Done<protocol::DelayedCount>& done);
 

@@ -41,14 +41,21 @@ constexpr protocol::DelayedPlace place_before(const DuePosition& position) {
   return {{position.due_us - 1}, greatest};
 }
 
-inline protocol::DelayedMessage shown(const DelayedMessage& message) {
+/// `payload_bytes`: the most bytes of the payload; 0: none.
+inline protocol::DelayedMessage shown(const DelayedMessage& message, std::size_t payload_bytes) {
   const AttributesView attributes = message.attributes();
-  return {.number = message.number,
-          .due = message.due,
-          .state = message.is_under_way ? protocol::DelayedState::moving : protocol::DelayedState::waiting,
-          .bytes = message.bytes,
-          .id = std::string(attributes.id()),
-          .key = std::string(attributes.key())};
+  protocol::DelayedMessage to{
+      .number = message.number,
+      .due = message.due,
+      .state = message.is_under_way ? protocol::DelayedState::moving : protocol::DelayedState::waiting,
+      .bytes = message.bytes,
+      .id = std::string(attributes.id()),
+      .key = std::string(attributes.key())};
+  if (payload_bytes == 0 || (message.message.empty() && message.bytes != 0)) return to;
+  const std::string_view payload = as_text(message.payload());
+  to.payload = payload.substr(0, payload_bytes);
+  to.payload_bytes = payload.size();
+  return to;
 }
 
 /// Adds the effect of a part of a command.

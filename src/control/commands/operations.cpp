@@ -14,7 +14,7 @@ Operations::Operations(Parts parts, OperationSettings settings)
                settings_}),
       endpoints_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
       groups_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
-      delayed_({parts.data_plane, ready_}),
+      delayed_({parts.data_plane, ready_, parts.rights}),
       schedules_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, settings_}),
       users_({parts.catalogue, commits_, parts.data_plane, ready_, parts.rights, passwords_, settings_}),
       stats_({parts.catalogue, parts.data_plane, parts.sink, ready_, parts.rights, settings_,

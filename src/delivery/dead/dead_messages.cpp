@@ -22,6 +22,11 @@ OffsetRange cut_at_edge(OffsetRange range, const log::OffsetSet& set, bool& insi
   return range;
 }
 
+/// Returns the offsets that are in both sets.
+log::OffsetSet both(const log::OffsetSet& one, const log::OffsetSet& other) {
+  return without(one, without(one, other));
+}
+
 }  // namespace
 
 void DeadMessages::add(OffsetRange range, const Death& death, DeadState state) {
@@ -34,6 +39,8 @@ void DeadMessages::add(OffsetRange range, const Death& death, DeadState state) {
     parked_.add(range);
   }
   if (death.cause == DeathCause::rejected) rejected_.add(range);
+  if (death.cause == DeathCause::expired) expired_.add(range);
+  protected_.remove(range);
   attempts_.set(range, death.attempts);
   record(range, death);
   first_failures_.remove(range);
@@ -60,6 +67,7 @@ void DeadMessages::record(OffsetRange range, const Death& death) {
 /// Forgets cause, attempts and record of messages that are not dead any more.
 void DeadMessages::forget(OffsetRange range) {
   rejected_.remove(range);
+  expired_.remove(range);
   attempts_.remove(range);
   TurnWork::add(TurnWork::range_passed * records_.remove(range));
 }
@@ -114,13 +122,13 @@ std::optional<Offset> DeadMessages::find(const DeadFilter& filter, Offset from, 
         continue;
       }
     }
-    bool is_rejected = false;
+    bool is_inside = false;
     bool is_under_way = false;
-    part = cut_at_edge(part, rejected_, is_rejected);
+    part = cut_at_edge(part, rejected_, is_inside);
+    part = cut_at_edge(part, expired_, is_inside);
     part = cut_at_edge(part, under_way, is_under_way);
     from = part.end;
-    const DeathCause cause = is_rejected ? DeathCause::rejected : DeathCause::attempts;
-    if (is_under_way || (filter.cause && *filter.cause != cause)) continue;
+    if (is_under_way || (filter.cause && *filter.cause != cause_of(part.begin))) continue;
     if (filter.has_time()) {
       from = add_died_in(filter, part, parts_max, found);
     } else {
@@ -174,6 +182,8 @@ std::uint64_t DeadMessages::give_up_before(Offset first, const log::OffsetSet& c
 void DeadMessages::clear() {
   parked_.clear();
   rejected_.clear();
+  expired_.clear();
+  protected_.clear();
   attempts_.clear();
   records_.clear();
   outbox_.clear();
@@ -185,6 +195,8 @@ void DeadMessages::restore(const log::SavedDead& saved, const DeliveryCounts& at
   parked_ = saved.parked;
   rejected_ = saved.rejected;
   outbox_.restore(saved);
+  protected_ = without(without(saved.expired, parked_), waiting());
+  expired_ = without(saved.expired, protected_);
   for (const log::SavedDeath& each : saved.records) {
     records_.add(each.offset, std::make_shared<const DeathRecord>(
                                   DeathRecord{each.first_failure, each.last_failure, each.reason}));
@@ -204,6 +216,8 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
   log::SavedDead saved;
   saved.parked = clipped(parked_, bounds);
   saved.rejected = clipped(rejected_, bounds);
+  saved.expired = clipped(expired_, bounds);
+  if (!protected_.empty()) add_all(saved.expired, both(clipped(protected_, bounds), living));
   saved.outbox = clipped(waiting(), bounds);
   saved.under_way.assign(outbox_.under_way().begin(), outbox_.under_way().end());
   saved.first_number = outbox_.first_number();
@@ -215,18 +229,22 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
     return true;
   });
   for (const auto& [time, messages] : first_failures_.sets()) {
-    log::OffsetSet part = clipped(messages, bounds);
-    part = without(part, without(part, living));
+    log::OffsetSet part = both(clipped(messages, bounds), living);
     if (!part.empty()) saved.first_failures.emplace_back(time, std::move(part));
   }
   return saved;
+}
+
+DeathCause DeadMessages::cause_of(Offset message) const {
+  if (rejected_.contains(message)) return DeathCause::rejected;
+  return expired_.contains(message) ? DeathCause::expired : DeathCause::attempts;
 }
 
 DeadMessage DeadMessages::at(Offset offset) const {
   DeadMessage message;
   message.offset = offset;
   message.state = waiting().contains(offset) ? DeadState::dead_waiting : DeadState::parked;
-  message.cause = rejected_.contains(offset) ? DeathCause::rejected : DeathCause::attempts;
+  message.cause = cause_of(offset);
   message.attempts = attempts_.of(offset);
   if (const DeathRecord* const record = records_.find(offset)) message.record = *record;
   return message;
@@ -239,7 +257,8 @@ std::uint64_t DeadMessages::under_way_before(Offset first) const {
 }
 
 std::size_t DeadMessages::set_bytes() const {
-  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + attempts_.bytes();
+  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + expired_.bytes() + protected_.bytes() +
+         attempts_.bytes();
 }
 
 std::size_t DeadMessages::record_bytes() const {

@@ -49,6 +49,12 @@ class DeadMessages {
                                            bool changing, std::vector<OffsetRange>& found) const;
   /// Removes messages that `find` has found. They are not dead any more.
   void remove(std::span<const OffsetRange> found);
+  /// Protects living messages from expiry, because they were given back. `committed`: all messages below it
+  /// are finished.
+  void protect(OffsetRange range, Offset committed) {
+    protected_.remove({Offset{0}, committed});
+    protected_.add(range);
+  }
   /// See Outbox::renew.
   void renew() { outbox_.renew(); }
   /// Begins transfers; see Outbox::begin.
@@ -65,8 +71,8 @@ class DeadMessages {
   void clear();
   /// Replaces all by saved messages. `attempts`: of all messages that were saved.
   void restore(const log::SavedDead& saved, const DeliveryCounts& attempts);
-  /// Returns the form in which the messages in `bounds` are saved, without their attempts. First failures are
-  /// saved of messages that are in `living`.
+  /// Returns the form in which the messages in `bounds` are saved, without their attempts. `living`: the
+  /// unfinished messages that are not dead. First failures and protection are saved of these only.
   [[nodiscard]] log::SavedDead saved(OffsetRange bounds, const log::OffsetSet& living) const;
 
   [[nodiscard]] bool empty() const { return parked_.empty() && outbox_.empty(); }
@@ -79,6 +85,8 @@ class DeadMessages {
   /// Returns the messages of the outbox.
   [[nodiscard]] const log::OffsetSet& waiting() const { return outbox_.messages(); }
   [[nodiscard]] const Outbox& outbox() const { return outbox_; }
+  /// Returns the living messages that are protected from expiry. Finished messages may be among them.
+  [[nodiscard]] const log::OffsetSet& protected_messages() const { return protected_; }
   [[nodiscard]] const DeliveryCounts& attempts() const { return attempts_; }
   [[nodiscard]] FirstFailures& first_failures() { return first_failures_; }
   [[nodiscard]] const FirstFailures& first_failures() const { return first_failures_; }
@@ -108,11 +116,14 @@ class DeadMessages {
  private:
   void record(OffsetRange range, const Death& death);
   void forget(OffsetRange range);
+  [[nodiscard]] DeathCause cause_of(Offset message) const;
   Offset add_died_in(const DeadFilter& filter, OffsetRange part, std::size_t& parts_max,
                      std::vector<OffsetRange>& found) const;
 
   log::OffsetSet parked_;
-  log::OffsetSet rejected_;  // those with the cause `rejected`
+  log::OffsetSet rejected_;   // those with the cause `rejected`
+  log::OffsetSet expired_;    // those with the cause `expired`
+  log::OffsetSet protected_;  // see protected_messages()
   DeliveryCounts attempts_;
   DeathRecords records_;
   std::size_t record_room_ = std::numeric_limits<std::size_t>::max();

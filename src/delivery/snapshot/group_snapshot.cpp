@@ -17,14 +17,9 @@ using Delayed = std::vector<std::pair<Timestamp, log::OffsetSet>>;
 /// are allowed, the last ones become one: the latest of them, so that no message is early.
 Delayed delayed_of(const WaitingMessages& waiting, OffsetRange bounds, const ClockReading& clocks) {
   Delayed delayed;
-  const Offset first = std::clamp(waiting.given_up_before(), bounds.begin, bounds.end);
-  const log::OffsetSet carried = clipped(waiting.delayed(), {bounds.begin, first});
+  const Offset first = std::clamp(waiting.due_from(), bounds.begin, bounds.end);
   for (const auto& [due, messages] : waiting.due().sets()) {
     log::OffsetSet kept = clipped(messages, {first, bounds.end});
-    if (!carried.empty()) {  // those given up may still have a due time
-      const log::OffsetSet below = clipped(messages, {bounds.begin, first});
-      add_all(kept, without(below, without(below, carried)));
-    }
     if (kept.empty()) continue;
     const Timestamp time = clocks.wall_time_of(due);
     const bool is_full = delayed.size() == log::Unfinished::delayed_max;

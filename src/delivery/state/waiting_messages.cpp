@@ -129,7 +129,7 @@ void WaitingMessages::restore(const log::Unfinished& saved, const ClockReading& 
   saved.dead.outbox.for_each([&](OffsetRange run) { counts_.remove(run); });
 }
 
-/// Messages below given_up_before_ may still be in due_. They are not in delayed_, and never will be again.
+/// Messages below due_from() may still be in due_. They are not in delayed_, and never will be again.
 SteadyTime WaitingMessages::release(SteadyTime now) {
   due_.release(now, released_max, [&](OffsetRange run) {
     delayed_.remove(run, [&](OffsetRange part) {
@@ -137,7 +137,7 @@ SteadyTime WaitingMessages::release(SteadyTime now) {
       make_deliverable(part);
     });
   });
-  if (delayed_.empty()) due_.clear();
+  if (delayed_.empty()) clear_due();
   return std::max(due_.next(), now);
 }
 
@@ -208,6 +208,35 @@ std::vector<OffsetRange> WaitingMessages::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
+std::optional<Offset> WaitingMessages::take(const log::OffsetSet& wanted, Offset from, std::size_t parts_max,
+                                            CountedRanges& taken) {
+  std::vector<OffsetRange> of_delayed;
+  std::optional<Offset> next = from;
+  for (; parts_max != 0 && next; --parts_max) {
+    TurnWork::add(2 * TurnWork::range_passed);
+    const auto waiting = first_behind(*next);
+    const auto run = waiting ? wanted.first_behind(std::max(*next, waiting->begin)) : std::nullopt;
+    if (!run) {
+      next.reset();
+      break;
+    }
+    OffsetRange part{std::max({*next, waiting->begin, run->begin}), std::min(waiting->end, run->end)};
+    next = part.begin;
+    if (part.end <= part.begin) continue;
+    part.end = counts_.end_of_equal(part);
+    taken.push_back({part, counts_.of(part.begin)});
+    next = part.end;
+    TurnWork::add(3 * TurnWork::set_changed);
+    if (delayed_.contains(part.begin)) {
+      delayed_.remove(part);
+      of_delayed.push_back(part);
+    }
+    remove_ready(part);
+  }
+  if (!of_delayed.empty()) due_.remove(of_delayed);
+  return next;
+}
+
 Offset WaitingMessages::first() const {
   Offset first{no_offset};
   for (const log::OffsetSet* const set : {&ready_, &alone_, &delayed_}) {
@@ -234,6 +263,8 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
   if (carried.empty()) carried_.clear();
   if (carried.empty() && (empty() || first <= this->first())) return 0;
   TurnWork::add(2 * TurnWork::range_passed);
+  const bool gives_up_all = carried.empty() && from == Offset{0};
+  if (!gives_up_all) drop_given_up_due();
   given_up_before_ = std::max(given_up_before_, first);
   carried_ = carried;
   const auto messages = [&] { return ready_.size() + alone_.size() + delayed_.size(); };
@@ -244,15 +275,16 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
     ready_.remove(gone);
     alone_.remove(gone);
     single_.remove(gone);
-    if (carried.empty()) {
+    if (gives_up_all) {
+      due_has_given_up_ = due_has_given_up_ || (!delayed_.empty() && delayed_.first() < gone.end);
       delayed_.remove(gone);
     } else {
       delayed_.remove(gone, [&](OffsetRange part) { no_longer_due.push_back(part); });
     }
     counts_.remove(gone);
   });
-  // Without carried messages, due_ may keep them for a while; see sweep_due.
-  carried.empty() ? sweep_due() : due_.remove(no_longer_due);
+  // If none of them is carried, due_ may keep them for a while; see sweep_due.
+  gives_up_all ? sweep_due() : due_.remove(no_longer_due);
   count_freed(bytes_before - std::min(bytes_before, bytes()));
   return before - messages();
 }
@@ -261,8 +293,17 @@ std::uint64_t WaitingMessages::give_up_before(Offset first, const log::OffsetSet
 /// costs constant time on average.
 void WaitingMessages::sweep_due() {
   if (due_.messages() <= 2 * delayed_.size()) return;
-  if (delayed_.empty()) return due_.clear();
-  due_.remove_before(given_up_before_);
+  delayed_.empty() ? clear_due() : drop_given_up_due();
+}
+
+/// Removes given-up messages from due_.
+void WaitingMessages::drop_given_up_due() {
+  if (std::exchange(due_has_given_up_, false)) due_.remove_before(given_up_before_);
+}
+
+void WaitingMessages::clear_due() {
+  due_.clear();
+  due_has_given_up_ = false;
 }
 
 /// Counts the freeing of memory as work.
@@ -277,7 +318,7 @@ void WaitingMessages::clear() {
   single_.clear();
   delayed_.clear();
   counts_.clear();
-  due_.clear();
+  clear_due();
 }
 
 }  // namespace lightq::broker

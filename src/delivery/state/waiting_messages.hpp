@@ -74,6 +74,16 @@ class WaitingMessages {
   /// Removes the lowest parts of `range` that wait in any state, at most `parts_left` of them, and returns
   /// them in ascending order. Subtracts their number from `parts_left`. They are finished.
   std::vector<OffsetRange> finish(OffsetRange range, std::size_t& parts_left);
+  /// Removes messages of `wanted` from `from` on that wait in any state, and adds them to `taken` with their
+  /// numbers of deliveries. Visits about `parts_max` parts. Returns where to continue, or nothing at the end.
+  std::optional<Offset> take(const log::OffsetSet& wanted, Offset from, std::size_t parts_max,
+                             CountedRanges& taken);
+  /// Returns the first run of ready, alone or delayed messages that ends after `offset`, or nothing.
+  [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const {
+    const auto run = deliverable_behind(offset);
+    const auto delayed = delayed_.first_behind(offset);
+    return delayed && (!run || delayed->begin < run->begin) ? delayed : run;
+  }
   /// Removes all messages of `range`, which are all ready, or all alone.
   void remove_ready(OffsetRange range) {
     if (range.begin >= range.end) return;
@@ -93,9 +103,11 @@ class WaitingMessages {
   [[nodiscard]] const log::OffsetSet& delayed() const { return delayed_; }
   /// Returns the number of deliveries of all messages.
   [[nodiscard]] const DeliveryCounts& counts() const { return counts_; }
-  /// Returns the due times of the delayed messages. May also contain messages below given_up_before(), which
-  /// are not delayed any more.
+  /// Returns the due times of the delayed messages. May also contain messages below due_from(), which were
+  /// given up.
   [[nodiscard]] const DueTimes& due() const { return due_; }
+  /// Returns the offset from which due() has delayed messages only. None of these is below.
+  [[nodiscard]] Offset due_from() const { return due_has_given_up_ ? given_up_before_ : Offset{0}; }
   /// Returns the offset below which messages are ignored.
   [[nodiscard]] Offset given_up_before() const { return given_up_before_; }
   /// Calls `kept(range)` and `gone(range)` for the parts of `range` that are not given up, and that are, in
@@ -143,6 +155,8 @@ class WaitingMessages {
   void make_deliverable(OffsetRange range);
   static void count_freed(std::size_t bytes);
   void sweep_due();
+  void drop_given_up_due();
+  void clear_due();
 
   log::OffsetSet ready_;
   log::OffsetSet alone_;
@@ -150,6 +164,7 @@ class WaitingMessages {
   log::OffsetSet single_;  // some of all messages
   DeliveryCounts counts_;
   DueTimes due_;
+  bool due_has_given_up_ = false;  // messages below given_up_before_. None of delayed_ is there then
   Offset given_up_before_;
   log::OffsetSet carried_;  // messages below given_up_before_ that are not given up
   std::uint32_t alone_from_ = no_deliveries;

@@ -40,9 +40,9 @@ std::optional<BatchView> copy_in(const BatchView& stored) {
 
 Result<std::unique_ptr<CarriedLog>> CarriedLog::open(SegmentLogOptions options, std::uint64_t bytes_max,
                                                      Offset first, Storage& storage, SegmentPool& pool,
-                                                     Timestamp now) {
+                                                     Timestamp now, std::size_t messages_max) {
   std::unique_ptr<CarriedLog> carried(
-      new CarriedLog(carried_options(std::move(options)), bytes_max, storage, pool));
+      new CarriedLog(carried_options(std::move(options)), bytes_max, messages_max, storage, pool));
   const auto names = list_if_there(carried->options_.directory, storage);
   if (!names) return names.error();
   if (names->empty()) return carried;
@@ -101,15 +101,27 @@ bool CarriedLog::find_copies(Offset first) {
   }
 }
 
-bool CarriedLog::add(ByteView record) {
-  const BatchView copy = BatchView::trusted(record.data());
-  if (!open_log(copy.append_time())) return false;
-  if (bytes_max_ != 0 && (record.size() > bytes_max_ || bytes_ > bytes_max_ - record.size())) {
+/// Returns false, and states the limit, if another copy would exceed one.
+bool CarriedLog::has_room_for(const BatchView& copy) {
+  const std::uint64_t bytes = copy.total_bytes();
+  if (bytes_max_ != 0 && (bytes > bytes_max_ || bytes_ > bytes_max_ - bytes)) {
     last_error_ = {ErrorCode::limit_reached, "messages that wait have filled the " +
                                                  std::to_string(bytes_max_) +
                                                  " bytes of disk for those that the log has dropped"};
     return false;
   }
+  if (messages_max_ <= entries_.size() && !entries_.contains(copy.base_offset().value)) {
+    last_error_ = {ErrorCode::limit_reached, std::to_string(messages_max_) +
+                                                 " messages that wait are kept beside the log already "
+                                                 "(carried_messages_max)"};
+    return false;
+  }
+  return true;
+}
+
+bool CarriedLog::add(ByteView record) {
+  const BatchView copy = BatchView::trusted(record.data());
+  if (!open_log(copy.append_time()) || !has_room_for(copy)) return false;
   if (log_->sync().poisoned()) {
     last_error_ = log_->sync().sync_error();
     return false;

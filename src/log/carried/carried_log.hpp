@@ -9,6 +9,7 @@
 #include <string>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/limits.hpp>
 
 #include "log/carried/carried_records.hpp"
 #include "log/segment_log/segment_log.hpp"
@@ -38,11 +39,13 @@ class CarriedLog final : public CarriedRecords {
 
   /// Opens the copies that are stored. `options`: of the log; it sets the sizes of segments and the directory
   /// name itself: `options.directory` is that of the main log. `first`: the main log's first offset; copies
-  /// of messages that it still has are forgotten. `bytes_max`: the most bytes(); 0: no limit. Lifetime:
-  /// `storage` and `pool` outlive it. Errors: as SegmentLog::open.
+  /// of messages that it still has are forgotten. `bytes_max`: the most bytes(); 0: no limit.
+  /// `messages_max`: the most copies, because each takes memory; a start loads all that the files have.
+  /// Lifetime: `storage` and `pool` outlive it. Errors: as SegmentLog::open.
   static Result<std::unique_ptr<CarriedLog>> open(SegmentLogOptions options, std::uint64_t bytes_max,
                                                   Offset first, Storage& storage, SegmentPool& pool,
-                                                  Timestamp now);
+                                                  Timestamp now,
+                                                  std::size_t messages_max = limits::carried_messages_max);
 
   [[nodiscard]] const OffsetSet& offsets() const override { return offsets_; }
   [[nodiscard]] std::uint64_t bytes() const override { return bytes_; }
@@ -79,13 +82,19 @@ class CarriedLog final : public CarriedRecords {
     Offset from;  ///< the lowest offset
   };
 
-  CarriedLog(SegmentLogOptions options, std::uint64_t bytes_max, Storage& storage, SegmentPool& pool)
-      : options_(std::move(options)), bytes_max_(bytes_max), storage_(storage), pool_(pool) {}
+  CarriedLog(SegmentLogOptions options, std::uint64_t bytes_max, std::size_t messages_max, Storage& storage,
+             SegmentPool& pool)
+      : options_(std::move(options)),
+        bytes_max_(bytes_max),
+        messages_max_(messages_max),
+        storage_(storage),
+        pool_(pool) {}
 
   ReadResult read(Offset offset) override;
   bool open_log(Timestamp now);
   void load(Offset first);
   bool find_copies(Offset first);
+  [[nodiscard]] bool has_room_for(const BatchView& copy);
   bool append(ByteView record, Offset offset);
   void move_oldest();
   void drop_before(Offset before);
@@ -93,6 +102,7 @@ class CarriedLog final : public CarriedRecords {
 
   const SegmentLogOptions options_;
   const std::uint64_t bytes_max_;
+  const std::size_t messages_max_;
   Storage& storage_;
   SegmentPool& pool_;
   std::unique_ptr<SegmentLog> log_;

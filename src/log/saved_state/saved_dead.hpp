@@ -36,8 +36,11 @@ struct SavedDead {
   static constexpr std::uint64_t first_number_max = std::uint64_t{1} << 62U;
   static constexpr std::size_t times_max = 64;
 
-  OffsetSet parked;                 ///< they stay until a command takes them
-  OffsetSet rejected;               ///< the dead messages that a consumer declared dead
+  OffsetSet parked;    ///< they stay until a command takes them
+  OffsetSet rejected;  ///< the dead messages that a consumer declared dead
+  /// The dead messages that expired, and living ones that do not expire because they were given back. None is
+  /// rejected.
+  OffsetSet expired;
   OffsetSet outbox;                 ///< dead messages that wait for a transfer; none is parked
   std::vector<Offset> under_way;    ///< those whose transfer may be done already, by their numbers
   std::uint64_t first_number = 1;   ///< the transfer number of the first one; at least 1
@@ -48,7 +51,7 @@ struct SavedDead {
 
   /// Returns true if there is nothing to save.
   [[nodiscard]] bool empty() const {
-    return parked.empty() && outbox.empty() && first_failures.empty() && incarnation == 0;
+    return parked.empty() && outbox.empty() && expired.empty() && first_failures.empty() && incarnation == 0;
   }
   /// Returns the heap memory in bytes, including memory that copies share.
   [[nodiscard]] std::size_t bytes() const;

@@ -6,6 +6,7 @@
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
+#include <lightq/base/limits.hpp>
 
 #include "log/newer_format.hpp"
 
@@ -37,6 +38,17 @@ std::uint32_t checksum(ByteView slot) {
   const bool with_version = load_little_endian<std::uint32_t>(slot.data() + at_version) != 1;
   const std::uint32_t before = with_version ? crc32c(slot.subspan(at_version, 4)) : 0;
   return crc32c(slot.subspan(at_sequence), before);
+}
+
+// Writes the bytes that a file has.
+Result<void> write_again(File& file) {
+  std::vector<std::byte> piece(64 * limits::KiB);
+  for (std::uint64_t at = 0;; at += piece.size()) {
+    const auto came = read_all(file, piece, at);
+    if (!came) return came.error();
+    if (auto written = write_all(file, ByteView(piece).first(*came), at); !written) return written;
+    if (*came < piece.size()) return {};
+  }
 }
 
 }  // namespace
@@ -214,12 +226,14 @@ Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
   return storage_.rename(path + ".new", path);
 }
 
-// Syncs the newest slot of an earlier process. It may not be on disk yet, and the other slot, which is
-// overwritten next, would then be all that a power cut leaves.
+// Makes the newest slot of an earlier process durable. It may not be on disk yet, and the other slot, which
+// is overwritten next, would then be all that a power cut leaves. The same bytes are written again: after a
+// failed sync of that process the system may take pages for clean that are not on disk.
 Result<void> SlotFile::keep_newest() {
   if (newest_synced_ || sequence_ == 0) return {};
   const auto file = storage_.open(slot_path(newest_slot_), OpenMode::read_write);
   if (!file) return file.error();
+  if (auto written = write_again(**file); !written) return written;
   if (auto synced = (*file)->sync(); !synced) return synced;
   if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
   newest_synced_ = true;

@@ -6,11 +6,13 @@ namespace lightq::broker {
 bool GroupGiveBack::give_back(Offset message) {
   GroupMessages& messages = group_.messages();
   const OffsetRange range{message, message + 1};
-  if (messages.next() <= message || is_in_flight(messages, message)) return true;
+  if (messages.next() <= message) return true;
   RedeliveryQueue& redelivery = messages.redelivery();
   if (redelivery.has_dead() && redelivery.dead()->messages_in(range) > 0)
     return group_.dead().retry({.ranges = {range}}, message).messages > 0;
-  if (redelivery.messages_in(range) == 0) redelivery.add(range, 0);
+  group_.dead().protect(range);
+  const bool waits = redelivery.messages_in(range) != 0 || is_in_flight(messages, message);
+  if (!waits) group_.dead().revive({{range, 0}});
   return true;
 }
 

@@ -16,7 +16,8 @@ class GroupGiveBack {
   explicit GroupGiveBack(ConsumerGroup& group) : group_(group) {}
 
   /// Makes a message ready that the group has finished, as if it had never been delivered. A parked one
-  /// becomes ready, too. One that is not finished stays as it is, because it will be delivered anyway.
+  /// becomes ready, too. One that is not finished stays as it is, because it will be delivered anyway. A
+  /// message that the group has passed does not expire any more.
   /// Returns false, and changes nothing, if it waits for its transfer to a dead-letter topic. Takes a step
   /// for each member with messages in flight. The group's committed offset goes back. Requires: the log has
   /// the message.

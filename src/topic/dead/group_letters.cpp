@@ -4,15 +4,11 @@
 #include <utility>
 
 #include "delivery/group_dead.hpp"
+#include "log/elapsed.hpp"
 
 namespace lightq::broker {
 
 namespace {
-
-std::int64_t milliseconds_of(Timestamp time) {
-  constexpr std::int64_t us_of_ms = 1000;
-  return time.us / us_of_ms;
-}
 
 class GroupLetters final : public LetterSource {
  public:
@@ -109,8 +105,8 @@ class GroupLetters final : public LetterSource {
                          .offset = message.offset,
                          .attempts = message.attempts};
     if (!message.record) return account;
-    account.first_failure_ms = milliseconds_of(message.record->first_failure);
-    account.last_failure_ms = milliseconds_of(message.record->last_failure);
+    account.first_failure_ms = log::ms_since_1970(message.record->first_failure);
+    account.last_failure_ms = log::ms_since_1970(message.record->last_failure);
     account.reason = message.record->reason;
     return account;
   }

@@ -40,7 +40,8 @@ void LetterOffice::begin(TopicRuntime& topic, const std::string& group) {
             (*office)->work(number, [&](LetterTransfer& transfer) { transfer.saved(result); });
           },
       .rested = [this, number] { work(number, [](LetterTransfer& transfer) { transfer.rested(); }); },
-      .turned = [this, number] { work(number, [](LetterTransfer& transfer) { transfer.turned(); }); }};
+      .turned = [this, number] { work(number, [](LetterTransfer& transfer) { transfer.turned(); }); },
+      .sent = &sent_};
   transfers_[number] = std::make_unique<LetterTransfer>(std::move(parts), parts_.source_of(topic, group),
                                                         LetterChannel{key.first, number, 0});
   by_group_[key] = number;

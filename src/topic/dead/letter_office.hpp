@@ -19,6 +19,7 @@
 #include "topic/dead/letter_producer.hpp"
 #include "topic/dead/letter_source.hpp"
 #include "topic/dead/letter_transfer.hpp"
+#include "topic/dead/letters_in_transit.hpp"
 #include "topic/dead/return_office.hpp"
 
 namespace lightq::broker {
@@ -39,11 +40,14 @@ class LetterOffice final {
     std::function<std::unique_ptr<LetterSource>(TopicRuntime&, const std::string& group)> source_of;
     /// The memory for letters that wait for space in this reactor's topics.
     std::size_t held_bytes_max = 4 * limits::MiB;
+    /// The letters of this reactor's groups in the mailboxes of reactors: less than a round more than this.
+    std::size_t sent_bytes_max = limits::letters_sent_bytes_max;
   };
 
   explicit LetterOffice(Parts parts)
       : parts_(std::move(parts)),
         room_(parts_.held_bytes_max),
+        sent_(parts_.sent_bytes_max),
         returns_({parts_.loop, parts_.sink, parts_.find_topic, room_}) {}
   LetterOffice(const LetterOffice&) = delete;
   LetterOffice& operator=(const LetterOffice&) = delete;
@@ -80,6 +84,8 @@ class LetterOffice final {
 
   /// Returns the bytes of the letters that wait for space in this reactor's topics.
   [[nodiscard]] std::size_t held_bytes() const { return room_.used(); }
+  /// Returns the bytes of the letters that were sent and that no reactor has taken yet.
+  [[nodiscard]] std::size_t sent_bytes() const { return sent_.bytes(); }
 
  private:
   using GroupKey = std::pair<TopicId, std::string>;
@@ -92,6 +98,7 @@ class LetterOffice final {
 
   const Parts parts_;
   LetterRoom room_;  // outlives the producers
+  LettersInTransit sent_;
   ReturnOffice returns_;
   LetterPost* post_ = nullptr;
   TurnQueue turns_{parts_.loop};  // of the transfers

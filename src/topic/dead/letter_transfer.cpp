@@ -149,6 +149,7 @@ LetterTransfer::Round LetterTransfer::read_round() {
       TurnWork::add(of_letter);  // copying it
       bytes += of_letter;
       round.letters.push_back({message.number, std::move(*read.letter)});
+      round.bytes = bytes;
       continue;
     }
     if (!round.letters.empty()) break;  // the next round begins with it
@@ -165,6 +166,7 @@ LetterTransfer::Round LetterTransfer::read_round() {
 
 /// Reads and sends letters in the transfer's turn.
 void LetterTransfer::send() {
+  if (parts_.sent != nullptr && !parts_.sent->has_room()) return work_at(EventLoop::Clock::now() + sent_rest);
   if (!parts_.turns.ask(*this, channel_.source.value)) {
     step_ = Step::queued;
     return;
@@ -185,7 +187,8 @@ void LetterTransfer::send() {
   if (round.letters.empty()) return work_at(EventLoop::Clock::now());
   // Tasks are copied. The letters are not.
   const auto letters = std::make_shared<std::vector<NumberedLetter>>(std::move(round.letters));
-  const auto task = [channel = channel_, letters](LetterOffice& there) {
+  const auto share = parts_.sent == nullptr ? nullptr : parts_.sent->add(round.bytes);
+  const auto task = [channel = channel_, letters, share](LetterOffice& there) {
     there.take(channel, std::move(*letters));
   };
   if (!parts_.post.send(*target_, task)) return rest({ErrorCode::busy, "its thread has too much work"});

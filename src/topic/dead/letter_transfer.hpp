@@ -18,6 +18,7 @@
 #include "net/turn_queue.hpp"
 #include "topic/dead/letter_post.hpp"
 #include "topic/dead/letter_source.hpp"
+#include "topic/dead/letters_in_transit.hpp"
 
 namespace lightq::broker {
 
@@ -63,6 +64,8 @@ class LetterTransfer final : public TurnQueue::Waiter {
   /// The wait for a disk that is reading a message doubles from the first to the second of these.
   static constexpr std::chrono::milliseconds read_rest_min{1};
   static constexpr std::chrono::milliseconds read_rest_max{128};
+  /// The wait until other threads have taken letters, if too many are on their way.
+  static constexpr std::chrono::milliseconds sent_rest{20};
   static constexpr std::size_t under_way_max = 256;
   static constexpr std::size_t sent_bytes_max = 256 * limits::KiB;  ///< one letter may be longer
 
@@ -77,6 +80,7 @@ class LetterTransfer final : public TurnQueue::Waiter {
     LetterSource::Saved saved;
     EventLoop::Task rested;
     EventLoop::Task turned;
+    LettersInTransit* sent = nullptr;  ///< those of the reactor's transfers; null: without a bound
   };
 
   LetterTransfer(Parts parts, std::unique_ptr<LetterSource> source, LetterChannel channel)
@@ -123,6 +127,7 @@ class LetterTransfer final : public TurnQueue::Waiter {
       LetterSource::Read::Outcome outcome = LetterSource::Read::Outcome::later;
     };
     std::vector<NumberedLetter> letters;
+    std::size_t bytes = 0;  // of the letters
     std::optional<Obstacle> obstacle;
   };
 

@@ -114,7 +114,8 @@ void HostedSchedule::answer_when_durable(std::uint64_t messages, const Answered&
 
 DelayedStats HostedSchedule::stats() const {
   if (work_ != nullptr) return work_->stats();
-  return fault_ ? DelayedStats{.waiting_by = "they cannot be read: " + fault_->text()} : DelayedStats{};
+  if (!fault_) return {};
+  return {.bytes = owner_.topic.delayed().bytes(), .waiting_by = "they cannot be read: " + fault_->text()};
 }
 
 std::size_t HostedSchedule::connected() const {

@@ -59,10 +59,8 @@ std::span<std::byte> SchedulePublishing::unpacked(const OfferedBatch& batch) {
 PublishOutcome SchedulePublishing::outcome_of(log::AppendOutcome outcome, std::uint32_t records) {
   held_by_disk_ = outcome == log::AppendOutcome::no_space || outcome == log::AppendOutcome::failed;
   if (outcome == log::AppendOutcome::appended) return PublishOutcome::accepted;
-  if (outcome == log::AppendOutcome::too_large) {
-    parts_.owner.topic.count_refused(records);
-    return PublishOutcome::refused;
-  }
+  if (outcome == log::AppendOutcome::too_large)
+    return parts_.owner.topic.counted(PublishOutcome::refused, records);
   if (held_by_disk_) disk_failed_ = parts_.owner.context.call_clock.now();
   return DelayedRoom(parts_.owner.topic).none_for(records);
 }

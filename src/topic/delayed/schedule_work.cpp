@@ -63,7 +63,11 @@ Result<std::unique_ptr<ScheduleWork>> ScheduleWork::open(const ScheduleOwner& ow
     const std::uint64_t expected = mover == nullptr ? 0 : mover->expected;
     const Schedule::TopicLog topic{owner.store, incarnation, own_sequences_begin,
                                    expected < own_sequences_begin ? 0 : expected - own_sequences_begin};
-    if (auto restored = work->schedule_.restore(topic); !restored) return restored.error();
+    if (auto restored = work->schedule_.restore(topic); !restored) {
+      // Its messages keep a share of the topic's capacity, as far as its files tell.
+      DelayedRoom(owner.topic).set_bytes(ScheduleLimits().least_charge(work->store_->stored_bytes()));
+      return restored.error();
+    }
     work->parts_.count_bytes();
   }
   work->mover_.open();

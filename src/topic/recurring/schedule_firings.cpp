@@ -15,16 +15,11 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::int64_t us_per_firing_second = 1'000'000;
-constexpr std::chrono::seconds retry_after_max{5};
+constexpr std::chrono::seconds firing_pause_min{1};
+constexpr std::chrono::seconds firing_pause_max{5};
 
-std::uint64_t sequence_of_firing(Timestamp firing) {
-  return own_sequences_begin + static_cast<std::uint64_t>(firing.us / us_per_firing_second);
-}
-
-/// Returns the last firing that a producer has stored, by the sequence number that is expected next.
-std::optional<Timestamp> last_firing_before(std::uint64_t expected) {
-  if (expected <= own_sequences_begin) return std::nullopt;
-  return Timestamp{static_cast<std::int64_t>(expected - own_sequences_begin - 1) * us_per_firing_second};
+std::uint64_t number_of_firing(Timestamp firing) {
+  return static_cast<std::uint64_t>(firing.us / us_per_firing_second);
 }
 
 }  // namespace
@@ -35,12 +30,14 @@ ScheduleFirings::ScheduleFirings(ReactorContext& context, TopicRuntime& topic, s
       topic_(topic),
       name_(std::move(name)),
       schedule_(std::move(schedule)),
+      producer_(context.loop, topic.publishing(),
+                {.id = schedule_.incarnation, .pause_min = firing_pause_min, .pause_max = firing_pause_max},
+                *this),
       after_(schedule_.since) {}
 
 ScheduleFirings::~ScheduleFirings() {
-  stop_timers();
+  stop_timer();
   context_.wall_timers.forget(this);
-  if (is_open_) topic_.publishing().detach(*this);
 }
 
 std::string ScheduleFirings::where() const {
@@ -50,34 +47,25 @@ std::string ScheduleFirings::where() const {
 void ScheduleFirings::begin(Begins begins) {
   auto times = FiringTimes::of(schedule_.settings.cron, schedule_.settings.zone);
   if (!times) {
-    waiting_by_ = times.error().message;
-    return context_.sink.error(where() + "it does not fire: " + waiting_by_);
+    producer_.set_waiting_by(times.error().message);
+    return context_.sink.error(where() + "it does not fire: " + times.error().message);
   }
   times_ = *std::move(times);
   if (begins == Begins::at_start && schedule_.settings.missed == protocol::MissedFirings::skip) {
     started_ = context_.now();
     context_.wall_timers.when_set_back(this, [this] { clock_was_set_back(); });
   }
-  open();
+  producer_.open();
 }
 
-void ScheduleFirings::open() {
-  const auto opened =
-      topic_.publishing().open({schedule_.incarnation, 0}, *this, {.user = ProducerTable::brokers_own});
-  if (opened.refusal != ClientError::none) {
-    waiting_by_ = "the topic cannot accept another producer";
-    return try_later();
-  }
-  is_open_ = true;
-  if (const auto last = last_firing_before(opened.producer.expected)) {
-    last_ = last;
-    after_ = std::max(after_, *last);
-  }
+/// `expected` follows the last firing that the topic has, if it has any.
+void ScheduleFirings::opened(std::uint64_t expected) {
+  if (expected == 0) return;
+  last_ = Timestamp{static_cast<std::int64_t>(expected - 1) * us_per_firing_second};
+  after_ = std::max(after_, *last_);
 }
 
 void ScheduleFirings::admitted() {
-  is_admitted_ = true;
-  waiting_by_.clear();
   if (!std::exchange(has_begun_, true) && started_) skip_missed();
   publish_newest();
 }
@@ -94,7 +82,7 @@ void ScheduleFirings::clock_was_set_back() {
   started_ = now;
   after_ = after_missed_;
   skip_missed();
-  if (is_admitted_) arm();
+  if (producer_.is_ready()) arm();
 }
 
 /// Waits for the next firing.
@@ -108,17 +96,15 @@ void ScheduleFirings::arm() {
   });
 }
 
-/// Publishes the newest firing that is due, if there is one. Returns false if it waits for space.
-bool ScheduleFirings::publish_newest() {
-  if (!is_admitted_ || !topic_.publishing().accepting()) return true;
-  context_.loop.cancel(std::exchange(retry_, 0));
+/// Publishes the newest firing that is due, if there is one.
+void ScheduleFirings::publish_newest() {
+  if (!producer_.is_ready() || !topic_.publishing().accepting()) return;
   if (const auto firing = times_->last_within(after_, context_.now())) return store(*firing);
   arm();
-  return true;
 }
 
-bool ScheduleFirings::store(Timestamp firing) {
-  TopicPublishing& publishing = topic_.publishing();
+void ScheduleFirings::store(Timestamp firing) {
+  const std::uint64_t number = number_of_firing(firing);
   const std::string id = firing_id(name_, firing);
   std::vector<Header> headers{{id_header_name, id}};
   for (const auto& [name, value] : schedule_.settings.headers) headers.push_back({name, value});
@@ -128,45 +114,33 @@ bool ScheduleFirings::store(Timestamp firing) {
     const FallibleAllocations fallible;
     batch.add(as_byte_view(schedule_.settings.payload),
               {.key = schedule_.settings.key, .headers = headers, .time = firing});
-    bytes =
-        batch.finish({.producer_id = schedule_.incarnation, .first_sequence = sequence_of_firing(firing)});
+    bytes = batch.finish(
+        {.producer_id = schedule_.incarnation, .first_sequence = OwnProducer::sequence_of(number)});
   } catch (const std::bad_alloc&) {
-    wait(firing, "there is not enough memory");
-    try_later();
-    return true;
+    const char* const why = "there is not enough memory";
+    if (producer_.set_waiting_by(why).empty()) report_waiting("the message of " + firing_text(firing), why);
+    return producer_.try_later();
   }
-  if (publishing.message_bytes_max() < batch.message_bytes()) {
-    give_up(firing, "the message is longer than message_bytes_max");
-    return true;
+  if (topic_.publishing().message_bytes_max() < batch.message_bytes())
+    return give_up(firing, "the message is longer than message_bytes_max");
+  const std::string waited_by = producer_.waiting_by();
+  switch (producer_.store({bytes, 1, batch.message_bytes()}, number)) {
+    case OwnProducer::Stored::yes: return stored(firing);
+    case OwnProducer::Stored::repeat:
+    case OwnProducer::Stored::out_of_sequence: return give_up(firing, "the topic has it");
+    case OwnProducer::Stored::too_large:
+      return give_up(firing, "the message is larger than the topic can store");
+    case OwnProducer::Stored::no_space:
+      if (waited_by.empty()) report_waiting("the message of " + firing_text(firing), producer_.waiting_by());
+      return;
+    case OwnProducer::Stored::forgotten: return;
   }
-  const Sequences sequences{{schedule_.incarnation, 0}, sequence_of_firing(firing), 1};
-  if (topic_.producers().admit(sequences) != Admission::store) {
-    give_up(firing, "the topic has it, or does not know the schedule any more");
-    return true;
-  }
-  switch (publishing.store_own({bytes, 1, batch.message_bytes()}, sequences)) {
-    case PublishOutcome::accepted: stored(firing); return true;
-    case PublishOutcome::held:
-      wait(firing,
-           publishing.is_held_by_disk() ? "the disk is full or cannot be written" : "the topic is full");
-      publishing.hold(*this);
-      return false;
-    case PublishOutcome::rejected:
-      wait(firing,
-           publishing.is_held_by_disk() ? "the disk is full or cannot be written" : "the topic is full");
-      try_later();
-      return true;
-    case PublishOutcome::refused: give_up(firing, "the message is larger than the topic can store");
-  }
-  return true;
 }
 
 void ScheduleFirings::stored(Timestamp firing) {
   after_ = firing;
   last_ = firing;
   ++fired_;
-  waiting_by_.clear();
-  retry_after_ = std::chrono::seconds(1);
   topic_.publishing().want_flush();
   topic_.want_dispatch();
   arm();
@@ -176,46 +150,24 @@ void ScheduleFirings::stored(Timestamp firing) {
 void ScheduleFirings::give_up(Timestamp firing, const std::string& why) {
   context_.sink.error(where() + "the message of " + firing_text(firing) + " was not published: " + why);
   after_ = firing;
-  waiting_by_.clear();
+  producer_.set_waiting_by({});
   arm();
 }
 
-/// Reports once that a firing waits.
-void ScheduleFirings::wait(Timestamp firing, const std::string& why) {
-  if (waiting_by_.empty())
-    context_.sink.warn(where() + "the message of " + firing_text(firing) + " waits: " + why);
-  waiting_by_ = why;
+void ScheduleFirings::cannot_open(const std::string& why) {
+  if (producer_.waiting_by() != why) report_waiting("it", why);
 }
 
-/// Tries again after a while: to open the producer, or to publish the newest firing.
-void ScheduleFirings::try_later() {
-  context_.loop.cancel(retry_);
-  retry_ = context_.loop.at(EventLoop::Clock::now() + retry_after_, [this] {
-    retry_ = 0;
-    if (is_open_) {
-      publish_newest();
-    } else {
-      open();
-    }
-  });
-  retry_after_ = std::min(2 * retry_after_, retry_after_max);
+void ScheduleFirings::report_waiting(const std::string& message, const std::string& why) {
+  context_.sink.warn(where() + message + " waits: " + why);
 }
 
-void ScheduleFirings::stop_timers() {
+void ScheduleFirings::stop_timer() {
   context_.wall_timers.cancel(std::exchange(due_, 0));
-  context_.loop.cancel(std::exchange(retry_, 0));
-}
-
-void ScheduleFirings::end(ClientError code, const std::string& why) {
-  is_open_ = is_admitted_ = false;
-  stop_timers();
-  if (code == ClientError::topic_deleted || code == ClientError::shutting_down) return;
-  waiting_by_ = why;
-  try_later();
 }
 
 ScheduleState ScheduleFirings::state() const {
-  return {.name = name_, .fired = fired_, .last = last_, .waiting_by = waiting_by_};
+  return {.name = name_, .fired = fired_, .last = last_, .waiting_by = producer_.waiting_by()};
 }
 
 }  // namespace lightq::broker

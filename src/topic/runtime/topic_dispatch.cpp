@@ -11,6 +11,8 @@ TopicDispatch::~TopicDispatch() {
   parts_.context.loop.cancel_soon(*this);
   parts_.context.loop.cancel(retention_timer_);
   parts_.context.loop.cancel(group_timer_);
+  parts_.context.loop.cancel(expiry_again_);
+  parts_.context.wall_timers.cancel(expiry_timer_);
 }
 
 void TopicDispatch::on_ready() {
@@ -31,6 +33,8 @@ void TopicDispatch::published() {
   if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
   parts_.saves.after_dispatch(activity.last_used());
   arm_group_timer();
+  if (parts_.topic.expiry().index() != nullptr) [[unlikely]]
+    arm_expiry_timers();
   activity.want_ticks();
 }
 
@@ -45,6 +49,38 @@ void TopicDispatch::arm_group_timer() {
     group_timer_at_ = never;
     on_ready();
   });
+}
+
+/// Sets timers for the next expiry, and for the next attempt if the last one has not found all.
+void TopicDispatch::arm_expiry_timers() {
+  const TopicExpiry& expiry = parts_.topic.expiry();
+  WallTimers& wall_timers = parts_.context.wall_timers;
+  EventLoop& loop = parts_.context.loop;
+  const Timestamp wall = parts_.context.call_clock.now();
+  // Messages that are due by now are found with the next attempt.
+  if (const Timestamp due = expiry.next_due(); wall < due && due < expiry_due_) {
+    wall_timers.cancel(expiry_timer_);
+    expiry_due_ = due;
+    expiry_timer_ = wall_timers.at(due, [this] {
+      expiry_due_ = ExpiryTimes::nothing_due;
+      expire();
+    });
+  }
+  if (const SteadyTime again = expiry.next_timer(wall, loop.call_time()); again < expiry_again_at_) {
+    loop.cancel(expiry_again_);
+    expiry_again_at_ = again;
+    expiry_again_ = loop.at(again, [this] {
+      expiry_again_at_ = never;
+      published();
+    });
+  }
+}
+
+/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is.
+void TopicDispatch::expire() {
+  if (parts_.activity.is_stopping()) return;
+  if (parts_.topic.expiry().next_due() <= parts_.context.call_clock.now()) return published();
+  arm_expiry_timers();
 }
 
 void TopicDispatch::consumers_changed() {

@@ -3,6 +3,7 @@
 
 #include "delivery/topic.hpp"
 #include "net/event_loop.hpp"
+#include "net/timers/wall_timers.hpp"
 #include "store/topic_store.hpp"
 #include "topic/reactor_context.hpp"
 #include "topic/runtime/topic_activity.hpp"
@@ -44,10 +45,16 @@ class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
 
  private:
   void arm_group_timer();
+  void arm_expiry_timers();
+  void expire();
 
   const Parts parts_;
   SteadyTime group_timer_at_ = never;
   EventLoop::TimerId group_timer_ = 0;
+  Timestamp expiry_due_ = ExpiryTimes::nothing_due;  // of expiry_timer_
+  WallTimers::TimerId expiry_timer_ = 0;
+  SteadyTime expiry_again_at_ = never;
+  EventLoop::TimerId expiry_again_ = 0;
   EventLoop::TimerId retention_timer_ = 0;
 };
 

@@ -22,17 +22,22 @@ PublishOutcome TopicPublishing::publish(BatchBuilder& batch) {
 PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences& sequences) {
   const Timestamp now = parts_.context.call_clock.now();
   parts_.activity.used_at(now);
-  const auto outcome = parts_.topic.publish(batch, now);
-  if (outcome == PublishOutcome::accepted) parts_.known.stored(sequences, now);
-  return appended(outcome, batch.bytes.size());
+  return stored(parts_.topic.publish(batch, now), batch, sequences, now);
 }
 
 PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Sequences& sequences) {
-  const auto outcome = store(batch, sequences);
-  const bool is_kept =
-      outcome == PublishOutcome::rejected || (outcome == PublishOutcome::refused && batch.records != 1);
-  if (is_kept) parts_.topic.count_refused(-std::int64_t{batch.records}, outcome);
-  return outcome;
+  const Timestamp now = parts_.context.call_clock.now();
+  parts_.activity.used_at(now);
+  const auto outcome = parts_.topic.offer(batch, now);
+  if (outcome == PublishOutcome::refused && batch.records == 1) parts_.topic.counted(outcome, 1);
+  return stored(outcome, batch, sequences, now);
+}
+
+/// Called after each append of a producer with sequence numbers.
+PublishOutcome TopicPublishing::stored(PublishOutcome outcome, const OfferedBatch& batch,
+                                       const Sequences& sequences, Timestamp now) {
+  if (outcome == PublishOutcome::accepted) parts_.known.stored(sequences, now);
+  return appended(outcome, batch.bytes.size());
 }
 
 /// Called after each append. Counts the bytes that a start has to read to know the producers.

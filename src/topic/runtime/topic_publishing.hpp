@@ -83,7 +83,7 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   PublishOutcome publish(BatchBuilder& batch) override;
   void published() override { parts_.dispatch.published(); }
   void count_refused(std::uint64_t messages) override {
-    parts_.topic.count_refused(static_cast<std::int64_t>(messages));
+    parts_.topic.counted(PublishOutcome::refused, messages);
     count_too_long(messages);
   }
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
@@ -94,6 +94,8 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   void inlet_held() override { parts_.held.hold(); }
 
  private:
+  PublishOutcome stored(PublishOutcome outcome, const OfferedBatch& batch, const Sequences& sequences,
+                        Timestamp now);
   PublishOutcome appended(PublishOutcome outcome, std::uint64_t bytes);
 
   const Parts parts_;

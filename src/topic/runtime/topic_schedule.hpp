@@ -44,8 +44,9 @@ class TopicSchedule {
   virtual ~TopicSchedule() = default;
 
   /// Starts the schedule that a start has found. If it cannot be read, that is logged, and the topic works
-  /// without it. Later uses and ticks try again, at most once a second. Until one succeeds, `target`, `list`
-  /// and `act` return the error, and `stats` states it.
+  /// without it. Its messages then count in the topic's capacity as ScheduleLimits::least_charge. Later uses
+  /// and ticks try again, at most once a second. Until one succeeds, `target`, `list` and `act` return the
+  /// error, and `stats` states it.
   virtual void start(std::unique_ptr<FoundSchedule> found) = 0;
 
   /// Returns the target for a producer of delayed messages. It lives as long as the topic. Errors:

@@ -107,6 +107,22 @@ TEST(GroupSnapshot, MessagesOutsideItsBoundsAreNotSaved) {
   EXPECT_TRUE(behind->unfinished.messages.empty()) << "the next message is before the committed offset";
 }
 
+TEST(GroupSnapshot, SavesTheDueTimesOfCarriedMessagesAndNoneOfThoseGivenUp) {
+  GroupSnapshot snapshot;
+  snapshot.next = {100};
+  snapshot.waiting.add_delayed({{0}, {100}}, 1, snapshot_time);
+  snapshot.waiting.give_up_before({10});
+  EXPECT_EQ(snapshot.unfinished().delayed.front().second.first(), Offset{10});
+  log::OffsetSet carried;
+  carried.add({{12}, {13}});
+  snapshot.waiting.give_up_before({50}, carried, {10});
+  const auto cursor = read_again(snapshot);
+  ASSERT_TRUE(cursor.has_value());
+  ASSERT_EQ(cursor->unfinished.delayed.size(), 1U);
+  EXPECT_EQ(cursor->unfinished.delayed.front().second, cursor->unfinished.messages);
+  EXPECT_EQ(cursor->unfinished.messages.size(), 51U);
+}
+
 TEST(GroupSnapshot, TimesBeyondTheMostBecomeTheLatest) {
   constexpr std::uint64_t times = log::Unfinished::delayed_max + 10;
   GroupSnapshot snapshot;

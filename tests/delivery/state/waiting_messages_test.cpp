@@ -288,6 +288,28 @@ TEST(WaitingMessages, AMessageThatWasGivenUpIsIgnoredAndNeverReady) {
   EXPECT_THAT(runs_of(waiting.ready()), ElementsAre(OffsetRange{{5}, {12}}));
 }
 
+TEST(WaitingMessages, CarriedMessagesKeepTheirDueTimesAndThoseGivenUpHaveNone) {
+  WaitingMessages waiting;
+  waiting.add_delayed({{0}, {10}}, 1, start + milliseconds(8));
+  waiting.add_delayed({{10}, {100}}, 1, start + milliseconds(16));
+  EXPECT_EQ(waiting.due_from(), Offset{0});
+  EXPECT_EQ(waiting.give_up_before({5}), 5U);
+  EXPECT_EQ(waiting.due().messages(), 100U) << "few are removed later, all at once";
+  EXPECT_EQ(waiting.due_from(), Offset{5});
+  log::OffsetSet carried;
+  carried.add({{6}, {7}});
+  carried.add({{20}, {21}});
+  EXPECT_EQ(waiting.give_up_before({30}, carried, {5}), 23U);
+  EXPECT_EQ(waiting.due().messages(), 72U);
+  EXPECT_EQ(waiting.due_from(), Offset{0});
+  waiting.release(start + milliseconds(8));
+  EXPECT_THAT(runs_of(waiting.ready()), ElementsAre(OffsetRange{{6}, {7}}));
+  // The copies are gone; the walk goes on from where it was.
+  EXPECT_EQ(waiting.give_up_before({40}, {}, {30}), 10U);
+  EXPECT_EQ(waiting.due_from(), Offset{0});
+  EXPECT_EQ(waiting.due().messages(), waiting.delayed().size());
+}
+
 TEST(WaitingMessages, GivenUpMessagesDoNotKeepMemory) {
   WaitingMessages waiting;
   Random random;

@@ -87,9 +87,10 @@ class CarriedLogTest : public testing::Test {
   CarriedLogTest() { options.directory = "/topics/1"; }
 
   /// Opens the copies. Those that were open before end without closing, as by SIGKILL.
-  void open(Offset first = {1'000'000}, std::uint64_t bytes_max = 0) {
+  void open(Offset first = {1'000'000}, std::uint64_t bytes_max = 0,
+            std::size_t messages_max = limits::carried_messages_max) {
     carried.reset();
-    auto opened = CarriedLog::open(options, bytes_max, first, storage, *pool, now);
+    auto opened = CarriedLog::open(options, bytes_max, first, storage, *pool, now, messages_max);
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     carried = std::move(*opened);
   }
@@ -248,6 +249,22 @@ TEST_F(CarriedLogTest, HasALimitInBytes) {
   ASSERT_TRUE(carried->add(copy_of(1, "message")));
   EXPECT_FALSE(carried->add(copy_of(2, std::string(400, 'm'))));
   EXPECT_EQ(carried->last_error().code, ErrorCode::limit_reached);
+}
+
+TEST_F(CarriedLogTest, HasALimitOfMessages) {
+  open({1'000'000}, 0, 2);
+  ASSERT_TRUE(carried->add(copy_of(1, "one")));
+  ASSERT_TRUE(carried->add(copy_of(2, "two")));
+  ASSERT_TRUE(carried->add(copy_of(2, "two again"))) << "it replaces a copy";
+  EXPECT_FALSE(carried->add(copy_of(3, "three")));
+  EXPECT_EQ(carried->last_error().code, ErrorCode::limit_reached);
+  EXPECT_EQ(carried->offsets().size(), 2U);
+  // A start has as many copies as the files have.
+  open({1'000'000}, 0, 1);
+  EXPECT_EQ(carried->offsets().size(), 2U);
+  EXPECT_FALSE(carried->add(copy_of(3, "three")));
+  carried->remove({{1}, {3}});
+  EXPECT_TRUE(carried->add(copy_of(3, "three")));
 }
 
 TEST_F(CarriedLogTest, AFullDiskRefusesACopy) {

@@ -14,10 +14,10 @@
 namespace lightq::inline v1 {
 
 LIGHTQ_INLINE Result<DelayedPage> DelayedControl::list(const DelayedFilter& filter,
-                                                       std::optional<DelayedPlace> after,
-                                                       std::uint64_t limit) {
-  return state_->ask_for<DelayedPage>(
-      protocol::ListDelayed{state_->asker(), topic_, filter, after, limit, state_->asks_as_admin()});
+                                                       std::optional<DelayedPlace> after, std::uint64_t limit,
+                                                       std::uint64_t payload_bytes) {
+  return state_->ask_for<DelayedPage>(protocol::ListDelayed{state_->asker(), topic_, filter, after, limit,
+                                                            state_->asks_as_admin(), payload_bytes});
 }
 
 template <typename Asked>

@@ -36,7 +36,10 @@ template <typename S, typename Visit>
 void visit_fields(S& settings, Visit&& visit) {
   visit("broker_type", settings.broker_type);
   if (has_ring(settings.broker_type)) visit("ring_bytes", settings.ring_bytes);
-  if (has_log(settings.broker_type)) visit("overflow", settings.overflow);
+  if (has_log(settings.broker_type)) {
+    visit("overflow", settings.overflow);
+    visit("message_ttl_ms", settings.message_ttl_ms);
+  }
   if (has_files(settings.broker_type)) {
     visit("capacity_bytes", settings.capacity_bytes);
     visit("segment_bytes", settings.segment_bytes);
@@ -129,6 +132,8 @@ void visit_fields(S& message, Visit&& visit) {
   constexpr bool reads = !std::is_const_v<S>;
   if (reads || !message.id.empty()) visit.free_text("id", message.id);
   if (reads || !message.key.empty()) visit.free_text("key", message.key);
+  visit.payload(message.payload);
+  if (reads || message.payload) visit("payload_bytes", message.payload_bytes);
 }
 
 template <typename S, typename Visit>
@@ -153,6 +158,9 @@ struct FieldWriter {
 
   void operator()(const char* name, const std::string& value) const { to[name] = value; }
   void free_text(const char* name, const std::string& value) const { to[name] = value; }
+  void payload(const std::optional<std::string>& value) const {
+    if (value) write_payload(to, *value);
+  }
   void operator()(const char* name, const Secret& value) const { to[name] = value.expose(); }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
   void operator()(const char* name, std::uint32_t value) const { to[name] = value; }
@@ -211,6 +219,9 @@ struct FieldLoader {
   /// Reads a text that the broker has from a producer or consumer, with any bytes.
   void free_text(const char* name, std::string& value) const {
     value = fields.free_text(name, reply_text_bytes_max);
+  }
+  void payload(std::optional<std::string>& value) const {
+    if (fields.has("payload") || fields.has("payload_base64")) value = read_payload(fields);
   }
   void operator()(const char* name, Secret& value) const {
     value = fields.text(name, 0, reply_text_bytes_max, true);

@@ -41,6 +41,32 @@ inline Credentials read_either(FieldReader& fields, bool& as_admin) {
   return as_admin ? read_admin(fields) : read_optional_user(fields);
 }
 
+/// The members that requests on a topic have in common.
+struct OnTopic {
+  Credentials user;
+  TopicName topic;  ///< any, if the reader has an error
+  bool as_admin = false;
+};
+inline OnTopic read_on_topic(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  return {std::move(user), topic ? *std::move(topic) : *TopicName::parse(default_group), as_admin};
+}
+
+/// Reads a name that may be left out. Returns an empty text then.
+inline std::string read_optional_name(FieldReader& fields, const char* name) {
+  const auto given = fields.has(name) ? fields.name(name) : std::nullopt;
+  return given ? given->text() : std::string();
+}
+
+/// Refuses members that only lists have.
+inline void refuse_members(FieldReader& fields, std::initializer_list<const char*> names, const char* why) {
+  for (const char* const name : names) {
+    if (fields.has(name)) fields.fail(name, why);
+  }
+}
+
 inline Result<Request> read_create_topic(FieldReader& fields) {
   auto admin = read_admin(fields);
   auto topic = fields.name("topic");
@@ -55,6 +81,14 @@ inline Result<Request> read_delete_topic(FieldReader& fields) {
   auto topic = fields.name("topic");
   if (fields.error()) return *fields.error();
   return Request(DeleteTopic{std::move(admin), *std::move(topic)});
+}
+
+inline Result<Request> read_set_topic(FieldReader& fields) {
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  const auto change = read_topic_change(fields);
+  if (!fields.error() && change.empty()) fields.fail("message_ttl_ms", "missing, as is every other setting");
+  if (fields.error()) return *fields.error();
+  return Request(SetTopic{std::move(user), std::move(topic), change, as_admin});
 }
 
 inline Result<Request> read_list_topics(FieldReader& fields) {
@@ -87,12 +121,10 @@ inline Result<Request> read_join(FieldReader& fields) {
 }
 
 inline Result<Request> read_leave(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
+  auto [user, topic, as_admin] = read_on_topic(fields);
   auto bind_uri = fields.text("bind_uri", 1, bind_uri_bytes_max);
   if (fields.error()) return *fields.error();
-  return Request(Leave{std::move(user), *std::move(topic), std::move(bind_uri), as_admin});
+  return Request(Leave{std::move(user), std::move(topic), std::move(bind_uri), as_admin});
 }
 
 inline Result<Request> read_stats(FieldReader& fields) {
@@ -117,43 +149,34 @@ inline Result<Request> read_stats_all(FieldReader& fields) {
 }
 
 inline Result<Request> read_delete_group(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
+  auto [user, topic, as_admin] = read_on_topic(fields);
   auto group = fields.has("group") ? fields.name("group") : TopicName::parse(default_group);
   if (fields.error()) return *fields.error();
-  return Request(DeleteGroup{std::move(user), *std::move(topic), group->text(), as_admin});
+  return Request(DeleteGroup{std::move(user), std::move(topic), group->text(), as_admin});
 }
 
 /// Reads a request on a topic, or on a group of it if `group` is given.
 template <typename Asked>
 Result<Request> read_of_group(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
-  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  auto group = read_optional_name(fields, "group");
   if (fields.error()) return *fields.error();
-  return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(), as_admin});
+  return Request(Asked{std::move(user), std::move(topic), std::move(group), as_admin});
 }
 
 inline Result<Request> read_set_group(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
+  auto [user, topic, as_admin] = read_on_topic(fields);
   const auto group = fields.name("group");
   auto change = read_group_change(fields);
   if (!fields.error() && change.empty()) fields.fail("max_attempts", "missing, as is every other setting");
   if (fields.error()) return *fields.error();
-  return Request(SetGroup{std::move(user), *std::move(topic), group->text(), std::move(change), as_admin});
+  return Request(SetGroup{std::move(user), std::move(topic), group->text(), std::move(change), as_admin});
 }
 
 inline Result<Request> read_list_dead(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
-  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
-  ListDead asked{std::move(user), topic.value_or(*TopicName::parse(default_group)),
-                 group ? group->text() : std::string(), read_dead_filter(fields)};
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  auto group = read_optional_name(fields, "group");
+  ListDead asked{std::move(user), std::move(topic), std::move(group), read_dead_filter(fields)};
   if (fields.has("after_offset")) asked.after_offset = fields.number("after_offset", 0, number_max, 0);
   asked.limit = fields.number("limit", 1, DeadPage::messages_max, DeadPage::messages_default);
   asked.as_admin = as_admin;
@@ -164,18 +187,14 @@ inline Result<Request> read_list_dead(FieldReader& fields) {
 /// Reads `retry_dead` or `purge_dead`.
 template <typename Asked>
 Result<Request> read_of_dead(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
-  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  auto group = read_optional_name(fields, "group");
   auto filter = read_dead_filter(fields);
   const bool preview = fields.boolean("preview", false);
-  for (const char* const of_list : {"after_offset", "limit"}) {
-    if (fields.has(of_list)) fields.fail(of_list, "only for list_dead; offsets and ranges select messages");
-  }
+  refuse_members(fields, {"after_offset", "limit"}, "only for list_dead; offsets and ranges select messages");
   if (fields.error()) return *fields.error();
-  return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(),
-                       std::move(filter), preview, as_admin});
+  return Request(
+      Asked{std::move(user), std::move(topic), std::move(group), std::move(filter), preview, as_admin});
 }
 
 inline Result<Request> read_purge(FieldReader& fields) {
@@ -189,49 +208,42 @@ inline Result<Request> read_purge(FieldReader& fields) {
 }
 
 inline Result<Request> read_list_delayed(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
-  auto filter = read_delayed_filter(fields);
-  const auto after = read_delayed_place(fields, "after_due_us", "after_number");
-  const auto limit = fields.number("limit", 1, DelayedPage::messages_max, DelayedPage::messages_default);
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  ListDelayed asked{std::move(user), std::move(topic), read_delayed_filter(fields)};
+  asked.after = read_delayed_place(fields, "after_due_us", "after_number");
+  asked.limit = fields.number("limit", 1, DelayedPage::messages_max, DelayedPage::messages_default);
+  asked.payload_bytes = fields.number("payload_bytes", 0, DelayedPage::payload_bytes_max, 0);
+  asked.as_admin = as_admin;
   if (fields.error()) return *fields.error();
-  return Request(ListDelayed{std::move(user), *std::move(topic), std::move(filter), after, limit, as_admin});
+  return Request(std::move(asked));
 }
 
 /// Reads `cancel_delayed`, `hurry_delayed` or `reschedule_delayed`.
 template <typename Asked>
 Result<Request> read_of_delayed(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
-  Asked asked{std::move(user), topic.value_or(*TopicName::parse(default_group)), read_delayed_filter(fields)};
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  Asked asked{std::move(user), std::move(topic), read_delayed_filter(fields)};
   if constexpr (requires { asked.due; }) asked.due = read_new_due(fields);
   asked.preview = fields.boolean("preview", false);
   asked.as_admin = as_admin;
-  for (const char* const of_list : {"after_due_us", "after_number", "limit"}) {
-    if (fields.has(of_list)) fields.fail(of_list, "only for list_delayed");
-  }
+  refuse_members(fields, {"after_due_us", "after_number", "limit", "payload_bytes"}, "only for list_delayed");
   if (fields.error()) return *fields.error();
   return Request(std::move(asked));
 }
 
 inline Result<Request> read_set_schedule(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
+  auto [user, topic, as_admin] = read_on_topic(fields);
   const auto name = fields.name("name");
   auto settings = read_schedule(fields);
   if (fields.error()) return *fields.error();
-  return Request(
-      SetSchedule{std::move(user), *std::move(topic), name->text(), std::move(settings), as_admin});
+  return Request(SetSchedule{std::move(user), std::move(topic), name->text(), std::move(settings), as_admin});
 }
 
 inline Result<Request> read_list_schedules(FieldReader& fields) {
   ListSchedules asked;
   asked.user = read_either(fields, asked.as_admin);
   if (fields.has("topic")) asked.topic = fields.name("topic");
-  if (const auto name = fields.has("name") ? fields.name("name") : std::nullopt) asked.name = name->text();
+  asked.name = read_optional_name(fields, "name");
   asked.after = fields.text("after", 1, 2 * limits::topic_name_bytes_max + 1, true);
   asked.limit = fields.number("limit", 1, SchedulePage::schedules_max, SchedulePage::schedules_default);
   asked.times = fields.number("times", 0, SchedulePage::times_max, 1);
@@ -244,12 +256,10 @@ inline Result<Request> read_list_schedules(FieldReader& fields) {
 /// Reads `pause_schedule`, `resume_schedule` or `remove_schedule`.
 template <typename Asked>
 Result<Request> read_of_schedule(FieldReader& fields) {
-  bool as_admin = false;
-  auto user = read_either(fields, as_admin);
-  auto topic = fields.name("topic");
+  auto [user, topic, as_admin] = read_on_topic(fields);
   const auto name = fields.name("name");
   if (fields.error()) return *fields.error();
-  return Request(Asked{std::move(user), *std::move(topic), name->text(), as_admin});
+  return Request(Asked{std::move(user), std::move(topic), name->text(), as_admin});
 }
 
 inline Result<Request> read_create_user(FieldReader& fields) {
@@ -345,6 +355,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
   if (cmd == "delete_topic") return read_delete_topic(fields);
+  if (cmd == "set_topic") return read_set_topic(fields);
   if (cmd == "list_topics") return read_list_topics(fields);
   if (cmd == "join") return read_join(fields);
   if (cmd == "leave") return read_leave(fields);

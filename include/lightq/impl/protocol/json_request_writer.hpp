@@ -37,6 +37,11 @@ struct RequestWriter {
     write_credentials(to, request.admin, true);
     to["topic"] = request.topic.text();
   }
+  void operator()(const SetTopic& request) const {
+    to["topic"] = request.topic.text();
+    write_topic_change(to, request.change);
+    write_credentials(to, request.user, request.as_admin);
+  }
   void operator()(const ListTopics& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Join& request) const {
     to["connection_type"] = to_word(request.connection_type);
@@ -91,6 +96,7 @@ struct RequestWriter {
     write_delayed_filter(to, request.filter);
     if (request.after) write_delayed_place(to, *request.after, "after_due_us", "after_number");
     if (request.limit != DelayedPage::messages_default) to["limit"] = request.limit;
+    if (request.payload_bytes != 0) to["payload_bytes"] = request.payload_bytes;
   }
   void operator()(const CancelDelayed& request) const { write_of_delayed(request); }
   void operator()(const HurryDelayed& request) const { write_of_delayed(request); }
