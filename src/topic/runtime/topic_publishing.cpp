@@ -2,6 +2,8 @@
 #include "topic/runtime/topic_publishing.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace lightq::broker {
 
@@ -28,7 +30,9 @@ PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences
 }
 
 PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Sequences& sequences) {
+  const std::uint64_t appended_before = appended_;
   const auto outcome = store(batch, sequences);
+  appended_ = appended_before;  // no client waits for it
   const bool is_kept =
       outcome == PublishOutcome::rejected || (outcome == PublishOutcome::refused && batch.records != 1);
   if (is_kept) parts_.topic.count_refused(-std::int64_t{batch.records}, outcome);
@@ -37,9 +41,22 @@ PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Seque
 
 /// Called after each append. Counts the bytes that a start has to read to know the producers.
 PublishOutcome TopicPublishing::appended(PublishOutcome outcome, std::uint64_t bytes) {
-  if (outcome == PublishOutcome::accepted) parts_.known.appended(bytes);
+  if (outcome == PublishOutcome::accepted) {
+    parts_.known.appended(bytes);
+    ++appended_;
+  }
   parts_.reports.appended(outcome);
   return outcome;
+}
+
+/// Reads the clock once for all batches of a call of the loop, which received them together.
+void TopicPublishing::published() {
+  if (appended_ > 0) {
+    const auto took = EventLoop::Clock::now() - parts_.context.loop.call_time();
+    parts_.context.latencies.append.record(
+        std::chrono::duration_cast<std::chrono::microseconds>(took).count(), std::exchange(appended_, 0));
+  }
+  parts_.dispatch.published();
 }
 
 std::uint64_t TopicPublishing::batch_bytes_max() const {
