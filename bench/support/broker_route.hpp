@@ -29,6 +29,8 @@ class BrokerProcess {
   [[nodiscard]] pid_t id() const { return process_->id(); }
   [[nodiscard]] const ControlClient& control() const { return *control_; }
   [[nodiscard]] const std::string& admin_password() const { return admin_password_; }
+  /// Returns the address of HTTP; empty: it is off.
+  [[nodiscard]] const std::string& http_uri() const { return http_uri_; }
 
  private:
   BrokerProcess();
@@ -36,6 +38,7 @@ class BrokerProcess {
   [[nodiscard]] std::string log_end() const;
   TempDir directory_;
   std::string admin_password_;
+  std::string http_uri_;
   std::optional<ChildProcess> process_;
   std::optional<ControlClient> control_;
 };
