@@ -109,7 +109,7 @@ int run_delayed_show(const Common& common, const DelayedCommand& delayed) {
     const Result<DelayedPage> page = schedule.list({.numbers = {{{delayed.number}, {delayed.number + 1}}}});
     if (!page) return fail(page.error(), delayed.topic);
     if (page->messages.empty()) {
-      say("message " + std::to_string(delayed.number) + " does not wait");
+      say_error("invalid_argument", "message " + std::to_string(delayed.number) + " does not wait");
       return exit_failure;
     }
     Output out;
