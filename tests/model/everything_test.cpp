@@ -1,0 +1,48 @@
+/// Compares a broker with the model of everything that its topics do, over random operations with restarts and
+/// crashes. LIGHTQ_SEED=random begins from other seeds, LIGHTQ_STEPS sets the number of steps.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "model/steps.hpp"
+
+namespace lightq::model {
+namespace {
+
+constexpr int parts = 10;
+constexpr int steps_of_run = 1000;
+
+std::uint64_t steps_of_all() {
+  const char* given = std::getenv("LIGHTQ_STEPS");
+  if (given != nullptr) return std::strtoull(given, nullptr, 10);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 100'000;
+#else
+  return 1'000'000;
+#endif
+}
+
+class EverythingTest : public testing::TestWithParam<int> {};
+
+TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
+  Tally tally;
+  const auto runs = static_cast<int>(steps_of_all() / parts / steps_of_run);
+  for (int run = GetParam() * runs; run < (GetParam() + 1) * runs; ++run) {
+    test::Random random(run);
+    Steps steps(random, Steps::catalogue_of(static_cast<std::uint64_t>(run)));
+    int step = 0;
+    try {
+      for (; step < steps_of_run; ++step) steps.step();
+    } catch (const std::exception& wrong) {
+      FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n" << steps.history().text();
+    }
+    for (const auto& [name, number] : steps.tally()) tally[name] += number;
+  }
+  for (const auto& [name, number] : tally) std::printf("%8llu %s\n", static_cast<unsigned long long>(number), name.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(Tenths, EverythingTest, testing::Range(0, parts));
+
+}  // namespace
+}  // namespace lightq::model
