@@ -39,7 +39,8 @@ struct Content {
     attributes.delay = std::chrono::microseconds(due < 0 ? -due : 0);
     attributes.deliver_at = {due > 0 ? due : 0};
     const std::string bytes = payload();
-    const auto kinds = static_cast<std::uint16_t>(with_dues ? AttributeKinds::dues : 0);
+    auto kinds = static_cast<std::uint16_t>(AttributeKinds::all);
+    if (with_dues) kinds |= AttributeKinds::dues;
     batch.add(as_byte_view(bytes), attributes, AttributeKinds(kinds));
   }
 

@@ -225,7 +225,10 @@ void ModelGroup::delivered(const Told& told) {
              std::to_string(message.attempts) + " failures";
     });
     demand((!takes_alone && !message.is_single) || count == 1, [&] { return of(at) + "not in a slice of one"; });
-    demand(told.numbers[at - first] == parts_.number_at(at), [&] { return of(at) + "it has another content"; });
+    demand(told.numbers[at - first] == parts_.number_at(at), [&] {
+      return of(at) + "it has content " + std::to_string(told.numbers[at - first]) + ", not " +
+             std::to_string(parts_.number_at(at));
+    });
     singles += message.is_single && !takes_alone ? 1 : 0;
     if (member->leases) {
       const auto last = member->hand_outs.find(at);

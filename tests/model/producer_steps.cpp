@@ -28,6 +28,7 @@ void Steps::publish() {
   const std::uint64_t count = random_.one_in(4) ? random_.between(1, 30) : random_.between(1, 3);
   BatchBuilder batch;
   for (std::uint64_t i = 0; i < count; ++i) Content{next_content_ + i}.add_to(batch);
+  demand(broker_.orders_store().next_offset() == Offset{log_.size()}, "the log has unknown messages");
   const auto outcome = broker_.orders().publishing().publish(batch);
   note("publish " + std::to_string(count) + " from " + std::to_string(next_content_) + " at " +
        std::to_string(log_.size()) + ": outcome " + std::to_string(static_cast<int>(outcome)));
@@ -50,6 +51,7 @@ void Steps::publish_delayed() {
   if (target_ == nullptr) {
     target_ = broker_.orders().schedule().target().value_or_throw();
     producer_ = std::make_shared<Producer>();
+    producers_.push_back(producer_);
     const auto opened = target_->open({}, *producer_, {.user = 0});
     demand(opened.refusal == ClientError::none, "a producer was refused");
     producer_->id = opened.producer.identity.id;

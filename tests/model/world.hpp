@@ -80,7 +80,6 @@ class World {
   History history_;
   Tally tally_;
   std::uint64_t step_ = 0;
-  BrokerUnderTest broker_;
   std::vector<std::uint64_t> log_;  // the contents by offset
   std::map<std::string, std::unique_ptr<ModelGroup>> groups_;
   ModelSchedule schedule_;
@@ -89,7 +88,8 @@ class World {
   bool has_jumped_ = false;   // the wall clock, since the last start
   bool keeps_changes_ = false;  // the process has ended: what came later is not saved
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
-  std::uint64_t refused_ = 0;
+  std::vector<std::shared_ptr<broker::SessionProducer>> producers_;  // also of ended processes
+  BrokerUnderTest broker_;  // last, because its end calls the clients of the groups
 };
 
 }  // namespace lightq::model
