@@ -153,7 +153,14 @@ void World::check_liveness(const ModelGroup& group) {
            [&] { return "group " + group.name + ": a consumer can take a message alone, and gets none"; });
     if (!member.leases && (has_alone || (has_any && any_alone))) continue;
     demand(!any_ready, [&] {
-      return "group " + group.name + ": consumer " + std::to_string(number) + " can take a message, and gets none";
+      std::string text = "group " + group.name + ": consumer " + std::to_string(number) +
+                         " can take a message, and gets none; next " + std::to_string(group.next) + ", credit " +
+                         std::to_string(member.credit);
+      for (const auto& [offset, message] : group.open) {
+        text += "\n  " + std::to_string(offset) + ": holder " + std::to_string(message.holder) + ", attempts " +
+                std::to_string(message.attempts) + ", dead " + std::to_string(static_cast<int>(message.dead));
+      }
+      return text;
     });
   }
 }

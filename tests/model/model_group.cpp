@@ -34,7 +34,9 @@ SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
 }
 
 void ModelGroup::note(std::uint64_t offset) {
-  changes_.push_back({parts_.ticked_ms(), offset, view(offset, offset + 1)});
+  const auto found = open.find(offset);
+  changes_.push_back({parts_.ticked_ms(), offset, view(offset, offset + 1),
+                      found == open.end() ? SteadyTime{} : found->second.ready_by});
 }
 
 GroupMessage& ModelGroup::change(std::uint64_t offset) {
@@ -52,6 +54,7 @@ bool ModelGroup::is_possible(std::uint64_t offset, const SavedView& found, std::
     if (each.offset != offset) return false;
     SavedView before = each.before;
     if (before == found) return true;
+    if (before.dead == Dead::waiting && settings.dead_letter_topic.empty()) before.dead = Dead::parked;
     // A lowered limit may have come between: a restart kills no message.
     if (max() != 0 && before.dead == Dead::no) before.attempts = std::min(before.attempts, max() - 1);
     return before == found;
@@ -69,22 +72,33 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
     message.dead = view.dead;
     if (const auto known = before.find(offset); known != before.end()) {
       const GroupMessage& former = known->second;
-      if (former.holder == 0 && now < former.ready_by && former.dead == Dead::no) {
+      if (former.holder == 0 && former.dead == Dead::no) {
         message.waits_until = has_jumped ? now : former.waits_until;
-        const auto left = former.ready_by - now;
-        message.ready_by = former.ready_by + milliseconds(rounding_ms_min + 1) + left / rounding_part +
-                           std::chrono::hours(has_jumped ? 1 : 0);
+        message.ready_by = former.ready_by;
       }
       message.cause = former.cause;
       message.reason = former.reason;
       message.has_letter = former.has_letter;
     }
   }
+  // What has changed in the last second may be as it was before.
+  for (const Change& each : changes_) {
+    const auto found = open.find(each.offset);
+    if (found == open.end()) continue;
+    found->second.waits_until = {};
+    found->second.ready_by = std::max(found->second.ready_by, each.ready_by);
+  }
+  for (auto& [offset, message] : open) {
+    if (message.ready_by <= now) continue;
+    message.ready_by += milliseconds(rounding_ms_min + 1) + (message.ready_by - now) / rounding_part +
+                        std::chrono::hours(has_jumped ? 1 : 0);
+  }
   next = cursor;
   members.clear();
   counters = {};
   lost = 0;
   changes_.clear();
+  obey_limit();
 }
 
 // --- Returns ---
@@ -241,7 +255,7 @@ void ModelGroup::delivered(const Told& told) {
     message.is_alone = takes_alone;
     message.holder = told.client;
     message.hand_out = told.hand_out;
-    message.is_started = !member->leases || (told.hand_out == member->window_hand_out &&
+    message.is_started = !member->leases || (told.delivery == 1 && told.hand_out == member->window_hand_out &&
                                              member->window.begin <= Offset{at} && Offset{at} < member->window.end);
     message.until = message.until_latest = never;
     if (message.is_started) set_deadline(message, member->timeout_ms);
@@ -356,7 +370,12 @@ void ModelGroup::leave(int number, MemberEnd end) {
 void ModelGroup::set_settings(const protocol::GroupSettings& changed) {
   const protocol::GroupSettings before = std::exchange(settings, changed);
   for (auto& [offset, message] : open) message.is_alone = false;
-  if (max() == 0 || max() == before.max_attempts) return;
+  if (max() != before.max_attempts) obey_limit();
+}
+
+/// A lowered limit acts on what waits.
+void ModelGroup::obey_limit() {
+  if (max() == 0) return;
   for (auto& [offset, message] : open) {
     if (message.holder != 0 || message.dead != Dead::no || message.attempts < max()) continue;
     note(offset);

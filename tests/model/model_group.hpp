@@ -122,6 +122,7 @@ class ModelGroup {
     std::int64_t ms;
     std::uint64_t offset;
     SavedView before;
+    SteadyTime ready_by;  // before
   };
 
   [[nodiscard]] std::string of(std::uint64_t offset) const {
@@ -131,6 +132,7 @@ class ModelGroup {
   void note(std::uint64_t offset);
   void come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms = 0);
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
+  void obey_limit();
   void delivered(const Told& told);
   void revoked(const Told& told);
   void check_order(std::uint64_t first, std::uint32_t delivery) const;

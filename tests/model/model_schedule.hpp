@@ -27,7 +27,8 @@ struct ModelDelayed {
 /// Delayed messages by number, in the order of their due times. A plain value.
 class ModelSchedule {
  public:
-  static constexpr std::int64_t plan_ahead_us = 20'000;
+  /// Messages are planned together that are due so soon.
+  static constexpr std::int64_t plan_ahead_us = 60'000;
 
   void add(std::uint64_t number, std::uint64_t content, std::int64_t due) {
     waiting[number] = {content, {due}};
