@@ -22,7 +22,7 @@ constexpr const char* usage =
     "                          program's directory\n"
     "  --before-stream BINARY  lightq_bench_stream of the build that part `unused` compares with\n"
     "  --before-commit NAME    what the rows call that build\n"
-    "  --part NAME             only this part: unused, slow-member, retry, attempts, delay,\n"
+    "  --part NAME             only this part: unused, slow-member, retry, attempts, delay, ttl,\n"
     "                          leases or state\n"
     "  --rounds N              instead of the parts' own numbers\n"
     "  --self-check            show that the checks can fail, and end\n"
@@ -36,6 +36,7 @@ Report measure(const DeliveryOptions& options) {
   suite.run("retry", measure_retry);
   suite.run("attempts", measure_attempts);
   suite.run("delay", measure_delay);
+  suite.run("ttl", measure_ttl);
   suite.run("leases", measure_leases);
   suite.run("state", measure_state);
   return suite.take_report();

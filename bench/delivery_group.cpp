@@ -55,9 +55,11 @@ Row compare_streams(DeliverySuite& suite, const std::string& name, const std::st
 }
 
 std::unique_ptr<BrokerRoute> group_topic(const DeliverySuite& suite, const std::string& label,
-                                         const std::vector<std::string>& flags = {}) {
-  auto route =
-      BrokerRoute::start(suite.options().broker_binary, {{"broker_type", "queue"}}, flags).value_or_throw();
+                                         const std::vector<std::string>& flags = {},
+                                         std::uint64_t message_ttl_ms = 0) {
+  nlohmann::json settings{{"broker_type", "queue"}};
+  if (message_ttl_ms != 0) settings["message_ttl_ms"] = message_ttl_ms;
+  auto route = BrokerRoute::start(suite.options().broker_binary, settings, flags).value_or_throw();
   route->prepare(label).value_or_throw();
   return route;
 }
@@ -107,6 +109,19 @@ Row delay(DeliverySuite& suite, const BrokerRoute& delayed, const BrokerRoute& p
                          {plain});
 }
 
+Row topic_ttl(DeliverySuite& suite, const BrokerRoute& living, const BrokerRoute& plain) {
+  return compare_streams(suite, "ttl", "a topic with a time to live, none expires", {living},
+                         "a topic without one", {plain});
+}
+
+/// Compares with a header of the same length that has no meaning.
+Row own_ttl(DeliverySuite& suite, const BrokerRoute& living, const BrokerRoute& plain) {
+  return compare_streams(suite, "ttl_own", "each message with a time to live of its own, none expires",
+                         {living, {.header_name = "lightq-ttl-ms", .header_value = "3600000"}},
+                         "each message with another header",
+                         {plain, {.header_name = "another-title", .header_value = "3600000"}});
+}
+
 /// Compares with a broker that gives no leases, because it has no heartbeat.
 Row leases(DeliverySuite& suite, const BrokerRoute& with, const BrokerRoute& without) {
   return compare_streams(suite, "leases", "a group's consumer with leases", {with}, "without leases",
@@ -134,6 +149,14 @@ void measure_delay(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "undelayed");
   const auto delayed = group_topic(suite, "delayed");
   suite.add(delay(suite, *delayed, *plain), 0.5, 0.35);
+}
+
+void measure_ttl(DeliverySuite& suite) {
+  const auto plain = group_topic(suite, "plain");
+  const auto living = group_topic(suite, "living", {}, 3'600'000);
+  suite.add(topic_ttl(suite, *living, *plain), 0.9, 0.8);
+  const auto own = group_topic(suite, "own");
+  suite.add(own_ttl(suite, *own, *plain), 0.9, 0.8);
 }
 
 void measure_leases(DeliverySuite& suite) {

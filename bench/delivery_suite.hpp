@@ -20,7 +20,8 @@ struct DeliveryOptions {
   std::string before_stream_binary;  ///< that of the build to compare with; its broker lies beside it
   std::string before_commit;         ///< the commit of that build, for texts
   std::uint64_t rounds_wanted = 0;   ///< 0: the number of each part
-  SuiteParts parts{{"unused", "slow-member", "retry", "attempts", "delay", "leases", "state"}};
+  SuiteParts parts{
+      {"unused", "slow-member", "retry", "attempts", "delay", "ttl", "leases", "state"}};
 
   /// Returns the number of rounds of a part that has `full` of them.
   [[nodiscard]] int rounds(int full) const {
@@ -81,6 +82,7 @@ void measure_slow_member(DeliverySuite& suite);
 void measure_retry(DeliverySuite& suite);
 void measure_attempts(DeliverySuite& suite);
 void measure_delay(DeliverySuite& suite);
+void measure_ttl(DeliverySuite& suite);
 void measure_leases(DeliverySuite& suite);
 void measure_state(DeliverySuite& suite);
 

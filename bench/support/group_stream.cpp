@@ -39,14 +39,18 @@ int produce_all(GroupRun& run) {
   if (!run.stream.listening.wait_until(Clock::now() + stream_patience))
     return run.stream.fail("the consumer did not open the topic");
   const MessagePattern& pattern = run.stream.pattern;
+  const Header header{run.work.header_name, run.work.header_value};
+  const Attributes attributes{.headers = {&header, run.work.header_name.empty() ? 0U : 1U},
+                              .delay = run.work.delay};
+  const bool has_attributes = !attributes.headers.empty() || attributes.has_due();
   for (std::uint64_t i = 0; i < run.stream.plan.message_count; ++i) {
     const auto write = [&](std::span<std::byte> to) {
       pattern.write({run.stream.id, MessageKind::data, i, 0}, to.data());
     };
-    if (run.work.delay.count() > 0) {
-      producer.send_in_place(pattern.message_bytes(), write, {.delay = run.work.delay}).value_or_throw();
-    } else {
+    if (!has_attributes) {
       producer.send_in_place(pattern.message_bytes(), write).value_or_throw();
+    } else {
+      producer.send_in_place(pattern.message_bytes(), write, attributes).value_or_throw();
     }
   }
   producer.close(stream_patience).value_or_throw();

@@ -20,6 +20,9 @@ struct GroupWork {
   std::string group = {};
   /// The delay of each message; 0: none is delayed.
   std::chrono::microseconds delay = {};
+  /// A header of every message: its name and value. An empty name: none.
+  std::string header_name = {};
+  std::string header_value = {};
 
   /// Returns true if the consumer rejects the first delivery of this message.
   [[nodiscard]] bool rejects(std::uint64_t number) const {

@@ -113,6 +113,10 @@ class Client {
   /// crash of the broker.
   Result<void> delete_group(std::string_view topic, std::string_view group);
 
+  /// Changes settings of a topic: those that are given. Needs the right to manage it. Errors:
+  /// topic_not_found, unauthorized_access, invalid_argument, not_supported (`direct`).
+  Result<void> set_topic(std::string_view topic, const protocol::TopicChange& change);
+
   /// Pauses delivery to a group, or to all consumers of the topic if `group` is empty, until resume().
   /// Consumers stay connected, and producers continue. A pause survives restarts of the broker, except for a
   /// group of a topic in memory. A second pause changes nothing. Errors: topic_not_found, group_not_found,

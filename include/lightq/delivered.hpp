@@ -23,6 +23,7 @@ struct Delivered {
   AttributeKinds kinds;        ///< the kinds in `attributes`
   /// Size in bytes of the encoded attributes, which lie directly before the payload.
   std::uint16_t attributes_bytes = 0;
+  bool has_expired = false;
   Timestamp time;  ///< time at which the log appended it
   /// Number of messages directly before this one that were dropped or damaged, and are never delivered.
   std::uint64_t lost = 0;
@@ -40,6 +41,9 @@ struct Delivered {
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
   [[nodiscard]] bool is_again() const { return delivery > 1; }
+  /// Returns true if the message's time to live was over when the broker sent it. Only a Reader receives such
+  /// messages.
+  [[nodiscard]] bool expired() const { return has_expired; }
 
   /// Returns the attributes that the producer set. Lifetime: that of the payload.
   [[nodiscard]] AttributesView attributes() const {
@@ -61,15 +65,16 @@ struct Delivered {
 /// the messages lie in the consumer's memory until the consumer's next receive.
 class DeliveredBatch {
  public:
-  /// Makes a range of all messages of `batch`. `hand_out`, `holder`: those of its messages. Requires: the
-  /// batch was checked and is not compressed.
+  /// Makes a range of all messages of `batch`. `hand_out`, `holder`, `expired`: those of its messages.
+  /// Requires: the batch was checked and is not compressed.
   DeliveredBatch(const BatchView& batch, std::uint32_t delivery, std::uint64_t lost, HandOut hand_out = 0,
-                 const SessionSettling* holder = nullptr)
+                 const SessionSettling* holder = nullptr, bool expired = false)
       : records_(batch.records()),
         next_{.offset = batch.base_offset(),
               .payload = {},
               .delivery = delivery,
               .kinds = batch.kinds(),
+              .has_expired = expired,
               .time = batch.append_time(),
               .lost = lost,
               .hand_out = hand_out,

@@ -230,6 +230,10 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
   });
 }
 
+void ReactorPool::set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) {
+  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().set_message_ttl(ttl_ms); });
+}
+
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {
   begin<std::uint64_t>(topic, std::move(done), [group](TopicRuntime& runtime, const auto& reply) {
     TopicCommands& commands = runtime.commands();

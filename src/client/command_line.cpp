@@ -19,6 +19,7 @@
 #include "client/schedule_options.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
+#include "client/topic_options.hpp"
 #include "client/units.hpp"
 #include "client/usage_error.hpp"
 #include "client/user_options.hpp"
@@ -30,7 +31,7 @@ namespace {
 constexpr std::array<std::string_view, 18> verbs = {
     "broker", "topic", "group", "dlq",   "delayed", "schedule", "user",    "produce", "consume",
     "peek",   "stats", "ping",  "bench", "log",     "key",      "version", "pub",     "sub"};
-constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
+constexpr std::array<std::string_view, 9> topic_verbs = {"create",       "set",   "list",   "info", "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 constexpr std::array<CommandFamily, 8> families = {{{"topic", topic_verbs},
                                                     {"group", group_verbs},
@@ -100,42 +101,7 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
       "  lightq topic create ticks --ring-bytes 256MiB --overflow drop_oldest\n"
       "  lightq topic create jobs --admin-user lightq_admin --user alice --password-file secret.txt");
   topic_argument(verb, create->topic);
-  TopicSettings& settings = create->settings;
-  word_option<BrokerType>(verb, "--type", settings.broker_type,
-                          {{"queue", BrokerType::queue},
-                           {"file", BrokerType::file},
-                           {"direct", BrokerType::direct},
-                           {"queue_file", BrokerType::queue_file}},
-                          "queue: in memory (default); file: on disk; direct: only to connected consumers; "
-                          "queue_file: in memory, written to disk a little later");
-  word_option<Overflow>(
-      verb, "--overflow", settings.overflow,
-      {{"block", Overflow::block}, {"reject", Overflow::reject}, {"drop_oldest", Overflow::drop_oldest}},
-      "how a full log treats a new message (block: producers wait)");
-  unit_option(verb, "--ring-bytes", settings.ring_bytes, parse_size,
-              "queue, queue_file: memory of the messages (64MiB)", "SIZE");
-  unit_option(verb, "--capacity-bytes", settings.capacity_bytes, parse_size,
-              "file, queue_file: size at which --overflow applies", "SIZE");
-  unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size,
-              "file, queue_file: keep at least this many of the newest bytes", "SIZE");
-  unit_option(
-      verb, "--retention,--retention-ms", settings.retention_ms,
-      [](const std::string& text) -> std::optional<std::int64_t> {
-        const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
-        const auto span = parse_duration(bare ? text + "ms" : text);
-        return span ? std::optional(span->count()) : std::nullopt;
-      },
-      "file, queue_file: keep messages at least this long, such as 1h or 7d (a bare number is milliseconds)",
-      "TIME");
-  unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
-              "file, queue_file: keep at least this many of the newest messages", "COUNT");
-  flag(verb, "--retention-over-pending", settings.retention_over_pending,
-       "file, queue_file: also remove messages that wait for a retry or are dead");
-  unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size,
-              "file, queue_file: size of one segment file (128MiB)", "SIZE");
-  flag(verb, "--open", settings.open, "permit clients to join without credentials");
-  flag(verb, "--encrypt-at-rest", settings.encrypt_at_rest,
-       "file, queue_file: encrypt the files with the broker's storage key");
+  add_topic_settings(verb, create->settings);
   verb->callback([&parsed, create] {
     parsed.command = [&parsed, create] { return run_topic_create(parsed.common, *create); };
   });
@@ -165,6 +131,10 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   topic->require_subcommand(1);
   topic->footer("Examples:\n  lightq topic create orders --type file\n  lightq topic list");
   add_topic_create(topic, parsed);
+  add_topic_change(add_verb(topic, parsed, "set", "change a topic's settings",
+                            "  lightq topic set orders --message-ttl 1m\n"
+                            "  lightq topic set orders --message-ttl 0"),
+                   parsed);
   auto name = std::make_shared<std::string>();
   auto group = std::make_shared<std::string>(protocol::default_group);
   CLI::App* list =

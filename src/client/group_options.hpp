@@ -84,7 +84,7 @@ void add_group_verbs(Parsed& parsed, Add&& add) {
   CLI::App* const verb =
       add("set", "change the rules for messages that fail; the group need not exist yet",
           "  lightq group set orders billing --max-attempts 5 --backoff 1s,10s,1m\n"
-          "  lightq group set orders billing --dead-letter-topic orders.dead\n"
+          "  lightq group set orders billing --dead-letter-topic orders.dead --dead-letter-expired\n"
           "  lightq group set orders billing --processing-timeout 2m --pause-when-failing");
   verb->add_option("topic", set->topic, "the topic's name")->required()->type_name("TOPIC");
   verb->add_option("group", set->group, "the group's name")->required()->type_name("GROUP");
@@ -117,7 +117,12 @@ void add_group_verbs(Parsed& parsed, Add&& add) {
       verb->add_flag("--pause-when-failing,!--no-pause-when-failing", set->pauses,
                      "pause the group when most of its deliveries end dead")
           ->envname(variable_of("--pause-when-failing"));
-  verb->callback([&parsed, set, pauses] {
+  const CLI::Option* const letters =
+      verb->add_flag("--dead-letter-expired,!--no-dead-letter-expired", set->letters,
+                     "move messages to the dead-letter topic, too, that expire before they are processed")
+          ->envname(variable_of("--dead-letter-expired"));
+  verb->callback([&parsed, set, pauses, letters] {
+    if (letters->count() > 0) set->change.dead_letter_expired = set->letters;
     if (pauses->count() > 0) set->change.pause_when_failing = set->pauses;
     if (!set->target.empty()) set->change.dead_letter_topic = set->target;
     if (set->parks) set->change.dead_letter_topic = std::string();

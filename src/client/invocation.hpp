@@ -46,6 +46,12 @@ struct TopicCreate {
   TopicSettings settings;
 };
 
+/// A change of a topic's settings.
+struct TopicSet {
+  std::string topic;
+  protocol::TopicChange change;
+};
+
 /// An operation on a topic, or on one of its groups.
 struct TopicControl {
   enum class What { pause, resume, purge };
@@ -60,9 +66,10 @@ struct GroupSet {
   std::string topic;
   std::string group;
   GroupChange change;
-  std::string target;   ///< the dead-letter topic; empty: not given
-  bool parks = false;   ///< no dead-letter topic
-  bool pauses = false;  ///< the value of pause_when_failing, if it is given
+  std::string target;    ///< the dead-letter topic; empty: not given
+  bool parks = false;    ///< no dead-letter topic
+  bool pauses = false;   ///< the value of pause_when_failing, if it is given
+  bool letters = false;  ///< the value of dead_letter_expired, if it is given
 };
 
 /// An operation on dead messages.
@@ -126,10 +133,12 @@ struct Produce {
   Codec compression = Codec::none;
   std::string id;                   ///< the id of every message; empty: none
   std::optional<std::int64_t> due;  ///< of every message, as a record has it; nothing: not delayed
+  Timeout ttl{0};  ///< the time to live of every message; 0: none
 
   /// Returns true if any of these options requires a session.
   [[nodiscard]] bool has_attributes() const {
-    return !key.empty() || !headers.empty() || !key_separator.empty() || compression != Codec::none;
+    return ttl.count() != 0 || !key.empty() || !headers.empty() || !key_separator.empty() ||
+           compression != Codec::none;
   }
 };
 
@@ -202,6 +211,7 @@ struct LogRepair {
 // The commands. Each prints its results to standard output and everything else to standard error, and returns
 // the exit code.
 int run_topic_create(const Common& common, const TopicCreate& create);
+int run_topic_set(const Common& common, const TopicSet& set);
 int run_topic_list(const Common& common);
 int run_topic_info(const Common& common, const std::string& topic);
 int run_topic_delete(const Common& common, const std::string& topic);

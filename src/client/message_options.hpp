@@ -18,7 +18,7 @@
 
 namespace lightq::cli {
 
-/// Adds the options of `produce` for keys, headers and compression.
+/// Adds the options of `produce` for keys, headers, time to live and compression.
 inline void add_attribute_options(CLI::App* verb, Produce& produce) {
   const std::string group = "Keys, headers, compression";
   text_option(verb, "--key", produce.key, "the key of every message", "KEY")->group(group);
@@ -42,6 +42,13 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
       ->envname("LIGHTQ_HEADER")
       ->type_name("NAME=VALUE")
       ->group(group);
+  unit_option(
+      verb, "--ttl", produce.ttl,
+      [](const std::string& text) {
+        const auto span = parse_duration(text);
+        return span && span->count() > 0 && span->count() <= limits::ttl_ms_max ? span : std::nullopt;
+      },
+      "the time to live of every message, such as 1m: after it no consumer receives the message", "TIME");
   unit_option(verb, "--compression", produce.compression, codec_of,
               "compress batches if that makes them shorter (none)", "none|lz4|zstd");
 }
@@ -50,11 +57,12 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
 /// option that excludes sessions, such as `--plain`; empty if there is none.
 inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
   if (!sessionless.empty() && produce.has_attributes())
-    throw CLI::ValidationError(sessionless,
-                               "does not work with keys, headers or compression, which need a session");
+    throw CLI::ValidationError(
+        sessionless, "does not work with keys, headers, --ttl or compression, which need a session");
   std::vector<Header> headers;
   for (const auto& [name, value] : produce.headers) headers.push_back({name, value});
-  const Result<void> valid = Attributes{.key = produce.key, .headers = headers}.check_for_producer();
+  const Result<void> valid =
+      Attributes{.key = produce.key, .headers = headers, .ttl = produce.ttl}.check_for_producer();
   if (!valid)
     throw CLI::ValidationError(produce.headers.empty() ? "--key" : "--header", valid.error().message);
 }

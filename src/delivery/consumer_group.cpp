@@ -290,6 +290,18 @@ class ConsumerGroup::Turns {
     return !group.failures_.is_walking() && !group.failures_.is_outbox_full();
   }
 
+  /// Ends the messages that the turns have found expired.
+  static void settle_expired(ConsumerGroup& group, const SliceSource& source, TurnResult& result) {
+    result.more |= source.has_skipped();
+    CountedRanges expired = group.messages_.redelivery().take_expired();
+    sort_by_offset(expired);
+    group.failures_.expire(expired);
+    if (!group.messages_.expiry().keeps()) return;
+    const Offset before = group.next();
+    result.more |= group.failures_.tend_expired();
+    result.more |= before < group.next();
+  }
+
   /// Delivers until no consumer takes more, the log ends, or the budget is used up.
   void run() {
     const std::uint64_t bytes_max = source_.context().cursor_bytes_max;
@@ -355,6 +367,8 @@ TurnResult ConsumerGroup::dispatch(log::BatchLog& log, const DeliveryContext& co
     SliceSource source(log, context, messages_.reader(), &messages_.redelivery());
     Turns(*this, source, result).run();
     read_again_ = source.read_again();
+    if (context.expiry != nullptr) [[unlikely]]
+      Turns::settle_expired(*this, source, result);
   }
   result.more |= any_left;
   // `tend` may have replaced the timer, so it is set even if nothing was read in this call.

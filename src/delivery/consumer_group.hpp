@@ -107,6 +107,8 @@ class ConsumerGroup {
   void tend(const DeliveryContext& context) {
     if (has_settings_) messages_.set_clocks({context.now, context.wall});
     if (next_timer() <= context.now) expire(context.now);
+    if (context.expiry != nullptr && failures_.tend_expired()) [[unlikely]]
+      wait_until({});
   }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);

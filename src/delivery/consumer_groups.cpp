@@ -183,10 +183,6 @@ std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
   return messages;
 }
 
-void ConsumerGroups::pass_over_all() {
-  for (Entry& entry : groups_) entry.group->seek(log_.next_offset(), RevokeCause::purge);
-}
-
 void ConsumerGroups::fetch_ahead_for_input(unsigned step) const {
   if (groups_.empty()) return;
   if (step == 0) return fetch_ahead_up_to(&groups_.front(), &groups_.front().birth);

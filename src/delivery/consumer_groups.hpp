@@ -119,8 +119,11 @@ class ConsumerGroups {
   /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
   /// many messages the group had not finished.
   std::uint64_t pass_over(ConsumerGroup& group);
-  /// Moves the cursors of all groups behind all stored messages.
-  void pass_over_all();
+  /// Calls `visit(group)` for each group, in the order of their creation.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (Entry& entry : groups_) visit(*entry.group);
+  }
   /// Pauses or resumes delivery in all groups, independently of each group's own pause.
   void set_paused(bool paused) { paused_ = paused; }
 

@@ -10,6 +10,8 @@
 
 namespace lightq::broker {
 
+class ExpiryIndex;
+
 /// The time and the budget of one turn of delivery. The topic's caller makes it, and it is passed down to the
 /// place that reads messages for all kinds of consumers, RecordReader::next. A plain value.
 struct DeliveryContext {
@@ -19,6 +21,10 @@ struct DeliveryContext {
   Timestamp wall{};
   /// Roughly the most bytes of records that one cursor delivers in the turn.
   std::uint64_t cursor_bytes_max = 256 * limits::KiB;
+  /// The topic's expired messages; null: messages of this topic never expire. Set by Topic.
+  ExpiryIndex* expiry = nullptr;
+  /// Whether expired messages are delivered, in slices of their own, for a read without a cursor.
+  bool shows_expired = false;
 };
 
 }  // namespace lightq::broker

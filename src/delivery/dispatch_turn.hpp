@@ -43,10 +43,12 @@ TurnEnd dispatch_turn(SliceSource& source, Turn& turn) {
     if (!turn.can_take()) return TurnEnd::no_consumer;
     switch (source.next(turn.limits(), next)) {
       case SliceOutcome::slice: turn.take(source, next.delivered); break;
+      case SliceOutcome::skipped: return TurnEnd::over;
       case SliceOutcome::pending: return TurnEnd::pending;
       case SliceOutcome::unavailable: return TurnEnd::unavailable;
       case SliceOutcome::end:
       case SliceOutcome::limit:
+      case SliceOutcome::expired:
       case SliceOutcome::held_back: return TurnEnd::no_message;
     }
   }

@@ -76,7 +76,11 @@ void GroupDead::retry(std::span<const OffsetRange> found) {
   purge(found);
   CountedRanges ready;
   for (const OffsetRange& range : found) ready.push_back({range, 0});
-  messages_.redelivery().add(ready);
+  failures_.make_ready(ready);
+}
+
+void GroupDead::revive(Offset message) {
+  failures_.make_ready({{{message, message + 1}, 0}});
 }
 
 DeadPiece GroupDead::purge(const DeadFilter& filter, Offset from) {

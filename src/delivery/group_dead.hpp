@@ -57,6 +57,9 @@ class GroupDead {
   DeadPiece retry(const DeadFilter& filter, Offset from);
   /// Requires: `find` has found these messages since the last change.
   void retry(std::span<const OffsetRange> found);
+  /// Makes a finished message ready, as if it had never been delivered. Requires: the group has passed it,
+  /// and it waits for nothing.
+  void revive(Offset message);
   /// Finishes dead messages.
   DeadPiece purge(const DeadFilter& filter, Offset from);
   /// Requires: as for `retry`.

@@ -8,12 +8,19 @@
 
 #include <lightq/base/random.hpp>
 
+#include "admission/turn_work.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/state/due_times.hpp"
 
 namespace lightq::broker {
 
 namespace {
+
+// The most parts of waiting messages that expire in one call, and the most parts, and messages of a part,
+// that die ahead of the group: about a millisecond's work.
+constexpr std::size_t expired_parts_max = 512;
+constexpr std::size_t buried_parts_max = 64;
+constexpr std::uint64_t buried_max = 4096;
 
 std::uint64_t messages_of(const CountedRanges& ranges) {
   std::uint64_t messages = 0;
@@ -27,6 +34,9 @@ std::uint64_t messages_of(const CountedRanges& ranges) {
 
 bool GroupFailures::set(const GroupSetup& setup) {
   target_ = setup.dead_letter_topic;
+  const bool keeps = setup.settings.dead_letter_expired && !setup.settings.dead_letter_topic.empty();
+  messages_.expiry().set_keeps(keeps);
+  messages_.reader().set_stops_at_expired(keeps);
   if (setup.settings != rules_.settings()) {
     const AttemptRules before = std::exchange(rules_, AttemptRules(setup.settings));
     messages_.set_attempts_max(setup.settings.max_attempts);
@@ -104,8 +114,29 @@ void GroupFailures::put_back(const CountedRanges& ranges, const Return& how) {
   die(dying, DeathCause::attempts, {}, wall_time_of(how.now));
 }
 
-/// Makes messages ready, at once or after `how.delay_ms`.
+/// Makes messages ready, at once or after `how.delay_ms`. Those that have expired end instead.
 void GroupFailures::put_in_queue(const CountedRanges& ranges, const Return& how) {
+  const ExpiryIndex* const expiry = messages_.expiry().index();
+  const auto has_expired = [&](const CountedRange& each) {
+    return expiry->expired().count_in(each.range) != 0;
+  };
+  if (expiry == nullptr || std::ranges::none_of(ranges, has_expired))
+    return put_unexpired_in_queue(ranges, how);
+  CountedRanges kept;
+  CountedRanges expired;
+  for (const CountedRange& each : ranges) {
+    for (OffsetRange part = each.range; part.begin < each.range.end; part = {part.end, each.range.end}) {
+      const ExpiryIndex::Part known = expiry->part_at(part.begin);
+      part.end = std::min(part.end, known.end);
+      TurnWork::add(TurnWork::range_passed);
+      (known.expired ? expired : kept).push_back({part, each.deliveries});
+    }
+  }
+  expire(expired);
+  put_unexpired_in_queue(kept, how);
+}
+
+void GroupFailures::put_unexpired_in_queue(const CountedRanges& ranges, const Return& how) {
   if (ranges.empty()) return;
   RedeliveryQueue& queue = messages_.redelivery();
   if (how.delay_ms == 0) {
@@ -135,6 +166,75 @@ void GroupFailures::forget_failures(OffsetRange range) {
   queue.change_dead([&](DeadMessages& dead) { dead.first_failures().remove(range); });
 }
 
+// --- Expiry ---
+
+void GroupFailures::expire(const CountedRanges& ranges) {
+  if (ranges.empty()) return;
+  messages_.expiry().count(messages_of(ranges));
+  if (messages_.expiry().keeps()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
+  for (const CountedRange& each : ranges) forget_failures(each.range);
+}
+
+bool GroupFailures::tend_expired() {
+  const GroupExpiry& expiry = messages_.expiry();
+  if (!expiry.keeps() && expiry.index() != nullptr) {
+    const ExpiryIndex::Part part = expiry.index()->part_at(messages_.next());
+    if (part.expired) messages_.reader().pass_expired(part.end);
+  }
+  const bool more = !messages_.expiry().expiring().empty() && expire_waiting();
+  return bury_kept() || more;
+}
+
+/// Ends messages that wait and have expired. Returns true if there may be more.
+bool GroupFailures::expire_waiting() {
+  log::OffsetSet& expiring = messages_.expiry().expiring();
+  CountedRanges ended;
+  std::optional<Offset> next;
+  messages_.redelivery().change_waiting([&](WaitingMessages& waiting) {
+    next = waiting.take(expiring, expiring.first(), expired_parts_max, ended);
+  });
+  if (next) {
+    expiring.remove({Offset{0}, *next});
+  } else {
+    expiring.clear();
+  }
+  expire(ended);
+  return !expiring.empty();
+}
+
+/// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the
+/// group pauses. Returns true if there may be more.
+bool GroupFailures::bury_kept() {
+  if (!messages_.expiry().keeps() || messages_.expiry().index() == nullptr) return false;
+  for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {
+    const DeadMessages* const dead = messages_.redelivery().dead();
+    if (dead != nullptr && dead->waiting().size() > settings().dead_waiting_max) return false;
+    const OffsetRange range = take_kept();
+    if (range.begin >= range.end) return false;
+    die({{range, 0}}, DeathCause::expired, {}, messages_.clocks().wall);
+  }
+  return true;
+}
+
+/// Returns the next expired messages that the group keeps and that are not dead yet. The ones before them
+/// become ready, as if they had been delivered and released; the position moves behind them. Returns an empty
+/// range if there are none, or if the redelivery queue is full.
+OffsetRange GroupFailures::take_kept() {
+  RecordReader& reader = messages_.reader();
+  const OffsetRange none{reader.offset(), reader.offset()};
+  const auto run = messages_.expiry().index()->expired().first_behind(reader.offset());
+  if (!run) return none;
+  OffsetRange taken{std::max(reader.offset(), run->begin), {}};
+  taken.end = std::min(run->end, taken.begin + buried_max);
+  if (reader.offset() < taken.begin) {
+    if (messages_.redelivery().is_full()) return none;
+    messages_.redelivery().add({reader.offset(), taken.begin}, 0);
+    reader.move_to(taken.begin);
+  }
+  reader.pass_expired(taken.end);
+  return taken;
+}
+
 // --- Death ---
 
 void GroupFailures::bury(const CountedRanges& ranges, const std::string& reason, Timestamp wall) {
@@ -146,6 +246,7 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
                         Timestamp time) {
   if (ranges.empty()) return;
   counters_.dead += messages_of(ranges);
+  if (cause == DeathCause::expired) dead_expired_ += messages_of(ranges);
   RedeliveryQueue& queue = messages_.redelivery();
   const DeadState state = settings().dead_letter_topic.empty() ? DeadState::parked : DeadState::dead_waiting;
   CountedRanges gone;
@@ -161,17 +262,19 @@ void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std
 }
 
 bool GroupFailures::is_outbox_full() const {
-  const DeadMessages* const dead = messages_.redelivery().dead();
-  return dead != nullptr && dead->waiting().size() > settings().dead_waiting_max;
+  return messages_.dead_waiting() > settings().dead_waiting_max;
 }
 
 FloodBrake::Recent GroupFailures::recent(Timestamp now) const {
-  return brake_.recent(messages_.clocks().steady_time_of(now), counters().ended(), counters_.dead);
+  return brake_.recent(messages_.clocks().steady_time_of(now), counters().ended(),
+                       counters_.dead - dead_expired_);
 }
 
 GroupCounters GroupFailures::counters() const {
   GroupCounters counters = counters_;
   counters.acknowledged = standing_.acknowledged;
+  counters.expired =
+      messages_.expiry().counted() + messages_.reader().expired() + messages_.expiry().from(messages_.next());
   return counters;
 }
 

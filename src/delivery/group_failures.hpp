@@ -82,8 +82,17 @@ class GroupFailures {
   /// Forgets when messages failed for the first time, because they are finished.
   void forget_failures(OffsetRange range);
 
+  /// Ends messages that have expired and wait no more: they are finished, or dead if the settings say so.
+  void expire(const CountedRanges& ranges);
+  /// Follows the topic's expired messages, without any consumer: passes those at the group's position, ends
+  /// those that wait for another delivery, and makes those dead that the group keeps for the dead-letter
+  /// topic. Does a limited amount of work. Returns true if it could go on at once.
+  bool tend_expired();
+  /// Makes messages ready that were dead, or expires them.
+  void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }
+
   /// Takes the present counters. Called in each dispatch of a group that has settings or dead messages.
-  void sample(SteadyTime now) { brake_.note(now, counters().ended(), counters_.dead); }
+  void sample(SteadyTime now) { brake_.note(now, counters().ended(), counters_.dead - dead_expired_); }
   /// Returns true if the group has to pause: `pause_when_failing` is set, and most deliveries end dead.
   [[nodiscard]] bool is_failing() const { return settings().pause_when_failing && brake_.is_failing(); }
   /// Returns true if too many dead messages wait for their transfer.
@@ -102,13 +111,18 @@ class GroupFailures {
   void die(const CountedRanges& ranges, DeathCause cause, const std::string& reason, Timestamp time);
   [[nodiscard]] Timestamp wall_time_of(SteadyTime now) const;
   void put_in_queue(const CountedRanges& ranges, const Return& how);
+  void put_unexpired_in_queue(const CountedRanges& ranges, const Return& how);
+  [[nodiscard]] bool expire_waiting();
+  [[nodiscard]] bool bury_kept();
+  [[nodiscard]] OffsetRange take_kept();
 
   GroupMessages& messages_;
   const GroupStanding& standing_;
   AttemptRules rules_;
   TopicId target_;
   std::string transfer_trouble_;
-  GroupCounters counters_;  // without acknowledged messages
+  GroupCounters counters_;          // without acknowledged and expired messages
+  std::uint64_t dead_expired_ = 0;  // the part of counters_.dead that expired: no delivery of them ended
   FloodBrake brake_;
   std::optional<Offset> walk_;  // messages from here on do not follow the settings yet
 };

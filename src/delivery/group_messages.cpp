@@ -9,7 +9,10 @@
 namespace lightq::broker {
 
 void GroupMessages::seek(Offset offset) {
+  // Each message counts once as expired, whether or not the group has passed it.
+  const std::uint64_t ahead = expiry_.from(next());
   reader_.seek(offset);
+  expiry_.count(ahead - expiry_.from(next()));
   redelivery_.clear();
   unsent_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();
@@ -102,7 +105,9 @@ bool is_unfinished(const GroupMessages& messages, Offset message) {
 std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
   const std::uint64_t returned = redelivery_.messages_in(range);
   const Offset from = std::max(range.begin, next());
-  return from < range.end ? returned + distance(from, range.end) : returned;
+  if (from >= range.end) return returned;
+  const std::uint64_t expired = expiry_.keeps() ? 0 : expiry_.in({from, range.end});
+  return returned + distance(from, range.end) - expired;
 }
 
 /// Remembers the number of deliveries of messages that a plain consumer has taken. The memory is at most

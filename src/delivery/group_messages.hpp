@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "delivery/expiry/group_expiry.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_standing.hpp"
 #include "delivery/record_reader.hpp"
@@ -98,20 +99,21 @@ class GroupMessages {
     if (collection_ != nullptr && index < collection_->plain_visited) --collection_->plain_visited;
   }
 
+  /// Returns the group's expired messages.
+  [[nodiscard]] GroupExpiry& expiry() { return expiry_; }
+
   // State.
 
   /// Returns the offset of the next message that was never delivered.
   [[nodiscard]] Offset next() const { return reader_.offset(); }
-  /// Returns the offset that is delivered next if it can be read: the first in the redelivery queue, or
-  /// next().
-  [[nodiscard]] Offset upcoming() const { return redelivery_.ready() ? redelivery_.first_ready() : next(); }
   /// Returns the offset below which all messages are finished. Takes constant time for each plain consumer,
   /// and for all other parts together.
   [[nodiscard]] Offset committed() const;
   /// Returns how many messages can be delivered now, for the first time or again, in a log from `first` to
   /// `next`.
   [[nodiscard]] std::uint64_t ready(Offset first, Offset next) const {
-    return distance(std::max(this->next(), first), next) + redelivery_.ready_messages();
+    const OffsetRange fresh{std::max(this->next(), first), next};
+    return distance(fresh.begin, fresh.end) - expiry_.in(fresh) + redelivery_.ready_messages();
   }
   /// Returns how many rejected messages wait for the end of their delay.
   [[nodiscard]] std::uint64_t retrying() const { return redelivery_.delayed_messages(); }
@@ -121,14 +123,17 @@ class GroupMessages {
   [[nodiscard]] std::uint64_t unacknowledged() const { return consumers_.standing.messages; }
   /// Returns the consumers, for questions about single messages: see the functions below.
   [[nodiscard]] const Consumers& consumers() const { return consumers_; }
-  /// Returns how many dead messages stay with the group; dead_waiting() how many wait for a transfer.
+  /// Returns how many dead messages stay with the group; dead_waiting() how many wait for a transfer, expired
+  /// ones that the group keeps included.
   [[nodiscard]] std::uint64_t parked() const {
     return redelivery_.has_dead() ? redelivery_.dead()->parked().size() : 0;
   }
   [[nodiscard]] std::uint64_t dead_waiting() const {
-    return redelivery_.has_dead() ? redelivery_.dead()->waiting().size() : 0;
+    return (redelivery_.has_dead() ? redelivery_.dead()->waiting().size() : 0) +
+           (expiry_.keeps() ? expiry_.from(next()) : 0);
   }
-  /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead.
+  /// Returns how many messages in `range` were never delivered, wait for redelivery, or are dead. Expired
+  /// ones are left out, unless the group keeps them.
   [[nodiscard]] std::uint64_t undelivered_in(OffsetRange range) const;
   /// Returns how many messages could not be delivered, redeliveries included.
   [[nodiscard]] ReadLoss loss() const;
@@ -181,6 +186,7 @@ class GroupMessages {
   RecordReader reader_;
   RedeliveryQueue redelivery_;
 
+  GroupExpiry expiry_;
   std::uint32_t attempts_max_ = 0;
   DeliveryCounts unsent_;  // with attempts_max_: the deliveries of messages that plain consumers may have
   std::size_t unsent_bytes_max_ = unsent_bytes_min;  // with more, those that were sent are removed

@@ -63,10 +63,53 @@ class RecordReader {
 
   /// Finds the next messages of one batch within `limits`, and writes them to `next`. These messages stay the
   /// next ones until `taken` is called. Skips and counts unreadable messages. A batch that is taken whole
-  /// costs nothing per record.
+  /// costs nothing per record. Every delivery of the broker passes this point, so rules about single messages
+  /// are applied here: expired messages are skipped, or make a slice of their own (context.shows_expired).
   SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
                     NextSlice& next) {
     if (limits.records == 0 || limits.message_bytes == 0) return SliceOutcome::limit;
+    next.delivered.expired = false;
+    if (context.expiry != nullptr) [[unlikely]]
+      return next_unexpired(log, context, limits, next);
+    return next_stored(log, context, limits, next);
+  }
+  /// Moves behind the first `records` records of the last slice, which take `bytes` bytes with their length
+  /// fields.
+  void taken(std::uint64_t records, std::size_t bytes) {
+    place_.offset = place_.offset + records;
+    if (in_batch_ == 0) return;
+    in_batch_ += bytes;
+    in_batch_offset_ = place_.offset;
+  }
+
+  // Expired messages.
+
+  /// Skips messages up to `to`, which have expired. They count as expired, not as lost.
+  void pass_expired(Offset to) {
+    expired_ += distance(place_.offset, to);
+    move_to(to);
+    unavailable_.reset();
+    pending_ = false;
+  }
+  /// Skips messages up to `to`, which the log no longer has. `expired` of them had expired before, and the
+  /// others are lost.
+  void pass_dropped(Offset to, std::uint64_t expired) {
+    expired_ += expired;
+    loss_.trimmed += distance(place_.offset, to) - expired;
+    seek(to);
+  }
+  /// Returns how many messages were skipped because they had expired.
+  [[nodiscard]] std::uint64_t expired() const { return expired_; }
+  /// Stops at expired messages instead of skipping them, with the outcome `expired`: their group moves them
+  /// to its dead-letter topic.
+  void set_stops_at_expired(bool stops) { stops_at_expired_ = stops; }
+
+ private:
+  SliceOutcome next_unexpired(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
+                              NextSlice& next);
+  /// Finds the next messages whether or not they have expired.
+  SliceOutcome next_stored(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
+                           NextSlice& next) {
     while (place_.offset < limits.end) {
       const log::ReadResult result = read(log);
       if (result.outcome == log::ReadOutcome::end) return SliceOutcome::end;
@@ -76,18 +119,6 @@ class RecordReader {
         skip(result.outcome, std::min(result.next, limits.end));
         continue;
       }
-      // Rules about single messages belong here, because every delivery of the broker passes this point.
-      // Example: a rule about expired messages compares context.wall with an expiry time, which would be a
-      // new kind of attribute (AttributeKinds::times is the time of the event). It skips expired records at
-      // the position, and ends the slice before the next expired record. Such a rule must also consider:
-      // - `cut` takes the rest of a batch without reading its records. The rule has to read them.
-      // - ConsumerGroups::stats counts messages by offsets, expired ones included.
-      // - A compressed batch is taken whole below. The rule must unpack the batch first.
-      // - A skip inside a batch must move the position as `taken` does.
-      // - Walking over many skipped records must count as TurnWork, and end the call with a new SliceOutcome.
-      // - RedeliveryQueue::next drops the rest of a range on an outcome that it does not know. On the new
-      //   outcome it must keep that rest.
-      // - Expired messages must not count in lost().
       if (!result.batch.is_compressed()) return cut(result.batch, true, limits, next);
       if (limits.codecs.has(result.batch.codec()) && is_taken_whole(result.batch, limits))
         return whole(result.batch, next);
@@ -101,16 +132,7 @@ class RecordReader {
     }
     return SliceOutcome::limit;
   }
-  /// Moves behind the first `records` records of the last slice, which take `bytes` bytes with their length
-  /// fields.
-  void taken(std::uint64_t records, std::size_t bytes) {
-    place_.offset = place_.offset + records;
-    if (in_batch_ == 0) return;
-    in_batch_ += bytes;
-    in_batch_offset_ = place_.offset;
-  }
 
- private:
   log::ReadResult read(log::BatchLog& log) {
     const log::ReadResult result = log.read(place_);
     pending_ = result.outcome == log::ReadOutcome::pending;
@@ -199,6 +221,8 @@ class RecordReader {
   Offset in_batch_offset_;
   std::unique_ptr<const Error> unavailable_;
   bool pending_ = false;
+  bool stops_at_expired_ = false;
+  std::uint64_t expired_ = 0;
   ReadLoss loss_;
   std::vector<OffsetRange> damage_;
 };

@@ -11,6 +11,11 @@
 
 namespace lightq::broker {
 
+namespace {
+// The most parts of expired messages that a call removes: well below a millisecond's work.
+constexpr std::size_t expired_parts_max = 256;
+}  // namespace
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported for classes without virtual bases
 struct RedeliveryQueue::HotFields {
@@ -78,21 +83,33 @@ SliceOutcome RedeliveryQueue::next(log::BatchLog& log, const DeliveryContext& co
                                    const SliceLimits& limits, NextSlice& next) {
   SliceOutcome outcome = SliceOutcome::limit;
   if (limits.records == 0 || limits.redelivered == 0 || limits.message_bytes == 0) return outcome;
+  DeliveryContext shown = context;  // expired messages must leave the queue: the reader does not skip them
+  shown.shows_expired = true;
+  const std::size_t expired_before = expired_.size();
   while (ready(limits.alone)) {
+    if (expired_.size() - expired_before >= expired_parts_max) return SliceOutcome::skipped;
     const auto front = waiting_.front(is_alone_next(limits.alone));
     if (limits.end <= front.range.begin) return SliceOutcome::limit;
     reader_.move_to(front.range.begin);
     SliceLimits within = limits;
     within.end = std::min(limits.end, front.range.end);
     within.records = std::min(limits.records, limits.redelivered);
-    outcome = reader_.next(log, context, within, next);
-    // Messages that the reader skipped no longer exist: they are removed from the queue.
+    outcome = reader_.next(log, shown, within, next);
+    // Messages that the reader skipped no longer exist: they are removed from the queue. Those that it has
+    // not reached stay.
     const bool is_there = outcome == SliceOutcome::slice || outcome == SliceOutcome::pending ||
-                          outcome == SliceOutcome::unavailable;
+                          outcome == SliceOutcome::unavailable || outcome == SliceOutcome::skipped;
     const Offset skipped_to = is_there ? reader_.offset() : within.end;
     if (front.range.begin < skipped_to) {
       waiting_.remove_ready({front.range.begin, skipped_to});
       count();
+    }
+    if (outcome == SliceOutcome::slice && next.delivered.expired) {
+      expired_.push_back({next.delivered.slice.range(), front.deliveries});
+      waiting_.remove_ready(expired_.back().range);
+      count();
+      outcome = SliceOutcome::limit;
+      continue;
     }
     constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
     next.delivered.delivery = front.deliveries == most ? most : front.deliveries + 1;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "admission/range_budget.hpp"
@@ -94,7 +95,8 @@ class RedeliveryQueue {
     return (!empty_ && bytes_ >= bytes_max_ && waiting_.bytes() >= bytes_max_) || !charge_.has_room();
   }
   /// Finds the lowest ready messages, as RecordReader::next does. They stay in the queue until `taken`.
-  /// Messages that can no longer be read are removed and counted in loss().
+  /// Messages that can no longer be read are removed and counted in loss(). Messages that have expired are
+  /// removed, for take_expired().
   SliceOutcome next(log::BatchLog& log, const DeliveryContext& context, const SliceLimits& limits,
                     NextSlice& next);
   /// Removes the first `records` records of the last slice, which take `bytes` bytes with their length
@@ -105,6 +107,8 @@ class RedeliveryQueue {
     waiting_.remove_ready({begin, reader_.offset()});
     count();
   }
+  /// Returns the messages that `next` has removed since the last call, because they have expired.
+  [[nodiscard]] CountedRanges take_expired() { return std::exchange(expired_, {}); }
   /// Returns why the lowest ready message could not be read; see RecordReader::unavailable.
   [[nodiscard]] const Error* unavailable() const { return ready() ? reader_.unavailable() : nullptr; }
   /// Finishes messages that wait for another delivery, or are dead and not under way to a dead-letter topic:
@@ -164,6 +168,7 @@ class RedeliveryQueue {
   [[nodiscard]] const void* hot_end() const { return &waiting_; }
   void clear() {
     waiting_.clear();
+    expired_.clear();
     if (dead_ != nullptr) dead_->clear();
     count();
   }
@@ -237,6 +242,7 @@ class RedeliveryQueue {
   std::uint64_t walk_again_at_ = 0;
   std::uint64_t walked_at_ = 0;  // the changes_ at the last walk over all
   Offset given_up_before_;       // all messages below are under way, unless something has changed since
+  CountedRanges expired_;
   RecordCharge record_charge_;
   const std::size_t bytes_max_;
   GiveBackMarks give_back_marks_;

@@ -30,6 +30,7 @@ class SliceSource {
   SliceOutcome next(const SliceLimits& limits, NextSlice& next) {
     const SliceOutcome outcome = find(limits, next);
     read_again_ = outcome == SliceOutcome::unavailable ? next.again : SteadyTime{};
+    has_skipped_ = outcome == SliceOutcome::skipped;
     return outcome;
   }
   /// Returns true if the last slice was in the redelivery queue.
@@ -44,6 +45,8 @@ class SliceSource {
   /// Returns when to read again, if the last attempt of the turn found the messages unavailable. Before that
   /// time the cursor must not be read. Otherwise returns the default, a time in the past.
   [[nodiscard]] SteadyTime read_again() const { return read_again_; }
+  /// Returns true if the last attempt of the turn skipped many expired messages, and there may be more.
+  [[nodiscard]] bool has_skipped() const { return has_skipped_; }
   /// Returns how many messages this cursor has lost since the last call with the same counter.
   [[nodiscard]] std::uint64_t take_untold_loss(std::uint64_t& told) const {
     const std::uint64_t lost = reader_.lost() + (redelivery_ != nullptr ? redelivery_->lost() : 0);
@@ -70,6 +73,7 @@ class SliceSource {
   RecordReader& reader_;
   RedeliveryQueue* const redelivery_;
   bool from_redelivery_ = false;  // the last slice
+  bool has_skipped_ = false;
   SteadyTime read_again_{};
 };
 

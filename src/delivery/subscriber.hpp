@@ -10,6 +10,7 @@
 
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
+#include "delivery/expiry/expiry_index.hpp"
 #include "delivery/plain_turn.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
@@ -72,6 +73,18 @@ class Subscriber {
     reader_.seek(offset);
     read_again_ = {};
   }
+  /// Moves the cursor behind the expired messages at it.
+  void pass_expired(const ExpiryIndex& expiry) {
+    const ExpiryIndex::Part part = expiry.part_at(next());
+    if (part.expired) reader_.pass_expired(part.end);
+  }
+  /// Moves the cursor up to `first`, the log's first offset, so that expired messages before it do not count
+  /// as lost.
+  void pass_dropped(Offset first, const ExpiryIndex& expiry) {
+    if (next() < first) reader_.pass_dropped(first, expiry.expired().count_in({next(), first}));
+  }
+  /// Returns how many messages had expired when the cursor passed them.
+  [[nodiscard]] std::uint64_t expired() const { return reader_.expired(); }
   /// Moves the cursor as `skip_to` does. Messages that the connection has taken are still sent, and count as
   /// finished: they are never sent again.
   void finish_up_to(Offset offset) {

@@ -71,6 +71,14 @@ Subscribers::DispatchResult Subscribers::dispatch_each(const DeliveryContext& co
   return result;
 }
 
+void Subscribers::pass_expired() {
+  for (const auto& subscriber : subscribers_) subscriber->pass_expired(*expiry_);
+}
+
+void Subscribers::pass_dropped(Offset first) {
+  for (const auto& subscriber : subscribers_) subscriber->pass_dropped(first, *expiry_);
+}
+
 const Error* Subscribers::unavailable() const {
   const Error* why = nullptr;
   for (auto at = subscribers_.begin(); why == nullptr && at != subscribers_.end(); ++at)
@@ -90,10 +98,17 @@ protocol::SubscriberStats Subscribers::stats(const Subscriber& subscriber) const
   protocol::SubscriberStats stats;
   stats.connected = subscriber.attached();
   stats.next_offset = next.value;
-  stats.lag = distance(std::max(next, first), log_.next_offset());
+  const auto expired_in = [this](OffsetRange range) {
+    return expiry_ == nullptr || range.end <= range.begin ? 0 : expiry_->expired().count_in(range);
+  };
+  const OffsetRange ahead{std::max(next, first), log_.next_offset()};
+  const std::uint64_t expired_ahead = expired_in(ahead);
+  const std::uint64_t expired_dropped = expired_in({next, first});
+  stats.lag = distance(ahead.begin, ahead.end) - expired_ahead;
+  stats.expired = subscriber.expired() + expired_ahead + expired_dropped;
   stats.delivered = subscriber.delivered();
   // The subscriber has not yet tried to read messages that the log has dropped in front of it.
-  stats.lost = subscriber.lost() + (next < first ? distance(next, first) : 0);
+  stats.lost = subscriber.lost() + (next < first ? distance(next, first) : 0) - expired_dropped;
   stats.blocked_by = blocked_by_disk(subscriber.unavailable());
   return stats;
 }

@@ -52,6 +52,13 @@ class Subscribers {
   /// Moves every cursor behind all stored messages. Messages that connections have taken count as finished.
   void finish_all();
 
+  /// Sets the topic's expired messages; null: none expires. Lifetime: until the next call.
+  void set_expiry(const ExpiryIndex* expiry) { expiry_ = expiry; }
+  /// Moves each cursor behind the expired messages at it. Requires: set_expiry with other than null.
+  void pass_expired();
+  /// Moves each cursor up to `first`; see Subscriber::pass_dropped. Requires: as for pass_expired.
+  void pass_dropped(Offset first);
+
   struct DispatchResult {
     std::uint64_t bytes = 0;  ///< payload bytes delivered
     Offset furthest{};        ///< highest next() among the subscribers that received messages
@@ -87,6 +94,7 @@ class Subscribers {
   DispatchResult dispatch_each(const DeliveryContext& context, DamageCount& damage);
 
   log::BatchLog& log_;
+  const ExpiryIndex* expiry_ = nullptr;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;  // the next dispatch begins with the first
   SteadyTime timer_ = never;
   std::uint64_t deliveries_ = 0;

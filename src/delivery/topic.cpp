@@ -31,6 +31,7 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       direct_(definition.settings.broker_type == BrokerType::direct),
       subscribers_(*log_, direct_),
       furthest_(log_->next_offset()),
+      expiry_(*log_),
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
       since_(since),
@@ -39,6 +40,7 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
   delayed_.capacity =
       settings.broker_type == BrokerType::queue ? settings.ring_bytes : settings.capacity_bytes;
   set_paused(definition_.paused);
+  expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
 
 bool Topic::accepting() const {
@@ -86,6 +88,7 @@ PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
     received_bytes_ += batch.payload_bytes;
+    expiry_.appended(batch.bytes.data(), batch.ttl, batch.uniform_ttl_ms);
   }
   return outcome;
 }
@@ -198,28 +201,81 @@ void Topic::set_paused(bool paused) {
 
 std::uint64_t Topic::finish_all() {
   const Offset next = log_->next_offset();
-  groups_.pass_over_all();
+  groups_.for_each([next](ConsumerGroup& group) { group.seek(next, RevokeCause::purge); });
   subscribers_.finish_all();
   furthest_ = std::max(furthest_, next);
   return distance(log_->first_offset(), next);
 }
 
-Topic::DispatchResult Topic::dispatch(const DeliveryContext& context) {
+namespace {
+
+/// Moves a group's position up to `first`, the log's first offset, so that expired messages before it do not
+/// count as lost. Those that the group keeps for the dead-letter topic are lost.
+void pass_dropped(GroupMessages& messages, Offset first) {
+  if (first <= messages.next()) return;
+  const std::uint64_t expired = messages.expiry().in({messages.next(), first});
+  const bool keeps = messages.expiry().keeps();
+  if (keeps) messages.expiry().count(expired);
+  messages.reader().pass_dropped(first, keeps ? 0 : expired);
+}
+
+/// Finds the messages that have expired, and passes them on. Returns true if there may be more at once.
+bool tend_expiry(ExpiryIndex& expiry, Offset first, ConsumerGroups& groups, Subscribers& subscribers,
+                 const DeliveryContext& context) {
+  groups.for_each([&](ConsumerGroup& group) { group.messages().expiry().set_index(&expiry); });
+  subscribers.set_expiry(&expiry);
+  if (!expiry.expired().empty() && expiry.expired().first() < first) {
+    groups.for_each([&](ConsumerGroup& group) { pass_dropped(group.messages(), first); });
+    subscribers.pass_dropped(first);
+    expiry.forget_before(first);
+  }
+  const bool more = expiry.tend(context.wall, context.now);
+  if (expiry.has_fresh()) {
+    const log::OffsetSet fresh = expiry.take_fresh();
+    groups.for_each([&](ConsumerGroup& group) {
+      GroupMessages& messages = group.messages();
+      messages.expiry().note(fresh, !messages.redelivery().waiting().empty());
+    });
+  }
+  if (!expiry.expired().empty()) subscribers.pass_expired();
+  return more;
+}
+
+/// Drops the index if nothing can expire any more.
+void drop_if_over(TopicExpiry& expiry, ConsumerGroups& groups, Subscribers& subscribers) {
+  if (!expiry.is_over()) return;
+  groups.for_each([](ConsumerGroup& group) { group.messages().expiry().set_index(nullptr); });
+  subscribers.set_expiry(nullptr);
+  expiry.drop();
+}
+
+}  // namespace
+
+Topic::DispatchResult Topic::dispatch(const DeliveryContext& asked) {
   DispatchResult result;
   const Offset first = log_->first_offset();
+  DeliveryContext context = asked;
+  if (ExpiryIndex* const index = expiry_.index(); index != nullptr) [[unlikely]] {
+    result.more = tend_expiry(*index, first, groups_, subscribers_, context);
+    context.expiry = index;
+  }
   const auto from_groups = groups_.dispatch(context, damage_);
   sent_to_group_ += from_groups.to_plain_group;
   deliveries_to_groups_ += from_groups.deliveries;
   const auto to_subscribers = subscribers_.dispatch(context, damage_);
   delivered_bytes_ += from_groups.bytes + to_subscribers.bytes;
   count_progress(std::max(from_groups.furthest_of_others, to_subscribers.furthest));
-  result.more = from_groups.more || to_subscribers.more;
+  result.more |= from_groups.more || to_subscribers.more;
   result.progress = from_groups.progress;
   result.held_back = from_groups.held_back;
   result.dead_waiting = from_groups.dead_waiting;
   trim();
   const bool carries_more = carry_over_.take_more();
   result.progress |= carries_more || log_->first_offset() != first;
+  if (context.expiry != nullptr) [[unlikely]] {
+    result.more |= context.expiry->has_fresh();
+    drop_if_over(expiry_, groups_, subscribers_);
+  }
   return result;
 }
 
@@ -247,7 +303,9 @@ std::uint64_t Topic::queue_size() const {
   const Offset first = log_->first_offset();
   if (const ConsumerGroup* const plain = groups_.plain(); plain != nullptr)
     return plain->messages().ready(first, next) + plain->messages().retrying();
-  return distance(std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next);
+  const OffsetRange ahead{std::max({first, groups_.furthest_of_others(), subscribers_.furthest()}), next};
+  return distance(ahead.begin, next) -
+         (expiry_.index() == nullptr ? 0 : expiry_.index()->expired().count_in(ahead));
 }
 
 protocol::TopicStats Topic::stats(Timestamp now) const {
@@ -276,6 +334,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.blocked_by = blocked_by();
   stats.paused = definition_.paused;
   stats.settings = definition_.settings;
+  stats.settings.message_ttl_ms = expiry_.ttl_ms();
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
   stats.groups = groups_.stats(now);

@@ -17,6 +17,7 @@
 #include "delivery/consumer_groups.hpp"
 #include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
+#include "delivery/expiry/topic_expiry.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
@@ -42,6 +43,8 @@ struct OfferedBatch {
   std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
   std::uint32_t records = 0;   ///< at least 1
   std::uint64_t payload_bytes = 0;
+  OwnTtl ttl = OwnTtl::unknown;
+  std::int64_t uniform_ttl_ms = 0;  ///< the time to live that each message has; 0: not known
 };
 
 /// The share of a topic's capacity that its delayed messages take; see DelayedRoom.
@@ -142,16 +145,21 @@ class Topic {
   /// messages are stored.
   std::uint64_t finish_all();
 
-  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor. Counts damaged
-  /// messages.
+  /// Delivers messages from the reader's position on to `turn`, for a `read` without a cursor, expired ones
+  /// too. Counts damaged messages.
   template <DispatchTurn Turn>
   TurnEnd read(RecordReader& reader, Turn& turn, const DeliveryContext& context) {
-    SliceSource source(*log_, context, reader);
+    DeliveryContext shown = context;
+    shown.expiry = expiry_.index();
+    shown.shows_expired = true;
+    SliceSource source(*log_, shown, reader);
     const TurnEnd end = dispatch_turn(source, turn);
     damage_.note(reader.take_damage());
     return end;
   }
 
+  /// Returns the times to live of the messages. `dispatch` lets messages expire.
+  [[nodiscard]] TopicExpiry& expiry() { return expiry_; }
   /// Returns the part that copies messages before the log drops them. Its `sweep` is called about every 100
   /// ms.
   [[nodiscard]] CarryOver& carry_over() { return carry_over_; }
@@ -200,6 +208,7 @@ class Topic {
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_to_groups_ = 0;
   std::uint64_t delivered_bytes_ = 0;
+  TopicExpiry expiry_;
   ConsumerGroups groups_;
 
   TopicDefinition definition_;

@@ -6,12 +6,12 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/random.hpp>
+#include <lightq/base/ttl.hpp>
 
 #include "admission/memory_reserve.hpp"
 #include "admission/turn_work.hpp"
 #include "delivery/batches/message_ids.hpp"
 #include "delivery/batches/unpacked.hpp"
-#include "delivery/letters/dead_letter.hpp"
 #include "session/frame_translation.hpp"
 
 namespace lightq::broker {
@@ -110,10 +110,12 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (target_.message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
   const bool has_more_to_check =
       view.is_compressed() || view.kinds().has(AttributeKinds::headers | AttributeKinds::dues);
+  HeaderContent content;
   if ((has_more_to_check || is_scheduled()) && target_.admit(sequences) == Admission::store &&
-      !check_content(view, sequences))
+      !check_content(view, sequences, content))
     return;
-  take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
+  const OwnTtl ttl = content.has_ttl ? OwnTtl::some : OwnTtl::none;
+  take({{body, view.record_count(), view.message_bytes(), ttl, content.uniform_ttl_ms}, sequences, flush});
 }
 
 /// Ends the channel, because the client violates the protocol.
@@ -122,11 +124,13 @@ void ProduceChannel::break_off(const std::string& why) {
   session_.end(*this, Code::invalid_frame, why);
 }
 
-/// Checks the content of a batch that is to be stored. Returns false if it is refused.
-bool ProduceChannel::check_content(const BatchView& batch, const Sequences& sequences) {
+/// Checks the content of a batch that is to be stored, and sets `content`. Returns false if it is refused.
+bool ProduceChannel::check_content(const BatchView& batch, const Sequences& sequences,
+                                   HeaderContent& content) {
   if (!check_kinds(batch, sequences)) return false;
-  if (batch.is_compressed()) return check_packed(batch, sequences);
-  if (has_dead_headers(batch)) return refuse_dead_headers(sequences);
+  if (batch.is_compressed()) return check_packed(batch, sequences, content);
+  content = header_content(batch);
+  if (!check_headers(content, sequences)) return false;
   const char* const fault = is_scheduled() ? fault_in_schedule(batch) : nullptr;
   if (fault != nullptr) refuse(sequences, Code::too_large, fault);
   return fault == nullptr;
@@ -152,19 +156,21 @@ const char* ProduceChannel::fault_in_schedule(const BatchView& batch) const {
 
 /// Checks a compressed batch before it is stored compressed, so that no consumer receives an unreadable one.
 /// A batch that is not going to be stored is not checked, because decompressing costs more than sending.
-/// Returns false if it is refused.
-bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+/// Sets `content`. Returns false if it is refused.
+bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences,
+                                  HeaderContent& content) {
   const FallibleAllocations fallible;
   const char* fault = nullptr;
   const auto look = [&](const BatchView& plain) { fault = fault_in_schedule(plain); };
   // Without memory the session ends, and the client sends again.
-  const auto content = is_scheduled() ? content_packed_in(batch, look) : content_packed_in(batch);
-  if (!content) {
+  const auto packed = is_scheduled() ? content_packed_in(batch, look) : content_packed_in(batch);
+  if (!packed) {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
     return false;
   }
-  if (content->has_dead_headers) return refuse_dead_headers(sequences);
-  if (target_.message_bytes_max() < content->longest_message_bytes) {
+  content = *packed;
+  if (!check_headers(content, sequences)) return false;
+  if (target_.message_bytes_max() < packed->longest_message_bytes) {
     refuse_too_long(sequences);
     return false;
   }
@@ -172,11 +178,21 @@ bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& seque
   return fault == nullptr;
 }
 
-/// Refuses a batch because a message claims to be a dead letter. Returns false.
-bool ProduceChannel::refuse_dead_headers(const Sequences& sequences) {
-  refuse(sequences, Code::not_supported,
-         "only the broker sets headers that begin with " + std::string(dead_header_prefix));
-  return false;
+/// Refuses a batch if a message claims to be a dead letter, or has an invalid time to live. Then returns
+/// false.
+bool ProduceChannel::check_headers(const HeaderContent& content, const Sequences& sequences) {
+  if (content.has_dead_headers) {
+    refuse(sequences, Code::not_supported,
+           "only the broker sets headers that begin with " + std::string(dead_header_prefix));
+    return false;
+  }
+  if (content.has_invalid_ttl) {
+    refuse(sequences, Code::not_supported,
+           "a message has at most one header " + std::string(ttl_header_name) +
+               ", a number of milliseconds from 1 to " + std::to_string(limits::ttl_ms_max));
+    return false;
+  }
+  return true;
 }
 
 void ProduceChannel::take(const Arrived& arrived) {

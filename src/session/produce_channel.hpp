@@ -11,6 +11,7 @@
 
 #include <lightq/protocol/session_producing.hpp>
 
+#include "delivery/batches/header_content.hpp"
 #include "session/channel.hpp"
 #include "session/channel_numbers.hpp"
 #include "session/session_channels.hpp"
@@ -84,10 +85,10 @@ class ProduceChannel final : public Channel, public SessionProducer {
     bool flush = false;
   };
   void break_off(const std::string& why);
-  bool check_content(const BatchView& batch, const Sequences& sequences);
+  bool check_content(const BatchView& batch, const Sequences& sequences, HeaderContent& content);
   bool check_kinds(const BatchView& batch, const Sequences& sequences);
-  bool check_packed(const BatchView& batch, const Sequences& sequences);
-  bool refuse_dead_headers(const Sequences& sequences);
+  bool check_packed(const BatchView& batch, const Sequences& sequences, HeaderContent& content);
+  bool check_headers(const HeaderContent& content, const Sequences& sequences);
   [[nodiscard]] const char* fault_in_schedule(const BatchView& batch) const;
   [[nodiscard]] bool is_scheduled() const { return asked_target_ == session::ProduceTarget::schedule; }
   void take(const Arrived& arrived);

@@ -62,7 +62,8 @@ class ReadQueue::ReadTurn {
                                     {.channel = 0,
                                      .request = job_.request,
                                      .delivery = 0,
-                                     .lost = source.take_untold_loss(job_.lost_told)});
+                                     .lost = source.take_untold_loss(job_.lost_told),
+                                     .expired = delivered.expired});
     too_large_ = sent == 0 && wanted.count > 0 && !job_.begun;
     if (sent < delivered.slice.count) {
       next_ = delivered.slice.range().begin + sent;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <lightq/base/batch_cut.hpp>
+#include <lightq/protocol/session_link.hpp>
 
 #include "delivery/batches/unpacked.hpp"
 
@@ -46,8 +47,12 @@ void deliver_frame(FrameOutput& output, const BatchSlice& slice, const SliceAddr
     write_cut_header(batch_header, slice.batch, slice.first, slice.count, slice.records);
   }
   const std::size_t body_bytes = deliver_head_bytes + batch_layout::header_bytes + rest.size();
-  const session::FrameHeader header{session::Op::deliver, whole ? std::uint8_t{0} : session::flag_part,
-                                    address.channel, address.request, static_cast<std::uint32_t>(body_bytes)};
+  const bool says_expired =
+      address.expired && (output.client_codecs().bits() & session::hello_knows_expired) != 0;
+  const auto flags = static_cast<std::uint8_t>((whole ? 0 : session::flag_part) |
+                                               (says_expired ? session::flag_expired : 0));
+  const session::FrameHeader header{session::Op::deliver, flags, address.channel, address.request,
+                                    static_cast<std::uint32_t>(body_bytes)};
   session::encode_frame_header(start.data(), header, {head, deliver_head_bytes});
   output.deliver(start, rest);
 }

@@ -15,6 +15,7 @@ struct SliceAddress {
   std::uint32_t delivery = 0;
   std::uint32_t hand_out = 0;
   std::uint64_t lost = 0;
+  bool expired = false;  ///< the frames say so, if the client knows that
 };
 
 /// Delivers the slice in as few frames as the client's limit allows; the first frame reports `lost`.

@@ -189,6 +189,40 @@ TEST(BatchWithAttributes, IsInvalidIfOneMessageLacksThem) {
   }
 }
 
+TEST(Attributes, ATimeToLiveIsTheFirstHeader) {
+  const Header other{"kind", "json"};
+  const Attributes attributes{.headers = {&other, 1}, .ttl = std::chrono::milliseconds(60'000)};
+  ASSERT_TRUE(attributes.check_for_producer().ok());
+  const AttributeKinds kinds(attributes);
+  EXPECT_EQ(kinds, AttributeKinds(AttributeKinds::headers));
+  std::vector<std::byte> record(attributes_bytes(kinds, attributes));
+  EXPECT_EQ(write_attributes(record.data(), kinds, attributes), record.data() + record.size());
+  EXPECT_EQ(AttributesView::measure(kinds, record), record.size());
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  std::vector<Header> headers;
+  for (const Header header : view.headers()) headers.push_back(header);
+  EXPECT_EQ(headers, (std::vector<Header>{{"lightq-ttl-ms", "60000"}, other}));
+}
+
+TEST(Attributes, ATimeToLiveHasLimits) {
+  using std::chrono::milliseconds;
+  EXPECT_TRUE((Attributes{.ttl = milliseconds(limits::ttl_ms_max)}.check().ok()));
+  EXPECT_FALSE((Attributes{.ttl = milliseconds(limits::ttl_ms_max + 1)}.check().ok()));
+  EXPECT_FALSE((Attributes{.ttl = milliseconds(-1)}.check().ok()));
+  const Header given{"lightq-ttl-ms", "5"};
+  EXPECT_TRUE((Attributes{.headers = {&given, 1}}.check_for_producer().ok()));
+  EXPECT_FALSE((Attributes{.headers = {&given, 1}, .ttl = milliseconds(5)}.check_for_producer().ok()));
+  for (const std::string_view wrong :
+       {"", "0", "05", "+5", "5 ", "5.0", "x", "315619200001", "9999999999999"}) {
+    const Header header{"lightq-ttl-ms", wrong};
+    EXPECT_FALSE((Attributes{.headers = {&header, 1}}.check_for_producer().ok())) << wrong;
+    EXPECT_FALSE(ttl_in(wrong)) << wrong;
+  }
+  EXPECT_EQ(ttl_in("315619200000"), milliseconds(limits::ttl_ms_max));
+  const std::vector<Header> many(limits::headers_max, Header{"n", ""});
+  EXPECT_TRUE((Attributes{.headers = many}.check().ok()));
+  EXPECT_FALSE((Attributes{.headers = many, .ttl = milliseconds(5)}.check().ok()));
+
 TEST(BatchWithDueTimes, IsInvalidUnlessDueTimesArePermitted) {
   BatchBuilder builder;
   builder.add(as_byte_view("late"), {.key = "tea", .deliver_at = {7}});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -153,6 +154,7 @@ TEST(CommandLine, HasAllCommands) {
                                              "topic pause",
                                              "topic purge",
                                              "topic resume",
+                                             "topic set",
                                              "user add",
                                              "user grant",
                                              "user list",
@@ -304,6 +306,8 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     if (flag.command == "schedule set" && variable == "LIGHTQ_CRON") continue;
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;
+    std::optional<Variable> a_setting;  // given by its variable, which may be the one that is tested
+    if (flag.command == "topic set") a_setting.emplace("LIGHTQ_MESSAGE_TTL", "1s");
     const int without = run(broker, invocation(flag.command));
     const bool needs_no_broker =
         flag.command == "version" || flag.command.starts_with("log ") || flag.command.starts_with("key ");
@@ -316,6 +320,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_ALL_DELAYED",
                                              "LIGHTQ_BATCHES",
                                              "LIGHTQ_CURSORS",
+                                             "LIGHTQ_DEAD_LETTER_EXPIRED",
                                              "LIGHTQ_DELAYED",
                                              "LIGHTQ_ENCRYPT_AT_REST",
                                              "LIGHTQ_FOLLOW",

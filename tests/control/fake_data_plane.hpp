@@ -66,6 +66,10 @@ class FakeDataPlane final : public DataPlane {
     if (group == "default") return answer<void>(done, {});
     answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
   }
+  void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) override {
+    message_ttls[topic.value] = ttl_ms;
+    answer<void>(done, {});
+  }
   void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")
       return answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
@@ -186,12 +190,13 @@ class FakeDataPlane final : public DataPlane {
   std::set<std::string> left;
   std::vector<Leaver> leavers;  // for the entries of `left`
   std::map<std::uint64_t, UserAccess> users;
-  std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
-  std::vector<TicketHolder> holders;              // of the joins
-  std::optional<protocol::Ticket> ticket;         // given to each join; nothing: no ticket
-  std::set<std::string> paused;                   // TOPIC_ID/GROUP
-  std::size_t bulk_questions = 0;                 // calls of stats_of
-  std::map<std::string, GroupSetup> groups;       // TOPIC_ID/GROUP
+  std::map<std::uint64_t, std::uint64_t> owners;        // topic → its own user
+  std::vector<TicketHolder> holders;                    // of the joins
+  std::optional<protocol::Ticket> ticket;               // given to each join; nothing: no ticket
+  std::set<std::string> paused;                         // TOPIC_ID/GROUP
+  std::size_t bulk_questions = 0;                       // calls of stats_of
+  std::map<std::string, GroupSetup> groups;             // TOPIC_ID/GROUP
+  std::map<std::uint64_t, std::uint64_t> message_ttls;  // topic → the time to live that was set last
   std::vector<std::pair<TopicId, std::string>> expected;
   std::map<std::string, RecurringSchedule> schedules;  // TOPIC_ID/NAME
   std::vector<ScheduleState> states;

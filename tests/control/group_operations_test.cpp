@@ -124,6 +124,17 @@ TEST_F(GroupCommands, ChangeOnlyTheGivenSettingsAndSurviveARestart) {
   EXPECT_EQ(settings_of("t", "g").max_attempts, 5U);
 }
 
+TEST_F(GroupCommands, ExpiredMessagesBecomeLettersOnlyWithADeadLetterTopic) {
+  create("t");
+  create("dead");
+  EXPECT_EQ(set("t", "g", {.dead_letter_expired = true}), "invalid_request");
+  EXPECT_EQ(set("t", "g", {.dead_letter_topic = "dead", .dead_letter_expired = true}), "ok");
+  EXPECT_TRUE(settings_of("t", "g").dead_letter_expired);
+  EXPECT_EQ(set("t", "g", {.dead_letter_topic = ""}), "invalid_request");
+  EXPECT_EQ(set("t", "g", {.dead_letter_topic = "", .dead_letter_expired = false}), "ok");
+  EXPECT_FALSE(settings_of("t", "g").dead_letter_expired);
+}
+
 TEST_F(GroupCommands, DefaultSettingsLeaveNoRecord) {
   create("t");
   ASSERT_EQ(set("t", "g", {.max_attempts = 5}), "ok");

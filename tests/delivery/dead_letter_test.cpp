@@ -208,11 +208,12 @@ TEST(DeadLetterTest, ReservedHeadersAreFoundInAnyMessageOfABatch) {
   BatchBuilder batch;
   const Header harmless{"lightq-dea", "x"};
   batch.add(as_byte_view("one"), {.headers = {&harmless, 1}});
-  EXPECT_FALSE(has_dead_headers(BatchView::trusted(batch.finish().data())));
+  EXPECT_FALSE(header_content(BatchView::trusted(batch.finish().data())).has_dead_headers);
   const Header reserved{"lightq-dead-", "x"};
   batch.add(as_byte_view("two"), {.headers = {&reserved, 1}});
-  EXPECT_TRUE(has_dead_headers(BatchView::trusted(batch.finish().data())));
-  EXPECT_FALSE(has_dead_headers(PackedMessage("lightq-dead-x", {.key = "lightq-dead-x"}).batch()));
+  EXPECT_TRUE(header_content(BatchView::trusted(batch.finish().data())).has_dead_headers);
+  EXPECT_FALSE(
+      header_content(PackedMessage("lightq-dead-x", {.key = "lightq-dead-x"}).batch()).has_dead_headers);
 }
 
 /// Returns a compressed batch with a message that has this header.

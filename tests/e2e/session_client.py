@@ -23,8 +23,8 @@ RECEIVED, FLUSHED = 1, 2
 GROUP, OWN = 1, 2
 EXPLICIT, AUTOMATIC = 1, 2
 STARTS = {"first": 1, "next": 2, "last": 3, "offset": 4, "time": 5}
-PART, CUMULATIVE, DEAD_LETTER, LEASES, HAND_OUT, DEAD_LETTERS, RELEASE = 1, 1, 1, 1, 2, 2, 4
-KNOWS_DEAD_LETTERS, KNOWS_LEASES, MAY_BE_BUSY, HEARS_LATE = 1 << 27, 1 << 28, 1 << 29, 1 << 30
+PART, CUMULATIVE, DEAD_LETTER, LEASES, HAND_OUT, DEAD_LETTERS, EXPIRED, RELEASE = 1, 1, 1, 1, 2, 2, 2, 4
+KNOWS_EXPIRED, KNOWS_DEAD_LETTERS, KNOWS_LEASES, MAY_BE_BUSY, HEARS_LATE = (1 << bit for bit in range(26, 31))
 PLENTY = (1 << 20, 1 << 40)  # credit: messages, bytes
 CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "topic_not_found", "unknown_channel",
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
@@ -94,6 +94,7 @@ class Message(typing.NamedTuple):
     size: int  # attributes and payload
     said: batch_bytes.Message  # the payload and the attributes
     hand_out: int = 0
+    expired: bool = False
 
 
 class Session:
@@ -349,7 +350,7 @@ def messages_of(frame):
     """Returns the messages of a deliver frame, after checking its batch's checksums."""
     batch = session_frames.unbatch(bytes.fromhex(frame.values["batch"]))
     return [Message(batch.offset + index, said.payload, frame.values["delivery"], batch.time_us, size, said,
-                    frame.values["hand_out"])
+                    frame.values["hand_out"], bool(frame.flags & EXPIRED))
             for index, (said, size) in enumerate(zip(batch.messages, batch.sizes))]
 
 
@@ -374,7 +375,7 @@ class Consumer:
             self.take_deliver(frame)
 
     def take_deliver(self, frame):
-        assert frame.request == 0 and frame.values["delivery"] >= 1, frame
+        assert frame.request == 0 and frame.values["delivery"] >= 1 and not frame.flags & EXPIRED, frame
         come = messages_of(frame)
         for message in come:
             assert self.credit_messages > 0 and self.credit_bytes > 0, "more than there was credit for"

@@ -342,6 +342,18 @@ class Broker:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def listens_on(self, port):
+        """Tells whether the broker itself listens on this TCP port. A connection cannot tell: as soon as the broker
+        has closed a port, the kernel may give it to another process."""
+        process = pathlib.Path(f"/proc/{self.process.pid}")
+        own = set()
+        for descriptor in os.listdir(process / "fd"):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                own.add(os.readlink(process / "fd" / descriptor))
+        rows = [row.split() for row in (process / "net/tcp").read_text().splitlines()[1:]]
+        listening = [row for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == int(port)]
+        return any(f"socket:[{row[9]}]" in own for row in listening)
+
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -37,11 +37,11 @@ def test_group_set_changes_only_the_given_settings(command, control):
     assert command.json("group", "set", "t", "default", "--dead-letter-topic", "dead", "--dead-waiting-max", "1k", "--pause-when-failing",
                         "--processing-timeout", "0") == {"cmd": "set_group", "status": "ok", "topic": "t", "group": "default"}
     assert settings_of(control) == {"max_attempts": 5, "backoff_ms": [500, 10_000, 60_000], "dead_letter_topic": "dead", "dead_waiting_max": 1000,
-                                    "processing_timeout_ms": 0, "pause_when_failing": True}
+                                    "processing_timeout_ms": 0, "pause_when_failing": True, "dead_letter_expired": False}
     command("group", "set", "t", "default", "--park", "--backoff", "none", "--no-pause-when-failing", "--processing-timeout", "default",
             "--quiet")
     assert settings_of(control) == {"max_attempts": 5, "backoff_ms": [], "dead_letter_topic": "", "dead_waiting_max": 1000,
-                                    "pause_when_failing": False}
+                                    "pause_when_failing": False, "dead_letter_expired": False}
 
 
 @pytest.mark.parametrize("arguments, says", [

@@ -215,8 +215,10 @@ def test_statistics_show_the_settings(control):
     set_group(control, group="billing", max_attempts=5, backoff_ms=[1000, 60_000], processing_timeout_ms=0)
     control.join("t", "pull")
     assert group_of(control, "t")["settings"] == {
-        "max_attempts": 0, "backoff_ms": [], "dead_letter_topic": "", "dead_waiting_max": 10_000, "pause_when_failing": False}
+        "max_attempts": 0, "backoff_ms": [], "dead_letter_topic": "", "dead_waiting_max": 10_000, "pause_when_failing": False,
+        "dead_letter_expired": False}
     set_group(control, max_attempts=5, backoff_ms=[1000, 60_000], processing_timeout_ms=0)
     assert group_of(control, "t")["settings"] == {
         "max_attempts": 5, "backoff_ms": [1000, 60_000], "dead_letter_topic": "", "dead_waiting_max": 10_000,
-        "processing_timeout_ms": 0, "pause_when_failing": False}
+        "processing_timeout_ms": 0, "pause_when_failing": False,
+        "dead_letter_expired": False}

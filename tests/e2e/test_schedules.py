@@ -24,6 +24,9 @@ def clock(tmp_path):
 
 @pytest.fixture
 def make_broker(make_broker, clock):
+    if SANITIZED:  # its own library has to be loaded first
+        return make_broker
+
     def make(*flags, **options):
         return make_broker(*flags, environment={"LD_PRELOAD": SHIFT, "CLOCK_SHIFT_FILE": str(clock.path)}, **options)
     return make
@@ -55,7 +58,7 @@ def begin_again(commands):
     commands.environment["LIGHTQ_BROKER"] = commands.broker.control_uri
 
 
-needs_clock = pytest.mark.skipif(SANITIZED, reason="a sanitizer's own library has to be loaded first")
+needs_clock = pytest.mark.skipif(SANITIZED, reason="needs the shifted clock")
 
 
 @needs_clock

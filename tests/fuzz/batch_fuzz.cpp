@@ -1,6 +1,6 @@
 /// Fuzz target: checks a batch as a producer may send it, with a correct length and checksum. The result is a
 /// fault, or messages with attributes and payloads that lie within the batch. A part of such a batch must be
-/// a sound batch again.
+/// a sound batch again. The headers that the broker reads itself mean the same to each of its readers.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,6 +10,8 @@
 
 #include <lightq/base/batch_cut.hpp>
 #include <lightq/base/batch_unpack.hpp>
+
+#include "delivery/batches/header_content.hpp"
 
 namespace lightq {
 namespace {
@@ -28,6 +30,19 @@ void cut_last(const BatchView& plain, const std::byte* last) {
                    1, record);
   part.insert(part.end(), record.begin(), record.end());
   if (BatchView::check(part)) std::abort();
+}
+
+/// Checks that a batch without dead headers and invalid times to live expires as it says.
+void check_headers(const BatchView& plain) {
+  const broker::HeaderContent content = broker::header_content(plain);
+  bool any = false;
+  for (auto record = plain.records(); !record.done(); record.next()) {
+    const auto expiry = broker::expiry_of(record.attributes(), Timestamp{1});
+    any |= expiry.has_value();
+    if (expiry && expiry->us <= 1) std::abort();
+  }
+  if (content.has_dead_headers || content.has_invalid_ttl) return;
+  if (any != content.has_ttl) std::abort();
 }
 
 void take(std::vector<std::byte> batch) {
@@ -56,6 +71,7 @@ void take(std::vector<std::byte> batch) {
     touch(as_text(record.payload()));
   }
   if (bytes != view.message_bytes()) std::abort();
+  check_headers(*plain);
   cut_last(*plain, last);
 }
 

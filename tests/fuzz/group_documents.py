@@ -8,7 +8,7 @@ GROUP_DOCUMENTS = {
     "purge": {"cmd": "purge", "topic": "t", **USER},
     "reply_purge": {"cmd": "purge", "status": "ok", "messages": 12},
     "set_group": {"cmd": "set_group", "topic": "t", "group": "g", **USER, "max_attempts": 5, "backoff_ms": [1000, 60000],
-                  "dead_letter_topic": "d", "dead_waiting_max": 7, "processing_timeout_ms": 0, "pause_when_failing": True},
+                  "dead_letter_topic": "d", "dead_waiting_max": 7, "processing_timeout_ms": 0, "pause_when_failing": True, "dead_letter_expired": True},
     "set_group_back": {"cmd": "set_group", "topic": "t", "group": "g", **ADMIN, "max_attempts": 0, "backoff_ms": [],
                        "dead_letter_topic": "", "processing_timeout_ms": None},
     "list_dead": {"cmd": "list_dead", "topic": "t", "group": "g", **USER, "state": "parked", "cause": "attempts", "after_offset": 7,

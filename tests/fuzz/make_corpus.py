@@ -26,6 +26,7 @@ DOCUMENTS = {
     "create_file_topic": {"cmd": "create_topic", **ADMIN, "topic": "t.1-a_b", "broker_type": "file", **USER, "overflow": "reject",
                           "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29, "retention_ms": 1000,
                           "retention_messages": 9, "open": True, "encrypt_at_rest": True},
+    "set_topic": {"cmd": "set_topic", **USER, "topic": "t", "message_ttl_ms": 60_000},
     "delete_topic": {"cmd": "delete_topic", **ADMIN, "topic": "t"},
     "list_topics": {"cmd": "list_topics", **ADMIN},
     "join": {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "t", **USER, "transport": "ipc"},
@@ -58,6 +59,7 @@ DOCUMENTS = {
     "reply_stats_all": {"cmd": "stats_all", "status": "ok", "topics": [
         {**STATS, "groups": [{"group": "default", "lag": 1}], "subscribers": []}, {**STATS, "topic": "u"}],
                         "continue_after": "u"},
+    "change_topic_ttl": {"op": "topic_ttl", "id": 1, "message_ttl_ms": 60_000, "optional": True},
     "change_topic_paused": {"op": "topic_paused", "id": 1, "paused": True},
     "change_topic": {"op": "topic", "id": 1, "topic": "t", "broker_type": "queue_file", "ring_bytes": 65536, "credential": 1},
     "change_credential": {"op": "credential", "id": 1, "user_id": "u", "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},
@@ -301,7 +303,7 @@ def unfinished(*code, offset=4, version=3):
 
 
 CURSOR_FILE = {
-    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3, 4) for how in ("v", "mended_")},
+    **{f"{how}{v}": bytes([v * (how == "mended_")]) + (GOLDEN / f"cursors.v{v}").read_bytes() for v in (1, 2, 3, 4, 5) for how in ("v", "mended_")},
     "plain": unfinished(0, 1, 0, 0), "holes": unfinished(16, 3, 0, 4, 1, 2, 6, 1, 232, 7, 2, 0),
     "all_messages": unfinished(16, 3, 0, 4, 3, 0, 1, 0, 1, 5, 0), "two_times": unfinished(16, 3, 0, 4, 0, 2, 5, 2, 0, 2, 2, 6),
     "touching": unfinished(16, 3, 0, 0, 0, 0), "behind_next": unfinished(3, 3, 0, 4, 0, 0), "last": unfinished(1, 2, 0, 0, 0, offset=2**64 - 2),

@@ -158,6 +158,9 @@ TEST_F(GoldenCursorTest, ReadsAndWritesCursorFilesOfVersion4Unchanged) {
   dead.records = {{{44}, first, {first.us + 1'500'000}, "not for me"}, {{1'499}, first, first, ""}};
   dead.first_failures = {{first, delayed}};
   check("cursors.v4", {{"group:default", {7}, unfinished}, {"group:other", {9}}, {"paused:other", {0}}});
+  dead.expired.add({{60}, {61}});
+  dead.expired.add({{1'100}, {1'101}});
+  check("cursors.v5", {{"group:default", {7}, unfinished}, {"group:other", {9}}, {"ttl:", {300}}});
 }
 
 TEST_F(GoldenTest, ReadsAndWritesCursorTablesOfVersion1Unchanged) {

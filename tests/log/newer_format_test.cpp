@@ -235,7 +235,7 @@ TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().code, ErrorCode::foreign_format);
     EXPECT_EQ(loaded.error().message.rfind(
-                  directory + name + ": position 8: a cursor file of version 5, not 1 to 4", 0),
+                  directory + name + ": position 8: a cursor file of version 6, not 1 to 5", 0),
               0U)
         << loaded.error().message;
     EXPECT_FALSE(CursorFile(storage, directory).write(CursorFile::encode(older)).ok());

@@ -49,9 +49,10 @@ TopicStats full_topic_stats() {
                     .dead_letter_topic = "dead",
                     .dead_waiting_max = 7,
                     .processing_timeout_ms = 0,
-                    .pause_when_failing = true};
-  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, {}});
-  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, "disk: no memory"});
+                    .pause_when_failing = true,
+                    .dead_letter_expired = true};
+  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, 9, {}});
+  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, 0, "disk: no memory"});
   return stats;
 }
 
@@ -118,6 +119,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "lost_with_session",
                             "revoked",
                             "dead",
+                            "expired",
                             "recent_ended",
                             "recent_dead",
                             "paused_by",
@@ -128,6 +130,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "dead_waiting_max",
                             "processing_timeout_ms",
                             "pause_when_failing",
+                            "dead_letter_expired",
                             "lag",
                             "lost",
                             "consumers",
@@ -256,7 +259,7 @@ TEST(JsonReply, APageOfStatsHasTheTopicsAsStatsShowsThem) {
 TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const auto settings_of = [](BrokerType type) {
     TopicStats stats;
-    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true, true};
+    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true, true, 5};
     const auto text = to_json(stats);
     const auto from = text.find("\"settings\":") + 11;
     return text.substr(from, text.find('}', from) + 1 - from);
@@ -264,13 +267,14 @@ TEST(JsonReply, ListsTheSettingsThatApplyToTheType) {
   const std::string files =
       R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)"
       R"("retention_over_pending":true,"encrypt_at_rest":true,)";
-  EXPECT_EQ(settings_of(BrokerType::queue),
-            R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","open":false})");
-  EXPECT_EQ(settings_of(BrokerType::file),
-            R"({"broker_type":"file","overflow":"reject",)" + files + R"("open":false})");
   EXPECT_EQ(
-      settings_of(BrokerType::queue_file),
-      R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject",)" + files + R"("open":false})");
+      settings_of(BrokerType::queue),
+      R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,"open":false})");
+  EXPECT_EQ(settings_of(BrokerType::file),
+            R"({"broker_type":"file","overflow":"reject","message_ttl_ms":5,)" + files + R"("open":false})");
+  EXPECT_EQ(settings_of(BrokerType::queue_file),
+            R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject","message_ttl_ms":5,)" +
+                files + R"("open":false})");
   EXPECT_EQ(settings_of(BrokerType::direct), R"({"broker_type":"direct","open":false})");
 }
 

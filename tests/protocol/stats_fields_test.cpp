@@ -51,12 +51,12 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   // Each line names all members: with another one it does not compile, and the table needs an entry too.
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
-                                  z, z1, z2, z3, z4] = GroupStats();
-    EXPECT_EQ(names_of<GroupStats>().size(), 30U);
+                                  z, z1, z2, z3, z4, z5] = GroupStats();
+    EXPECT_EQ(names_of<GroupStats>().size(), 31U);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g] = SubscriberStats();
-    EXPECT_EQ(names_of<SubscriberStats>().size(), 7U);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = SubscriberStats();
+    EXPECT_EQ(names_of<SubscriberStats>().size(), 8U);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
@@ -88,7 +88,7 @@ TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
   using testing::UnorderedElementsAre;
   EXPECT_THAT(counters_of<GroupStats>(),
               UnorderedElementsAre("redelivered", "acknowledged", "released", "failed", "timed_out",
-                                   "lost_with_session", "revoked", "dead"));
+                                   "lost_with_session", "revoked", "dead", "expired"));
   EXPECT_THAT(counters_of<SubscriberStats>(), testing::IsEmpty());
   EXPECT_THAT(counters_of<DelayedStats>(), UnorderedElementsAre("moved", "cancelled", "corrupt"));
   EXPECT_THAT(

@@ -91,7 +91,7 @@ FILES = {
         seal=seal(PAGE + sum(map(len, plain())) + len(batch([b"m"], 3)) + len(batch([b"last"], 4)), 5)),
     "segment-optional": segment(*plain(), batch([b"message 3"], 3, flags=OPTIONAL), header=header(flags=OPTIONAL << 16),
                                 checkpoint=checkpoint(flags=OPTIONAL << 16)),
-    "cursors": slot_file(b"LCUR", 5),
+    "cursors": slot_file(b"LCUR", 6),
     "producers": slot_file(b"LPRD", 9),
     "cursor-table-version": table(version=2),
     "cursor-table-flags": table(flags=REQUIRED),

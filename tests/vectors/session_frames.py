@@ -197,6 +197,10 @@ def sound_frames():
     yield "deliver a part again", "deliver", dict(
         delivery=4, hand_out=0, lost=17,
         batch=batch([b"three"], offset=1002, time_us=1763750000123456, segment_epoch=7).hex()), dict(channel=2, flags=1)
+    yield "deliver a part that has expired", "deliver", dict(
+        delivery=0, hand_out=0, lost=0,
+        batch=batch([Message(b"three", headers=((b"lightq-ttl-ms", b"60000"),))], offset=1002, time_us=1763750000123456,
+                    segment_epoch=7).hex()), dict(request=9, flags=3)
     yield "deliver with attributes, compressed by Zstandard", "deliver", dict(
         delivery=1, hand_out=0, lost=0,
         batch=batch(labelled, offset=1003, time_us=1763750000123456, segment_epoch=7, codec=ZSTD).hex()), dict(channel=2)

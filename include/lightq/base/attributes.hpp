@@ -19,6 +19,7 @@
 #include <lightq/base/due.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/ttl.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::inline v1 {
@@ -41,7 +42,7 @@ inline constexpr std::string_view id_header_name = "lightq-id";
 /// The attributes that a producer gives a message. Does not own its data.
 struct Attributes {
   std::string_view key = {};             ///< at most limits::key_bytes_max bytes; empty: none
-  std::span<const Header> headers = {};  ///< at most limits::headers_max, the id included
+  std::span<const Header> headers = {};  ///< at most limits::headers_max, the id and the ttl included
   Timestamp time = {};                   ///< when the event that the message describes happened; 0: not given
   /// The time after which the message is due, counted from its arrival in the topic's schedule: 0 to
   /// limits::delay_us_max. 0: none. Only for a producer with ProducerOptions::delayed.
@@ -52,16 +53,24 @@ struct Attributes {
   /// An id that the program chooses, at most limits::message_id_bytes_max bytes; empty: none. It is sent as
   /// the first header, with the name id_header_name.
   std::string_view id = {};
+  /// The message's time to live, counted from its append to the log: 1 ms to limits::ttl_ms_max. After it,
+  /// the broker delivers the message to no consumer any more. 0: none. It is sent as a header, behind the id
+  /// and before the others, with the name ttl_header_name.
+  std::chrono::milliseconds ttl = {};
 
   /// Returns the due time as a record has it; see due.hpp. 0: at once.
   [[nodiscard]] std::int64_t due() const { return delay.count() > 0 ? -delay.count() : deliver_at.us; }
   /// Returns true if the producer gave a delay or a due time.
   [[nodiscard]] bool has_due() const { return delay.count() != 0 || deliver_at.us != 0; }
+  /// Returns the number of headers in a record: `headers`, the id and the ttl.
+  [[nodiscard]] std::size_t header_count() const {
+    return headers.size() + (id.empty() ? 0 : 1) + (ttl.count() == 0 ? 0 : 1);
+  }
 
   /// Checks that the attributes are within their limits. Errors: invalid_argument, too_large.
   [[nodiscard]] Result<void> check() const;
   /// Checks as `check` does, and that no header begins with dead_header_prefix, for a producer: the broker
-  /// refuses the whole batch of such a message. Also checks a header that is the message's id. Errors:
+  /// refuses the whole batch of such a message. Also checks headers that are the message's id or ttl. Errors:
   /// invalid_argument, too_large.
   [[nodiscard]] Result<void> check_for_producer() const;
 
@@ -84,10 +93,9 @@ class AttributeKinds {
   constexpr explicit AttributeKinds(std::uint16_t bits) : bits_(bits) {}
   /// Makes the set of the kinds that a message uses.
   explicit AttributeKinds(const Attributes& attributes)
-      : bits_(static_cast<std::uint16_t>((attributes.key.empty() ? 0 : keys) |
-                                         (attributes.headers.empty() && attributes.id.empty() ? 0 : headers) |
-                                         (attributes.time.us == 0 ? 0 : times) |
-                                         (attributes.has_due() ? dues : 0))) {}
+      : bits_(static_cast<std::uint16_t>(
+            (attributes.key.empty() ? 0 : keys) | (attributes.header_count() == 0 ? 0 : headers) |
+            (attributes.time.us == 0 ? 0 : times) | (attributes.has_due() ? dues : 0))) {}
 
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
   [[nodiscard]] constexpr bool any() const { return bits_ != 0; }
@@ -281,6 +289,7 @@ inline std::size_t attributes_bytes(AttributeKinds kinds, const Attributes& attr
   if (!kinds.has(AttributeKinds::headers)) return bytes;
   bytes += sizeof(std::uint16_t);
   if (!attributes.id.empty()) bytes += header_bytes({id_header_name, attributes.id});
+  if (attributes.ttl.count() != 0) bytes += header_bytes({ttl_header_name, TtlText(attributes.ttl).text()});
   for (const Header& header : attributes.headers) bytes += header_bytes(header);
   return bytes;
 }
@@ -307,10 +316,10 @@ inline std::byte* write_attributes(std::byte* to, AttributeKinds kinds, const At
   if (kinds.has(AttributeKinds::times)) write_time(attributes.time.us);
   if (kinds.has(AttributeKinds::keys)) write_text(attributes.key);
   if (!kinds.has(AttributeKinds::headers)) return to;
-  const bool has_id = !attributes.id.empty();
-  store_little_endian(to, static_cast<std::uint16_t>(attributes.headers.size() + (has_id ? 1 : 0)));
+  store_little_endian(to, static_cast<std::uint16_t>(attributes.header_count()));
   to += sizeof(std::uint16_t);
-  if (has_id) write_header({id_header_name, attributes.id});
+  if (!attributes.id.empty()) write_header({id_header_name, attributes.id});
+  if (attributes.ttl.count() != 0) write_header({ttl_header_name, TtlText(attributes.ttl).text()});
   for (const Header& header : attributes.headers) write_header(header);
   return to;
 }
@@ -321,12 +330,13 @@ inline Result<void> Attributes::check() const {
   };
   if (key.size() > limits::key_bytes_max)
     return too_large("a key of " + std::to_string(key.size()) + " bytes is longer", limits::key_bytes_max);
-  const std::size_t header_count = headers.size() + (id.empty() ? 0 : 1);
-  if (header_count > limits::headers_max)
-    return too_large(std::to_string(header_count) + " headers are more", limits::headers_max);
+  if (header_count() > limits::headers_max)
+    return too_large(std::to_string(header_count()) + " headers are more", limits::headers_max);
   if (id.size() > limits::message_id_bytes_max)
     return too_large("an id of " + std::to_string(id.size()) + " bytes is longer",
                      limits::message_id_bytes_max);
+  if (ttl.count() < 0 || ttl.count() > limits::ttl_ms_max)
+    return Error{ErrorCode::invalid_argument, "a ttl is 1 ms to ten years (3,653 days)"};
   for (const Header& header : headers) {
     if (header.name.empty()) return Error{ErrorCode::invalid_argument, "a header without a name"};
     if (header.name.size() > limits::header_name_bytes_max)
@@ -353,16 +363,23 @@ inline Result<void> Attributes::check_due() const {
 }
 
 inline Result<void> Attributes::check_for_producer() const {
+  const auto invalid = [](const std::string& why) { return Error{ErrorCode::invalid_argument, why}; };
   bool has_id = !id.empty();
+  bool has_ttl = ttl.count() != 0;
   for (const Header& header : headers) {
     if (header.name.starts_with(dead_header_prefix))
-      return Error{ErrorCode::invalid_argument,
-                   "only the broker sets headers that begin with " + std::string(dead_header_prefix)};
-    if (header.name != id_header_name) continue;
-    if (std::exchange(has_id, true)) return Error{ErrorCode::invalid_argument, "a message has only one id"};
-    if (header.value.empty() || header.value.size() > limits::message_id_bytes_max)
-      return Error{ErrorCode::invalid_argument, "the header lightq-id has 1 to " +
-                                                    std::to_string(limits::message_id_bytes_max) + " bytes"};
+      return invalid("only the broker sets headers that begin with " + std::string(dead_header_prefix));
+    if (header.name == id_header_name) {
+      if (std::exchange(has_id, true)) return invalid("a message has only one id");
+      if (header.value.empty() || header.value.size() > limits::message_id_bytes_max)
+        return invalid("the header lightq-id has 1 to " + std::to_string(limits::message_id_bytes_max) +
+                       " bytes");
+    } else if (header.name == ttl_header_name) {
+      if (std::exchange(has_ttl, true)) return invalid("a message has only one ttl");
+      if (!ttl_in(header.value))
+        return invalid("the header " + std::string(ttl_header_name) + " is a number of milliseconds, 1 to " +
+                       std::to_string(limits::ttl_ms_max));
+    }
   }
   return check();
 }

@@ -115,6 +115,8 @@ inline constexpr std::int64_t delay_us_max = 315'619'200'000'000;
 
 /// Delayed messages that wait in one topic: its index takes about 53 MiB of memory for a million.
 inline constexpr std::size_t delayed_messages_max = 10'000'000;
+/// The longest time to live of a message, and of the messages of a topic: ten years, with three leap days.
+inline constexpr std::int64_t ttl_ms_max = 315'619'200'000;
 
 // Connections and plain endpoints.
 /// Unauthenticated connections of one thread of the broker. Beyond: closes the oldest.

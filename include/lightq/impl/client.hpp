@@ -192,6 +192,13 @@ LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::str
   return expect_ok(protocol::DeleteGroup{state()->asker(), std::move(*name), std::string(group), as_admin});
 }
 
+LIGHTQ_INLINE Result<void> Client::set_topic(std::string_view topic, const protocol::TopicChange& change) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = state()->asks_as_admin();
+  return expect_ok(protocol::SetTopic{state()->asker(), std::move(*name), change, as_admin});
+}
+
 LIGHTQ_INLINE Result<void> Client::pause(std::string_view topic, std::string_view group) {
   return ask_of_group<protocol::Pause>(topic, group);
 }

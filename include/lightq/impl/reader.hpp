@@ -70,7 +70,7 @@ class Reader::Parts {
   static session::Hello hello(const ReaderOptions& options) {
     session::Hello hello = session_hello(options);
     hello.frame_bytes_max = options.frame_bytes_max;
-    hello.codecs = CodecSet::known();
+    hello.codecs = CodecSet(CodecSet::known().bits() | session::hello_knows_expired);
     return hello;
   }
   [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
@@ -165,7 +165,9 @@ class Reader::Parts {
     const std::optional<BatchView> plain = unpacker_.unpack(batch);
     unpacker_.forget();
     if (!plain) return violation("sent a batch that cannot be unpacked");
-    for (DeliveredBatch all(*plain, head->delivery, head->lost); !all.empty();) (*wanted_.handle)(all.take());
+    const bool expired = (frame.header.flags & session::flag_expired) != 0;
+    DeliveredBatch all(*plain, head->delivery, head->lost, 0, nullptr, expired);
+    while (!all.empty()) (*wanted_.handle)(all.take());
     wanted_.begun = true;
     wanted_.range.begin = batch.end_offset();
     wanted_.bytes -= std::min(wanted_.bytes, batch.message_bytes());

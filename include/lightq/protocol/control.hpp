@@ -213,6 +213,13 @@ struct RescheduleDelayed {
   bool preview = false;
   bool as_admin = false;
 };
+/// Changes settings of a topic: those that are given.
+struct SetTopic {
+  Credentials user;
+  TopicName topic;
+  TopicChange change = {};
+  bool as_admin = false;
+};
 /// Creates a user. The requests on users carry the credentials of the administrator, or of a user with admin
 /// rights.
 struct CreateUser {
@@ -256,7 +263,7 @@ using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, 
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
                              ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
                              ListDelayed, CancelDelayed, HurryDelayed, RescheduleDelayed, SetSchedule,
-                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule>;
+                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -291,7 +298,8 @@ constexpr std::string_view command_of(const Request& request) {
                                         "list_schedules",
                                         "pause_schedule",
                                         "resume_schedule",
-                                        "remove_schedule"};
+                                        "remove_schedule",
+                                        "set_topic"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -304,9 +312,9 @@ struct ErrorReply {
   std::string description;
 };
 
-/// The reply to create_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group, retry_dead,
-/// purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the requests that change users or
-/// schedules. It reports success only.
+/// The reply to create_topic, set_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group,
+/// retry_dead, purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the requests that
+/// change users or schedules. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
@@ -382,8 +390,9 @@ struct SubscriberStats {
   std::uint64_t next_offset = 0;
   std::uint64_t lag = 0;
   std::uint64_t delivered = 0;
-  std::uint64_t lost = 0;  ///< messages that the log dropped before they could be sent
-  std::string blocked_by;  ///< why the subscriber waits, as in GroupStats
+  std::uint64_t lost = 0;     ///< messages that the log dropped before they could be sent
+  std::uint64_t expired = 0;  ///< messages that were not sent because their time to live was over
+  std::string blocked_by;     ///< why the subscriber waits, as in GroupStats
 };
 
 /// Statistics of a topic. docs/protocol.md, "stats", defines each field. Counting starts at the broker's

@@ -29,7 +29,8 @@ struct GroupSettings {
   std::uint32_t dead_waiting_max = dead_waiting_default;  ///< dead messages that wait before the group pauses
   /// The time for a message from its start; 0: no limit. Nothing: the broker's processing_timeout_ms.
   std::optional<std::uint32_t> processing_timeout_ms = {};
-  bool pause_when_failing = false;  ///< the group pauses when most of its deliveries end dead
+  bool pause_when_failing = false;   ///< the group pauses when most of its deliveries end dead
+  bool dead_letter_expired = false;  ///< expired messages go to dead_letter_topic, which must be given
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };
 
@@ -45,6 +46,7 @@ struct GroupChange {
   std::optional<std::uint32_t> processing_timeout_ms = {};
   bool default_processing_timeout = false;  ///< that of the broker again; `null` in JSON
   std::optional<bool> pause_when_failing = {};
+  std::optional<bool> dead_letter_expired = {};
 
   [[nodiscard]] bool empty() const { return *this == GroupChange(); }
   /// Returns `settings` with this change.
@@ -56,6 +58,7 @@ struct GroupChange {
     if (default_processing_timeout) settings.processing_timeout_ms.reset();
     if (processing_timeout_ms) settings.processing_timeout_ms = processing_timeout_ms;
     if (pause_when_failing) settings.pause_when_failing = *pause_when_failing;
+    if (dead_letter_expired) settings.dead_letter_expired = *dead_letter_expired;
     return settings;
   }
   friend bool operator==(const GroupChange&, const GroupChange&) = default;
@@ -71,7 +74,7 @@ enum class DeadState {
 enum class DeadCause {
   attempts,  ///< it failed `max_attempts` times
   rejected,  ///< a consumer said so
-  expired,   ///< reserved for expiry
+  expired,   ///< its time to live was over
 };
 
 /// The dead messages that a command means: those that have all properties that are given.
@@ -164,10 +167,11 @@ struct GroupStats {
   std::uint64_t lost_with_session = 0;  ///< begun by a consumer that left
   std::uint64_t revoked = 0;            ///< taken back without a failure
   std::uint64_t dead = 0;               ///< messages that died
-  std::uint64_t recent_ended = 0;       ///< deliveries that ended in the last 10 seconds
-  std::uint64_t recent_dead = 0;        ///< messages that died in the last 10 seconds
-  std::uint64_t oldest_ms = 0;          ///< age of the oldest message that is not settled; 0: there is none
-  bool paused = false;                  ///< the group itself is paused, whether or not its topic is
+  std::uint64_t expired = 0;       ///< messages that were not delivered, or not again, because they expired
+  std::uint64_t recent_ended = 0;  ///< deliveries that ended in the last 10 seconds
+  std::uint64_t recent_dead = 0;   ///< messages that died in the last 10 seconds
+  std::uint64_t oldest_ms = 0;     ///< age of the oldest message that is not settled; 0: there is none
+  bool paused = false;             ///< the group itself is paused, whether or not its topic is
   /// Why the group itself delivers nothing: empty, `command`, `failing` or `dead_letters`.
   std::string paused_by;
   std::string blocked_by;       ///< why consumers wait although messages are ready: empty, or `disk: WHY`

@@ -24,6 +24,7 @@ void visit_fields(S& settings, Visit&& visit) {
   visit("dead_waiting_max", settings.dead_waiting_max);
   visit("processing_timeout_ms", settings.processing_timeout_ms);
   visit("pause_when_failing", settings.pause_when_failing);
+  visit("dead_letter_expired", settings.dead_letter_expired);
 }
 
 /// Reads the settings that are given.
@@ -51,6 +52,8 @@ inline GroupChange read_group_change(FieldReader& fields) {
     change.processing_timeout_ms = number("processing_timeout_ms", 0, UINT32_MAX);
   if (fields.has("pause_when_failing"))
     change.pause_when_failing = fields.boolean("pause_when_failing", false);
+  if (fields.has("dead_letter_expired"))
+    change.dead_letter_expired = fields.boolean("dead_letter_expired", false);
   return change;
 }
 
@@ -62,6 +65,7 @@ inline void write_group_change(OrderedJson& to, const GroupChange& change) {
   if (change.default_processing_timeout) to["processing_timeout_ms"] = nullptr;
   if (change.processing_timeout_ms) to["processing_timeout_ms"] = *change.processing_timeout_ms;
   if (change.pause_when_failing) to["pause_when_failing"] = *change.pause_when_failing;
+  if (change.dead_letter_expired) to["dead_letter_expired"] = *change.dead_letter_expired;
 }
 
 /// Returns the change that makes the default settings these ones.
@@ -76,6 +80,7 @@ inline GroupChange change_to(const GroupSettings& settings) {
     change.dead_waiting_max = settings.dead_waiting_max;
   change.processing_timeout_ms = settings.processing_timeout_ms;
   if (settings.pause_when_failing) change.pause_when_failing = true;
+  if (settings.dead_letter_expired) change.dead_letter_expired = true;
   return change;
 }
 

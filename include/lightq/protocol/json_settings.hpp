@@ -14,6 +14,8 @@ inline void check_applicable(FieldReader& fields, BrokerType type) {
   if (!has_log(type) && fields.has("overflow")) {
     fields.fail("overflow", "only for broker_type queue, file, queue_file");
   }
+  if (!has_log(type) && fields.has("message_ttl_ms"))
+    fields.fail("message_ttl_ms", "only for broker_type queue, file, queue_file");
   for (const char* name : {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages",
                            "retention_over_pending", "segment_bytes", "encrypt_at_rest"}) {
     if (!has_files(type) && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
@@ -36,6 +38,7 @@ inline TopicSettings read_settings(FieldReader& fields) {
       fields.number("segment_bytes", segment_bytes_min, segment_bytes_max, segment_bytes_default);
   settings.open = fields.boolean("open", false);
   settings.encrypt_at_rest = fields.boolean("encrypt_at_rest", false);
+  settings.message_ttl_ms = fields.number("message_ttl_ms", 0, ttl_ms_max, 0);
   if (!fields.error()) check_applicable(fields, settings.broker_type);
   return settings;
 }
@@ -57,6 +60,19 @@ inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
   if (settings.open) to["open"] = true;
   if (settings.encrypt_at_rest) to["encrypt_at_rest"] = true;
+  number("message_ttl_ms", settings.message_ttl_ms, 0);
+}
+
+/// Reads the settings that are given.
+inline TopicChange read_topic_change(FieldReader& fields) {
+  TopicChange change;
+  if (fields.has("message_ttl_ms"))
+    change.message_ttl_ms = fields.number("message_ttl_ms", 0, limits::ttl_ms_max, 0);
+  return change;
+}
+
+inline void write_topic_change(OrderedJson& to, const TopicChange& change) {
+  if (change.message_ttl_ms) to["message_ttl_ms"] = *change.message_ttl_ms;
 }
 
 }  // namespace lightq::inline v1::protocol::detail

@@ -66,6 +66,8 @@ inline constexpr std::size_t header_bytes = 20;
 inline constexpr std::uint8_t flag_flush = 1;
 /// deliver: only a part of the batch that the producer sent.
 inline constexpr std::uint8_t flag_part = 1;
+/// deliver: the messages have expired. Only in replies to a read, and to a client that knows it.
+inline constexpr std::uint8_t flag_expired = 2;
 /// reject: the messages are dead. The body has the reason, and they are not delivered again.
 inline constexpr std::uint8_t flag_dead_letter = 1;
 /// reject: the consumer has not begun to process the messages, so this delivery does not count.
@@ -110,7 +112,7 @@ inline constexpr std::array<OpRule, 27> op_rules = {{
     {"refuse", 0, 28, small_body_bytes_max, {}},
     {"consume_open", 0, 55, small_body_bytes_max, {}},
     {"consume_opened", flag_leases | flag_dead_letters, 40, 40, {}},
-    {"deliver", flag_part, deliver_head_bytes + batch_bytes_min, no_bound, deliver_head_bytes},
+    {"deliver", flag_part | flag_expired, deliver_head_bytes + batch_bytes_min, no_bound, deliver_head_bytes},
     {"credit", 0, 12, 12, {}},
     {"acknowledge", flag_cumulative | flag_hand_out, 8, ranges_body_bytes_max, {}},
     {"reject", flag_dead_letter | flag_hand_out | flag_release, 20, ranges_body_bytes_max, {}},

@@ -31,6 +31,8 @@ inline constexpr std::uint32_t hello_may_be_busy = 1U << 29U;
 inline constexpr std::uint32_t hello_knows_leases = 1U << 28U;
 /// Bit in the codecs field of a hello: the client knows flag_dead_letters of `consume_opened`.
 inline constexpr std::uint32_t hello_knows_dead_letters = 1U << 27U;
+/// Bit in the codecs field of a hello: the client knows flag_expired of `deliver`.
+inline constexpr std::uint32_t hello_knows_expired = 1U << 26U;
 /// Bit in the codecs field of a hello: the broker reports acknowledgements that come too late.
 inline constexpr std::uint32_t hello_hears_late = 1U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;

@@ -69,6 +69,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::counter("lost_with_session"), stats.lost_with_session);
   visit(StatField::counter("revoked"), stats.revoked);
   visit(StatField::counter("dead"), stats.dead);
+  visit(StatField::counter("expired"), stats.expired);
   visit(StatField::gauge("recent_ended"), stats.recent_ended);
   visit(StatField::gauge("recent_dead"), stats.recent_dead);
   visit(StatField::gauge("oldest_ms"), stats.oldest_ms);
@@ -88,6 +89,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("lag"), stats.lag);
   visit(StatField::gauge("delivered"), stats.delivered);
   visit(StatField::gauge("lost"), stats.lost);
+  visit(StatField::gauge("expired"), stats.expired);
   visit(StatField::label("blocked_by"), stats.blocked_by);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <lightq/base/limits.hpp>
@@ -36,7 +37,17 @@ struct TopicSettings {
   /// file, queue_file: retention also removes messages that wait in a group for a retry or a transfer, or are
   /// parked
   bool retention_over_pending = false;
+  /// The time to live of all messages; 0: none. At most limits::ttl_ms_max. All types but direct.
+  std::uint64_t message_ttl_ms = 0;
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
+};
+
+/// A change of a topic's settings: those that are given. The others of TopicSettings do not change.
+struct TopicChange {
+  std::optional<std::uint64_t> message_ttl_ms = {};  ///< 0: none
+
+  [[nodiscard]] bool empty() const { return *this == TopicChange(); }
+  friend bool operator==(const TopicChange&, const TopicChange&) = default;
 };
 
 /// Returns true if topics of this type keep messages in a memory ring, so that `ring_bytes` applies.

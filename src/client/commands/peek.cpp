@@ -42,6 +42,7 @@ class PeekRun {
       if (*next == at) break;
       at = *next;
     }
+    if (expired_ > 0) say(format_messages(expired_) + " of them have expired");
     if (lost_ > 0) say(format_messages(lost_) + " between them were dropped or cannot be read");
     return out_.end() ? exit_ok : exit_failure;
   }
@@ -53,6 +54,7 @@ class PeekRun {
     line_.clear();
     format_.append(line_, {message.offset, message.time, message.text(), message.attributes()});
     lost_ += message.lost;
+    expired_ += message.expired() ? 1 : 0;
     open_ = open_ && out_.write(line_);
   }
 
@@ -61,6 +63,7 @@ class PeekRun {
   Output out_;
   std::string line_;
   std::uint64_t lost_ = 0;
+  std::uint64_t expired_ = 0;
   bool open_ = true;
 };
 

@@ -168,9 +168,9 @@ class ConfirmedRun {
   /// Sends one message with the requested attributes. The report counts payload bytes.
   Result<std::uint64_t> send_once(std::string_view message) {
     if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty() && produce_.id.empty() &&
-        !produce_.due)
+        !produce_.due && produce_.ttl.count() == 0)
       return producer_.send(message);
-    Attributes attributes{.key = produce_.key, .headers = headers_, .id = produce_.id};
+    Attributes attributes{.key = produce_.key, .headers = headers_, .id = produce_.id, .ttl = produce_.ttl};
     if (produce_.due && *produce_.due < 0) attributes.delay = std::chrono::microseconds(-*produce_.due);
     if (produce_.due && *produce_.due > 0) attributes.deliver_at = {*produce_.due};
     const std::size_t at =

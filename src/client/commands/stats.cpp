@@ -77,6 +77,7 @@ std::string table(const TopicStats& stats) {
     if (group.parked > 0) values += ", parked " + format_count(group.parked);
     if (group.dead_waiting > 0) values += ", dead_waiting " + format_count(group.dead_waiting);
     if (group.dead > 0) values += ", dead " + format_count(group.dead);
+    if (group.expired > 0) values += ", expired " + format_count(group.expired);
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)
       values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);
@@ -91,6 +92,7 @@ std::string table(const TopicStats& stats) {
     text += row("subscriber",
                 subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +
                     format_count(subscriber.lost) + ", delivered " + format_count(subscriber.delivered) +
+                    (subscriber.expired > 0 ? ", expired " + format_count(subscriber.expired) : "") +
                     (subscriber.connected ? "" : ", not connected") +
                     (subscriber.blocked_by.empty() ? "" : ", blocked by ") + subscriber.blocked_by);
   }

@@ -1,4 +1,4 @@
-/// `lightq topic create|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
+/// `lightq topic create|set|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/protocol/json.hpp>
 
@@ -39,6 +39,12 @@ int run_topic_create(const Common& common, const TopicCreate& create) {
                                 : "for user '" + shown_user(options.user.user_id) + "'";
   return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
               "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
+}
+
+int run_topic_set(const Common& common, const TopicSet& set) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  return done(common, client->set_topic(set.topic, set.change), "set_topic", set.topic, "has new settings");
 }
 
 int run_topic_list(const Common& common) {

@@ -17,6 +17,9 @@
 namespace lightq::broker {
 
 namespace {
+std::int64_t ms_of(Timestamp time) {
+  return time.us / 1000;
+}
 
 namespace fs = std::filesystem;
 
@@ -61,8 +64,8 @@ Result<void> Catalogue::load() {
   if (auto there = check_not_lost(); !there) return there;
   if (auto removed = directory_.remove_all_but(generation_); !removed) return removed;
   keep_topics_with_files();
-  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
-  state_.forget_client_keys_expired_before(now_ms());
+  state_.forget_ports_released_before(ms_of(options_.now()) - options_.port_rest.count());
+  state_.forget_client_keys_expired_before(ms_of(options_.now()));
   state_.forget_unused_credentials();
   compact_at_ = compact_records_min;
   if (!is_mostly_history()) return {};
@@ -175,9 +178,9 @@ bool Catalogue::is_mostly_history() {
 }
 
 std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
-  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
+  state_.forget_ports_released_before(ms_of(options_.now()) - options_.port_rest.count());
   state_.forget_unused_credentials();
-  state_.forget_client_keys_expired_before(now_ms());
+  state_.forget_client_keys_expired_before(ms_of(options_.now()));
   compacting_ = true;
   return std::make_unique<CatalogueCompaction>(directory_.unfinished_log(generation_ + 1), state_.snapshot(),
                                                options_.open_log, options_.now());
@@ -253,7 +256,7 @@ Result<TopicDefinition> Catalogue::add_topic(const TopicName& name, const protoc
 }
 
 Result<void> Catalogue::remove_topic(TopicId topic) {
-  return change(TopicRemoved{topic, now_ms()});
+  return change(TopicRemoved{topic, ms_of(options_.now())});
 }
 
 Result<void> Catalogue::set_log(TopicId topic, std::uint32_t log_id) {
@@ -264,6 +267,12 @@ Result<void> Catalogue::set_paused(TopicId topic, bool paused) {
   const TopicEntry* const entry = state_.find(topic);
   if (entry == nullptr || entry->definition.paused == paused) return {};
   return change(TopicPaused{topic, paused});
+}
+
+Result<void> Catalogue::set_message_ttl(TopicId topic, std::uint64_t ttl_ms) {
+  const TopicEntry* const entry = state_.find(topic);
+  if (entry == nullptr || entry->definition.settings.message_ttl_ms == ttl_ms) return {};
+  return change(TopicTtl{topic, ttl_ms});
 }
 
 Result<void> Catalogue::set_group(TopicId topic, const std::string& group, const GroupSetup& setup) {
@@ -317,7 +326,7 @@ Result<void> Catalogue::put_endpoint(const EndpointRecord& endpoint) {
 
 Result<void> Catalogue::remove_endpoint(std::uint64_t id) {
   if (state_.endpoint(id) == nullptr) return {};
-  return change(EndpointRemoved{id, now_ms()});
+  return change(EndpointRemoved{id, ms_of(options_.now())});
 }
 
 Result<void> Catalogue::flush() {

@@ -39,6 +39,13 @@ struct Encoder {
   OrderedJson operator()(const TopicPaused& change) const {
     return {{"op", "topic_paused"}, {"id", change.topic.value}, {"paused", change.paused}};
   }
+  /// A broker from before messages expired keeps it as it is.
+  OrderedJson operator()(const TopicTtl& change) const {
+    return {{"op", "topic_ttl"},
+            {"id", change.topic.value},
+            {"message_ttl_ms", change.message_ttl_ms},
+            {"optional", true}};
+  }
   OrderedJson operator()(const TopicLog& change) const {
     return {{"op", "topic_log"}, {"id", change.topic.value}, {"log", change.log_id}};
   }
@@ -184,6 +191,8 @@ class Decoder {
     if (op == "topic") return topic_added();
     if (op == "topic_removed") return TopicRemoved{{id("id")}, at_ms()};
     if (op == "topic_paused") return TopicPaused{{id("id")}, fields_.boolean("paused", false)};
+    if (op == "topic_ttl")
+      return TopicTtl{{id("id")}, fields_.number("message_ttl_ms", 0, limits::ttl_ms_max, 0)};
     if (op == "topic_log") return TopicLog{{id("id")}, log_id()};
     if (op == "credential") return credential_added();
     if (op == "topic_credential") return TopicCredential{{id("id")}, id("credential")};

@@ -44,6 +44,11 @@ struct TopicPaused {
   TopicId topic;
   bool paused = false;
 };
+/// Sets the time to live of a topic's messages.
+struct TopicTtl {
+  TopicId topic;
+  std::uint64_t message_ttl_ms = 0;  ///< 0: none
+};
 /// Gives a group settings, or replaces them. The group need not exist.
 struct GroupPut {
   TopicId topic;
@@ -133,7 +138,7 @@ using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
                  ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, SchedulePut,
-                 ScheduleRemoved, UnknownChange>;
+                 ScheduleRemoved, TopicTtl, UnknownChange>;
 
 /// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

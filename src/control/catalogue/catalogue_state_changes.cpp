@@ -15,6 +15,7 @@ struct CatalogueState::Applier {
   void operator()(const TopicRemoved& change) const;
   void operator()(const TopicPaused& change) const;
   void operator()(const TopicLog& change) const;
+  void operator()(const TopicTtl& change) const;
   void operator()(const TopicCredential& change) const;
   void operator()(const CredentialAdded& change) const;
   void operator()(const UserPut& change) const;
@@ -70,6 +71,12 @@ void CatalogueState::Applier::operator()(const TopicRemoved& change) const {
 void CatalogueState::Applier::operator()(const TopicPaused& change) const {
   const auto name = state.topic_names_.find(change.topic.value);
   if (name != state.topic_names_.end()) state.topics_.at(name->second).definition.paused = change.paused;
+}
+
+void CatalogueState::Applier::operator()(const TopicTtl& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name == state.topic_names_.end()) return;
+  state.topics_.at(name->second).definition.settings.message_ttl_ms = change.message_ttl_ms;
 }
 
 void CatalogueState::Applier::operator()(const TopicLog& change) const {

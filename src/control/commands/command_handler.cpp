@@ -58,6 +58,15 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
                               }));
 }
 
+void CommandHandler::execute(protocol::SetTopic request, const Answer& answer) {
+  const Exchange exchange{"set_topic", answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage({}), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, change = request.change](const Asker&) {
+        operations_.topics().change(topic, change, exchange.ok());
+      }));
+}
+
 void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
   const Exchange exchange{"list_topics", answer};
   permissions_.permit_user(std::move(request.admin), answer,

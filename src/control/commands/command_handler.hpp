@@ -29,6 +29,7 @@ class CommandHandler {
  private:
   void execute(protocol::CreateTopic request, const Answer& answer);
   void execute(protocol::DeleteTopic request, const Answer& answer);
+  void execute(protocol::SetTopic request, const Answer& answer);
   void execute(protocol::ListTopics request, const Answer& answer);
   void execute(protocol::Join request, const Answer& answer);
   void execute(protocol::Leave request, const Answer& answer);

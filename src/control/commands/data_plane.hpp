@@ -102,6 +102,9 @@ class DataPlane {
   /// Stops or resumes delivery to the group or, with `group` empty, of the topic. If groups are stored on
   /// disk, a group's pause is durable when `done` is called.
   virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) = 0;
+  /// Sets the time to live of the topic's messages, stored ones included; 0: none. Messages that have expired
+  /// stay so. Requires: a topic that keeps messages.
+  virtual void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) = 0;
   /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
   /// messages.
   virtual void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) = 0;

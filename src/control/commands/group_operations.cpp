@@ -47,6 +47,10 @@ void GroupOperations::change(const Asker& asker, const TopicName& topic, const s
                                                     std::to_string(groups.size()) + " groups, the maximum"});
   GroupSetup setup = known == groups.end() ? GroupSetup() : known->second;
   setup.settings = change.applied_to(setup.settings);
+  if (setup.settings.dead_letter_expired && setup.settings.dead_letter_topic.empty())
+    return done(Error{ErrorCode::invalid_request, change.dead_letter_topic
+                                                      ? "dead_letter_topic: dead_letter_expired needs one"
+                                                      : "dead_letter_expired: set a dead_letter_topic, too"});
   if (change.dead_letter_topic) {
     const TopicEntry* const target = parts_.catalogue.state().find(*change.dead_letter_topic);
     setup.dead_letter_topic = target == nullptr ? TopicId{} : target->definition.id;

@@ -170,6 +170,21 @@ void TopicOperations::set_paused(const TopicName& name, bool paused, const Done<
   });
 }
 
+void TopicOperations::change(const TopicName& name, const protocol::TopicChange& change,
+                             const Done<void>& done) {
+  const auto id = parts_.ready.find_with_messages(name);
+  if (!id) return done(id.error());
+  const std::uint64_t ttl_ms = change.message_ttl_ms.value_or(
+      parts_.catalogue.state().find(id.value())->definition.settings.message_ttl_ms);
+  // The catalogue records it first, so that it survives a restart.
+  if (const auto kept = parts_.catalogue.set_message_ttl(id.value(), ttl_ms); !kept)
+    return done(kept.error());
+  parts_.commits.commit([this, topic = id.value(), ttl_ms, done](const Result<void>& committed) {
+    if (!committed) return done(committed.error());
+    parts_.data_plane.set_message_ttl(topic, ttl_ms, done);
+  });
+}
+
 void TopicOperations::purge(const TopicName& name, const Done<std::uint64_t>& done) {
   const auto id = parts_.ready.find_with_messages(name);
   if (!id) return done(id.error());

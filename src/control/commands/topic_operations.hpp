@@ -38,8 +38,9 @@ struct TopicList {
   std::uint64_t work_bytes = 0;
 };
 
-/// Creates, deletes, lists, pauses and purges topics, and starts them at the broker's start. The asker's
-/// permission was checked before each call. Thread: the control thread. Lifetime: the parts must outlive it.
+/// Creates, changes, deletes, lists, pauses and purges topics, and starts them at the broker's start. The
+/// asker's permission was checked before each call. Thread: the control thread. Lifetime: the parts must
+/// outlive it.
 class TopicOperations {
  public:
   struct Parts {
@@ -71,6 +72,8 @@ class TopicOperations {
   /// Stops or resumes delivery of the whole topic, durably. Errors: those of ReadyTopics::find_with_messages,
   /// the catalogue and the data plane.
   void set_paused(const TopicName& name, bool paused, const Done<void>& done);
+  /// Changes settings of the topic, durably. Errors: as of set_paused.
+  void change(const TopicName& name, const protocol::TopicChange& change, const Done<void>& done);
   /// Drops all stored messages, and returns their number. Errors: those of ReadyTopics::find_with_messages
   /// and the data plane.
   void purge(const TopicName& name, const Done<std::uint64_t>& done);

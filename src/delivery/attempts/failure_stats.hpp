@@ -20,6 +20,7 @@ inline void add_failures(protocol::GroupStats& stats, const GroupCounters& count
   stats.lost_with_session = counters.lost_with_session;
   stats.revoked = counters.revoked;
   stats.dead = counters.dead;
+  stats.expired = counters.expired;
   stats.recent_ended = recent.ended;
   stats.recent_dead = recent.dead;
   stats.settings = settings;

@@ -15,6 +15,7 @@ struct GroupCounters {
   std::uint64_t lost_with_session = 0;  ///< begun, when the consumer left
   std::uint64_t revoked = 0;            ///< taken back from a consumer, without a failure
   std::uint64_t dead = 0;
+  std::uint64_t expired = 0;  ///< not delivered, or not again, because their time to live was over
 
   /// Returns how many deliveries have ended.
   [[nodiscard]] std::uint64_t ended() const {

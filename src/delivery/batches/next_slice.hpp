@@ -38,6 +38,8 @@ enum class SliceOutcome : std::uint8_t {
   unavailable,  ///< the next message cannot be read now
   limit,        ///< the limits permit no message
   held_back,    ///< newer messages must wait, because the group's redelivery queue is full
+  skipped,      ///< many messages were skipped because they had expired: ask again in another turn
+  expired,      ///< the next messages have expired, and the group moves them to its dead-letter topic
 };
 
 /// The result beside the outcome. One object is used for all slices of a turn.

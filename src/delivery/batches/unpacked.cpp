@@ -8,7 +8,6 @@
 #include <lightq/base/batch_unpack.hpp>
 
 #include "admission/turn_work.hpp"
-#include "delivery/letters/dead_letter.hpp"
 
 namespace lightq::broker {
 
@@ -65,7 +64,7 @@ std::optional<PackedContent> content_packed_in(const BatchView& batch,
   unpacker.forget();  // the next batch may lie at the same address
   if (!plain) return std::nullopt;
   if (look) look(*plain);
-  return PackedContent{unpacker.longest_message_bytes(), has_dead_headers(*plain)};
+  return PackedContent{header_content(*plain), unpacker.longest_message_bytes()};
 }
 
 }  // namespace lightq::broker

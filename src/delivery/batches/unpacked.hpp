@@ -9,6 +9,7 @@
 #include <lightq/base/result.hpp>
 
 #include "delivery/batches/batch_slice.hpp"
+#include "delivery/batches/header_content.hpp"
 
 namespace lightq::broker {
 
@@ -23,9 +24,8 @@ Result<std::optional<BatchView>> unpacked(const BatchView& batch);
 Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice);
 
 /// The content of a compressed batch that a client sends.
-struct PackedContent {
+struct PackedContent : HeaderContent {
   std::size_t longest_message_bytes = 0;
-  bool has_dead_headers = false;  ///< see the function of this name
 };
 
 /// Returns the content of a batch, or nothing if it cannot be decompressed. Calls `look`, unless it is empty,

@@ -34,6 +34,7 @@ void DeadMessages::add(OffsetRange range, const Death& death, DeadState state) {
     parked_.add(range);
   }
   if (death.cause == DeathCause::rejected) rejected_.add(range);
+  if (death.cause == DeathCause::expired) expired_.add(range);
   attempts_.set(range, death.attempts);
   record(range, death);
   first_failures_.remove(range);
@@ -60,6 +61,7 @@ void DeadMessages::record(OffsetRange range, const Death& death) {
 /// Forgets cause, attempts and record of messages that are not dead any more.
 void DeadMessages::forget(OffsetRange range) {
   rejected_.remove(range);
+  expired_.remove(range);
   attempts_.remove(range);
   TurnWork::add(TurnWork::range_passed * records_.remove(range));
 }
@@ -114,13 +116,13 @@ std::optional<Offset> DeadMessages::find(const DeadFilter& filter, Offset from, 
         continue;
       }
     }
-    bool is_rejected = false;
+    bool is_inside = false;
     bool is_under_way = false;
-    part = cut_at_edge(part, rejected_, is_rejected);
+    part = cut_at_edge(part, rejected_, is_inside);
+    part = cut_at_edge(part, expired_, is_inside);
     part = cut_at_edge(part, under_way, is_under_way);
     from = part.end;
-    const DeathCause cause = is_rejected ? DeathCause::rejected : DeathCause::attempts;
-    if (is_under_way || (filter.cause && *filter.cause != cause)) continue;
+    if (is_under_way || (filter.cause && *filter.cause != cause_of(part.begin))) continue;
     if (filter.has_time()) {
       from = add_died_in(filter, part, parts_max, found);
     } else {
@@ -174,6 +176,7 @@ std::uint64_t DeadMessages::give_up_before(Offset first, const log::OffsetSet& c
 void DeadMessages::clear() {
   parked_.clear();
   rejected_.clear();
+  expired_.clear();
   attempts_.clear();
   records_.clear();
   outbox_.clear();
@@ -184,6 +187,7 @@ void DeadMessages::restore(const log::SavedDead& saved, const DeliveryCounts& at
   clear();
   parked_ = saved.parked;
   rejected_ = saved.rejected;
+  expired_ = saved.expired;
   outbox_.restore(saved);
   for (const log::SavedDeath& each : saved.records) {
     records_.add(each.offset, std::make_shared<const DeathRecord>(
@@ -204,6 +208,7 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
   log::SavedDead saved;
   saved.parked = clipped(parked_, bounds);
   saved.rejected = clipped(rejected_, bounds);
+  saved.expired = clipped(expired_, bounds);
   saved.outbox = clipped(waiting(), bounds);
   saved.under_way.assign(outbox_.under_way().begin(), outbox_.under_way().end());
   saved.first_number = outbox_.first_number();
@@ -222,11 +227,16 @@ log::SavedDead DeadMessages::saved(OffsetRange bounds, const log::OffsetSet& liv
   return saved;
 }
 
+DeathCause DeadMessages::cause_of(Offset message) const {
+  if (rejected_.contains(message)) return DeathCause::rejected;
+  return expired_.contains(message) ? DeathCause::expired : DeathCause::attempts;
+}
+
 DeadMessage DeadMessages::at(Offset offset) const {
   DeadMessage message;
   message.offset = offset;
   message.state = waiting().contains(offset) ? DeadState::dead_waiting : DeadState::parked;
-  message.cause = rejected_.contains(offset) ? DeathCause::rejected : DeathCause::attempts;
+  message.cause = cause_of(offset);
   message.attempts = attempts_.of(offset);
   if (const DeathRecord* const record = records_.find(offset)) message.record = *record;
   return message;
@@ -239,7 +249,7 @@ std::uint64_t DeadMessages::under_way_before(Offset first) const {
 }
 
 std::size_t DeadMessages::set_bytes() const {
-  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + attempts_.bytes();
+  return parked_.bytes() + waiting().bytes() + rejected_.bytes() + expired_.bytes() + attempts_.bytes();
 }
 
 std::size_t DeadMessages::record_bytes() const {

@@ -108,11 +108,13 @@ class DeadMessages {
  private:
   void record(OffsetRange range, const Death& death);
   void forget(OffsetRange range);
+  [[nodiscard]] DeathCause cause_of(Offset message) const;
   Offset add_died_in(const DeadFilter& filter, OffsetRange part, std::size_t& parts_max,
                      std::vector<OffsetRange>& found) const;
 
   log::OffsetSet parked_;
   log::OffsetSet rejected_;  // those with the cause `rejected`
+  log::OffsetSet expired_;   // those with the cause `expired`
   DeliveryCounts attempts_;
   DeathRecords records_;
   std::size_t record_room_ = std::numeric_limits<std::size_t>::max();

@@ -164,16 +164,6 @@ std::size_t DeadLetter::message_bytes() const {
          payload_.size();
 }
 
-bool has_dead_headers(const BatchView& batch) {
-  if (!batch.kinds().has(AttributeKinds::headers)) return false;
-  for (auto record = batch.records(); !record.done(); record.next()) {
-    for (const Header header : record.attributes().headers()) {
-      if (header.name.starts_with(dead_header_prefix)) return true;
-    }
-  }
-  return false;
-}
-
 std::optional<DeathAccount> last_death_of(const AttributesView& letter) {
   const auto value = [&](std::string_view name) { return letter.header(name_of(dead_header_prefix, name)); };
   const auto cause = cause_in(value(cause_name).value_or(""));

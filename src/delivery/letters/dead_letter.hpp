@@ -69,10 +69,6 @@ class DeadLetter {
   std::vector<std::byte> payload_;
 };
 
-/// Returns true if a message of the batch has a header that begins with dead_header_prefix. Takes time for
-/// each header; none if the batch has no headers. Requires: the batch was checked, and is not compressed.
-[[nodiscard]] bool has_dead_headers(const BatchView& batch);
-
 /// Returns the last death of a letter, as its headers state it. Returns nothing if the message is no letter.
 [[nodiscard]] std::optional<DeathAccount> last_death_of(const AttributesView& letter);
 

@@ -20,7 +20,7 @@ enum class ReturnCause : std::uint8_t {
 enum class DeathCause : std::uint8_t {
   attempts = 1,  ///< it failed `max_attempts` times
   rejected = 2,  ///< a consumer said so
-  expired = 3,   ///< reserved for expiry
+  expired = 3,   ///< its time to live was over
 };
 
 }  // namespace lightq::broker

@@ -208,6 +208,35 @@ std::vector<OffsetRange> WaitingMessages::finish(OffsetRange range, std::size_t&
   return finished;
 }
 
+std::optional<Offset> WaitingMessages::take(const log::OffsetSet& wanted, Offset from, std::size_t parts_max,
+                                            CountedRanges& taken) {
+  std::vector<OffsetRange> of_delayed;
+  std::optional<Offset> next = from;
+  for (; parts_max != 0 && next; --parts_max) {
+    TurnWork::add(2 * TurnWork::range_passed);
+    const auto waiting = first_behind(*next);
+    const auto run = waiting ? wanted.first_behind(std::max(*next, waiting->begin)) : std::nullopt;
+    if (!run) {
+      next.reset();
+      break;
+    }
+    OffsetRange part{std::max({*next, waiting->begin, run->begin}), std::min(waiting->end, run->end)};
+    next = part.begin;
+    if (part.end <= part.begin) continue;
+    part.end = counts_.end_of_equal(part);
+    taken.push_back({part, counts_.of(part.begin)});
+    next = part.end;
+    TurnWork::add(3 * TurnWork::set_changed);
+    if (delayed_.contains(part.begin)) {
+      delayed_.remove(part);
+      of_delayed.push_back(part);
+    }
+    remove_ready(part);
+  }
+  if (!of_delayed.empty()) due_.remove(of_delayed);
+  return next;
+}
+
 Offset WaitingMessages::first() const {
   Offset first{no_offset};
   for (const log::OffsetSet* const set : {&ready_, &alone_, &delayed_}) {

@@ -74,6 +74,16 @@ class WaitingMessages {
   /// Removes the lowest parts of `range` that wait in any state, at most `parts_left` of them, and returns
   /// them in ascending order. Subtracts their number from `parts_left`. They are finished.
   std::vector<OffsetRange> finish(OffsetRange range, std::size_t& parts_left);
+  /// Removes messages of `wanted` from `from` on that wait in any state, and adds them to `taken` with their
+  /// numbers of deliveries. Visits about `parts_max` parts. Returns where to continue, or nothing at the end.
+  std::optional<Offset> take(const log::OffsetSet& wanted, Offset from, std::size_t parts_max,
+                             CountedRanges& taken);
+  /// Returns the first run of ready, alone or delayed messages that ends after `offset`, or nothing.
+  [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const {
+    const auto run = deliverable_behind(offset);
+    const auto delayed = delayed_.first_behind(offset);
+    return delayed && (!run || delayed->begin < run->begin) ? delayed : run;
+  }
   /// Removes all messages of `range`, which are all ready, or all alone.
   void remove_ready(OffsetRange range) {
     if (range.begin >= range.end) return;

@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint32_t plain_version = 1;       // offsets and names only
 constexpr std::uint32_t ranges_version = 2;      // with acknowledged ranges; only read
 constexpr std::uint32_t unfinished_version = 3;  // with unfinished messages
-constexpr std::uint32_t newest_version = 4;      // with dead messages
+constexpr std::uint32_t dead_version = 4;        // with dead messages, of which none has expired
+constexpr std::uint32_t newest_version = 5;      // with dead messages
 constexpr std::uint64_t cursor_file_bytes_max = 128 * limits::MiB;
 constexpr std::size_t cursors_memory_max = 512 * limits::MiB;  // of the cursors of one file
 
@@ -25,6 +26,11 @@ constexpr std::size_t cursors_memory_max = 512 * limits::MiB;  // of the cursors
 constexpr std::size_t plain_cursor_bytes = 10;
 constexpr std::size_t ranges_cursor_bytes = 12;
 constexpr std::size_t range_bytes = 16;  // u64 begin, u64 end
+
+DeadParts dead_parts_of(std::uint32_t version) {
+  if (version < dead_version) return DeadParts::none;
+  return version == dead_version ? DeadParts::without_expired : DeadParts::all;
+}
 
 /// Takes `count` ranges from `bytes` and appends them to `ranges`. Returns false unless they are above
 /// `above`, ascend, and do not touch each other. Requires: `bytes` is long enough for `count` ranges.
@@ -61,7 +67,7 @@ std::optional<NamedCursor> take_cursor(ByteView& bytes, std::uint32_t version, s
     if (!take_ranges(bytes, count, cursor.offset, ranges)) return std::nullopt;
     if (!ranges.empty()) cursor.unfinished = unfinished_between(cursor.offset, ranges);
   } else if (version >= unfinished_version) {
-    auto unfinished = take_unfinished(bytes, cursor.offset, version == newest_version, memory_left);
+    auto unfinished = take_unfinished(bytes, cursor.offset, dead_parts_of(version), memory_left);
     if (!unfinished) return std::nullopt;
     cursor.unfinished = std::move(*unfinished);
   }
@@ -90,13 +96,15 @@ void append_cursor(const NamedCursor& cursor, std::uint32_t version, std::vector
   const ByteView name = as_byte_view(cursor.name);
   to.insert(to.end(), name.begin(), name.end());
   if (version != plain_version)
-    append_unfinished(cursor.unfinished, cursor.offset, version == newest_version, to);
+    append_unfinished(cursor.unfinished, cursor.offset, dead_parts_of(version), to);
 }
 
 /// Returns the lowest version that can say everything, so that older brokers can read the file if possible.
 std::uint32_t version_for(const std::vector<NamedCursor>& cursors) {
+  const auto has_expired = [](const NamedCursor& cursor) { return !cursor.unfinished.dead.expired.empty(); };
   const auto has_dead = [](const NamedCursor& cursor) { return !cursor.unfinished.dead.empty(); };
-  if (std::ranges::any_of(cursors, has_dead)) return newest_version;
+  if (std::ranges::any_of(cursors, has_expired)) return newest_version;
+  if (std::ranges::any_of(cursors, has_dead)) return dead_version;
   return std::ranges::all_of(cursors, &NamedCursor::is_plain) ? plain_version : unfinished_version;
 }
 

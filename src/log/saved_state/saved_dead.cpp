@@ -7,7 +7,8 @@
 namespace lightq::log {
 
 std::size_t SavedDead::bytes() const {
-  std::size_t bytes = parked.bytes() + rejected.bytes() + outbox.bytes() + under_way.size() * sizeof(Offset);
+  std::size_t bytes = parked.bytes() + rejected.bytes() + expired.bytes() + outbox.bytes() +
+                      under_way.size() * sizeof(Offset);
   for (const SavedDeath& record : records) bytes += sizeof record + record.reason.size();
   for (const auto& [time, part] : first_failures) bytes += part.bytes();
   return bytes;
@@ -17,6 +18,7 @@ void SavedDead::cut_at(Offset end) {
   const OffsetRange behind{end, {std::numeric_limits<std::uint64_t>::max()}};
   parked.remove(behind);
   rejected.remove(behind);
+  expired.remove(behind);
   outbox.remove(behind);
   const auto is_behind = [end](Offset message) { return end <= message; };
   // The transfer of a message that no longer exists can be neither repeated nor completed.

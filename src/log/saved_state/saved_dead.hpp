@@ -38,6 +38,7 @@ struct SavedDead {
 
   OffsetSet parked;                 ///< they stay until a command takes them
   OffsetSet rejected;               ///< the dead messages that a consumer declared dead
+  OffsetSet expired;                ///< the dead messages that expired; none is rejected
   OffsetSet outbox;                 ///< dead messages that wait for a transfer; none is parked
   std::vector<Offset> under_way;    ///< those whose transfer may be done already, by their numbers
   std::uint64_t first_number = 1;   ///< the transfer number of the first one; at least 1

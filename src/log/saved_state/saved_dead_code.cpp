@@ -102,19 +102,21 @@ OffsetSet all_but(OffsetSet messages, const OffsetSet& removed) {
 
 std::size_t saved_dead_code_bytes_max(const SavedDead& dead) {
   std::size_t bytes = 6 * varint_bytes_max + set_code_bytes_max(dead.parked) +
-                      set_code_bytes_max(dead.rejected) + set_code_bytes_max(dead.outbox) +
-                      dead.under_way.size() * varint_bytes_max;
+                      set_code_bytes_max(dead.rejected) + set_code_bytes_max(dead.expired) +
+                      set_code_bytes_max(dead.outbox) + dead.under_way.size() * varint_bytes_max;
   for (const SavedDeath& record : dead.records)
     bytes += 2 * varint_bytes_max + 2 * time_bytes + record.reason.size();
   for (const auto& [time, part] : dead.first_failures) bytes += varint_bytes_max + set_code_bytes_max(part);
   return bytes;
 }
 
-void append_saved_dead(const SavedDead& dead, const OffsetSet& messages, Offset offset,
+void append_saved_dead(const SavedDead& dead, const OffsetSet& messages, Offset offset, DeadParts parts,
                        std::vector<std::byte>& to) {
+  assert(parts == DeadParts::all || (parts == DeadParts::without_expired && dead.expired.empty()));
   assert(dead.under_way.size() <= SavedDead::under_way_max && dead.records.size() <= SavedDead::records_max);
   append_part(dead.parked, messages, offset, to);
   append_part(dead.rejected, messages, offset, to);
+  if (parts == DeadParts::all) append_part(dead.expired, messages, offset, to);
   append_part(dead.outbox, messages, offset, to);
   append_varint(dead.under_way.size(), to);
   for (const Offset message : dead.under_way) append_varint(distance(offset, message), to);
@@ -137,7 +139,7 @@ void append_saved_dead(const SavedDead& dead, const OffsetSet& messages, Offset 
 }
 
 std::optional<SavedDead> take_saved_dead(ByteView& bytes, const SetBounds& bounds, const TimedSets& delayed,
-                                         std::size_t& memory_left) {
+                                         DeadParts parts, std::size_t& memory_left) {
   SavedDead saved;
   auto parked = take_part(bytes, bounds, memory_left);
   if (!parked) return std::nullopt;
@@ -145,11 +147,16 @@ std::optional<SavedDead> take_saved_dead(ByteView& bytes, const SetBounds& bound
   if (!rejected) return std::nullopt;
   saved.parked = std::move(*parked);
   saved.rejected = std::move(*rejected);
+  if (parts == DeadParts::all) {
+    auto expired = take_part(bytes, bounds, memory_left);
+    if (!expired) return std::nullopt;
+    saved.expired = std::move(*expired);
+  }
   if (!take_outbox(bytes, bounds, saved, memory_left)) return std::nullopt;
   OffsetSet dead = saved.parked;
   saved.outbox.for_each([&](OffsetRange run) { dead.add(run); });
   if (!take_memory(dead.bytes(), memory_left)) return std::nullopt;
-  if (!is_part_of(saved.rejected, dead)) return std::nullopt;
+  if (!are_parts_once({{{}, saved.rejected}, {{}, saved.expired}}, dead)) return std::nullopt;
   if (!take_records(bytes, bounds, saved, dead, memory_left)) return std::nullopt;
   auto first_failures = take_timed_parts(bytes, bounds, SavedDead::times_max, memory_left);
   if (!first_failures) return std::nullopt;

@@ -36,20 +36,21 @@ std::size_t unfinished_code_bytes_max(const Unfinished& unfinished) {
   return bytes + saved_dead_code_bytes_max(unfinished.dead);
 }
 
-void append_unfinished(const Unfinished& unfinished, Offset offset, bool with_dead,
+void append_unfinished(const Unfinished& unfinished, Offset offset, DeadParts dead_parts,
                        std::vector<std::byte>& to) {
   assert(unfinished.delivery_bits.size() <= Unfinished::delivery_bits_max);
   assert(unfinished.delayed.size() <= Unfinished::delayed_max);
-  assert(with_dead || unfinished.dead.empty());
+  assert(dead_parts != DeadParts::none || unfinished.dead.empty());
   append_varint(distance(offset, std::max(offset, unfinished.next)), to);
   append_set(unfinished.messages, offset, to);
   append_varint(unfinished.delivery_bits.size(), to);
   for (const OffsetSet& bit : unfinished.delivery_bits) append_part(bit, unfinished.messages, offset, to);
   append_timed_parts(unfinished.delayed, unfinished.messages, offset, to);
-  if (with_dead) append_saved_dead(unfinished.dead, unfinished.messages, offset, to);
+  if (dead_parts != DeadParts::none)
+    append_saved_dead(unfinished.dead, unfinished.messages, offset, dead_parts, to);
 }
 
-std::optional<Unfinished> take_unfinished(ByteView& bytes, Offset offset, bool with_dead,
+std::optional<Unfinished> take_unfinished(ByteView& bytes, Offset offset, DeadParts dead_parts,
                                           std::size_t& memory_left) {
   Unfinished unfinished;
   const auto delivered = take_varint(bytes);
@@ -63,8 +64,8 @@ std::optional<Unfinished> take_unfinished(ByteView& bytes, Offset offset, bool w
   auto delayed = take_timed_parts(bytes, bounds, Unfinished::delayed_max, memory_left);
   if (!delayed) return std::nullopt;
   unfinished.delayed = std::move(*delayed);
-  if (!with_dead) return unfinished;
-  auto dead = take_saved_dead(bytes, bounds, unfinished.delayed, memory_left);
+  if (dead_parts == DeadParts::none) return unfinished;
+  auto dead = take_saved_dead(bytes, bounds, unfinished.delayed, dead_parts, memory_left);
   if (!dead) return std::nullopt;
   unfinished.dead = std::move(*dead);
   return unfinished;

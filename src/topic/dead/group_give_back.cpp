@@ -10,7 +10,7 @@ bool GroupGiveBack::give_back(Offset message) {
   RedeliveryQueue& redelivery = messages.redelivery();
   if (redelivery.has_dead() && redelivery.dead()->messages_in(range) > 0)
     return group_.dead().retry({.ranges = {range}}, message).messages > 0;
-  if (redelivery.messages_in(range) == 0) redelivery.add(range, 0);
+  if (redelivery.messages_in(range) == 0) group_.dead().revive(message);
   return true;
 }
 

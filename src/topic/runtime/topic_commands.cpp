@@ -33,6 +33,12 @@ void TopicCommands::set_paused(bool paused) {
   activity_.want_dispatch();
 }
 
+Result<void> TopicCommands::set_message_ttl(std::uint64_t ttl_ms) {
+  topic_.expiry().set_ttl(ttl_ms);
+  activity_.want_dispatch();
+  return {};
+}
+
 void TopicCommands::set_group_paused(const std::string& group, bool paused, const Answered& answered) {
   const auto found = group_of(group);
   if (!found) return answered(found.error());

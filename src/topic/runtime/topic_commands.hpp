@@ -44,6 +44,8 @@ class TopicCommands {
   void delete_group(const std::string& group, const Answered& answered);
   /// Pauses or resumes dispatch to all consumers of the topic.
   void set_paused(bool paused);
+  /// Sets the time to live of all messages, stored ones included; 0: none. Requires: not a `direct` topic.
+  Result<void> set_message_ttl(std::uint64_t ttl_ms);
   /// Pauses or resumes dispatch to one group. Calls `answered`, perhaps within this call, when the change
   /// survives a kill of the broker. Errors: group_not_found, shutting_down. After io_error or no_space the
   /// change lasts only until the broker ends.

@@ -7,10 +7,16 @@
 
 namespace lightq::broker {
 
+namespace {
+// A time to the next expiry that counts as none.
+constexpr std::chrono::milliseconds expiry_now{1};
+}  // namespace
+
 TopicDispatch::~TopicDispatch() {
   parts_.context.loop.cancel_soon(*this);
   parts_.context.loop.cancel(retention_timer_);
   parts_.context.loop.cancel(group_timer_);
+  parts_.context.loop.cancel(expiry_timer_);
 }
 
 void TopicDispatch::on_ready() {
@@ -31,6 +37,8 @@ void TopicDispatch::published() {
   if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
   parts_.saves.after_dispatch(activity.last_used());
   arm_group_timer();
+  if (parts_.topic.expiry().index() != nullptr) [[unlikely]]
+    arm_expiry_timer();
   activity.want_ticks();
 }
 
@@ -45,6 +53,29 @@ void TopicDispatch::arm_group_timer() {
     group_timer_at_ = never;
     on_ready();
   });
+}
+
+/// Sets a timer for the next look at the wall clock, so that messages expire in time.
+void TopicDispatch::arm_expiry_timer() {
+  const SteadyTime next =
+      parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), parts_.context.loop.call_time());
+  if (next >= expiry_timer_at_) return;
+  parts_.context.loop.cancel(expiry_timer_);
+  expiry_timer_at_ = next;
+  expiry_timer_ = parts_.context.loop.at(next, [this] {
+    expiry_timer_at_ = never;
+    expire();
+  });
+}
+
+/// Dispatches if messages have expired. Otherwise the topic stays as idle as it is: the timer fires about
+/// twice a second as long as any message can expire, because the wall clock may be set.
+void TopicDispatch::expire() {
+  if (parts_.activity.is_stopping()) return;
+  const SteadyTime now = parts_.context.loop.call_time();
+  if (parts_.topic.expiry().next_timer(parts_.context.call_clock.now(), now) <= now + expiry_now)
+    return published();
+  arm_expiry_timer();
 }
 
 void TopicDispatch::consumers_changed() {

@@ -44,10 +44,14 @@ class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
 
  private:
   void arm_group_timer();
+  void arm_expiry_timer();
+  void expire();
 
   const Parts parts_;
   SteadyTime group_timer_at_ = never;
   EventLoop::TimerId group_timer_ = 0;
+  SteadyTime expiry_timer_at_ = never;
+  EventLoop::TimerId expiry_timer_ = 0;
   EventLoop::TimerId retention_timer_ = 0;
 };
 

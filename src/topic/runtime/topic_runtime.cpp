@@ -11,6 +11,8 @@ namespace {
 
 // Long enough for a ring to notice that it is idle and to release its memory.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
+// A save of cursors begins at most 10 s after a change, unless the disk does not respond (CursorSaves).
+constexpr std::int64_t unsaved_tail_us = 60'000'000;
 
 const char* sentence_of(ClientError why) {
   return why == ClientError::topic_deleted ? "the topic is deleted" : "the broker is stopping";
@@ -80,6 +82,10 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
                                     *known_producers_, std::move(found.open_schedule))) {
   for (const auto& [group, setup] : topic_.definition().groups) topic_.groups().set_settings(group, setup);
   for (ConsumerGroup* const group : topic_.groups().named()) group->dead().park_without_target();
+  // After a crash the cursor may lack the first such messages; then it is at most some seconds old.
+  topic_.expiry().note_stored(found.stored_cursor(ttl_cursor_name),
+                              found.was_closed() ? std::nullopt : std::optional(unsaved_tail_us));
+  if (topic_.expiry().index() != nullptr) activity_.want_dispatch();
   if (found.schedule != nullptr) schedule_->start(std::move(found.schedule));
 }
 

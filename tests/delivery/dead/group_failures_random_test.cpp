@@ -340,11 +340,12 @@ class FailureSteps : public FailureModel {
 
   static void encode_and_decode(log::NamedCursor& cursor) {
     std::vector<std::byte> bytes;
-    log::append_unfinished(cursor.unfinished, cursor.offset, true, bytes);
+    log::append_unfinished(cursor.unfinished, cursor.offset, log::DeadParts::without_expired, bytes);
     ASSERT_LE(bytes.size(), log::unfinished_code_bytes_max(cursor.unfinished));
     ByteView left = bytes;
     std::size_t memory_left = 64 * limits::MiB;
-    const auto decoded = log::take_unfinished(left, cursor.offset, true, memory_left);
+    const auto decoded =
+        log::take_unfinished(left, cursor.offset, log::DeadParts::without_expired, memory_left);
     ASSERT_TRUE(decoded && left.empty());
     ASSERT_EQ(*decoded, cursor.unfinished);
     cursor.unfinished = *decoded;

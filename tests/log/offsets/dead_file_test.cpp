@@ -1,5 +1,5 @@
-/// Tests cursor files of version 4: dead messages are loaded as they were saved, and impossible ones are
-/// refused, byte by byte as in docs/log_format.md, "Dead messages".
+/// Tests cursor files of versions 4 and 5: dead messages are loaded as they were saved, and impossible ones
+/// are refused, byte by byte as in docs/log_format.md, "Dead messages".
 #include <random>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::optional<Unfinished> decoded(const DeadBytes& code, std::size_t memory = li
   std::vector<std::byte> bytes;
   for (const unsigned byte : code) bytes.push_back(static_cast<std::byte>(byte));
   ByteView left = bytes;
-  auto unfinished = take_unfinished(left, {4}, true, memory);
+  auto unfinished = take_unfinished(left, {4}, DeadParts::without_expired, memory);
   if (!unfinished || !left.empty()) return std::nullopt;
   return unfinished;
 }
@@ -57,7 +57,7 @@ TEST(DeadFile, IsAsDocumented) {
                  0, 0,    0xD0, 0x07, 0, 0,    0, 0, 0, 0, 2, 'n', 'o', 1,    0xC0, 0x84, 0x3D, 2, 0x0A});
   EXPECT_EQ(decoded(documented), example());
   std::vector<std::byte> written;
-  append_unfinished(example(), {4}, true, written);
+  append_unfinished(example(), {4}, DeadParts::without_expired, written);
   ASSERT_EQ(written.size(), documented.size());
   for (std::size_t i = 0; i < written.size(); ++i)
     EXPECT_EQ(std::to_integer<unsigned>(written[i]), documented[i]);
@@ -86,6 +86,38 @@ TEST(DeadFile, IsWrittenOnlyWhenThereAreDeadMessages) {
   ASSERT_TRUE(file.write(CursorFile::encode({{"a", {4}, done}, {"b", {4}, example()}, {"c", {7}}})).ok());
   EXPECT_EQ(*CursorFile(storage, "/topics/1").load(),
             (std::vector<NamedCursor>{{"a", {4}, done}, {"b", {4}, example()}, {"c", {7}}}));
+}
+
+TEST(DeadFile, ExpiredMessagesAreInVersion5) {
+  Unfinished unfinished = example();
+  unfinished.dead.expired = set_of({{{4}, {5}}});
+  const auto encoded = CursorFile::encode({{"a", {4}, unfinished}, {"b", {9}}});
+  EXPECT_EQ(encoded.slot.version(), 5U);
+  test::FaultyStorage storage;
+  CursorFile file(storage, "/topics/1");
+  ASSERT_TRUE(file.write(CursorFile::encode({{"a", {4}, unfinished}, {"b", {9}}})).ok());
+  EXPECT_EQ(*CursorFile(storage, "/topics/1").load(),
+            (std::vector<NamedCursor>{{"a", {4}, unfinished}, {"b", {9}}}));
+  // The set of expired messages follows that of rejected ones.
+  std::vector<std::byte> code;
+  append_unfinished(unfinished, {4}, DeadParts::all, code);
+  const std::vector<unsigned> start = {16, 4, 0x00, 0x04, 0x02, 2, 1,    2, 0x00,
+                                       0,  2, 0x00, 2,    0x06, 2, 0x00, 2, 0x06};
+  for (std::size_t i = 0; i < start.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(code[i]), start[i]) << i;
+  const auto taken = [](const Unfinished& wrong) {
+    std::vector<std::byte> bytes;
+    append_unfinished(wrong, {4}, DeadParts::all, bytes);
+    std::size_t memory = limits::MiB;
+    ByteView left = bytes;
+    return take_unfinished(left, {4}, DeadParts::all, memory);
+  };
+  EXPECT_EQ(taken(unfinished), unfinished);
+  Unfinished both = unfinished;
+  both.dead.expired = both.dead.rejected;
+  EXPECT_FALSE(taken(both)) << "expired and rejected";
+  Unfinished living = unfinished;
+  living.dead.expired = set_of({{{9}, {10}}});
+  EXPECT_FALSE(taken(living)) << "expired, and not dead";
 }
 
 TEST(DeadFile, RefusesTheImpossible) {
@@ -138,7 +170,7 @@ std::vector<std::byte> code_with_under_way(std::uint64_t under_way, std::uint64_
   many.dead.incarnation = 5;
   many.dead.target = 6;
   std::vector<std::byte> code;
-  append_unfinished(many, {4}, true, code);
+  append_unfinished(many, {4}, DeadParts::without_expired, code);
   return code;
 }
 
@@ -147,7 +179,7 @@ TEST(DeadFile, TransfersUnderWayHaveALimit) {
     auto code = code_with_under_way(SavedDead::under_way_max, first_number);
     ByteView left = code;
     std::size_t memory = limits::MiB;
-    EXPECT_TRUE(take_unfinished(left, {4}, true, memory).has_value());
+    EXPECT_TRUE(take_unfinished(left, {4}, DeadParts::without_expired, memory).has_value());
     // One more: the bytes of the list follow its length, 256.
     const std::vector<std::byte> length = {std::byte{0x80}, std::byte{0x02}};
     const auto at = std::ranges::search(code, length).begin();
@@ -155,7 +187,7 @@ TEST(DeadFile, TransfersUnderWayHaveALimit) {
     *at = std::byte{0x81};
     code.insert(at + 2 + 128, {std::byte{0x80}, std::byte{0x02}});
     left = code;
-    EXPECT_FALSE(take_unfinished(left, {4}, true, memory).has_value());
+    EXPECT_FALSE(take_unfinished(left, {4}, DeadParts::without_expired, memory).has_value());
   }
 }
 
@@ -176,11 +208,13 @@ TEST(DeadFile, TakesNoMoreMemoryThanItMay) {
   for (std::uint64_t i = 4; i < 200'000; i += 3) many.dead.outbox.add({{i}, {i + 1}});
   many.dead.records = {{{4}, {}, {}, std::string(256, 'r')}};
   std::vector<std::byte> code;
-  append_unfinished(many, {4}, true, code);
+  append_unfinished(many, {4}, DeadParts::without_expired, code);
   for (const std::size_t most : {std::size_t{0}, std::size_t{100'000}, std::size_t{limits::MiB}}) {
     std::size_t memory_left = most;
     ByteView bytes = code;
-    EXPECT_EQ(take_unfinished(bytes, {4}, true, memory_left).has_value(), most == limits::MiB) << most;
+    EXPECT_EQ(take_unfinished(bytes, {4}, DeadParts::without_expired, memory_left).has_value(),
+              most == limits::MiB)
+        << most;
     EXPECT_LE(memory_left, most);
   }
 }
@@ -203,19 +237,20 @@ TEST(DeadFile, IsCutWithTheLog) {
 
 TEST(DeadFile, NoFlippedBitMakesAnImpossibleCursor) {
   std::vector<std::byte> code;
-  append_unfinished(example(), {4}, true, code);
+  append_unfinished(example(), {4}, DeadParts::without_expired, code);
   for (std::size_t bit = 0; bit < 8 * code.size(); ++bit) {
     std::vector<std::byte> flipped = code;
     flipped[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     ByteView left = flipped;
     std::size_t memory_left = limits::MiB;
-    const auto unfinished = take_unfinished(left, {4}, true, memory_left);
+    const auto unfinished = take_unfinished(left, {4}, DeadParts::without_expired, memory_left);
     if (!unfinished) continue;
     std::vector<std::byte> again;
-    append_unfinished(*unfinished, {4}, true, again);
+    append_unfinished(*unfinished, {4}, DeadParts::without_expired, again);
     ByteView second = again;
     memory_left = limits::MiB;
-    EXPECT_EQ(take_unfinished(second, {4}, true, memory_left), unfinished) << "bit " << bit;
+    EXPECT_EQ(take_unfinished(second, {4}, DeadParts::without_expired, memory_left), unfinished)
+        << "bit " << bit;
   }
 }
 

@@ -79,12 +79,12 @@ TEST(UnfinishedCode, TakesNoMoreMemoryThanItMay) {
   for (const std::size_t most : {std::size_t{100}, 16 * sizeof(OffsetSet), std::size_t{100'000}}) {
     std::size_t memory_left = most;
     ByteView bytes = code;
-    EXPECT_EQ(take_unfinished(bytes, {4}, false, memory_left).has_value(), most == 100'000) << most;
+    EXPECT_EQ(take_unfinished(bytes, {4}, DeadParts::none, memory_left).has_value(), most == 100'000) << most;
     EXPECT_LE(memory_left, most);
   }
   std::size_t memory_left = 100'000;
   ByteView bytes = code;
-  ASSERT_TRUE(take_unfinished(bytes, {4}, false, memory_left).has_value());
+  ASSERT_TRUE(take_unfinished(bytes, {4}, DeadParts::none, memory_left).has_value());
   EXPECT_LE(memory_left, 100'000 - 32 * sizeof(OffsetSet));
 }
 

@@ -36,7 +36,10 @@ template <typename S, typename Visit>
 void visit_fields(S& settings, Visit&& visit) {
   visit("broker_type", settings.broker_type);
   if (has_ring(settings.broker_type)) visit("ring_bytes", settings.ring_bytes);
-  if (has_log(settings.broker_type)) visit("overflow", settings.overflow);
+  if (has_log(settings.broker_type)) {
+    visit("overflow", settings.overflow);
+    visit("message_ttl_ms", settings.message_ttl_ms);
+  }
   if (has_files(settings.broker_type)) {
     visit("capacity_bytes", settings.capacity_bytes);
     visit("segment_bytes", settings.segment_bytes);

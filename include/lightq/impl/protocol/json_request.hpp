@@ -57,6 +57,16 @@ inline Result<Request> read_delete_topic(FieldReader& fields) {
   return Request(DeleteTopic{std::move(admin), *std::move(topic)});
 }
 
+inline Result<Request> read_set_topic(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto change = read_topic_change(fields);
+  if (!fields.error() && change.empty()) fields.fail("message_ttl_ms", "missing, as is every other setting");
+  if (fields.error()) return *fields.error();
+  return Request(SetTopic{std::move(user), *std::move(topic), change, as_admin});
+}
+
 inline Result<Request> read_list_topics(FieldReader& fields) {
   auto admin = read_admin(fields);
   if (fields.error()) return *fields.error();
@@ -345,6 +355,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
   if (cmd == "delete_topic") return read_delete_topic(fields);
+  if (cmd == "set_topic") return read_set_topic(fields);
   if (cmd == "list_topics") return read_list_topics(fields);
   if (cmd == "join") return read_join(fields);
   if (cmd == "leave") return read_leave(fields);

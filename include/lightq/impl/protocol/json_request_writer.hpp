@@ -37,6 +37,11 @@ struct RequestWriter {
     write_credentials(to, request.admin, true);
     to["topic"] = request.topic.text();
   }
+  void operator()(const SetTopic& request) const {
+    to["topic"] = request.topic.text();
+    write_topic_change(to, request.change);
+    write_credentials(to, request.user, request.as_admin);
+  }
   void operator()(const ListTopics& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Join& request) const {
     to["connection_type"] = to_word(request.connection_type);
