@@ -33,7 +33,7 @@ void World::check(ModelGroup& group) {
   const std::string name = "group " + group.name + ": ";
   ConsumerGroup* const found = real(group);
   demand(found != nullptr, [&] { return name + "it is gone"; });
-  const GroupMessages& messages = found->messages();
+  GroupMessages& messages = found->messages();
   const SteadyTime now = broker_.now();
   std::uint64_t held = 0, parked = 0, waiting = 0, surely_ready = 0, surely_retrying = 0, maybe = 0;
   for (const auto& [offset, message] : group.open) {
@@ -73,14 +73,24 @@ void World::check(ModelGroup& group) {
   same("timed out", counters.timed_out, group.counters.timed_out);
   same("were lost with a session", counters.lost_with_session, group.counters.lost_with_session);
   same("were revoked", counters.revoked, group.counters.revoked);
-  same("died", counters.dead, group.counters.dead);
+  // Expired messages that the group keeps and has not come to yet are dead by computation.
+  std::uint64_t ahead = 0;
+  if (group.keeps_expired() && messages.expiry().index() != nullptr)
+    ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
+  same("died", counters.dead + ahead, group.counters.dead);
+  demand(group.counters.expired <= counters.expired &&
+             counters.expired <= group.counters.expired + group.perhaps_expired,
+         [&] {
+           return name + std::to_string(counters.expired) + " expired, not " +
+                  std::to_string(group.counters.expired);
+         });
   same("were lost", messages.loss().trimmed + messages.loss().damaged, group.lost);
 }
 
 /// Returns what a save would state about each message that the group is not done with.
-std::map<std::uint64_t, SavedView> World::views_of(const ConsumerGroup& group) const {
+std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool keeps) const {
   std::map<std::uint64_t, SavedView> views;
-  const GroupMessages& messages = group.messages();
+  GroupMessages& messages = group.messages();
   const WaitingMessages& waiting = messages.redelivery().waiting();
   const auto each = [](const log::OffsetSet& set, auto&& visit) {
     for (auto run = set.first_behind(Offset{0}); run; run = set.first_behind(run->end)) {
@@ -100,12 +110,17 @@ std::map<std::uint64_t, SavedView> World::views_of(const ConsumerGroup& group) c
         views[at] = {false, messages.saved_count(delivery), Dead::no};
     });
   }
-  for (std::uint64_t at = messages.next().value; at < log_.size(); ++at) views[at] = {};
+  const ExpiryIndex* const index = messages.expiry().index();
+  for (std::uint64_t at = messages.next().value; at < log_.size(); ++at) {
+    const bool has_expired = index != nullptr && index->expired().contains({at});
+    if (has_expired && !keeps) continue;
+    views[at] = {.dead = has_expired ? Dead::waiting : Dead::no};
+  }
   return views;
 }
 
 void World::check_messages(ModelGroup& group) {
-  const auto views = views_of(*real(group));
+  const auto views = views_of(*real(group), group.keeps_expired());
   for (const auto& [offset, view] : views) {
     demand(group.view(offset, log_.size()) == view, [&] {
       return "group " + group.name + ", message " + std::to_string(offset) + " has " +
@@ -125,7 +140,7 @@ void World::check_messages(ModelGroup& group) {
 }
 
 /// From every state with a ready message and a live consumer with credit a hand-out follows.
-void World::check_liveness(const ModelGroup& group) {
+void World::check_liveness(ModelGroup& group) {
   if (group.is_paused || broker_.catalogue().is_paused || broker_.is_dead()) return;
   if (real(group)->pause_cause() != PauseCause::none) return;
   const SteadyTime now = broker_.now();
@@ -137,6 +152,7 @@ void World::check_liveness(const ModelGroup& group) {
       continue;
     }
     if (message.dead != Dead::no || message.may_return || now < message.ready_by) continue;
+    if (may_have_expired(offset)) continue;
     (group.is_alone(message) ? any_alone : any_ready) = true;
   }
   for (const auto& [number, member] : group.members) {

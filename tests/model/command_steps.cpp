@@ -56,6 +56,7 @@ void Steps::operate() {
   if (is(5)) return step_wall();
   if (broker_.is_dead()) return;
   if (is(15)) return change_settings();
+  if (is(4)) return set_ttl();
   if (is(8)) return pause_group();
   if (is(3)) return pause_topic();
   if (is(3)) return seek_group();
@@ -86,6 +87,7 @@ void Steps::step_wall() {
   const auto by = std::chrono::milliseconds(random_.below(20'000)) - std::chrono::seconds(10);
   note("the wall clock steps by " + std::to_string(by.count()) + " ms");
   has_jumped_ = true;
+  if (by.count() < 0) has_stepped_ = true;
   broker_.step_wall(by);
   ++tally_["clock steps"];
 }
@@ -100,13 +102,14 @@ void Steps::change_settings() {
       setup.settings.backoff_ms.push_back(static_cast<std::uint32_t>(random_.below(2500)));
     if (!random_.one_in(3)) setup.settings.dead_letter_topic = "letters";
     setup.settings.dead_waiting_max = static_cast<std::uint32_t>(random_.between(5, 40));
+    setup.settings.dead_letter_expired = !setup.settings.dead_letter_topic.empty() && random_.one_in(2);
     setup.settings.pause_when_failing = random_.one_in(4);
     if (!setup.settings.dead_letter_topic.empty())
       setup.dead_letter_topic = random_.one_in(8) ? BrokerUnderTest::deleted_id : BrokerUnderTest::letters_id;
   }
   note("group " + name + " is set to " + std::to_string(setup.settings.max_attempts) + " attempts, " +
        std::to_string(setup.settings.backoff_ms.size()) + " back-offs, dead letters to " +
-       std::to_string(setup.dead_letter_topic.value));
+       std::to_string(setup.dead_letter_topic.value) + (setup.settings.dead_letter_expired ? ", also expired ones" : ""));
   if (is_default(setup)) {
     broker_.catalogue().groups.erase(name);
   } else {
@@ -115,6 +118,18 @@ void Steps::change_settings() {
   broker_.orders().commands().set_group_settings(name, setup, [](const Result<std::uint64_t>&) {});
   if (const auto found = groups_.find(name); found != groups_.end()) found->second->set_settings(setup.settings);
   ++tally_["settings"];
+}
+
+void Steps::set_ttl() {
+  if (!has_ttl()) return;
+  std::uint64_t& ttl_ms = broker_.catalogue().orders.message_ttl_ms;
+  const std::uint64_t before = ttl_ms;
+  ttl_ms = random_.one_in(2) ? 0 : random_.between(50, 8'000);
+  if (ttl_ms == 0 || (before != 0 && before < ttl_ms)) has_stepped_ = true;
+  expired_ms_.clear();
+  note("the topic's time to live is " + std::to_string(ttl_ms) + " ms");
+  broker_.orders().commands().set_message_ttl(ttl_ms).value_or_throw();
+  ++tally_["times to live"];
 }
 
 void Steps::pause_group() {

@@ -24,6 +24,12 @@ struct Content {
     return number % 3 == 0 ? "key " + std::to_string(number % 7) : std::string();
   }
   [[nodiscard]] std::string id() const { return number % 5 == 0 ? "id " + std::to_string(number) : ""; }
+  /// The time to live; 0: none. Messages from `ttl_from` on may have one.
+  static constexpr std::uint64_t ttl_from = 1'000'000;
+  [[nodiscard]] std::int64_t ttl_ms() const {
+    if (number < ttl_from || number % 6 != 0) return 0;
+    return static_cast<std::int64_t>(1 + number * 7919 % (number % 12 == 0 ? 600 : 20'000));
+  }
   [[nodiscard]] std::string header() const { return number % 4 == 0 ? std::to_string(number) : ""; }
 
   /// Adds the message to a batch. `due`: as a record has it; 0: none.
@@ -35,6 +41,7 @@ struct Content {
     Attributes attributes;
     attributes.key = key_text;
     attributes.id = id_text;
+    attributes.ttl = std::chrono::milliseconds(ttl_ms());
     if (!header_text.empty()) attributes.headers = headers;
     attributes.delay = std::chrono::microseconds(due < 0 ? -due : 0);
     attributes.deliver_at = {due > 0 ? due : 0};
@@ -58,15 +65,19 @@ struct Content {
     if (attributes.key() != key()) return "another key";
     std::string found_id;
     std::string found_header;
+    std::string found_ttl = "0";
     for (const Header each : attributes.headers()) {
       if (each.name == "lightq-id")
         found_id = each.value;
       else if (each.name == "number")
         found_header = each.value;
+      else if (each.name == "lightq-ttl-ms")
+        found_ttl = each.value;
       else if (!each.name.starts_with("lightq-dead-"))
         return "an unknown header";
     }
     if (found_id != id()) return "another id";
+    if (found_ttl != std::to_string(ttl_ms())) return "another time to live";
     return found_header == header() ? std::string() : "another header";
   }
 };

@@ -49,7 +49,7 @@ void ModelGroup::forget_changes(std::int64_t before_ms) {
 }
 
 bool ModelGroup::is_possible(std::uint64_t offset, const SavedView& found, std::uint64_t log_end) const {
-  if (view(offset, log_end) == found) return true;
+  if (view(offset, log_end) == found || may_revive(offset, found)) return true;
   return std::ranges::any_of(changes_, [&](const Change& each) {
     if (each.offset != offset) return false;
     SavedView before = each.before;
@@ -94,6 +94,10 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
                         std::chrono::hours(has_jumped ? 1 : 0);
   }
   next = cursor;
+  std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
+  counted_.clear();
+  perhaps_counted_.clear();
+  perhaps_expired = 0;
   members.clear();
   counters = {};
   lost = 0;
@@ -122,6 +126,7 @@ void ModelGroup::set_wait(GroupMessage& message, milliseconds least, millisecond
 
 void ModelGroup::come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms) {
   GroupMessage& message = change(offset);
+  counted_.erase(offset);
   message.holder = 0;
   message.is_started = message.is_alone = false;
   message.until = message.until_latest = never;
@@ -179,7 +184,7 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
   for (const auto& [offset, message] : open) {
     if (offset >= first || offset >= next) return;
     if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
-    if (now < message.ready_by || is_alone(message) != takes_alone) continue;
+    if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset)) continue;
     throw Disagreement(of(offset) + "message " + std::to_string(first) + " was delivered before it");
   }
 }
@@ -209,7 +214,8 @@ void ModelGroup::delivered(const Told& told) {
     check_order(first, told.delivery);
   } else {
     check_order(next, told.delivery);
-    const auto newest = open.lower_bound(next);
+    auto newest = open.lower_bound(next);
+    while (newest != open.end() && newest->first < first && parts_.may_have_expired(newest->first)) ++newest;
     demand(newest != open.end() && newest->first == first,
            [&] { return of(first) + "delivered before earlier new ones"; });
     next = range.end.value;
@@ -233,6 +239,7 @@ void ModelGroup::delivered(const Told& told) {
     GroupMessage& message = change(at);
     demand(message.holder == 0, [&] { return of(at) + "two consumers have it"; });
     demand(message.dead == Dead::no, [&] { return of(at) + "delivered although it is dead"; });
+    demand(!parts_.has_expired(at), [&] { return of(at) + "delivered although it has expired"; });
     demand(message.waits_until <= parts_.now(), [&] { return of(at) + "delivered early"; });
     demand(told.delivery == message.attempts + 1, [&] {
       return of(at) + "delivery " + std::to_string(told.delivery) + " after " +
@@ -386,6 +393,7 @@ void ModelGroup::obey_limit() {
 void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
   const std::uint64_t first = std::min(to, open.empty() ? to : open.begin()->first);
   for (std::uint64_t at = first; at < log_end; ++at) note(at);
+  for (std::uint64_t at = to; at < std::min(next, log_end); ++at) perhaps_counted_.insert(at);
   open.clear();
   for (std::uint64_t at = to; at < log_end; ++at) open[at] = {};
   next = to;
@@ -394,17 +402,40 @@ void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
 
 void ModelGroup::retry_dead(std::uint64_t offset) {
   note(offset);
+  counted_.erase(offset);
   open[offset] = {};
 }
 
 void ModelGroup::give_back(std::uint64_t offset) {
   note(offset);
+  counted_.erase(offset);
   open[offset] = {};
   open[offset].may_return = true;
 }
 
 void ModelGroup::drop(std::uint64_t offset) {
   ++lost;
+  finish(offset);
+}
+
+void ModelGroup::expire(std::uint64_t offset) {
+  demand(parts_.may_have_expired(offset), [&] { return of(offset) + "it expired early, or is lost"; });
+  expired_[offset] = view(offset, offset + 1);
+  if (counted_.insert(offset).second) ++(perhaps_counted_.contains(offset) ? perhaps_expired : counters.expired);
+  ++expirations;
+  if (!keeps_expired()) return finish(offset);
+  note(offset);
+  die(offset, DeathCause::expired, {});
+}
+
+void ModelGroup::keep_expired(std::uint64_t offset) {
+  note(offset);
+  open[offset] = {};
+  die(offset, DeathCause::expired, {});
+}
+
+void ModelGroup::let_expired_go(std::uint64_t offset) {
+  --counters.dead;
   finish(offset);
 }
 

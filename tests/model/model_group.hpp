@@ -58,6 +58,8 @@ class ModelGroup {
     std::function<SteadyTime()> now;
     std::function<std::int64_t()> ticked_ms;
     std::function<std::uint64_t(std::uint64_t offset)> number_at;  ///< of the content in the topic
+    std::function<bool(std::uint64_t offset)> has_expired;         ///< by the wall clock now
+    std::function<bool(std::uint64_t offset)> may_have_expired;    ///< now, or at an earlier time
     /// Returns true if a letter of this message is being given back, and notes that the group has it.
     std::function<bool(std::uint64_t offset)> was_given_back;
   };
@@ -79,6 +81,22 @@ class ModelGroup {
   void finish(std::uint64_t offset);
   void give_back(std::uint64_t offset);
   void drop(std::uint64_t offset);
+
+  // Expiry. The broker does it at a moment within a second; the world looks when.
+
+  /// The message has expired: it is done, or dead if the group keeps it.
+  void expire(std::uint64_t offset);
+  /// The group keeps expired messages now, or does not any more.
+  void keep_expired(std::uint64_t offset);
+  void let_expired_go(std::uint64_t offset);
+  [[nodiscard]] bool keeps_expired() const {
+    return settings.dead_letter_expired && !settings.dead_letter_topic.empty();
+  }
+  /// Returns true if the message has expired and may be there again after a start.
+  [[nodiscard]] bool may_revive(std::uint64_t offset, const SavedView& found) const {
+    const auto known = expired_.find(offset);
+    return known != expired_.end() && (known->second == found || found.dead == GroupMessage::Dead::waiting);
+  }
 
   // What the broker did.
 
@@ -115,7 +133,8 @@ class ModelGroup {
   bool is_paused = false;
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
-  std::uint64_t deaths = 0, hand_outs = 0, redeliveries = 0, alone = 0, singles = 0;
+  std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
+  std::uint64_t expirations = 0, deaths = 0, hand_outs = 0, redeliveries = 0, alone = 0, singles = 0;
 
  private:
   struct Change {
@@ -143,6 +162,9 @@ class ModelGroup {
 
   Parts parts_;
   std::deque<Change> changes_;
+  std::map<std::uint64_t, SavedView> expired_;  // before they expired
+  std::set<std::uint64_t> counted_;             // as expired
+  std::set<std::uint64_t> perhaps_counted_;     // if they expire: they were done, and a seek went back
 };
 
 }  // namespace lightq::model

@@ -22,6 +22,8 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
       ModelGroup::Parts{.now = [this] { return broker_.now(); },
                         .ticked_ms = [this] { return broker_.ticked_ms(); },
                         .number_at = [this](std::uint64_t offset) { return log_.at(offset); },
+                        .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
+                        .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
                         .was_given_back = [this, name](std::uint64_t offset) {
                           return was_given_back(name, offset);
                         }});
@@ -52,6 +54,7 @@ void World::observe() {
       break;
     }
   }
+  observe_expired();
   observe_outboxes();
   observe_returns();
   observe_schedule();
@@ -60,11 +63,16 @@ void World::observe() {
   }
 }
 
+void World::append(std::uint64_t content) {
+  for (auto& [name, group] : groups_) group->appended(log_.size());
+  log_.push_back(content);
+  appended_us_.push_back(broker_.wall().us);
+}
+
 /// A message that the test has not published itself was delayed, or is a letter that is published anew.
 void World::appended(std::uint64_t content) {
   const std::uint64_t offset = log_.size();
-  log_.push_back(content);
-  for (auto& [name, group] : groups_) group->appended(offset);
+  append(content);
   if (schedule_.number_of(content)) {
     schedule_.left(content, offset, broker_.wall());
     ++tally_["delayed messages in the log"];
@@ -151,8 +159,8 @@ void World::observe_letters() {
              [&] { return name + "it has another content"; });
       demand(headers["lightq-dead-attempts"] == std::to_string(message.attempts),
              [&] { return name + "another number of attempts"; });
-      const bool is_rejected = message.cause == DeathCause::rejected;
-      demand(headers["lightq-dead-cause"] == (is_rejected ? "rejected" : "attempts"),
+      constexpr const char* causes[] = {"", "attempts", "rejected", "expired"};
+      demand(headers["lightq-dead-cause"] == causes[static_cast<int>(message.cause)],
              [&] { return name + "another cause"; });
       demand(headers["lightq-dead-reason"] == message.reason, [&] { return name + "another reason"; });
       message.has_letter = true;

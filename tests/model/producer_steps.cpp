@@ -33,10 +33,7 @@ void Steps::publish() {
   note("publish " + std::to_string(count) + " from " + std::to_string(next_content_) + " at " +
        std::to_string(log_.size()) + ": outcome " + std::to_string(static_cast<int>(outcome)));
   if (outcome == PublishOutcome::accepted) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      for (auto& [name, group] : groups_) group->appended(log_.size());
-      log_.push_back(next_content_ + i);
-    }
+    for (std::uint64_t i = 0; i < count; ++i) append(next_content_ + i);
     ++tally_["publishes"];
   } else {
     ++tally_["publishes without room"];

@@ -49,6 +49,9 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
 
 void World::recover_memory() {
   log_.clear();
+  appended_us_.clear();
+  has_expired_.clear();
+  expired_ms_.clear();
   letters_.clear();
   groups_.clear();
   schedule_ = {};
@@ -78,6 +81,9 @@ void World::recover_log(std::uint64_t least) {
   }
   tally_["messages lost that were not synced"] += log_.size() - end;
   log_.resize(end);
+  appended_us_.resize(end);
+  has_expired_.resize(end, 0);
+  expired_ms_.clear();
 }
 
 void World::recover_letters(std::uint64_t least) {
@@ -93,13 +99,13 @@ void World::recover_groups(bool clean) {
   for (auto& [name, group] : groups_) {
     ConsumerGroup* const found = real(*group);
     demand(found != nullptr, [&] { return "group " + name + " is lost"; });
-    const auto views = views_of(*found);
+    const auto views = views_of(*found, group->keeps_expired());
     std::map<std::uint64_t, SavedView> all;
     for (std::uint64_t at = 0; at < log_.size(); ++at) {
       const auto view = views.find(at);
       const SavedView restored = view == views.end() ? SavedView{.is_done = true} : view->second;
       const bool possible =
-          clean ? group->view(at, log_.size()) == restored : group->is_possible(at, restored, log_.size());
+          clean ? group->view(at, log_.size()) == restored || group->may_revive(at, restored) : group->is_possible(at, restored, log_.size());
       demand(possible, [&] {
         const SavedView before = group->view(at, log_.size());
         return "group " + name + ", message " + std::to_string(at) + " was " +

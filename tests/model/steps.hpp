@@ -11,7 +11,11 @@ namespace lightq::model {
 /// Each step is one operation of a client, a command, a change of the clocks, a restart or a crash.
 class Steps final : public World {
  public:
-  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue) : World(random, catalogue) {}
+  /// `has_ttl`: messages and the topic may have a time to live.
+  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl)
+      : World(random, catalogue) {
+    if (has_ttl) next_content_ = Content::ttl_from;
+  }
 
   /// Does one random operation, and compares everything.
   void step();
@@ -48,6 +52,8 @@ class Steps final : public World {
   void pass_time();
   void step_wall();
   void change_settings();
+  [[nodiscard]] bool has_ttl() const { return next_content_ >= Content::ttl_from; }
+  void set_ttl();
   void pause_group();
   void pause_topic();
   void seek_group();

@@ -44,7 +44,13 @@ class World {
   void observe_outboxes();
   void observe_returns();
   void observe_schedule();
+  void observe_expired();
+  void observe_expired(ModelGroup& group);
+  /// Follows a message that is in the log now.
+  void append(std::uint64_t content);
   void appended(std::uint64_t content);
+  [[nodiscard]] bool has_expired(std::uint64_t offset);
+  [[nodiscard]] bool may_have_expired(std::uint64_t offset);
   [[nodiscard]] bool was_given_back(const std::string& group, std::uint64_t offset);
   [[nodiscard]] std::set<std::uint64_t> under_way_of(const ModelGroup& group);
 
@@ -64,8 +70,9 @@ class World {
 
   void check(ModelGroup& group);
   void check_messages(ModelGroup& group);
-  void check_liveness(const ModelGroup& group);
-  [[nodiscard]] std::map<std::uint64_t, SavedView> views_of(const broker::ConsumerGroup& group) const;
+  void check_liveness(ModelGroup& group);
+  [[nodiscard]] std::map<std::uint64_t, SavedView> views_of(broker::ConsumerGroup& group,
+                                                            bool keeps) const;
 
   [[nodiscard]] broker::ConsumerGroup* real(const ModelGroup& group) {
     return broker_.orders().letters().groups().find(group.name);
@@ -80,7 +87,11 @@ class World {
   History history_;
   Tally tally_;
   std::uint64_t step_ = 0;
-  std::vector<std::uint64_t> log_;  // the contents by offset
+  std::vector<std::uint64_t> log_;        // the contents by offset
+  std::vector<std::int64_t> appended_us_;  // the wall times by offset
+  std::vector<char> has_expired_;          // by offset: once expired they stay so
+  std::map<std::uint64_t, std::int64_t> expired_ms_;  // since when, in time with ticks
+  bool has_stepped_ = false;  // the wall clock went back, or the topic's time to live was raised
   std::map<std::string, std::unique_ptr<ModelGroup>> groups_;
   ModelSchedule schedule_;
   ModelLetters letters_;
