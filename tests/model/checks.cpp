@@ -157,17 +157,20 @@ void World::check_liveness(ModelGroup& group) {
   }
   for (const auto& [number, member] : group.members) {
     if (!member.can_take()) continue;
-    demand(!any_unstarted_silent, [&] { return "group " + group.name + ": a silent consumer keeps messages"; });
-    bool has_any = false, has_alone = false;
+    std::uint64_t held = 0;
+    bool has_alone = false;
     for (const auto& [offset, message] : group.open) {
       if (message.holder != number) continue;
-      has_any = true;
-      has_alone |= message.is_alone;
+      ++held;
+      has_alone |= message.is_alone || group.is_alone(message);
     }
+    const bool has_any = held != 0;
+    has_alone = has_alone && held == 1;
     const bool may_take_alone = member.leases || !has_any;
     demand(!any_alone || !may_take_alone,
            [&] { return "group " + group.name + ": a consumer can take a message alone, and gets none"; });
     if (!member.leases && (has_alone || (has_any && any_alone))) continue;
+    demand(!any_unstarted_silent, [&] { return "group " + group.name + ": a silent consumer keeps messages"; });
     demand(!any_ready, [&] {
       std::string text = "group " + group.name + ": consumer " + std::to_string(number) +
                          " can take a message, and gets none; next " + std::to_string(group.next) + ", credit " +

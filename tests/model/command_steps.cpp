@@ -180,14 +180,14 @@ void Steps::act_on_dead() {
   if (group == nullptr) return;
   DeadFilter filter;
   if (random_.one_in(3)) filter.state = random_.one_in(2) ? DeadState::parked : DeadState::dead_waiting;
-  if (random_.one_in(3)) filter.cause = random_.one_in(2) ? DeathCause::attempts : DeathCause::rejected;
+  if (random_.one_in(3)) filter.cause = static_cast<DeathCause>(random_.between(1, 3));
   if (random_.one_in(4)) filter.key = random_.one_in(2) ? "" : "key " + std::to_string(random_.below(7));
   const std::uint64_t choice = random_.below(3);
   const auto action = choice == 0 ? DeadAction::count : choice == 1 ? DeadAction::retry : DeadAction::purge;
   const auto under_way = under_way_of(*group);
   std::vector<std::uint64_t> meant;
   for (const auto& [offset, message] : group->open) {
-    if (message.dead == Dead::no || under_way.contains(offset)) continue;
+    if (message.dead == Dead::no || message.is_computed || under_way.contains(offset)) continue;
     if (filter.state && (*filter.state == DeadState::parked) != (message.dead == Dead::parked)) continue;
     if (filter.cause && *filter.cause != message.cause) continue;
     if (filter.key && *filter.key != Content{log_.at(offset)}.key()) continue;

@@ -70,6 +70,18 @@ void World::observe_expired(ModelGroup& group) {
       if (!keeps && known != group.open.end() && known->second.dead == Dead::waiting) group.let_expired_go(at);
     }
   }
+  if (const DeadMessages* const dead = messages.redelivery().dead()) {
+    for (auto run = dead->waiting().first_behind({0}); run; run = dead->waiting().first_behind(run->end)) {
+      for (std::uint64_t at = run->begin.value; at < run->end.value; ++at) {
+        if (group.open.contains(at)) continue;
+        demand(keeps && may_have_expired(at),
+               [&] { return "group " + group.name + ", message " + std::to_string(at) + " is dead, and was done"; });
+        group.keep_expired(at);
+      }
+    }
+  }
+  for (auto& [offset, message] : group.open)
+    message.is_computed = message.dead == Dead::waiting && is_ahead(offset);
   // The group passes expired messages without a delivery, and with them others, which then count as returned.
   if (group.next < next) {
     for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)

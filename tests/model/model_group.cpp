@@ -185,7 +185,10 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
     if (offset >= first || offset >= next) return;
     if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
     if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset)) continue;
-    throw Disagreement(of(offset) + "message " + std::to_string(first) + " was delivered before it");
+    throw Disagreement(of(offset) + std::to_string(message.attempts) + " attempts, message " +
+                       std::to_string(first) + " was delivered before it, delivery " + std::to_string(delivery) +
+                       ", next " + std::to_string(next) + (message.is_single ? ", single" : "") +
+                       ", ready since " + std::to_string((now - message.ready_by).count()));
   }
 }
 
@@ -393,6 +396,7 @@ void ModelGroup::obey_limit() {
 void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
   const std::uint64_t first = std::min(to, open.empty() ? to : open.begin()->first);
   for (std::uint64_t at = first; at < log_end; ++at) note(at);
+  for (const auto& [offset, message] : open) counters.dead -= message.is_computed ? 1 : 0;
   for (std::uint64_t at = to; at < std::min(next, log_end); ++at) perhaps_counted_.insert(at);
   open.clear();
   for (std::uint64_t at = to; at < log_end; ++at) open[at] = {};
@@ -435,7 +439,7 @@ void ModelGroup::keep_expired(std::uint64_t offset) {
 }
 
 void ModelGroup::let_expired_go(std::uint64_t offset) {
-  --counters.dead;
+  if (open.at(offset).is_computed) --counters.dead;
   finish(offset);
 }
 

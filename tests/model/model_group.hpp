@@ -38,7 +38,8 @@ struct GroupMessage {
   Dead dead = Dead::no;
   broker::DeathCause cause = broker::DeathCause::attempts;
   std::string reason;
-  bool has_letter = false;  // the dead-letter topic has it
+  bool has_letter = false;   // the dead-letter topic has it
+  bool is_computed = false;  // it has expired ahead of the group, which keeps it
 };
 
 /// What a save states about a message.
@@ -94,6 +95,9 @@ class ModelGroup {
   }
   /// Returns true if the message has expired and may be there again after a start.
   [[nodiscard]] bool may_revive(std::uint64_t offset, const SavedView& found) const {
+    const auto held = open.find(offset);
+    if (held != open.end() && held->second.holder != 0 && parts_.may_have_expired(offset))
+      return found.is_done || found.dead == GroupMessage::Dead::waiting;  // it came back
     const auto known = expired_.find(offset);
     return known != expired_.end() && (known->second == found || found.dead == GroupMessage::Dead::waiting);
   }

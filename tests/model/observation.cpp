@@ -32,9 +32,20 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
   return *group;
 }
 
+void World::note_told(const Told& told, const std::string& group) {
+  if (told.ranges.empty()) return;
+  std::string text = "group " + group + ", consumer " + std::to_string(told.client);
+  if (told.what == Told::What::delivered)
+    text += " gets delivery " + std::to_string(told.delivery) + " of";
+  else
+    text += told.what == Told::What::late ? " is late for" : " loses";
+  for (const OffsetRange& range : told.ranges)
+    text += " [" + std::to_string(range.begin.value) + ", " + std::to_string(range.end.value) + ")";
+  note(text);
+}
+
 void World::observe() {
   observe_log();
-  observe_letters();
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();
   while (!journal.empty()) {
@@ -50,13 +61,15 @@ void World::observe() {
           demand(member->asked_timeout_ms == told.timeout_ms, "a consumer got another timeout");
       }
       demand(told.what != Told::What::ended || broker_.is_dead(), "a consumer was ended");
+      note_told(told, name);
       group->told(told);
       break;
     }
   }
-  observe_expired();
-  observe_outboxes();
   observe_returns();
+  observe_expired();
+  observe_letters();
+  observe_outboxes();
   observe_schedule();
   if (!keeps_changes_) {
     for (auto& [name, group] : groups_) group->forget_changes(broker_.ticked_ms() - save_ms_max);
@@ -149,8 +162,17 @@ void World::observe_letters() {
       demand(headers["lightq-dead-topic"] == "orders", [&] { return name + "another topic"; });
       const auto group = groups_.find(letter.group);
       demand(group != groups_.end(), [&] { return name + "an unknown group"; });
-      const auto found = group->second->open.find(letter.offset);
+      auto found = group->second->open.find(letter.offset);
+      if (found == group->second->open.end() && may_have_expired(letter.offset) &&
+          was_given_back(letter.group, letter.offset)) {
+        group->second->give_back(letter.offset);  // it has expired, and is dead again
+        group->second->expire(letter.offset);
+        found = group->second->open.find(letter.offset);
+      }
       demand(found != group->second->open.end(), [&] { return name + "the message is done"; });
+      const bool just_expired = found->second.dead == Dead::no && found->second.holder == 0 &&
+                                group->second->keeps_expired() && may_have_expired(letter.offset);
+      if (just_expired) group->second->expire(letter.offset);
       GroupMessage& message = found->second;
       demand(message.dead == Dead::waiting, [&] { return name + "the message is not dead"; });
       demand(!message.has_letter, [&] { return name + "it is there twice"; });
@@ -190,6 +212,9 @@ void World::observe_outboxes() {
     for (const auto& [offset, message] : group->open) {
       if (message.dead != Dead::waiting) continue;
       if (dead != nullptr && dead->waiting().contains({offset})) continue;
+      const ExpiryIndex* const index = found->messages().expiry().index();
+      const bool is_ahead = found->next() <= Offset{offset} && index != nullptr && index->expired().contains({offset});
+      if (is_ahead) continue;  // it is dead by computation
       gone.push_back(offset);
     }
     for (const std::uint64_t offset : gone) {

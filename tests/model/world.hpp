@@ -39,6 +39,7 @@ class World {
 
   /// Follows what has happened since the last call. Called whenever nothing happens any more without time.
   void observe();
+  void note_told(const Told& told, const std::string& group);
   void observe_log();
   void observe_letters();
   void observe_outboxes();
