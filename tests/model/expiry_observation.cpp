@@ -31,6 +31,9 @@ bool World::may_have_expired(std::uint64_t offset) {
 }
 
 void World::observe_expired() {
+  if (next_content_ < Content::ttl_from) return;
+  // Those that consumers have expire too, and stay so.
+  std::erase_if(alive_, [&](std::uint64_t offset) { return log_.size() <= offset || has_expired(offset); });
   for (auto& [name, group] : groups_) observe_expired(*group);
 }
 
@@ -68,6 +71,12 @@ void World::observe_expired(ModelGroup& group) {
       const auto known = group.open.find(at);
       if (keeps && known == group.open.end()) group.keep_expired(at);
       if (!keeps && known != group.open.end() && known->second.dead == Dead::waiting) group.let_expired_go(at);
+    }
+  }
+  if (!keeps) {
+    for (auto at = group.open.begin(); at != group.open.end();) {
+      const auto here = at++;
+      if (here->second.is_computed) group.let_expired_go(here->first);
     }
   }
   if (const DeadMessages* const dead = messages.redelivery().dead()) {

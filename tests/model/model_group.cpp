@@ -188,7 +188,7 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
     throw Disagreement(of(offset) + std::to_string(message.attempts) + " attempts, message " +
                        std::to_string(first) + " was delivered before it, delivery " + std::to_string(delivery) +
                        ", next " + std::to_string(next) + (message.is_single ? ", single" : "") +
-                       ", ready since " + std::to_string((now - message.ready_by).count()));
+                       ", content " + std::to_string(parts_.number_at(offset)));
   }
 }
 

@@ -78,6 +78,7 @@ void World::observe() {
 
 void World::append(std::uint64_t content) {
   for (auto& [name, group] : groups_) group->appended(log_.size());
+  if (Content::ttl_from <= next_content_) alive_.push_back(log_.size());
   log_.push_back(content);
   appended_us_.push_back(broker_.wall().us);
 }
@@ -242,6 +243,11 @@ bool World::was_given_back(const std::string& group, std::uint64_t offset) {
   return false;
 }
 
+/// Returns true if the letter's message, given back, has expired at once.
+bool World::perhaps_expired_again(const ModelLetter& letter) {
+  return groups_.contains(letter.group) && letter.offset < log_.size() && may_have_expired(letter.offset);
+}
+
 /// Finds messages that were given back and wait.
 void World::observe_returns() {
   const bool any = std::ranges::any_of(
@@ -260,7 +266,13 @@ void World::observe_returns() {
   }
   const log::OffsetSet& settled = broker_.letters().letter_book().settled();
   for (std::size_t at = 0; at < letters_.size(); ++at) {
-    if (letters_[at].is_wanted && settled.contains({at})) letters_[at].is_settled = true;
+    ModelLetter& letter = letters_[at];
+    if (!letter.is_wanted || letter.is_settled || !settled.contains({at})) continue;
+    letter.is_settled = true;
+    if (!letter.is_returned && perhaps_expired_again(letter)) {
+      letter.is_returned = true;
+      ++groups_.at(letter.group)->perhaps_expired;
+    }
   }
 }
 

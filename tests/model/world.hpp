@@ -45,6 +45,7 @@ class World {
   void observe_outboxes();
   void observe_returns();
   void observe_schedule();
+  [[nodiscard]] bool perhaps_expired_again(const ModelLetter& letter);
   void observe_expired();
   void observe_expired(ModelGroup& group);
   /// Follows a message that is in the log now.
@@ -90,6 +91,7 @@ class World {
   std::uint64_t step_ = 0;
   std::vector<std::uint64_t> log_;        // the contents by offset
   std::vector<std::int64_t> appended_us_;  // the wall times by offset
+  std::vector<std::uint64_t> alive_;      // offsets that have not expired, as far as is known
   std::vector<char> has_expired_;          // by offset: once expired they stay so
   std::map<std::uint64_t, std::int64_t> expired_ms_;  // since when, in time with ticks
   bool has_stepped_ = false;  // the wall clock went back, or the topic's time to live was raised
