@@ -35,10 +35,11 @@ TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
     Steps steps(random, Steps::catalogue_of(static_cast<std::uint64_t>(run)), run % 4 >= 2);
     int step = 0;
     try {
-      for (; step < steps_of_run; ++step) steps.step();
+      for (; step < steps_of_run && !steps.is_over(); ++step) steps.step();
     } catch (const std::exception& wrong) {
       FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n" << steps.history().text();
     }
+    tally["steps"] += static_cast<std::uint64_t>(step);
     for (const auto& [name, number] : steps.tally()) tally[name] += number;
   }
   for (const auto& [name, number] : tally) std::printf("%8llu %s\n", static_cast<unsigned long long>(number), name.c_str());

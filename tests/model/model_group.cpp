@@ -220,7 +220,7 @@ void ModelGroup::delivered(const Told& told) {
     auto newest = open.lower_bound(next);
     while (newest != open.end() && newest->first < first && parts_.may_have_expired(newest->first)) ++newest;
     demand(newest != open.end() && newest->first == first,
-           [&] { return of(first) + "delivered before earlier new ones"; });
+           [&] { return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new"; });
     next = range.end.value;
   }
   const bool takes_alone = max() != 0 && told.delivery > alone_from();

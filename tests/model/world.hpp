@@ -29,6 +29,8 @@ class World {
 
   /// Compares all states.
   void check();
+  /// Returns true if the model cannot follow the broker any further.
+  [[nodiscard]] bool is_over() const { return is_over_; }
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const Tally& tally() const { return tally_; }
 
@@ -99,6 +101,7 @@ class World {
   ModelSchedule schedule_;
   ModelLetters letters_;
   std::uint64_t next_content_ = 1;
+  bool is_over_ = false;
   bool has_jumped_ = false;   // the wall clock, since the last start
   bool keeps_changes_ = false;  // the process has ended: what came later is not saved
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
