@@ -77,12 +77,16 @@ void World::check(ModelGroup& group) {
   std::uint64_t ahead = 0;
   if (group.keeps_expired() && messages.expiry().index() != nullptr)
     ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
-  same("died", counters.dead + ahead, group.counters.dead);
   std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
   for (const ModelLetter& letter : letters_) {
     const bool is_coming = letter.is_wanted && !letter.is_settled && !letter.is_returned;
     if (is_coming && letter.group == group.name && perhaps_expired_again(letter)) ++expired_max;
   }
+  // Those that were given back, and have expired at once, may have died again.
+  const std::uint64_t died_max = group.counters.dead + expired_max - group.counters.expired;
+  demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
+    return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
+  });
   demand(group.counters.expired <= counters.expired && counters.expired <= expired_max,
          [&] {
            return name + std::to_string(counters.expired) + " expired, not " +
@@ -180,10 +184,11 @@ void World::check_liveness(ModelGroup& group) {
     demand(!any_ready, [&] {
       std::string text = "group " + group.name + ": consumer " + std::to_string(number) +
                          " can take a message, and gets none; next " + std::to_string(group.next) + ", credit " +
-                         std::to_string(member.credit);
+                         std::to_string(member.credit) + ", most dead " +
+                         std::to_string(group.settings.dead_waiting_max);
       for (const auto& [offset, message] : group.open) {
         text += "\n  " + std::to_string(offset) + ": holder " + std::to_string(message.holder) + ", attempts " +
-                std::to_string(message.attempts) + ", dead " + std::to_string(static_cast<int>(message.dead));
+                std::to_string(message.attempts) + ", dead " + std::to_string(static_cast<int>(message.dead)) + (may_have_expired(offset) ? ", expired" : "");
       }
       return text;
     });

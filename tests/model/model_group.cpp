@@ -378,6 +378,9 @@ void ModelGroup::leave(int number, MemberEnd end) {
 // --- Commands ---
 
 void ModelGroup::set_settings(const protocol::GroupSettings& changed) {
+  for (const auto& [offset, message] : open) {
+    if (message.holder != 0) note(offset);  // the limit is a part of what a save states
+  }
   const protocol::GroupSettings before = std::exchange(settings, changed);
   for (auto& [offset, message] : open) message.is_alone = false;
   if (max() != before.max_attempts) obey_limit();
