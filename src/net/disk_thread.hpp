@@ -15,6 +15,10 @@ class DiskThread {
  public:
   using Done = JobThread::Done;
 
+  /// `place`: of both threads; see JobPlace.
+  explicit DiskThread(JobPlace place = JobPlace::own_thread)
+      : disk_(JobMemory::reserved, place), encoder_(JobMemory::fallible, place) {}
+
   /// Runs the job, then calls `done` with it on the disk thread. `done` posts the job to its owner's thread.
   /// A topic has at most one job of each kind here at a time (log, cursors, producers, removal), so that the
   /// number of topics bounds the queue.
@@ -27,7 +31,7 @@ class DiskThread {
 
  private:
   JobThread disk_;
-  JobThread encoder_{JobMemory::fallible};
+  JobThread encoder_;
 };
 
 }  // namespace lightq::broker

@@ -8,8 +8,10 @@
 
 namespace lightq::broker {
 
-JobThread::JobThread(JobMemory memory)
-    : memory_(memory), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+JobThread::JobThread(JobMemory memory, JobPlace place) : memory_(memory), place_(place) {
+  if (place == JobPlace::own_thread)
+    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
 
 JobThread::~JobThread() {
   thread_.request_stop();
@@ -17,6 +19,7 @@ JobThread::~JobThread() {
 }
 
 void JobThread::submit(std::unique_ptr<log::DiskJob> job, Done done) {
+  if (place_ == JobPlace::at_once) return run({std::move(job), std::move(done)});
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({std::move(job), std::move(done)});
@@ -33,13 +36,17 @@ void JobThread::work(const std::stop_token& stop) {
       entry = std::move(queue_.front());
       queue_.pop_front();
     }
-    {
-      std::optional<FallibleAllocations> fallible;
-      if (memory_ == JobMemory::fallible) fallible.emplace();
-      entry.job->run();
-    }
-    entry.done(std::move(entry.job));
+    run(std::move(entry));
   }
+}
+
+void JobThread::run(Entry entry) const {
+  {
+    std::optional<FallibleAllocations> fallible;
+    if (memory_ == JobMemory::fallible) fallible.emplace();
+    entry.job->run();
+  }
+  entry.done(std::move(entry.job));
 }
 
 }  // namespace lightq::broker

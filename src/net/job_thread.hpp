@@ -17,12 +17,16 @@ namespace lightq::broker {
 /// catches, rather than use the process's reserve. See FallibleAllocations.
 enum class JobMemory : std::uint8_t { reserved, fallible };
 
+/// Where jobs run. `at_once`: within `submit`, for a program whose steps must not depend on the order in which
+/// threads run.
+enum class JobPlace : std::uint8_t { own_thread, at_once };
+
 /// Runs jobs one after another on a thread of its own. Thread: any may call `submit`.
 class JobThread {
  public:
   using Done = std::function<void(std::unique_ptr<log::DiskJob>)>;
 
-  explicit JobThread(JobMemory memory = JobMemory::reserved);
+  explicit JobThread(JobMemory memory = JobMemory::reserved, JobPlace place = JobPlace::own_thread);
   JobThread(const JobThread&) = delete;
   JobThread& operator=(const JobThread&) = delete;
   /// Waits for the running job, and drops the jobs that have not started.
@@ -37,12 +41,14 @@ class JobThread {
     Done done;
   };
   void work(const std::stop_token& stop);
+  void run(Entry entry) const;
 
   const JobMemory memory_;
+  const JobPlace place_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Entry> queue_;  // guarded by mutex_
-  std::jthread thread_;      // last: stops before the other members are destroyed
+  std::jthread thread_;      // last: stops before the other members are destroyed; none if jobs run at once
 };
 
 }  // namespace lightq::broker

@@ -151,7 +151,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   std::optional<log::SegmentPool> pool_;
   Sink sink_;
   broker::EventLoop loop_;
-  broker::DiskThread disk_;
+  broker::DiskThread disk_{broker::JobPlace::at_once};
   broker::PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
   broker::EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;
