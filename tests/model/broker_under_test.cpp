@@ -1,8 +1,6 @@
 /// Runs two topics as a reactor does.
 #include "model/broker_under_test.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -137,23 +135,17 @@ bool BrokerUnderTest::is_idle() const {
 }
 
 void BrokerUnderTest::settle() {
-  std::size_t told = journal_.size();
-  std::uint64_t posted = loop_.posted();
-  int quiet = 0;
-  for (int round = 0; quiet < quiet_turns && round < rounds_max; ++round) {
-    turns_.run(1);
+  for (int round = 0; round < rounds_max; ++round) {
+    const std::size_t told = journal_.size();
+    const std::uint64_t posted = loop_.posted();
+    turns_.run(quiet_turns);
     const bool had_post = !post_.empty();
     for (std::size_t left = post_.size(); left > 0; --left) {
       const Task task = std::move(post_.front());
       post_.pop_front();
       task(*office_);
     }
-    const bool idle = is_idle();
-    const bool any = had_post || !idle || journal_.size() != told || loop_.posted() != posted;
-    told = journal_.size();
-    posted = loop_.posted();
-    quiet = any ? 0 : quiet + 1;
-    if (!idle) ::sched_yield();
+    if (!had_post && is_idle() && journal_.size() == told && loop_.posted() == posted) break;
   }
   if (settled) settled();
 }
@@ -171,7 +163,6 @@ void BrokerUnderTest::pass(milliseconds time) {
     wall_us_ += std::chrono::microseconds(now).count();
     ticked_ms_ += std::min(now, tick_interval).count();
     context_.wall_timers.clock_was_set();
-    settle();
     tick(orders_);
     tick(letters_);
     settle();
