@@ -9,14 +9,19 @@ using namespace broker;
 using Dead = GroupMessage::Dead;
 
 namespace {
-constexpr std::uint64_t all_messages_every = 16;  // checks
+constexpr std::uint64_t all_messages_every = 64;  // checks
+// The broker works in bounded pieces, so more turns may have to follow before nothing happens.
+constexpr int settled_again_max = 20;
 }
 
 void World::check() {
   for (auto& [name, group] : groups_) {
     check(*group);
     if (step_ % all_messages_every == 0) check_messages(*group);
-    check_liveness(*group);
+    for (int tries = 0; !is_live(*group); ++tries) {
+      demand(tries < settled_again_max, [&] { return complaint_; });
+      broker_.settle();
+    }
   }
   if (broker_.is_dead()) return;
   const auto stats = broker_.orders().schedule().stats();
@@ -148,9 +153,9 @@ void World::check_messages(ModelGroup& group) {
 }
 
 /// From every state with a ready message and a live consumer with credit a hand-out follows.
-void World::check_liveness(ModelGroup& group) {
-  if (group.is_paused || broker_.catalogue().is_paused || broker_.is_dead()) return;
-  if (real(group)->pause_cause() != PauseCause::none) return;
+bool World::is_live(ModelGroup& group) {
+  if (group.is_paused || broker_.catalogue().is_paused || broker_.is_dead()) return true;
+  if (real(group)->pause_cause() != PauseCause::none) return true;
   const SteadyTime now = broker_.now();
   bool any_ready = false, any_alone = false, any_perhaps_alone = false, any_unstarted_silent = false;
   for (const auto& [offset, message] : group.open) {
@@ -177,22 +182,18 @@ void World::check_liveness(ModelGroup& group) {
     const bool has_any = held != 0;
     has_alone = has_alone && held == 1;
     const bool may_take_alone = member.leases || !has_any;
-    demand(!any_alone || !may_take_alone,
-           [&] { return "group " + group.name + ": a consumer can take a message alone, and gets none"; });
+    if (any_alone && may_take_alone) return is_stuck("group " + group.name + ": a consumer can take a message alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
-    demand(!any_unstarted_silent, [&] { return "group " + group.name + ": a silent consumer keeps messages"; });
-    demand(!any_ready, [&] {
-      std::string text = "group " + group.name + ": consumer " + std::to_string(number) +
-                         " can take a message, and gets none; next " + std::to_string(group.next) + ", credit " +
-                         std::to_string(member.credit) + ", most dead " +
-                         std::to_string(group.settings.dead_waiting_max);
-      for (const auto& [offset, message] : group.open) {
-        text += "\n  " + std::to_string(offset) + ": holder " + std::to_string(message.holder) + ", attempts " +
-                std::to_string(message.attempts) + ", dead " + std::to_string(static_cast<int>(message.dead)) + (may_have_expired(offset) ? ", expired" : "");
-      }
-      return text;
-    });
+    if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
+    if (any_ready)
+      return is_stuck("group " + group.name + ": consumer " + std::to_string(number) + " can take a message, and gets none");
   }
+  return true;
+}
+
+bool World::is_stuck(std::string complaint) {
+  complaint_ = std::move(complaint);
+  return false;
 }
 
 }  // namespace lightq::model

@@ -180,7 +180,8 @@ void Steps::act_on_dead() {
   if (group == nullptr) return;
   DeadFilter filter;
   if (random_.one_in(3)) filter.state = random_.one_in(2) ? DeadState::parked : DeadState::dead_waiting;
-  if (random_.one_in(3)) filter.cause = static_cast<DeathCause>(random_.between(1, 3));
+  const bool knows_causes = std::ranges::none_of(group->open, [](const auto& each) { return each.second.is_vague; });
+  if (random_.one_in(3) && knows_causes) filter.cause = static_cast<DeathCause>(random_.between(1, 3));
   if (random_.one_in(4)) filter.key = random_.one_in(2) ? "" : "key " + std::to_string(random_.below(7));
   const std::uint64_t choice = random_.below(3);
   const auto action = choice == 0 ? DeadAction::count : choice == 1 ? DeadAction::retry : DeadAction::purge;

@@ -76,6 +76,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
         message.waits_until = has_jumped ? now : former.waits_until;
         message.ready_by = former.ready_by;
       }
+      message.is_vague = former.dead == Dead::no;
       message.cause = former.cause;
       message.reason = former.reason;
       message.has_letter = former.has_letter;
@@ -86,6 +87,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
     const auto found = open.find(each.offset);
     if (found == open.end()) continue;
     found->second.waits_until = {};
+    found->second.is_vague = true;
     found->second.ready_by = std::max(found->second.ready_by, each.ready_by);
   }
   for (auto& [offset, message] : open) {
@@ -115,7 +117,7 @@ void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& 
   message.cause = cause;
   message.reason = reason;
   message.is_single = false;
-  message.has_letter = false;
+  message.has_letter = message.is_vague = false;
 }
 
 void ModelGroup::set_wait(GroupMessage& message, milliseconds least, milliseconds most) const {

@@ -38,6 +38,7 @@ struct GroupMessage {
   Dead dead = Dead::no;
   broker::DeathCause cause = broker::DeathCause::attempts;
   std::string reason;
+  bool is_vague = false;     // a start has restored a death that the model does not know
   bool has_letter = false;   // the dead-letter topic has it
   bool is_computed = false;  // it has expired ahead of the group, which keeps it
 };

@@ -74,7 +74,9 @@ class World {
 
   void check(ModelGroup& group);
   void check_messages(ModelGroup& group);
-  void check_liveness(ModelGroup& group);
+  /// Returns false, and sets complaint_, if a consumer lacks a message that it could have.
+  [[nodiscard]] bool is_live(ModelGroup& group);
+  bool is_stuck(std::string complaint);
   [[nodiscard]] std::map<std::uint64_t, SavedView> views_of(broker::ConsumerGroup& group,
                                                             bool keeps) const;
 
@@ -101,6 +103,7 @@ class World {
   ModelSchedule schedule_;
   ModelLetters letters_;
   std::uint64_t next_content_ = 1;
+  std::string complaint_;
   bool is_over_ = false;
   bool has_jumped_ = false;   // the wall clock, since the last start
   bool keeps_changes_ = false;  // the process has ended: what came later is not saved
