@@ -237,8 +237,13 @@ void Steps::end_process() {
   target_ = nullptr;
   producer_.reset();
   const bool clean = !broker_.is_dead() && random_.one_in(3);
-  note(clean ? "the broker stops and starts" : "the process ends, and starts again");
-  clean ? restart() : crash(is_durable() && random_.one_in(2));
+  if (clean) {
+    note("the broker stops and starts");
+    return restart();
+  }
+  const bool cut = is_durable() && random_.one_in(2);
+  note(cut ? "the power is cut, and the broker starts again" : "the broker is killed, and starts again");
+  crash(cut);
 }
 
 }  // namespace lightq::model

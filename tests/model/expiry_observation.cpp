@@ -42,10 +42,9 @@ void World::observe_expired(ModelGroup& group) {
   if (found == nullptr) return;
   GroupMessages& messages = found->messages();
   const ExpiryIndex* const index = messages.expiry().index();
-  if (index == nullptr) return;
   const std::uint64_t next = messages.next().value;
   const auto is_ahead = [&](std::uint64_t offset) {
-    return next <= offset && index->expired().contains({offset});
+    return next <= offset && index != nullptr && index->expired().contains({offset});
   };
   const WaitingMessages& waiting = messages.redelivery().waiting();
   std::vector<std::uint64_t> gone;
@@ -66,7 +65,8 @@ void World::observe_expired(ModelGroup& group) {
   }
   // Those ahead of the group follow its settings.
   const bool keeps = group.keeps_expired();
-  for (auto run = index->expired().first_behind({next}); run; run = index->expired().first_behind(run->end)) {
+  const log::OffsetSet expired = index == nullptr ? log::OffsetSet() : index->expired();
+  for (auto run = expired.first_behind({next}); run; run = expired.first_behind(run->end)) {
     for (std::uint64_t at = std::max(run->begin.value, next); at < std::min(run->end.value, log_.size()); ++at) {
       const auto known = group.open.find(at);
       if (keeps && known == group.open.end()) group.keep_expired(at);

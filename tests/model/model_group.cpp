@@ -90,8 +90,10 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
     found->second.is_vague = true;
     found->second.ready_by = std::max(found->second.ready_by, each.ready_by);
   }
+  // A wall clock that was set moves stored times.
   for (auto& [offset, message] : open) {
-    if (message.ready_by <= now) continue;
+    if (has_jumped && now - std::chrono::minutes(1) < message.ready_by) message.ready_by = std::max(message.ready_by, now);
+    if (message.ready_by < now || (!has_jumped && message.ready_by == now)) continue;
     message.ready_by += milliseconds(rounding_ms_min + 1) + (message.ready_by - now) / rounding_part +
                         std::chrono::hours(has_jumped ? 1 : 0);
   }

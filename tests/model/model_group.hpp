@@ -136,6 +136,7 @@ class ModelGroup {
   std::map<int, ModelMember> members;
   protocol::GroupSettings settings;
   bool is_paused = false;
+  bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired

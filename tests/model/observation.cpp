@@ -56,16 +56,24 @@ void World::observe() {
       if (member == nullptr) continue;
       if (told.what == Told::What::admitted) {
         member->is_admitted = true;
+        group->is_saved = true;
         member->timeout_ms = told.timeout_ms;
         if (member->asked_timeout_ms != 0)
           demand(member->asked_timeout_ms == told.timeout_ms, "a consumer got another timeout");
       }
-      demand(told.what != Told::What::ended || broker_.is_dead(), "a consumer was ended");
+      if (told.what == Told::What::ended) {
+        demand(broker_.is_dead() && !member->is_admitted, "a consumer was ended");
+        group->members.erase(told.client);  // its new group cannot be saved
+        break;
+      }
       note_told(told, name);
       group->told(told);
       break;
     }
   }
+  std::erase_if(groups_, [&](const auto& each) {
+    return broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
+  });
   observe_returns();
   observe_expired();
   observe_letters();

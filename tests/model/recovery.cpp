@@ -99,6 +99,7 @@ void World::recover_letters(std::uint64_t least) {
 
 /// Each message of each group is in a state that it had at most a second before the end.
 void World::recover_groups(bool clean) {
+  std::erase_if(groups_, [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
   for (auto& [name, group] : groups_) {
     ConsumerGroup* const found = real(*group);
     demand(found != nullptr, [&] { return "group " + name + " is lost"; });
@@ -157,6 +158,7 @@ void World::recover_schedule(bool cut) {
   }
   std::erase_if(schedule_.moved, [&](const auto& each) { return log_.size() <= each.first; });
   std::map<std::uint64_t, ModelDelayed> found;
+  ghosts_ = 0;
   if (broker_.orders().schedule().is_made()) {
     DuePosition from;
     for (bool more = true; more;) {
@@ -164,6 +166,11 @@ void World::recover_schedule(bool cut) {
       for (const DelayedMessage& each : list.messages) {
         const auto content = Content::number_in(as_text(each.payload()));
         auto message = known.find(each.number);
+        const auto is_in_log = [&](const auto& moved) { return moved.second.first == each.number; };
+        if (message == known.end() && std::ranges::any_of(schedule_.moved, is_in_log)) {
+          ++ghosts_;  // the log has it, as the mover will find
+          continue;
+        }
         if (message == known.end()) {
           const auto cancelled = schedule_.unsure.find(each.number);
           demand(cut && cancelled != schedule_.unsure.end(),

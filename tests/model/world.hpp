@@ -103,6 +103,7 @@ class World {
   ModelSchedule schedule_;
   ModelLetters letters_;
   std::uint64_t next_content_ = 1;
+  std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
   bool is_over_ = false;
   bool has_jumped_ = false;   // the wall clock, since the last start
