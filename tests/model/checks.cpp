@@ -69,7 +69,11 @@ void World::check(ModelGroup& group) {
        ready + messages.in_flight() + messages.retrying() + messages.parked() + messages.dead_waiting(),
        group.open.size());
   demand(surely_ready <= ready && ready <= surely_ready + maybe, [&] {
-    return name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready);
+    std::string text = name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready) + "; delayed";
+    const log::OffsetSet& delayed = messages.redelivery().waiting().delayed();
+    for (auto run = delayed.first_behind(Offset{0}); run; run = delayed.first_behind(run->end))
+      text += " [" + std::to_string(run->begin.value) + ", " + std::to_string(run->end.value) + ")";
+    return text;
   });
   same("are committed", found->committed().value, group.committed());
   const GroupCounters counters = found->failures().counters();

@@ -32,6 +32,7 @@ BrokerUnderTest::Catalogue Steps::catalogue_of(std::uint64_t run) {
 void Steps::step() {
   ++step_;
   operate();
+  if (is_over_) return;
   broker_.settle();
   check();
 }
@@ -162,6 +163,7 @@ void Steps::seek_group() {
   demand(sought.ok() && *sought == Offset{to}, "a seek went elsewhere");
   broker_.journal().clear();
   group->seek(to, end);
+  for (ModelLetter& letter : letters_) letter.is_passed_over |= letter.group == group->name;
   ++tally_["seeks"];
 }
 

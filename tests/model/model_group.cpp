@@ -76,7 +76,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
         message.waits_until = has_jumped ? now : former.waits_until;
         message.ready_by = former.ready_by;
       }
-      message.is_vague = former.dead == Dead::no;
+      message.is_vague = true;
       message.cause = former.cause;
       message.reason = former.reason;
       message.has_letter = former.has_letter;

@@ -15,6 +15,7 @@ struct ModelLetter {
   bool is_wanted = false;    ///< a command gives it back, or has tried to
   bool is_returned = false;  ///< its message was given back to the group, or published anew
   bool is_settled = false;
+  bool is_passed_over = false;  ///< the group's position was moved since: its message may wait there again
 };
 
 /// The letters by their offsets. A plain value.

@@ -45,6 +45,7 @@ void World::note_told(const Told& told, const std::string& group) {
 }
 
 void World::observe() {
+  if (is_over_) return;
   observe_log();
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();

@@ -37,6 +37,7 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
     recover_memory();
   } else {
     recover_log(log_least);
+    if (is_over_) return;
     recover_letters(letters_least);
     recover_groups(clean);
     recover_schedule(cut);
@@ -142,7 +143,7 @@ void World::check_letters_of(const ModelGroup& group) {
     }
     if (found == changed.open.end()) continue;
     if (log_.size() <= offset) continue;
-    if (letter->is_settled && found->second.dead != Dead::waiting) continue;
+    if ((letter->is_settled || letter->is_passed_over) && found->second.dead != Dead::waiting) continue;
     demand(found->second.dead == Dead::waiting, [&] {
       return "group " + group.name + ", message " + std::to_string(offset) + " has a letter, and is there again";
     });
