@@ -77,12 +77,16 @@ Result<void> BrokerUnderTest::open(Hosted& hosted, const protocol::TopicSettings
 void BrokerUnderTest::start() {
   pool_.emplace(log::SegmentPoolOptions{"/pool"}, storage);
   opener_.emplace(storage, *pool_);
-  office_ = std::make_unique<LetterOffice>(LetterOffice::Parts{
-      .loop = loop_,
-      .sink = sink_,
-      .find_topic = [this](TopicId id) { return id == orders_id ? orders_.at : id == letters_id ? letters_.at : nullptr; },
-      .waiting_groups = groups_with_letters,
-      .source_of = letters_of_group});
+  office_ = std::make_unique<LetterOffice>(LetterOffice::Parts{.loop = loop_,
+                                                               .sink = sink_,
+                                                               .find_topic =
+                                                                   [this](TopicId id) {
+                                                                     return id == orders_id    ? orders_.at
+                                                                            : id == letters_id ? letters_.at
+                                                                                               : nullptr;
+                                                                   },
+                                                               .waiting_groups = groups_with_letters,
+                                                               .source_of = letters_of_group});
   office_->connect(*this);
   recurring_ = std::make_unique<RecurringOffice>(context_);
   orders_.ticks = letters_.ticks = true;
@@ -169,7 +173,8 @@ void BrokerUnderTest::pass(milliseconds time) {
   }
 }
 
-/// A little time passes too: the loop reads the wall clock once in each call, and tells calls apart by their times.
+/// A little time passes too: the loop reads the wall clock once in each call, and tells calls apart by their
+/// times.
 void BrokerUnderTest::step_wall(std::chrono::microseconds by) {
   wall_us_ += by.count();
   pass(milliseconds(10));

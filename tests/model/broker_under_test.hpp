@@ -1,4 +1,5 @@
-/// Two topics at work on one reactor, without sockets: "orders", and "letters", which receives its dead messages.
+/// Two topics at work on one reactor, without sockets: "orders", and "letters", which receives its dead
+/// messages.
 #pragma once
 
 #include <atomic>
@@ -51,11 +52,11 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
 
   /// Stops cleanly and starts again.
   void restart();
-  /// Ends the process now, and starts it again. With `cut` the power fails too; `keeps` says which of the bytes
-  /// that were not synced stay.
+  /// Ends the process now, and starts it again. With `cut` the power fails too; `keeps` says which of the
+  /// bytes that were not synced stay.
   void crash(bool cut, const std::function<bool()>& keeps);
-  /// Lets the process end before call number `call` of the disk from now on that changes anything: from then on
-  /// all fail. 0: never.
+  /// Lets the process end before call number `call` of the disk from now on that changes anything: from then
+  /// on all fail. 0: never.
   void end_before(std::uint64_t call);
   [[nodiscard]] bool is_dead() const { return is_dead_; }
 

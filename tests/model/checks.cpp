@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t all_messages_every = 64;  // checks
 // The broker works in bounded pieces, so more turns may have to follow before nothing happens.
 constexpr int settled_again_max = 20;
-}
+}  // namespace
 
 void World::check() {
   for (auto& [name, group] : groups_) {
@@ -26,10 +26,11 @@ void World::check() {
   if (broker_.is_dead()) return;
   const auto stats = broker_.orders().schedule().stats();
   if (stats.messages == schedule_.waiting.size()) ghosts_ = 0;
-  demand(stats.messages <= schedule_.waiting.size() + ghosts_ && schedule_.waiting.size() <= stats.messages, [&] {
-    return std::to_string(stats.messages) + " delayed messages wait, not " +
-           std::to_string(schedule_.waiting.size());
-  });
+  demand(stats.messages <= schedule_.waiting.size() + ghosts_ && schedule_.waiting.size() <= stats.messages,
+         [&] {
+           return std::to_string(stats.messages) + " delayed messages wait, not " +
+                  std::to_string(schedule_.waiting.size());
+         });
   if (due_since_ms_ < 0 || broker_.ticked_ms() - due_since_ms_ <= 1'000) return;
   demand(!stats.waiting_by.empty(), "a delayed message is due and does not leave");
 }
@@ -69,7 +70,8 @@ void World::check(ModelGroup& group) {
        ready + messages.in_flight() + messages.retrying() + messages.parked() + messages.dead_waiting(),
        group.open.size());
   demand(surely_ready <= ready && ready <= surely_ready + maybe, [&] {
-    std::string text = name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready) + "; delayed";
+    std::string text =
+        name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready) + "; delayed";
     const log::OffsetSet& delayed = messages.redelivery().waiting().delayed();
     for (auto run = delayed.first_behind(Offset{0}); run; run = delayed.first_behind(run->end))
       text += " [" + std::to_string(run->begin.value) + ", " + std::to_string(run->end.value) + ")";
@@ -97,11 +99,10 @@ void World::check(ModelGroup& group) {
   demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
     return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
   });
-  demand(group.counters.expired <= counters.expired && counters.expired <= expired_max,
-         [&] {
-           return name + std::to_string(counters.expired) + " expired, not " +
-                  std::to_string(group.counters.expired);
-         });
+  demand(group.counters.expired <= counters.expired && counters.expired <= expired_max, [&] {
+    return name + std::to_string(counters.expired) + " expired, not " +
+           std::to_string(group.counters.expired);
+  });
   same("were lost", messages.loss().trimmed + messages.loss().damaged, group.lost);
 }
 
@@ -118,7 +119,8 @@ std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool ke
   for (const log::OffsetSet* const set : {&waiting.ready(), &waiting.alone(), &waiting.delayed()})
     each(*set, [&](std::uint64_t at) { views[at] = {false, waiting.counts().of({at}), Dead::no}; });
   if (const DeadMessages* const dead = messages.redelivery().dead()) {
-    each(dead->parked(), [&](std::uint64_t at) { views[at] = {false, dead->attempts().of({at}), Dead::parked}; });
+    each(dead->parked(),
+         [&](std::uint64_t at) { views[at] = {false, dead->attempts().of({at}), Dead::parked}; });
     each(dead->waiting(),
          [&](std::uint64_t at) { views[at] = {false, dead->attempts().of({at}), Dead::waiting}; });
   }
@@ -187,11 +189,13 @@ bool World::is_live(ModelGroup& group) {
     const bool has_any = held != 0;
     has_alone = has_alone && held == 1;
     const bool may_take_alone = member.leases || !has_any;
-    if (any_alone && may_take_alone) return is_stuck("group " + group.name + ": a consumer can take a message alone, and gets none");
+    if (any_alone && may_take_alone)
+      return is_stuck("group " + group.name + ": a consumer can take a message alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
     if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
     if (any_ready)
-      return is_stuck("group " + group.name + ": consumer " + std::to_string(number) + " can take a message, and gets none");
+      return is_stuck("group " + group.name + ": consumer " + std::to_string(number) +
+                      " can take a message, and gets none");
   }
   return true;
 }

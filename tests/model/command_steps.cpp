@@ -110,14 +110,16 @@ void Steps::change_settings() {
   }
   note("group " + name + " is set to " + std::to_string(setup.settings.max_attempts) + " attempts, " +
        std::to_string(setup.settings.backoff_ms.size()) + " back-offs, dead letters to " +
-       std::to_string(setup.dead_letter_topic.value) + (setup.settings.dead_letter_expired ? ", also expired ones" : ""));
+       std::to_string(setup.dead_letter_topic.value) +
+       (setup.settings.dead_letter_expired ? ", also expired ones" : ""));
   if (is_default(setup)) {
     broker_.catalogue().groups.erase(name);
   } else {
     broker_.catalogue().groups[name] = setup;
   }
   broker_.orders().commands().set_group_settings(name, setup, [](const Result<std::uint64_t>&) {});
-  if (const auto found = groups_.find(name); found != groups_.end()) found->second->set_settings(setup.settings);
+  if (const auto found = groups_.find(name); found != groups_.end())
+    found->second->set_settings(setup.settings);
   ++tally_["settings"];
 }
 
@@ -139,7 +141,8 @@ void Steps::pause_group() {
   // Resuming twice as often, also after a pause by the flood brake.
   group->is_paused = random_.one_in(3);
   note("group " + group->name + (group->is_paused ? " is paused" : " is resumed"));
-  broker_.orders().commands().set_group_paused(group->name, group->is_paused, [](const Result<std::uint64_t>&) {});
+  broker_.orders().commands().set_group_paused(group->name, group->is_paused,
+                                               [](const Result<std::uint64_t>&) {});
   ++tally_["pauses of groups"];
 }
 
@@ -182,7 +185,8 @@ void Steps::act_on_dead() {
   if (group == nullptr) return;
   DeadFilter filter;
   if (random_.one_in(3)) filter.state = random_.one_in(2) ? DeadState::parked : DeadState::dead_waiting;
-  const bool knows_causes = std::ranges::none_of(group->open, [](const auto& each) { return each.second.is_vague; });
+  const bool knows_causes =
+      std::ranges::none_of(group->open, [](const auto& each) { return each.second.is_vague; });
   if (random_.one_in(3) && knows_causes) filter.cause = static_cast<DeathCause>(random_.between(1, 3));
   if (random_.one_in(4)) filter.key = random_.one_in(2) ? "" : "key " + std::to_string(random_.below(7));
   const std::uint64_t choice = random_.below(3);
@@ -198,13 +202,16 @@ void Steps::act_on_dead() {
   }
   std::uint64_t messages = 0;
   for (std::optional<Offset> from = Offset{0}; from;) {
-    const auto piece = broker_.orders().commands().act_on_dead(group->name, action, filter, *from).value_or_throw();
+    const auto piece =
+        broker_.orders().commands().act_on_dead(group->name, action, filter, *from).value_or_throw();
     demand(!piece.is_pending && piece.unreadable == 0, "dead messages cannot be read");
     messages += piece.messages;
     from = piece.next;
   }
   note("group " + group->name + ": " + std::to_string(meant.size()) + " dead messages are " +
-       (choice == 0 ? "counted" : choice == 1 ? "retried" : "purged"));
+       (choice == 0   ? "counted"
+        : choice == 1 ? "retried"
+                      : "purged"));
   demand(messages == meant.size(), [&] {
     return "group " + group->name + ": a command meant " + std::to_string(messages) + " dead messages";
   });

@@ -61,7 +61,8 @@ void Steps::join() {
   asked.leases = random_.one_in(2);
   asked.acknowledgement = !asked.leases && random_.one_in(8) ? AckMode::automatic : AckMode::by_consumer;
   // The broker rounds longer ones, and does not tell a consumer without leases when they end.
-  asked.ack_timeout_ms = asked.leases && random_.one_in(4) ? 0 : static_cast<std::uint32_t>(10 * random_.between(1, 300));
+  asked.ack_timeout_ms =
+      asked.leases && random_.one_in(4) ? 0 : static_cast<std::uint32_t>(10 * random_.between(1, 300));
   ModelMember member;
   member.leases = asked.leases;
   member.automatic = asked.acknowledgement == AckMode::automatic;
@@ -141,8 +142,8 @@ void Steps::acknowledge_some() {
     ack = {range.end, {}, hand_out};
     range.begin = {0};
   }
-  note("consumer " + std::to_string(member->client->number) + " acknowledges " + text_of(range) + " of hand-out " +
-       std::to_string(hand_out));
+  note("consumer " + std::to_string(member->client->number) + " acknowledges " + text_of(range) +
+       " of hand-out " + std::to_string(hand_out));
   const auto under_way = under_way_of(*group);
   broker::acknowledge(broker_.orders(), *member->client, ack);
   const std::uint64_t before = group->counters.acknowledged;
@@ -187,7 +188,8 @@ void Steps::turn_silent() {
   if (member == nullptr) return;
   member->is_silent = !member->is_silent;
   member->client->is_writable = !member->is_silent;
-  note("consumer " + std::to_string(member->client->number) + (member->is_silent ? " is silent" : " is heard"));
+  note("consumer " + std::to_string(member->client->number) +
+       (member->is_silent ? " is silent" : " is heard"));
   broker_.orders().consumers().set_silent(*member->client, member->is_silent);
   if (!member->is_silent) broker_.orders().consumers().wake(*member->client);
   ++tally_["silences"];

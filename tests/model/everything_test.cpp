@@ -1,5 +1,5 @@
-/// Compares a broker with the model of everything that its topics do, over random operations with restarts and
-/// crashes. LIGHTQ_SEED=random begins from other seeds, LIGHTQ_STEPS sets the number of steps.
+/// Compares a broker with the model of everything that its topics do, over random operations with restarts
+/// and crashes. LIGHTQ_SEED=random begins from other seeds, LIGHTQ_STEPS sets the number of steps.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -37,12 +37,14 @@ TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
     try {
       for (; step < steps_of_run && !steps.is_over(); ++step) steps.step();
     } catch (const std::exception& wrong) {
-      FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n" << steps.history().text();
+      FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n"
+             << steps.history().text();
     }
     tally["steps"] += static_cast<std::uint64_t>(step);
     for (const auto& [name, number] : steps.tally()) tally[name] += number;
   }
-  for (const auto& [name, number] : tally) std::printf("%8llu %s\n", static_cast<unsigned long long>(number), name.c_str());
+  for (const auto& [name, number] : tally)
+    std::printf("%8llu %s\n", static_cast<unsigned long long>(number), name.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(Tenths, EverythingTest, testing::Range(0, parts));

@@ -67,10 +67,12 @@ void World::observe_expired(ModelGroup& group) {
   const bool keeps = group.keeps_expired();
   const log::OffsetSet expired = index == nullptr ? log::OffsetSet() : index->expired();
   for (auto run = expired.first_behind({next}); run; run = expired.first_behind(run->end)) {
-    for (std::uint64_t at = std::max(run->begin.value, next); at < std::min(run->end.value, log_.size()); ++at) {
+    for (std::uint64_t at = std::max(run->begin.value, next); at < std::min(run->end.value, log_.size());
+         ++at) {
       const auto known = group.open.find(at);
       if (keeps && known == group.open.end()) group.keep_expired(at);
-      if (!keeps && known != group.open.end() && known->second.dead == Dead::waiting) group.let_expired_go(at);
+      if (!keeps && known != group.open.end() && known->second.dead == Dead::waiting)
+        group.let_expired_go(at);
     }
   }
   if (!keeps) {
@@ -83,8 +85,9 @@ void World::observe_expired(ModelGroup& group) {
     for (auto run = dead->waiting().first_behind({0}); run; run = dead->waiting().first_behind(run->end)) {
       for (std::uint64_t at = run->begin.value; at < run->end.value; ++at) {
         if (group.open.contains(at)) continue;
-        demand(keeps && may_have_expired(at),
-               [&] { return "group " + group.name + ", message " + std::to_string(at) + " is dead, and was done"; });
+        demand(keeps && may_have_expired(at), [&] {
+          return "group " + group.name + ", message " + std::to_string(at) + " is dead, and was done";
+        });
         group.keep_expired(at);
       }
     }

@@ -92,7 +92,8 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   }
   // A wall clock that was set moves stored times.
   for (auto& [offset, message] : open) {
-    if (has_jumped && now - std::chrono::minutes(1) < message.ready_by) message.ready_by = std::max(message.ready_by, now);
+    if (has_jumped && now - std::chrono::minutes(1) < message.ready_by)
+      message.ready_by = std::max(message.ready_by, now);
     if (message.ready_by < now || (!has_jumped && message.ready_by == now)) continue;
     message.ready_by += milliseconds(rounding_ms_min + 1) + (message.ready_by - now) / rounding_part +
                         std::chrono::hours(has_jumped ? 1 : 0);
@@ -188,11 +189,12 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
   for (const auto& [offset, message] : open) {
     if (offset >= first || offset >= next) return;
     if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
-    if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset)) continue;
-    throw Disagreement(of(offset) + std::to_string(message.attempts) + " attempts, message " +
-                       std::to_string(first) + " was delivered before it, delivery " + std::to_string(delivery) +
-                       ", next " + std::to_string(next) + (message.is_single ? ", single" : "") +
-                       ", content " + std::to_string(parts_.number_at(offset)));
+    if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset))
+      continue;
+    throw Disagreement(
+        of(offset) + std::to_string(message.attempts) + " attempts, message " + std::to_string(first) +
+        " was delivered before it, delivery " + std::to_string(delivery) + ", next " + std::to_string(next) +
+        (message.is_single ? ", single" : "") + ", content " + std::to_string(parts_.number_at(offset)));
   }
 }
 
@@ -214,7 +216,8 @@ void ModelGroup::delivered(const Told& told) {
   demand(told.fault.empty(), [&] { return of(first) + "it has " + told.fault; });
   member->credit -= count;
   if (member->leases) {
-    demand(told.hand_out >= member->last_hand_out, [&] { return of(first) + "the hand-out number descends"; });
+    demand(told.hand_out >= member->last_hand_out,
+           [&] { return of(first) + "the hand-out number descends"; });
     member->last_hand_out = told.hand_out;
   }
   if (first < next) {
@@ -223,8 +226,9 @@ void ModelGroup::delivered(const Told& told) {
     check_order(next, told.delivery);
     auto newest = open.lower_bound(next);
     while (newest != open.end() && newest->first < first && parts_.may_have_expired(newest->first)) ++newest;
-    demand(newest != open.end() && newest->first == first,
-           [&] { return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new"; });
+    demand(newest != open.end() && newest->first == first, [&] {
+      return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new";
+    });
     next = range.end.value;
   }
   const bool takes_alone = max() != 0 && told.delivery > alone_from();
@@ -252,7 +256,8 @@ void ModelGroup::delivered(const Told& told) {
       return of(at) + "delivery " + std::to_string(told.delivery) + " after " +
              std::to_string(message.attempts) + " failures";
     });
-    demand((!takes_alone && !message.is_single) || count == 1, [&] { return of(at) + "not in a slice of one"; });
+    demand((!takes_alone && !message.is_single) || count == 1,
+           [&] { return of(at) + "not in a slice of one"; });
     demand(told.numbers[at - first] == parts_.number_at(at), [&] {
       return of(at) + "it has content " + std::to_string(told.numbers[at - first]) + ", not " +
              std::to_string(parts_.number_at(at));
@@ -269,8 +274,9 @@ void ModelGroup::delivered(const Told& told) {
     message.is_alone = takes_alone;
     message.holder = told.client;
     message.hand_out = told.hand_out;
-    message.is_started = !member->leases || (told.delivery == 1 && told.hand_out == member->window_hand_out &&
-                                             member->window.begin <= Offset{at} && Offset{at} < member->window.end);
+    message.is_started =
+        !member->leases || (told.delivery == 1 && told.hand_out == member->window_hand_out &&
+                            member->window.begin <= Offset{at} && Offset{at} < member->window.end);
     message.until = message.until_latest = never;
     if (message.is_started) set_deadline(message, member->timeout_ms);
     if (!member->automatic) continue;
@@ -432,7 +438,8 @@ void ModelGroup::drop(std::uint64_t offset) {
 void ModelGroup::expire(std::uint64_t offset) {
   demand(parts_.may_have_expired(offset), [&] { return of(offset) + "it expired early, or is lost"; });
   expired_[offset] = view(offset, offset + 1);
-  if (counted_.insert(offset).second) ++(perhaps_counted_.contains(offset) ? perhaps_expired : counters.expired);
+  if (counted_.insert(offset).second)
+    ++(perhaps_counted_.contains(offset) ? perhaps_expired : counters.expired);
   ++expirations;
   if (!keeps_expired()) return finish(offset);
   note(offset);

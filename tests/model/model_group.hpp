@@ -28,13 +28,13 @@ struct GroupMessage {
   int holder = 0;  // the member's number; 0: none
   std::uint32_t hand_out = 0;
   bool is_started = false;
-  bool is_alone = false;   // it was delivered so, and the settings did not change since
-  bool is_single = false;  // its next delivery is a slice of one
-  bool may_return = false;  // it was given back at a moment that the model does not know
-  SteadyTime until = broker::never;          // taken back then, if it is started
-  SteadyTime until_latest = broker::never;   // at the latest
-  SteadyTime waits_until{};                  // not delivered before
-  SteadyTime ready_by{};                     // ready then at the latest
+  bool is_alone = false;                    // it was delivered so, and the settings did not change since
+  bool is_single = false;                   // its next delivery is a slice of one
+  bool may_return = false;                  // it was given back at a moment that the model does not know
+  SteadyTime until = broker::never;         // taken back then, if it is started
+  SteadyTime until_latest = broker::never;  // at the latest
+  SteadyTime waits_until{};                 // not delivered before
+  SteadyTime ready_by{};                    // ready then at the latest
   Dead dead = Dead::no;
   broker::DeathCause cause = broker::DeathCause::attempts;
   std::string reason;
@@ -51,8 +51,8 @@ struct SavedView {
   friend bool operator==(const SavedView&, const SavedView&) = default;
 };
 
-/// A group of the model. Its functions follow what a test does and what consumers are told, and complain about
-/// what must not happen. No code is shared with the broker's groups.
+/// A group of the model. Its functions follow what a test does and what consumers are told, and complain
+/// about what must not happen. No code is shared with the broker's groups.
 class ModelGroup {
  public:
   /// The surroundings of a group.

@@ -28,7 +28,9 @@ struct ModelMember {
   std::set<std::uint64_t> overdue;
   bool has_many_overdue = false;  // the broker may have forgotten some
 
-  [[nodiscard]] bool can_take() const { return is_admitted && !is_silent && client->is_writable && credit > 0; }
+  [[nodiscard]] bool can_take() const {
+    return is_admitted && !is_silent && client->is_writable && credit > 0;
+  }
 };
 
 }  // namespace lightq::model

@@ -89,8 +89,8 @@ class ModelSchedule {
     unsure.clear();
   }
 
-  std::map<std::uint64_t, ModelDelayed> waiting;                            // by number
-  std::map<std::uint64_t, std::pair<std::uint64_t, ModelDelayed>> moved;    // by offset in the log
+  std::map<std::uint64_t, ModelDelayed> waiting;                          // by number
+  std::map<std::uint64_t, std::pair<std::uint64_t, ModelDelayed>> moved;  // by offset in the log
   std::map<std::uint64_t, ModelDelayed> unsure;  // cancelled, and a power cut may restore them
 
  private:

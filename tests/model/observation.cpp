@@ -19,14 +19,13 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
   auto& group = groups_[name];
   group = std::make_unique<ModelGroup>(
       name, next,
-      ModelGroup::Parts{.now = [this] { return broker_.now(); },
-                        .ticked_ms = [this] { return broker_.ticked_ms(); },
-                        .number_at = [this](std::uint64_t offset) { return log_.at(offset); },
-                        .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
-                        .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
-                        .was_given_back = [this, name](std::uint64_t offset) {
-                          return was_given_back(name, offset);
-                        }});
+      ModelGroup::Parts{
+          .now = [this] { return broker_.now(); },
+          .ticked_ms = [this] { return broker_.ticked_ms(); },
+          .number_at = [this](std::uint64_t offset) { return log_.at(offset); },
+          .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
+          .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
+          .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); }});
   const auto known = broker_.catalogue().groups.find(name);
   if (known != broker_.catalogue().groups.end()) group->settings = known->second.settings;
   return *group;
@@ -167,8 +166,8 @@ void World::observe_letters() {
       const auto content = Content::number_in(as_text(record.payload()));
       demand(content.has_value(), "a letter has an unknown payload");
       letter.content = *content;
-      const std::string name = "letter of message " + std::to_string(letter.offset) + " of group " +
-                               letter.group + ": ";
+      const std::string name =
+          "letter of message " + std::to_string(letter.offset) + " of group " + letter.group + ": ";
       demand(headers["lightq-dead-topic"] == "orders", [&] { return name + "another topic"; });
       const auto group = groups_.find(letter.group);
       demand(group != groups_.end(), [&] { return name + "an unknown group"; });
@@ -194,7 +193,8 @@ void World::observe_letters() {
       constexpr const char* causes[] = {"", "attempts", "rejected", "expired"};
       demand(message.is_vague || headers["lightq-dead-cause"] == causes[static_cast<int>(message.cause)],
              [&] { return name + "another cause"; });
-      demand(message.is_vague || headers["lightq-dead-reason"] == message.reason, [&] { return name + "another reason"; });
+      demand(message.is_vague || headers["lightq-dead-reason"] == message.reason,
+             [&] { return name + "another reason"; });
       message.has_letter = true;
       ++tally_["letters"];
       note("letter " + std::to_string(letters_.size()) + ": message " + std::to_string(letter.offset) +
@@ -223,7 +223,8 @@ void World::observe_outboxes() {
       if (message.dead != Dead::waiting) continue;
       if (dead != nullptr && dead->waiting().contains({offset})) continue;
       const ExpiryIndex* const index = found->messages().expiry().index();
-      const bool is_ahead = found->next() <= Offset{offset} && index != nullptr && index->expired().contains({offset});
+      const bool is_ahead =
+          found->next() <= Offset{offset} && index != nullptr && index->expired().contains({offset});
       if (is_ahead) continue;  // it is dead by computation
       gone.push_back(offset);
     }
@@ -234,8 +235,9 @@ void World::observe_outboxes() {
         group->parked(offset);
         continue;
       }
-      demand(group->open.at(offset).has_letter,
-             [&] { return "group " + name + ", message " + std::to_string(offset) + " left without a letter"; });
+      demand(group->open.at(offset).has_letter, [&] {
+        return "group " + name + ", message " + std::to_string(offset) + " left without a letter";
+      });
       group->finish(offset);
     }
   }

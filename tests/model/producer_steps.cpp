@@ -79,13 +79,15 @@ void Steps::publish_delayed() {
   const Sequences sequences{{producer_->id, producer_->epoch}, sequence_, static_cast<std::uint32_t>(count)};
   demand(target_->admit(sequences) == Admission::store, "a batch of delayed messages is not admitted");
   const std::uint64_t number = target_->ends().next.value;
-  const auto outcome = target_->store({bytes, static_cast<std::uint32_t>(count), batch.message_bytes()}, sequences);
+  const auto outcome =
+      target_->store({bytes, static_cast<std::uint32_t>(count), batch.message_bytes()}, sequences);
   note("publish " + std::to_string(count) + " delayed from " + std::to_string(next_content_) + ": outcome " +
        std::to_string(static_cast<int>(outcome)));
   if (outcome == PublishOutcome::accepted) {
     sequence_ += count;
     for (std::uint64_t i = 0; i < count; ++i) schedule_.add(number + i, next_content_ + i, dues[i]);
-    demand(target_->admit(sequences) == Admission::repeat, "a batch that is sent again would be stored twice");
+    demand(target_->admit(sequences) == Admission::repeat,
+           "a batch that is sent again would be stored twice");
     ++tally_["delayed publishes"];
   }
   next_content_ += count;
@@ -109,8 +111,7 @@ void Steps::change_delayed() {
                       : choice == 1 ? DelayedAction::hurry
                                     : DelayedAction::reschedule;
   const std::int64_t now = broker_.wall().us;
-  const std::int64_t due =
-      choice == 2 ? now + static_cast<std::int64_t>(random_.below(5'000'000)) : now;
+  const std::int64_t due = choice == 2 ? now + static_cast<std::int64_t>(random_.below(5'000'000)) : now;
   auto& schedule = broker_.orders().schedule();
   const auto acted = schedule.act(action, filter, {}, {due});
   demand(acted.ok() || broker_.is_dead(), "delayed messages cannot be changed");
@@ -121,8 +122,11 @@ void Steps::change_delayed() {
     const auto message = schedule_.waiting.find(answer.number);
     demand(message != schedule_.waiting.end(), "a number was not asked for");
     const std::string name = "delayed message " + std::to_string(message->second.content) + ": ";
-    note(name + (choice == 0 ? "cancel" : choice == 1 ? "hurry" : "reschedule") + ", outcome " +
-         std::to_string(static_cast<int>(answer.outcome)));
+    note(name +
+         (choice == 0   ? "cancel"
+          : choice == 1 ? "hurry"
+                        : "reschedule") +
+         ", outcome " + std::to_string(static_cast<int>(answer.outcome)));
     if (answer.outcome == DelayedOutcome::too_late) {
       demand(choice != 0 && message->second.may_be_planned, [&] { return name + "too late"; });
       continue;
@@ -134,7 +138,8 @@ void Steps::change_delayed() {
       schedule_.set_due(answer.number, due);
   }
   const auto answered = std::make_shared<bool>(false);
-  schedule.answer_when_durable(0, [answered](const Result<std::uint64_t>& result) { *answered = result.ok(); });
+  schedule.answer_when_durable(0,
+                               [answered](const Result<std::uint64_t>& result) { *answered = result.ok(); });
   broker_.settle();
   if (*answered) {
     schedule_.unsure.clear();

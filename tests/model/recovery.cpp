@@ -28,7 +28,8 @@ void World::crash(bool cut) {
     schedule_.note_durable((**target)->ends().durable.value);
   const std::uint64_t survives = random_.below(3);
   broker_.crash(cut, [&] { return survives == 0 || (survives == 1 && random_.one_in(2)); });
-  recover(cut || !writes_at_once ? durable : log_.size(), cut ? durable_letters : letters_.size(), cut, false);
+  recover(cut || !writes_at_once ? durable : log_.size(), cut ? durable_letters : letters_.size(), cut,
+          false);
 }
 
 void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool cut, bool clean) {
@@ -68,10 +69,13 @@ void World::recover_log(std::uint64_t least) {
   log::ReadPosition place{store.first_offset()};
   while (place.offset < store.next_offset()) {
     const auto read = store.read(place);
-    const bool is_skipped = read.outcome == log::ReadOutcome::trimmed || read.outcome == log::ReadOutcome::damaged;
+    const bool is_skipped =
+        read.outcome == log::ReadOutcome::trimmed || read.outcome == log::ReadOutcome::damaged;
     if (is_skipped && place.offset < read.next) {
-      demand(read.outcome == log::ReadOutcome::trimmed || Offset{least} <= place.offset, "a synced message is damaged");
-      // A hole in what was not synced: groups lose these when they come to them, which the model does not follow.
+      demand(read.outcome == log::ReadOutcome::trimmed || Offset{least} <= place.offset,
+             "a synced message is damaged");
+      // A hole in what was not synced: groups lose these when they come to them, which the model does not
+      // follow.
       is_over_ = is_over_ || read.outcome == log::ReadOutcome::damaged;
       place = log::ReadPosition{read.next};
       continue;
@@ -100,7 +104,8 @@ void World::recover_letters(std::uint64_t least) {
 
 /// Each message of each group is in a state that it had at most a second before the end.
 void World::recover_groups(bool clean) {
-  std::erase_if(groups_, [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
+  std::erase_if(groups_,
+                [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
   for (auto& [name, group] : groups_) {
     ConsumerGroup* const found = real(*group);
     demand(found != nullptr, [&] { return "group " + name + " is lost"; });
@@ -109,18 +114,21 @@ void World::recover_groups(bool clean) {
     for (std::uint64_t at = 0; at < log_.size(); ++at) {
       const auto view = views.find(at);
       const SavedView restored = view == views.end() ? SavedView{.is_done = true} : view->second;
-      const bool possible =
-          clean ? group->view(at, log_.size()) == restored || group->may_revive(at, restored) : group->is_possible(at, restored, log_.size());
+      const bool possible = clean
+                                ? group->view(at, log_.size()) == restored || group->may_revive(at, restored)
+                                : group->is_possible(at, restored, log_.size());
       demand(possible, [&] {
         const SavedView before = group->view(at, log_.size());
         return "group " + name + ", message " + std::to_string(at) + " was " +
                (before.is_done ? "done" : std::to_string(before.attempts)) + ", and is " +
                (restored.is_done ? "done" : std::to_string(restored.attempts)) + " after a start; state " +
-               std::to_string(static_cast<int>(before.dead)) + ", " + std::to_string(static_cast<int>(restored.dead));
+               std::to_string(static_cast<int>(before.dead)) + ", " +
+               std::to_string(static_cast<int>(restored.dead));
       });
       if (!restored.is_done) all[at] = restored;
     }
-    demand(views.empty() || views.rbegin()->first < log_.size(), "a group has a message that the log has not");
+    demand(views.empty() || views.rbegin()->first < log_.size(),
+           "a group has a message that the log has not");
     group->restore(all, found->next().value, has_jumped_);
     group->is_paused = found->is_paused();
     check_letters_of(*group);
@@ -138,14 +146,16 @@ void World::check_letters_of(const ModelGroup& group) {
     const auto found = changed.open.find(offset);
     if (letter->is_returned) {
       // The return may be forgotten, with the last second; then it follows again.
-      if (found == changed.open.end() && !letter->is_settled && letter->is_wanted) letter->is_returned = false;
+      if (found == changed.open.end() && !letter->is_settled && letter->is_wanted)
+        letter->is_returned = false;
       continue;
     }
     if (found == changed.open.end()) continue;
     if (log_.size() <= offset) continue;
     if ((letter->is_settled || letter->is_passed_over) && found->second.dead != Dead::waiting) continue;
     demand(found->second.dead == Dead::waiting, [&] {
-      return "group " + group.name + ", message " + std::to_string(offset) + " has a letter, and is there again";
+      return "group " + group.name + ", message " + std::to_string(offset) +
+             " has a letter, and is there again";
     });
     found->second.has_letter = true;
   }
@@ -180,7 +190,8 @@ void World::recover_schedule(bool cut) {
         }
         demand(message->second.content == content, "a delayed message has changed");
         const auto& dues = message->second.dues;
-        const bool is_possible = cut ? std::ranges::find(dues, each.due.us) != dues.end() : dues.back() == each.due.us;
+        const bool is_possible =
+            cut ? std::ranges::find(dues, each.due.us) != dues.end() : dues.back() == each.due.us;
         demand(is_possible, "a delayed message has another due time");
         ModelDelayed kept = message->second;
         kept.dues = {each.due.us};

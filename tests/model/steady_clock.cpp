@@ -1,5 +1,5 @@
-/// Defines the C library's clock_gettime in this program. So the code under test reads the test's time through
-/// std::chrono, with no change of its own.
+/// Defines the C library's clock_gettime in this program. So the code under test reads the test's time
+/// through std::chrono, with no change of its own.
 #include "model/steady_clock.hpp"
 
 #include <sys/syscall.h>

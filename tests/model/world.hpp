@@ -21,8 +21,8 @@ namespace lightq::model {
 /// How often something happened, so that a test can tell that it happened at all.
 using Tally = std::map<std::string, std::uint64_t>;
 
-/// Compares the broker with the model after everything that the broker does. The operations of the test derive
-/// from it. Throws Disagreement.
+/// Compares the broker with the model after everything that the broker does. The operations of the test
+/// derive from it. Throws Disagreement.
 class World {
  public:
   World(test::Random& random, const BrokerUnderTest::Catalogue& catalogue);
@@ -77,26 +77,23 @@ class World {
   /// Returns false, and sets complaint_, if a consumer lacks a message that it could have.
   [[nodiscard]] bool is_live(ModelGroup& group);
   bool is_stuck(std::string complaint);
-  [[nodiscard]] std::map<std::uint64_t, SavedView> views_of(broker::ConsumerGroup& group,
-                                                            bool keeps) const;
+  [[nodiscard]] std::map<std::uint64_t, SavedView> views_of(broker::ConsumerGroup& group, bool keeps) const;
 
   [[nodiscard]] broker::ConsumerGroup* real(const ModelGroup& group) {
     return broker_.orders().letters().groups().find(group.name);
   }
   ModelGroup& add_group(const std::string& name, std::uint64_t next);
-  [[nodiscard]] bool is_durable() {
-    return protocol::has_files(broker_.catalogue().orders.broker_type);
-  }
+  [[nodiscard]] bool is_durable() { return protocol::has_files(broker_.catalogue().orders.broker_type); }
   void note(const std::string& what) { history_.add(std::to_string(step_) + " " + what); }
 
   test::Random& random_;
   History history_;
   Tally tally_;
   std::uint64_t step_ = 0;
-  std::vector<std::uint64_t> log_;        // the contents by offset
-  std::vector<std::int64_t> appended_us_;  // the wall times by offset
-  std::vector<std::uint64_t> alive_;      // offsets that have not expired, as far as is known
-  std::vector<char> has_expired_;          // by offset: once expired they stay so
+  std::vector<std::uint64_t> log_;                    // the contents by offset
+  std::vector<std::int64_t> appended_us_;             // the wall times by offset
+  std::vector<std::uint64_t> alive_;                  // offsets that have not expired, as far as is known
+  std::vector<char> has_expired_;                     // by offset: once expired they stay so
   std::map<std::uint64_t, std::int64_t> expired_ms_;  // since when, in time with ticks
   bool has_stepped_ = false;  // the wall clock went back, or the topic's time to live was raised
   std::map<std::string, std::unique_ptr<ModelGroup>> groups_;
@@ -106,8 +103,8 @@ class World {
   std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
   bool is_over_ = false;
-  bool has_jumped_ = false;   // the wall clock, since the last start
-  bool keeps_changes_ = false;  // the process has ended: what came later is not saved
+  bool has_jumped_ = false;         // the wall clock, since the last start
+  bool keeps_changes_ = false;      // the process has ended: what came later is not saved
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
   std::vector<std::shared_ptr<broker::SessionProducer>> producers_;  // also of ended processes
   BrokerUnderTest broker_;  // last, because its end calls the clients of the groups
