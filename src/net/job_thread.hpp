@@ -17,8 +17,8 @@ namespace lightq::broker {
 /// catches, rather than use the process's reserve. See FallibleAllocations.
 enum class JobMemory : std::uint8_t { reserved, fallible };
 
-/// Where jobs run. `at_once`: within `submit`, for a program whose steps must not depend on the order in which
-/// threads run.
+/// Where jobs run. `at_once`: within `submit`, for a program whose steps must not depend on the order in
+/// which threads run.
 enum class JobPlace : std::uint8_t { own_thread, at_once };
 
 /// Runs jobs one after another on a thread of its own. Thread: any may call `submit`.
