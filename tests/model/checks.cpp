@@ -15,6 +15,8 @@ constexpr int settled_again_max = 20;
 }  // namespace
 
 void World::check() {
+  const log::CarriedRecords* const carried = broker_.orders_store().carried();
+  if (carried != nullptr && !carried->offsets().empty()) ++tally_["steps with carried messages"];
   for (auto& [name, group] : groups_) {
     check(*group);
     if (step_ % all_messages_every == 0) check_messages(*group);
