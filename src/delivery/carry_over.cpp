@@ -23,11 +23,10 @@ constexpr std::uint64_t sweep_work_max = 256 * limits::KiB;
 constexpr std::uint64_t swept_max = 1024;
 }  // namespace
 
-CarryOver::CarryOver(log::BatchLog& log, ConsumerGroups& groups, const Subscribers& subscribers,
-                     DamageCount& damage, const protocol::TopicSettings& settings)
+CarryOver::CarryOver(log::BatchLog& log, ConsumerGroups& groups, DamageCount& damage,
+                     const protocol::TopicSettings& settings)
     : log_(log),
       groups_(groups),
-      subscribers_(subscribers),
       damage_(damage),
       over_pending_(settings.retention_over_pending),
       drops_oldest_(settings.overflow == protocol::Overflow::drop_oldest) {

@@ -16,7 +16,6 @@
 #include "delivery/consumer_groups.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/state/damage_count.hpp"
-#include "delivery/subscribers.hpp"
 #include "log/carried/carried_records.hpp"
 #include "log/drop_guard.hpp"
 #include "log/log.hpp"
@@ -33,7 +32,7 @@ namespace lightq::broker {
 class CarryOver final : public log::DropGuard {
  public:
   /// Lifetime: all of them outlive this, which is the log's guard until it is destroyed.
-  CarryOver(log::BatchLog& log, ConsumerGroups& groups, const Subscribers& subscribers, DamageCount& damage,
+  CarryOver(log::BatchLog& log, ConsumerGroups& groups, DamageCount& damage,
             const protocol::TopicSettings& settings);
   CarryOver(const CarryOver&) = delete;
   CarryOver& operator=(const CarryOver&) = delete;
@@ -86,7 +85,6 @@ class CarryOver final : public log::DropGuard {
 
   log::BatchLog& log_;
   ConsumerGroups& groups_;
-  const Subscribers& subscribers_;
   DamageCount& damage_;
   const bool over_pending_;
   const bool drops_oldest_;

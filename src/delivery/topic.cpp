@@ -62,7 +62,7 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
       groups_(*log_, direct_, group_limits, budget),
       definition_(std::move(definition)),
       since_(since),
-      carry_over_(*log_, groups_, subscribers_, damage_, definition_.settings) {
+      carry_over_(*log_, groups_, damage_, definition_.settings) {
   set_paused(definition_.paused);
   expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
