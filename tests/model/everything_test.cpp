@@ -39,7 +39,7 @@ constexpr const char* happens[] = {"acknowledged",
                                    "sessions lost",
                                    "silences",
                                    "starts",
-                                   "steps with carried messages",
+
                                    "times to live"};
 
 std::uint64_t steps_of_all() {
