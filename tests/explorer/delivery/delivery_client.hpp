@@ -103,6 +103,7 @@ class DeliveryClient {
   [[nodiscard]] std::string name(std::int32_t number) const { return "message " + std::to_string(number); }
   void compare(LifeEnd end);
   void read_log(LifeEnd end, Found& found);
+  bool is_back_beside_its_letter(std::int32_t number, const Found& found);
   void read_schedule(Found& found);
   void read_letters(LifeEnd end, Found& found);
   void compare_group(LifeEnd end, Found& found);

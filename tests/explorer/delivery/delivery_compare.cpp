@@ -78,7 +78,11 @@ void DeliveryClient::read_log(LifeEnd end, Found& found) {
       return fail("the message at offset " + std::to_string(offset.value) + " was never published");
     found.log[offset.value] = number;
     const auto index = static_cast<std::size_t>(number);
-    if (found.copies[index]++ != 0) return fail(name(number) + " is in the log twice");
+    if (found.copies[index] == 0) {
+      found.copies[index] = 1;
+    } else if (!is_back_beside_its_letter(number, found)) {
+      return fail(name(number) + " is in the log twice");
+    }
     const Message& message = history.messages[index];
     const bool is_known = offset.value < history.places.size();
     if (is_known && history.places[offset.value].message != number &&
@@ -97,6 +101,16 @@ void DeliveryClient::read_log(LifeEnd end, Found& found) {
     if (found.log[i] == Found::unreadable && history.places[i].message != DeliveryHistory::unknown)
       return fail(name(history.places[i].message) + " at offset " + std::to_string(i) + " is lost");
   }
+}
+
+/// Returns true if the copy that was found first is one that the log had dropped before a letter of the
+/// message was published anew. Until the drop is on disk, a power cut may bring the file back. The group must
+/// have finished that copy.
+bool DeliveryClient::is_back_beside_its_letter(std::int32_t number, const Found& found) {
+  const auto earlier = static_cast<std::size_t>(std::ranges::find(found.log, number) - found.log.begin());
+  return earlier < history.places.size() && history.places[earlier].was_dropped &&
+         history.messages[static_cast<std::size_t>(number)].returns != 0 &&
+         state_at({earlier}) == State::done;
 }
 
 void DeliveryClient::read_schedule(Found& found) {
@@ -263,6 +277,7 @@ void DeliveryClient::note_in_call() {
     const std::uint8_t state = state_at({i});
     history.places[i].promised |= state;
     history.places[i].since_request |= state;
+    if (i < history.first.value) history.places[i].was_dropped = true;
   }
 }
 

@@ -63,6 +63,7 @@ struct DeliveryHistory {
     std::uint8_t since_request = ready;  ///< all states since the save that is under way was asked for
     bool is_acknowledged = false;        ///< since it was unfinished the last time
     bool is_final = false;               ///< and that is promised: it is never given back any more
+    bool was_dropped = false;  ///< a process has seen the log drop it; after a power cut it may be back
     bool is_gone = false;  ///< a start has found it dropped, as it may be: with a letter, or after its end
   };
 
