@@ -154,7 +154,8 @@ void DeliveryClient::do_save() {
   const auto answered = [this](const Result<std::uint64_t>& result) {
     if (!history.save_is_due) return;
     if (result) {
-      history.saved();
+      // If the save that makes a group durable fails, the group is removed, and a later save is without it.
+      history.saved(life_.group() != nullptr);
     } else {
       history.save_is_due = false;
       if (!calls_fail && result.error().code != ErrorCode::shutting_down)

@@ -98,9 +98,9 @@ struct DeliveryHistory {
   void note_returns() {
     for (Message& message : messages) message.returns = std::max(message.returns, message.letters);
   }
-  void saved() {
+  void saved(bool with_group) {
     save_is_due = false;
-    group_promised = true;
+    group_promised = with_group;
     for (Place& place : places) {
       place.promised = place.since_request;
       place.is_final = place.is_acknowledged && place.promised == done;
