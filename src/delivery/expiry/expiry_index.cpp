@@ -22,6 +22,8 @@ constexpr std::size_t prefix_parts_max = 1024;
 constexpr std::uint64_t noted_work_max = 256 * limits::KiB;
 // The time between two calls while more is due than a call finds.
 constexpr std::chrono::milliseconds tend_interval{1};
+// The most hours whose messages a call notes to read them again.
+constexpr int unlisted_max = 64;
 // The most expired runs in which a call looks for messages that are not carried over any more.
 constexpr int gone_runs_max = 64;
 
@@ -109,6 +111,7 @@ bool ExpiryIndex::tend(Timestamp wall, SteadyTime now) {
   bool more = false;
   is_pending_ = false;
   if (ttl_ms_ != 0) more |= extend_prefix(wall, now);
+  more |= note_unlisted(wall);
   if (!unread_.empty()) more |= read_noted(wall, now);
   if (!times_.empty()) {
     more |= times_.release(wall, [this](OffsetRange run) { expire(run); });
@@ -166,6 +169,25 @@ bool ExpiryIndex::extend_prefix(Timestamp wall, SteadyTime now) {
   return !ends && prefix_ < log_.next_offset();
 }
 
+/// Notes messages whose times are read again, because their hour is near. Returns true if there may be more.
+bool ExpiryIndex::note_unlisted(Timestamp wall) {
+  for (int hours = 0; hours < unlisted_max; ++hours) {
+    const auto unlisted = times_.take_unlisted(wall);
+    if (!unlisted) return false;
+    const OffsetRange range{std::max(unlisted->range.begin, lowest_stored()), unlisted->range.end};
+    if (range.end <= range.begin) continue;
+    again_until_ = again_.empty() ? unlisted->last : std::max(again_until_, unlisted->last);
+    for_gaps(unread_, range, [this](OffsetRange gap) { again_.add(gap); });
+    unread_.add(range);
+  }
+  return true;
+}
+
+void ExpiryIndex::was_read(OffsetRange range) {
+  unread_.remove(range);
+  again_.remove(range);
+}
+
 /// Reads noted messages, in the order of their offsets.
 bool ExpiryIndex::read_noted(Timestamp wall, SteadyTime now) {
   if (now < read_again_) return false;
@@ -187,12 +209,12 @@ bool ExpiryIndex::read_noted(Timestamp wall, SteadyTime now) {
           read_again_ = read_again_after(now);
           return false;
         }
-        unread_.remove({Offset{0}, range.end});
+        was_read({Offset{0}, range.end});
         break;
       }
       case log::ReadOutcome::trimmed:
-      case log::ReadOutcome::damaged: unread_.remove({Offset{0}, read.next}); break;
-      case log::ReadOutcome::end: unread_.remove({Offset{0}, run.end}); break;
+      case log::ReadOutcome::damaged: was_read({Offset{0}, read.next}); break;
+      case log::ReadOutcome::end: was_read({Offset{0}, run.end}); break;
       case log::ReadOutcome::pending: is_pending_ = true; return false;
       case log::ReadOutcome::unavailable: read_again_ = read_again_after(now); return false;
     }
@@ -215,6 +237,7 @@ bool ExpiryIndex::index(const BatchView& batch, OffsetRange range, Timestamp wal
     if (range.end <= at) break;
     const auto expiry = expiry_of(record.attributes(), batch.append_time());
     if (!expiry) continue;
+    if (!again_.empty() && again_until_ < *expiry && again_.contains(at)) continue;
     if (pending.end != at || *expiry != pending_expiry) {
       expect(pending, pending_expiry, wall);
       pending = {at, at};
@@ -241,10 +264,10 @@ SteadyTime ExpiryIndex::next_timer(Timestamp wall, SteadyTime now) const {
 
 void ExpiryIndex::forget_before(Offset first) {
   const auto forget = [this](OffsetRange gone) {
-    TurnWork::add(3 * TurnWork::set_changed);
+    TurnWork::add(4 * TurnWork::set_changed);
     expired_.remove(gone);
     fresh_.remove(gone);
-    unread_.remove(gone);
+    was_read(gone);
   };
   const log::OffsetSet* const carried = carried_over_from(log_);
   if (carried == nullptr) {
@@ -290,7 +313,7 @@ Result<void> ExpiryIndex::check(const BatchView& batch, OffsetRange range, Times
       while (const auto noted = unread_.first_behind(whole.begin)) {
         const OffsetRange part{std::max(noted->begin, whole.begin), std::min(noted->end, whole.end)};
         if (part.begin >= part.end || !index(batch, part, wall)) break;
-        unread_.remove(part);
+        was_read(part);
       }
       return check_records(batch, wall);
     }

@@ -35,8 +35,9 @@ namespace lightq::broker {
 /// Topic owns it, if the topic has ever had such a time or message. Thread: the reactor's.
 class ExpiryIndex {
  public:
-  /// Lifetime: the log outlives it.
-  explicit ExpiryIndex(log::BatchLog& log) : log_(log) {}
+  /// `far_bytes_max`: see ExpiryTimes. Lifetime: the log outlives it.
+  explicit ExpiryIndex(log::BatchLog& log, std::size_t far_bytes_max = ExpiryTimes::far_bytes_most)
+      : log_(log), times_(far_bytes_max) {}
   ExpiryIndex(const ExpiryIndex&) = delete;
   ExpiryIndex& operator=(const ExpiryIndex&) = delete;
 
@@ -97,7 +98,7 @@ class ExpiryIndex {
   [[nodiscard]] std::optional<Offset> first_noted() const;
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
-    return times_.bytes() + expired_.bytes() + fresh_.bytes() + unread_.bytes();
+    return times_.bytes() + expired_.bytes() + fresh_.bytes() + unread_.bytes() + again_.bytes();
   }
 
  private:
@@ -107,6 +108,8 @@ class ExpiryIndex {
   void forget_gone(Offset first);
   [[nodiscard]] Offset lowest_stored() const;
   bool extend_prefix(Timestamp wall, SteadyTime now);
+  bool note_unlisted(Timestamp wall);
+  void was_read(OffsetRange range);
   bool read_noted(Timestamp wall, SteadyTime now);
   [[nodiscard]] bool index(const BatchView& batch, OffsetRange range, Timestamp wall);
   Result<void> check_records(const BatchView& batch, Timestamp wall);
@@ -117,6 +120,8 @@ class ExpiryIndex {
   std::optional<Timestamp> prefix_due_;  // when the message at prefix_ expires by it; nothing: not known
   SteadyTime prefix_again_{};            // the log was unavailable: do not read at prefix_ before this time
   log::OffsetSet unread_;                // noted, and not in times_ yet
+  log::OffsetSet again_;                 // of unread_: only the times up to again_until_ are not in times_
+  Timestamp again_until_;
   ExpiryTimes times_;
   log::OffsetSet expired_;
   log::OffsetSet fresh_;

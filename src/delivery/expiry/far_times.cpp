@@ -37,20 +37,32 @@ void FarTimes::add(const Run& run) {
       std::byte* end = log::store_varint(code.data(), signed_code(block.coded_to, block.last.range.begin));
       end = log::store_varint(end, distance(block.last.range.begin, block.last.range.end));
       end = log::store_varint(end, block.last.step);
-      bytes_ -= block.codes.capacity();
-      block.codes.insert(block.codes.end(), code.data(), end);
-      bytes_ += block.codes.capacity();
+      add_code(block, code.data(), end);
       block.coded_to = block.last.range.end;
       block.last = run;
       return;
     }
   }
-  blocks_.push_back({{}, run, {}, run.range.begin, run.range.end});
-  bytes_ += entry_bytes;
+  begin_block(run);
 }
 
-void FarTimes::take_block(std::vector<Run>& runs) {
-  Block& block = blocks_.front();
+void FarTimes::add_code(Block& block, const std::byte* begin, const std::byte* end) {
+  codes_bytes_ -= allocated(block.codes.capacity());
+  block.codes.insert(block.codes.end(), begin, end);
+  codes_bytes_ += allocated(block.codes.capacity());
+}
+
+void FarTimes::begin_block(const Run& run) {
+  if (!blocks_.empty()) {  // no code will be added to it any more
+    std::vector<std::byte>& codes = blocks_.back().codes;
+    codes_bytes_ -= allocated(codes.capacity());
+    codes.shrink_to_fit();
+    codes_bytes_ += allocated(codes.capacity());
+  }
+  blocks_.push_back({{}, run, {}, run.range.begin, run.range.end});
+}
+
+void FarTimes::decode(const Block& block, std::vector<Run>& runs) {
   Offset coded_to{};
   for (const std::byte* at = block.codes.data(); at != block.codes.data() + block.codes.size();) {
     const Offset begin = moved_by(coded_to, log::load_varint(at));
@@ -59,23 +71,30 @@ void FarTimes::take_block(std::vector<Run>& runs) {
     runs.push_back({{begin, coded_to}, step});
   }
   runs.push_back(block.last);
-  bytes_ -= block.codes.capacity() + entry_bytes;
-  blocks_.pop_front();
+}
+
+/// Removes the oldest blocks.
+void FarTimes::remove_blocks(std::size_t count) {
+  for (std::size_t at = 0; at < count; ++at) codes_bytes_ -= allocated(blocks_[at].codes.capacity());
+  blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (blocks_.size() <= blocks_.capacity() / 2) blocks_.shrink_to_fit();
+}
+
+void FarTimes::take_block(std::vector<Run>& runs) {
+  decode(blocks_.front(), runs);
+  remove_blocks(1);
 }
 
 void FarTimes::forget_before(Offset first, const log::OffsetSet* carried) {
   std::vector<Run> runs;
-  for (std::size_t left = blocks_.size(); left > 0 && blocks_.front().end <= first; --left) {
-    const OffsetRange range{blocks_.front().begin, blocks_.front().end};
-    runs.clear();
-    if (carried != nullptr && carried->count_in(range) != 0) {
-      take_block(runs);
-    } else {
-      bytes_ -= blocks_.front().codes.capacity() + entry_bytes;
-      blocks_.pop_front();
-    }
-    for (const Run& run : runs) add_carried(run, *carried);
+  std::size_t count = 0;
+  for (; count < blocks_.size() && blocks_[count].end <= first; ++count) {
+    const OffsetRange range{blocks_[count].begin, blocks_[count].end};
+    if (carried != nullptr && carried->count_in(range) != 0) decode(blocks_[count], runs);
   }
+  if (count == 0) return;
+  remove_blocks(count);
+  for (const Run& run : runs) add_carried(run, *carried);
 }
 
 /// Adds the messages of `run` that are in `carried`.

@@ -1,9 +1,9 @@
 /// The messages that expire in one hour that is still ahead. Layer: delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include <lightq/base/types.hpp>
@@ -32,11 +32,11 @@ class FarTimes {
   void forget_before(Offset first, const log::OffsetSet* carried = nullptr);
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   /// Returns the heap memory in bytes.
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const {
+    return codes_bytes_ + allocated(blocks_.capacity() * sizeof(Block));
+  }
 
  private:
-  void add_carried(const Run& run, const log::OffsetSet& carried);
-
   struct Block {
     std::vector<std::byte> codes;  // of all runs but `last`
     Run last;
@@ -45,10 +45,19 @@ class FarTimes {
     Offset end{};       // one past the highest offset
   };
   static constexpr std::size_t block_bytes_max = 4096;
-  static constexpr std::size_t entry_bytes = sizeof(Block);
 
-  std::deque<Block> blocks_;
-  std::size_t bytes_ = 0;
+  /// Returns how much the allocator takes for so many bytes.
+  static constexpr std::size_t allocated(std::size_t bytes) {
+    return bytes == 0 ? 0 : std::max<std::size_t>(32, (bytes + 8 + 15) / 16 * 16);
+  }
+  void add_code(Block& block, const std::byte* begin, const std::byte* end);
+  void begin_block(const Run& run);
+  static void decode(const Block& block, std::vector<Run>& runs);
+  void remove_blocks(std::size_t count);
+  void add_carried(const Run& run, const log::OffsetSet& carried);
+
+  std::vector<Block> blocks_;    // the oldest first
+  std::size_t codes_bytes_ = 0;  // of all blocks' codes
 };
 
 }  // namespace lightq::broker
