@@ -77,7 +77,7 @@ void FarTimes::decode(const Block& block, std::vector<Run>& runs) {
 void FarTimes::remove_blocks(std::size_t count) {
   for (std::size_t at = 0; at < count; ++at) codes_bytes_ -= allocated(blocks_[at].codes.capacity());
   blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(count));
-  if (blocks_.size() <= blocks_.capacity() / 2) blocks_.shrink_to_fit();
+  blocks_.shrink_to_fit();
 }
 
 void FarTimes::take_block(std::vector<Run>& runs) {
