@@ -188,7 +188,7 @@ ExpiryIndex::Part GroupFailures::part_at(Offset offset) const {
 }
 
 void GroupFailures::protect(std::span<const OffsetRange> ranges) {
-  if (ranges.empty() || messages_.expiry().index() == nullptr) return;
+  if (ranges.empty()) return;
   // The messages themselves may be in no set at this moment.
   const Offset committed = std::min(messages_.committed(), ranges.front().begin);
   messages_.redelivery().change_dead([&](DeadMessages& dead) {

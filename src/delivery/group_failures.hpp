@@ -90,8 +90,7 @@ class GroupFailures {
   /// those that wait for another delivery, and makes those dead that the group keeps for the dead-letter
   /// topic. Does a limited amount of work. Returns true if it could go on at once.
   bool tend_expired();
-  /// Protects messages from expiry until they are finished or dead, if messages of the topic may expire now.
-  /// Requires: the ranges ascend.
+  /// Protects messages from expiry until they are finished or dead. Requires: the ranges ascend.
   void protect(std::span<const OffsetRange> ranges);
   /// Makes messages ready that were dead or finished, or expires them.
   void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }

@@ -1,13 +1,13 @@
 /// Tests the tests: each bug that is put into the log must be found. Prints how long that took.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <string>
 
+#include "explorer/bug_hunt.hpp"
 #include "explorer/corruption.hpp"
 #include "explorer/failing_calls.hpp"
 #include "explorer/lying_index.hpp"
@@ -89,14 +89,6 @@ static_assert(std::size(all_seeded) == bug_names.size() - 1, "each bug of tests/
 constexpr std::uint64_t states_max = 4'000'000;
 constexpr std::uint64_t states_a_seed = 150'000;
 
-/// The result of a hunt. It is small enough to be written to a pipe in one piece.
-struct Hunt {
-  bool found = false;
-  std::uint64_t tried = 0;
-  double seconds = 0;
-  char what[160] = {};
-};
-
 std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
   const bool explores =
       hunter == Hunter::explorer || hunter == Hunter::mapped_explorer || hunter == Hunter::queue_explorer;
@@ -135,33 +127,6 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
   return std::nullopt;
 }
 
-// Hunts in a child process: a log with a bug may fail one of its own assertions, which also counts as found.
-Hunt hunt(const Seeded& seeded) {
-  int ends[2] = {};
-  if (::pipe(ends) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(290);
-    seeded_bug = seeded.bug;
-    const auto began = std::chrono::steady_clock::now();
-    Hunt result;
-    const auto violation = hunt_by(seeded.hunter, result.tried);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    result.found = violation.has_value();
-    std::snprintf(result.what, sizeof result.what, "%s", violation.value_or("").c_str());
-    const bool sent = ::write(ends[1], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
-    ::_exit(sent ? 0 : 1);
-  }
-  ::close(ends[1]);
-  Hunt result;
-  const bool came = ::read(ends[0], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (!came) std::snprintf(result.what, sizeof result.what, "ended with status %d", status);
-  return result;
-}
-
 class SeededBugTest : public testing::TestWithParam<Seeded> {};
 
 TEST_P(SeededBugTest, IsFound) {
@@ -169,7 +134,10 @@ TEST_P(SeededBugTest, IsFound) {
       "crash explorer", "corruption",    "failing calls",  "crash explorer, mapped", "crash explorer, queue",
       "corruption",     "lying indexes", "a found header", "a forged batch"};
   const Seeded& seeded = GetParam();
-  const Hunt result = hunt(seeded);
+  const BugHunt result = hunt_in_child([&](std::uint64_t& tried) {
+    seeded_bug = seeded.bug;
+    return hunt_by(seeded.hunter, tried);
+  });
   std::printf("| `%s` | %s | %llu | %.3f s |\n", seeded.name(), hunters[static_cast<int>(seeded.hunter)],
               static_cast<unsigned long long>(result.tried), result.seconds);
   std::printf("  %s\n", result.what);

@@ -289,5 +289,25 @@ TEST(ExpiryOfGivenBack, EndsWithTheMessage) {
   EXPECT_TRUE(stored[0].unfinished.dead.expired.empty());
 }
 
+TEST(ExpiryOfGivenBack, ATimeToLiveThatTheTopicGetsLaterDoesNotApply) {
+  ExpiryWorld world;
+  world.topic->open_group();
+  world.publish({{0}, {0}});
+  Member member;
+  world.join(member);
+  world.dispatch();
+  Rejection dead{.ranges = {{Offset{0}, Offset{1}}}};
+  dead.kind = RejectKind::dead;
+  member.group->reject(*member.member, dead, world.now);
+  member.group->reject(*member.member, {60'000, {{Offset{1}, Offset{2}}}}, world.now);
+  ASSERT_EQ(world.stats().parked, 1U);
+  world.leave(member);
+  ASSERT_EQ(world.topic->groups().plain()->dead().retry({}, Offset{0}).messages, 1U);
+  world.topic->expiry().set_ttl(1'000);
+  world.live(5s);
+  EXPECT_EQ(world.stats().ready, 1U) << "it was given back";
+  EXPECT_EQ(world.stats().expired, 1U) << "the other was not";
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -1,14 +1,13 @@
 /// Tests the explorer of delivery: it must find each bug of mutants/. Prints how long that took.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <iterator>
+#include <optional>
 #include <string>
 
+#include "explorer/bug_hunt.hpp"
 #include "explorer/delivery/delivery_explorer.hpp"
 #include "mutants/seeded_bug.hpp"
 
@@ -38,59 +37,24 @@ static_assert(std::size(all_seeded_deliveries) == bug_names.size() - 1,
 constexpr std::uint64_t states_of_hunt = 4'000'000;
 constexpr std::uint64_t states_of_seed = 150'000;
 
-/// The result of a hunt. It is small enough to be written to a pipe in one piece.
-struct DeliveryHunt {
-  bool found = false;
-  std::uint64_t tried = 0;
-  double seconds = 0;
-  char what[200] = {};
-};
-
-DeliveryHunt hunt_here(const SeededDelivery& seeded) {
-  DeliveryHunt result;
+std::optional<std::string> search_for(const SeededDelivery& seeded, std::uint64_t& tried) {
   seeded_bug = seeded.bug;
   DeliveryOptions options;
   options.part = seeded.part;
   options.states_max = states_of_seed;
-  for (options.seed = 1; result.tried < states_of_hunt && !result.found; ++options.seed) {
+  for (options.seed = 1; tried < states_of_hunt; ++options.seed) {
     const DeliveryExploration explored = DeliveryExplorer(options).run();
-    result.tried += explored.states;
-    result.found = explored.violation.has_value();
-    std::snprintf(result.what, sizeof result.what, "%s", explored.violation.value_or("").c_str());
+    tried += explored.states;
+    if (explored.violation) return explored.violation;
   }
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  result.seconds = static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  return result;
-}
-
-// Hunts in a child process: a topic with a bug may fail one of its own assertions, which also counts as
-// found.
-DeliveryHunt hunt_delivery(const SeededDelivery& seeded) {
-  int ends[2] = {};
-  if (::pipe(ends) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(290);
-    const DeliveryHunt result = hunt_here(seeded);
-    const bool sent = ::write(ends[1], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
-    ::_exit(sent ? 0 : 1);
-  }
-  ::close(ends[1]);
-  DeliveryHunt result;
-  const bool came = ::read(ends[0], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (!came) std::snprintf(result.what, sizeof result.what, "ended with status %d", status);
-  return result;
+  return std::nullopt;
 }
 
 class SeededDeliveryTest : public testing::TestWithParam<SeededDelivery> {};
 
 TEST_P(SeededDeliveryTest, IsFound) {
   const SeededDelivery& seeded = GetParam();
-  const DeliveryHunt result = hunt_delivery(seeded);
+  const BugHunt result = hunt_in_child([&](std::uint64_t& tried) { return search_for(seeded, tried); });
   std::printf("| `%s` | %llu | %.1f s |\n  %s\n", seeded.name(),
               static_cast<unsigned long long>(result.tried), result.seconds, result.what);
   EXPECT_TRUE(result.found) << seeded.name() << ": " << result.what;
