@@ -457,7 +457,7 @@ TEST(ExpiryTest, AReadShowsExpiredMessagesInSlicesOfTheirOwn) {
   EXPECT_EQ(turn.slices, expected);
 }
 
-/// Returns the content of a batch whose messages have headers of this name with these values.
+/// Returns the content of a batch of messages that have headers of this name with these values.
 HeaderContent content_of(const std::vector<std::string>& values, std::string_view name = "lightq-ttl-ms") {
   BatchBuilder batch;
   for (const std::string& value : values) {

@@ -65,6 +65,9 @@ struct DeliveryHistory {
     bool is_final = false;               ///< and that is promised: it is never given back any more
     bool was_dropped = false;  ///< a process has seen the log drop it; after a power cut it may be back
     bool is_gone = false;  ///< a start has found it dropped, as it may be: with a letter, or after its end
+
+    /// Returns false if the log had dropped it before the model has seen it.
+    [[nodiscard]] bool is_seen() const { return message != unknown || !is_gone; }
   };
 
   std::vector<Message> messages;      ///< by number
