@@ -431,5 +431,39 @@ TEST_F(DurableProducersTest, AnOwnProducerWithAGapBehindADamagedRangeIsForgotten
   EXPECT_EQ(producers.find(70), nullptr) << "its letter in the damaged range has to be sent again";
 }
 
+TEST_F(DurableProducersTest, AnOwnProducerWithoutMessagesBehindADamagedRangeStaysKnown) {
+  constexpr std::uint64_t base = own_sequences_begin;
+  const ProducerIdentity own{70, 0};
+  ASSERT_EQ(producers.open(own, 1, now, {.user = ProducerTable::brokers_own}).refusal, ClientError::none);
+  begin(5);
+  ASSERT_TRUE(save());
+  send(own, base + 1, 1);
+  send(own, base + 2, 1);  // damaged below
+  send({5, 0}, 0, 1);
+  ASSERT_TRUE(log->flush().ok());
+  damage_batch(1);
+  open();
+  ASSERT_NE(restart(), std::nullopt);
+  EXPECT_EQ(producers.admit({own, base + 1, 1}), Admission::repeat) << "it would be published twice";
+  EXPECT_EQ(producers.admit({own, base + 2, 1}), Admission::store) << "it is lost, and is sent again";
+}
+
+TEST_F(DurableProducersTest, AnOwnProducerIsForgottenIfTheTableDoesNotBelongToTheLog) {
+  constexpr std::uint64_t base = own_sequences_begin;
+  const ProducerIdentity own{70, 0};
+  ASSERT_EQ(producers.open(own, 1, now, {.user = ProducerTable::brokers_own}).refusal, ClientError::none);
+  send(own, base + 1, 1);
+  ASSERT_TRUE(log->flush().ok());
+  now.us += second_us;
+  ASSERT_TRUE(save());
+  const auto saved = on_disk();
+  ASSERT_TRUE(saved && saved->as_of == Offset{1});
+  ProducerSnapshot ahead = *saved;
+  ahead.as_of = Offset{2};
+  producers = make(Kept::on_disk);
+  ASSERT_TRUE(producers.recover(ahead, *log)->doubt);
+  EXPECT_EQ(producers.find(70), nullptr);
+}
+
 }  // namespace
 }  // namespace lightq::broker

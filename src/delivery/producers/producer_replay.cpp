@@ -17,6 +17,7 @@ std::string number(Offset offset) {
 Result<void> ProducerReplay::run(Offset from) {
   const Offset end = log_.next_offset();
   if (end < from) {
+    disproves_table_ = true;
     doubt_everybody("their state was saved when the log ended at " + number(from) + ", but the log ends at " +
                     number(end));
   }
@@ -52,7 +53,10 @@ void ProducerReplay::doubt_everybody(std::string why) {
 // proves the opposite, or that table and log do not belong together.
 void ProducerReplay::take(const BatchView& batch, Offset at) {
   read_bytes_ += batch.total_bytes();
-  if (batch.base_offset() != at) doubt_everybody("no batch of the log begins at " + number(at));
+  if (batch.base_offset() != at) {
+    disproves_table_ = true;
+    doubt_everybody("no batch of the log begins at " + number(at));
+  }
   const Sequences sequences{
       {batch.producer_id(), batch.producer_epoch()}, batch.first_sequence(), batch.record_count()};
   const std::uint64_t id = sequences.producer.id;
@@ -64,6 +68,7 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
                     (may_leave_out ? known->expected <= sequences.begin : known->expected == sequences.begin);
   const bool follows = next && !is_later_epoch(known->identity.epoch, sequences.producer.epoch);
   if (known != nullptr && !follows) {
+    disproves_table_ = disproves_table_ || !doubt_;
     if (!doubt_)
       doubt_everybody("the batch at " + number(batch.base_offset()) +
                       " does not continue its producer's sequence");
@@ -83,9 +88,16 @@ void ProducerReplay::forget(std::uint64_t id) {
   changed_ = true;
 }
 
+// The broker sends messages of its own producers again until they are stored. If one had messages in an
+// unreadable part and none behind it, these come again, and its earlier ones must still count as repeats.
 void ProducerReplay::forget_doubtful() {
-  for (const std::uint64_t id : doubtful_) table_.forget(id);
-  changed_ = changed_ || !doubtful_.empty();
+  for (const std::uint64_t id : doubtful_) {
+    const KnownProducer* const known = table_.find(id);
+    const bool is_own = known != nullptr && own_sequences_begin <= known->expected;
+    if (is_own && !disproves_table_) continue;
+    table_.forget(id);
+    changed_ = true;
+  }
 }
 
 }  // namespace lightq::broker

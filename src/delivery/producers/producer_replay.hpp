@@ -14,7 +14,8 @@ namespace lightq::broker {
 
 /// Reads the log from the offset at which the table was saved. Afterwards a producer is known only if it is
 /// certain which of its messages are stored.
-/// The replay forgets each producer that has, or may have, messages that cannot be read.
+/// The replay forgets each producer that has, or may have, messages that cannot be read. It keeps the
+/// broker's own ones that may have.
 class ProducerReplay {
  public:
   /// Lifetime: both outlive this object.
@@ -41,6 +42,7 @@ class ProducerReplay {
   std::optional<std::string> doubt_;
   std::unordered_set<std::uint64_t> doubtful_;  // may have messages in an unreadable part
   std::unordered_set<std::uint64_t> lost_;      // certainly have messages in an unreadable part
+  bool disproves_table_ = false;                // table and log do not belong together
   std::uint64_t read_bytes_ = 0;
   bool changed_ = false;
 };
