@@ -87,6 +87,7 @@ class DeadKeysTest : public TopicRuntimeTest {
   }
   /// Changes a byte of a message in the segment's file.
   void damage(const std::string& payload) {
+    ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); })) << "its thread reads the same bytes";
     auto& bytes = storage.bytes_of(segments().at(0));
     const ByteView wanted = as_byte_view(payload);
     const auto at = std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end());

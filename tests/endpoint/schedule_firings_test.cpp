@@ -199,10 +199,8 @@ TEST_F(ScheduleFiringsTest, WhileTheDiskIsFullTheNewestWaits) {
   run_a_while();
   pass_minute();
   const auto before = ids();
-  std::atomic<bool> is_full = true;
-  fail(ENOSPC, [&](FaultyStorage::Call call, const std::string&) {
-    return is_full && call == FaultyStorage::Call::write;
-  });
+  fail(ENOSPC,
+       [](FaultyStorage::Call call, const std::string&) { return call == FaultyStorage::Call::write; });
   for (int i = 0; i < 3; ++i) {
     set_clock(1min);
     run_a_while();
@@ -210,7 +208,7 @@ TEST_F(ScheduleFiringsTest, WhileTheDiskIsFullTheNewestWaits) {
   EXPECT_EQ(ids(), before);
   EXPECT_THAT(state().waiting_by, HasSubstr("disk"));
   const Timestamp newest = minute();
-  is_full = false;
+  fail(0, {});
   ASSERT_TRUE(run_until([&] { return ids().size() > before.size(); }));
   EXPECT_EQ(ids().size(), before.size() + 1);
   EXPECT_GE(published().back().time, newest);
@@ -258,15 +256,12 @@ class RejectedFiringsTest : public ScheduleFiringsTest {
 TEST_F(RejectedFiringsTest, FurtherAttemptsCountAsNoRejectedMessages) {
   begin();
   run_a_while();
-  std::atomic<bool> is_full = true;
-  fail(ENOSPC, [&](FaultyStorage::Call call, const std::string&) {
-    return is_full && call == FaultyStorage::Call::write;
-  });
+  fail(ENOSPC,
+       [](FaultyStorage::Call call, const std::string&) { return call == FaultyStorage::Call::write; });
   set_clock(1min);
   run_a_while();
   EXPECT_THAT(state().waiting_by, HasSubstr("disk"));
   EXPECT_EQ(topic->stats().rejected, 0U);
-  is_full = false;
 }
 
 class ScheduleInMemoryTest : public ScheduleFiringsTest {

@@ -71,6 +71,8 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     run_until([this] { return topic->idle_on_disk(); });
     topic.reset();  // before its event loop
   }
+  /// Ends the faults of the disk before the members of a derived class are gone, which its thread may read.
+  void TearDown() override { fail(0, {}); }
   void start() { try_start().value_or_throw(); }
   Result<void> try_start() {
     TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
@@ -111,6 +113,8 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
 
   void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
   [[nodiscard]] Timestamp wall_time() const { return now_(); }
+  /// Lets those calls of the disk fail. Its thread calls `which`: a test that gives it its own variables ends
+  /// the faults with fail(0, {}) while they exist.
   void fail(int error, std::function<bool(FaultyStorage::Call, const std::string&)> which) {
     const std::lock_guard lock(mutex_);
     error_ = error;

@@ -33,7 +33,10 @@ class ReadQueueTest : public TopicRuntimeTest {
     open(producer_);
     ASSERT_TRUE(run_until([&] { return producer_.is_admitted; }));
   }
-  void TearDown() override { topic->publishing().detach(producer_); }
+  void TearDown() override {
+    topic->publishing().detach(producer_);
+    TopicRuntimeTest::TearDown();
+  }
 
   /// Appends the payloads to the log as one batch.
   void store(const Payloads& payloads, Codec codec = Codec::none) {
