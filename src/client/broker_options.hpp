@@ -2,14 +2,42 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "client/command_options.hpp"
 
 namespace lightq::cli {
+
+/// Returns the heading in the help under which a setting of the broker stands, by its name.
+inline std::string heading_of_setting(std::string_view name) {
+  using Words = std::initializer_list<std::string_view>;
+  const auto is_one_of = [name](Words words) { return std::ranges::find(words, name) != words.end(); };
+  const auto contains = [name](Words parts) {
+    return std::ranges::any_of(parts, [name](std::string_view part) { return name.find(part) != name.npos; });
+  };
+  if (is_one_of(
+          {"data_dir", "control", "bind", "advertise", "ports", "ipc_dir", "reactors", "stop_deadline_ms"}) ||
+      name.starts_with("http"))
+    return "Place and addresses";
+  if (is_one_of({"open_topics", "encrypt", "allowed_client_keys", "insecure", "core_dumps", "ticket_ms"}) ||
+      contains({"tls_", "storage_key", "admin_password", "rest"}))
+    return "Security";
+  if (name.starts_with("log_")) return "Log file";
+  if (is_one_of({"min_free_bytes", "disk_bytes_max", "flush_interval_ms", "memory_bytes_max",
+                 "ring_bytes_max", "decrypted_bytes_total"}))
+    return "Disk and memory";
+  if (is_one_of({"redelivery_ms_max", "processing_timeout_ms", "in_flight_messages_max",
+                 "outstanding_ranges_max", "group_state_bytes_max", "message_bytes_max", "read_bytes_max"}))
+    return "Messages and delivery";
+  if (contains({"handshake", "accepts", "per_second", "idle", "quarantine", "heartbeat"}))
+    return "Connections in time";
+  return "Limits";
+}
 
 /// Adds the verb `broker`. Lifetime: `broker` must outlive the parse.
 inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
@@ -28,12 +56,15 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
     std::ranges::replace(name, '_', '-');
     const std::string help = each.help + " " + Help::environment_note(each.environment);
     if (each.value.empty()) {
-      verb->add_flag_callback(name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help);
+      verb->add_flag_callback(
+              name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help)
+          ->group(heading_of_setting(each.name));
       continue;
     }
     verb->add_option_function<std::string>(
             name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help)
-        ->type_name(each.value);
+        ->type_name(each.value)
+        ->group(heading_of_setting(each.name));
   }
   const CLI::App* key = nullptr;
   if (broker.print_key) {

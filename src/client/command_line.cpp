@@ -43,7 +43,7 @@ constexpr std::array<CommandFamily, 8> families = {{{"topic", topic_verbs},
                                                     {"key", key_verbs}}};
 
 void add_common(CLI::App* app, Common& common) {
-  const std::string group = "Broker";
+  const std::string group(connection_group);
   text_option(app, "--broker", common.broker,
               "control URI; else that in broker.json, else tcp://127.0.0.1:5000", "URI")
       ->group(group);
@@ -373,12 +373,14 @@ void add_others(CLI::App* app, Parsed& parsed) {
 void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.name("lightq");
   app.description("LightQ: a small, fast, durable message broker and its tools.");
-  app.formatter(std::make_shared<Help>());
+  app.formatter(std::make_shared<HelpPrinter>());
   app.set_help_flag("-h,--help", "show this text");
   app.footer(
       "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
-      "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
-      "usage, 3 a log was repaired with losses.");
+      "  lightq consume hello -n 1\n\nEach command has its own --help;  lightq help connection  explains how "
+      "a "
+      "command finds its broker. Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 a log was repaired with "
+      "losses.");
   app.require_subcommand(0, 1);  // after the first verb, verbs are ordinary words: topic names, file names
   app.add_flag("--version", parsed.version, "show the versions of this program and of the broker");
   if (broker.run) add_broker(&app, parsed, broker);
@@ -390,6 +392,8 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_others(&app, parsed);
   add_log(&app, parsed);
   add_key(&app, parsed);
+  for (CLI::App* const verb : app.get_subcommands([](CLI::App*) { return true; }))
+    verb->group(heading_of_command(verb->get_name()));
 }
 
 }  // namespace
@@ -403,13 +407,21 @@ std::vector<FlagListing> list_flags(const BrokerCommand& broker) {
   return flags;
 }
 
+CommandEntry list_commands(const BrokerCommand& broker) {
+  CLI::App app;
+  Parsed parsed;
+  describe(app, parsed, broker);
+  return program_entry(app);
+}
+
 int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (!arguments.empty() && arguments[0] == "help") {  // `help consume` is `consume --help`
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  if (const auto fault = misspelling(arguments, verbs, families)) {
+  const bool on_connection = arguments == std::vector<std::string>{"connection", "--help"};
+  if (const auto fault = on_connection ? std::nullopt : misspelling(arguments, verbs, families)) {
     say(*fault);
     return exit_usage;
   }
@@ -417,6 +429,10 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   Parsed parsed;
   parsed.common.secrets->collect(!arguments.empty() && arguments[0] == "broker");
   describe(app, parsed, broker);
+  if (on_connection) {
+    const CommandEntry root = program_entry(app);
+    return print(connection_help(*find_command(root, "ping"), output_columns()));
+  }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {

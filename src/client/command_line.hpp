@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "client/help/command_entry.hpp"
+
 namespace lightq::cli {
 
 /// A setting of the broker that the command line offers as `--name`.
@@ -40,6 +42,9 @@ struct FlagListing {
 
 /// Returns every flag of every command except --help.
 std::vector<FlagListing> list_flags(const BrokerCommand& broker);
+
+/// Returns all commands. `words` of the root is empty.
+CommandEntry list_commands(const BrokerCommand& broker);
 
 /// Runs the command in the arguments. Returns the exit code: 0 ok, 1 failed, 2 wrong usage,
 /// 3 a log was repaired with losses.

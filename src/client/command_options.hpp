@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/help/command_entry.hpp"
 #include "client/invocation.hpp"
 
 namespace lightq::cli {
@@ -22,25 +23,9 @@ struct Parsed {
   bool version = false;    ///< --version
 };
 
-/// Prints help in two columns: the flag, and its description with the variable that also sets it.
-class Help final : public CLI::Formatter {
+/// Describes a flag with the variable that also sets it.
+class Help : public CLI::Formatter {
  public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
-    return text;
-  }
-  /// Removes the `{false}` that CLI11 shows behind a flag that turns another one off.
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string names = CLI::Formatter::make_option_name(option, positional);
-    return names.substr(0, names.find('{'));
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_type_size() == 0) return "";
-    const bool several = option->get_expected_max() == CLI::detail::expected_max_vector_size;
-    return " " + option->get_type_name() + (several ? " ..." : "") +
-           (option->get_required() ? " REQUIRED" : "");
-  }
   std::string make_option_desc(const CLI::Option* option) const override {
     const std::string& variable = option->get_envname();
     return option->get_description() + (variable.empty() ? "" : " " + environment_note(variable));
@@ -119,8 +104,9 @@ inline void add_raw_force(CLI::App* app, bool& force) {
 
 /// Adds the flags of every command that prints something.
 inline void add_output_flags(CLI::App* app, Common& common) {
-  flag(app, "--json", common.json, "print results as JSON, for scripts")->group("Output");
-  flag(app, "-q,--quiet", common.quiet, "print only errors to standard error")->group("Output");
+  flag(app, "--json", common.json, "print results as JSON, for scripts")->group(std::string(output_group));
+  flag(app, "-q,--quiet", common.quiet, "print only errors to standard error")
+      ->group(std::string(output_group));
 }
 
 }  // namespace lightq::cli

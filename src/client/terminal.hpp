@@ -58,6 +58,8 @@ class Output {
   void serve_meanwhile(std::function<void()> serve) { serve_ = std::move(serve); }
   /// Turns off escaping for a terminal.
   void keep_controls() { escapes_ = false; }
+  /// Returns true if standard output is a terminal. Lists are then tables, otherwise lines with tabs.
+  [[nodiscard]] bool is_terminal() const { return terminal_; }
   /// Clears the screen if standard output is a terminal.
   void clear_screen();
   /// Appends a piece of text. Requires: not empty. Returns false once standard output is closed or has

@@ -1,7 +1,6 @@
 /// `lightq stats`: prints the statistics of a topic, of all topics or of the broker, once or repeatedly.
 /// Layer: cli.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +13,7 @@
 #include "client/message_template.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/text_table.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {
@@ -125,30 +125,21 @@ std::string table(const BrokerStats& stats) {
 
 /// Returns a line for each topic in columns, and a line with their names.
 std::string table(const std::vector<TopicStats>& topics) {
-  constexpr std::size_t columns = 8;
-  using Cells = std::array<std::string, columns>;
-  std::vector<Cells> lines = {
-      {"topic", "type", "received", "sent", "queue", "publishers", "subscribers", "log"}};
+  TextTable text({{"topic"},
+                  {"type"},
+                  {"received", true},
+                  {"sent", true},
+                  {"queue", true},
+                  {"publishers", true},
+                  {"subscribers", true},
+                  {"log", true}});
   for (const TopicStats& stats : topics) {
-    lines.push_back({stats.topic, std::string(to_word(stats.topic_type)),
-                     format_count(stats.messages_received), format_count(stats.messages_sent),
-                     format_count(stats.queue_size), format_count(stats.publishers_count),
-                     format_count(stats.subscribers_count), format_size(stats.log_bytes)});
+    text.add({stats.topic, std::string(to_word(stats.topic_type)), format_count(stats.messages_received),
+              format_count(stats.messages_sent), format_count(stats.queue_size),
+              format_count(stats.publishers_count), format_count(stats.subscribers_count),
+              format_size(stats.log_bytes)});
   }
-  std::array<std::size_t, columns> widths{};
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const std::string gap(widths[i] - cells[i].size(), ' ');
-      text += i < 2 ? cells[i] + gap : gap + cells[i];  // words to the left, numbers to the right
-      if (i + 1 < columns) text += "  ";
-    }
-    text += "\n";
-  }
-  return text;
+  return text.text();
 }
 
 /// Received and sent messages, for the rates between two outputs.
