@@ -13,6 +13,7 @@
 #include "client/delayed_options.hpp"
 #include "client/flag_listing.hpp"
 #include "client/group_options.hpp"
+#include "client/help/help_options.hpp"
 #include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
@@ -28,19 +29,20 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 18> verbs = {
-    "broker", "topic", "group", "dlq",   "delayed", "schedule", "user",    "produce", "consume",
-    "peek",   "stats", "ping",  "bench", "log",     "key",      "version", "pub",     "sub"};
+constexpr std::array<std::string_view, 20> verbs = {
+    "broker", "topic", "group", "dlq", "delayed", "schedule", "user", "produce", "consume",    "peek",
+    "stats",  "ping",  "bench", "log", "key",     "version",  "pub",  "sub",     "completion", "man"};
 constexpr std::array<std::string_view, 9> topic_verbs = {"create",       "set",   "list",   "info", "delete",
                                                          "delete-group", "pause", "resume", "purge"};
-constexpr std::array<CommandFamily, 8> families = {{{"topic", topic_verbs},
+constexpr std::array<CommandFamily, 9> families = {{{"topic", topic_verbs},
                                                     {"group", group_verbs},
                                                     {"dlq", dead_verbs},
                                                     {"delayed", delayed_verbs},
                                                     {"schedule", schedule_verbs},
                                                     {"user", user_verbs},
                                                     {"log", log_verbs},
-                                                    {"key", key_verbs}}};
+                                                    {"key", key_verbs},
+                                                    {"completion", completion_verbs}}};
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group(connection_group);
@@ -392,6 +394,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_others(&app, parsed);
   add_log(&app, parsed);
   add_key(&app, parsed);
+  add_help_files(&app, parsed, [&parsed](CLI::App* verb) { add_common(verb, parsed.common); });
   for (CLI::App* const verb : app.get_subcommands([](CLI::App*) { return true; }))
     verb->group(heading_of_command(verb->get_name()));
 }
@@ -427,6 +430,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   }
   CLI::App app;
   Parsed parsed;
+  take_typed_words(arguments, parsed);
   parsed.common.secrets->collect(!arguments.empty() && arguments[0] == "broker");
   describe(app, parsed, broker);
   if (on_connection) {

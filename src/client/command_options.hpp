@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "client/help/command_entry.hpp"
 #include "client/invocation.hpp"
@@ -19,8 +20,9 @@ namespace lightq::cli {
 struct Parsed {
   Common common;
   std::function<int()> command;
-  bool is_broker = false;  ///< the broker handles signals itself
-  bool version = false;    ///< --version
+  bool is_broker = false;               ///< the broker handles signals itself
+  bool version = false;                 ///< --version
+  std::vector<std::string> typed = {};  ///< completion words: the command line that is to be completed
 };
 
 /// Describes a flag with the variable that also sets it.

@@ -90,7 +90,8 @@ inline CommandEntry command_entry(const CLI::App& app, const std::string& words)
       command.arguments.push_back(
           {option->get_type_name(), option->get_description(), option->get_required(), is_repeated(*option)});
   }
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* each :
+       app.get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); }))
     command.commands.push_back(
         command_entry(*each, words.empty() ? each->get_name() : words + " " + each->get_name()));
   return command;
@@ -100,8 +101,9 @@ inline CommandEntry command_entry(const CLI::App& app, const std::string& words)
 inline CommandEntry program_entry(const CLI::App& app) {
   CommandEntry program = command_entry(app, "");
   std::ranges::stable_sort(program.commands, {}, [](const CommandEntry& command) {
-    const auto has_name = [&](const auto& heading) { return heading.first == command.group; };
-    return std::ranges::find_if(command_headings, has_name) - command_headings.begin();
+    std::string all;
+    for (const auto& [heading, names] : command_headings) all += names;
+    return all.find(" " + command.words + " ");
   });
   return program;
 }

@@ -16,6 +16,7 @@
 #include <lightq/protocol/session_producing.hpp>
 #include <lightq/schedule_control.hpp>
 
+#include "client/help/command_entry.hpp"
 #include "client/secret_environment.hpp"
 
 namespace lightq::cli {
@@ -247,6 +248,12 @@ int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
+// Commands that describe the program itself. Only `completion words` asks a broker, for names, and is quiet
+// if that fails. `typed`: a command line without the program's name; its last word is to be completed.
+int run_completion_script(const std::string& shell);
+int run_completion_words(const Common& common, const CommandEntry& program,
+                         const std::vector<std::string>& typed);
+int run_man(const CommandEntry& program, const std::string& command, const std::string& directory);
 // Commands on a client's key. They need no broker.
 int run_key_new(const Common& common, const std::string& file);
 int run_key_public(const Common& common, const std::string& file);

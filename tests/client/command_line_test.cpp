@@ -78,8 +78,8 @@ class Variable {
 /// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
 /// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 6> without = {"topic list", "stats", "ping",
-                                                       "version",    "bench", "user list"};
+  constexpr std::array<std::string_view, 7> without = {
+      "topic list", "stats", "ping", "version", "bench", "user list", "completion words"};
   std::vector<std::string> words;
   const std::size_t space = command.find(' ');
   words.push_back(command.substr(0, space));
@@ -118,6 +118,7 @@ TEST(CommandLine, HasAllCommands) {
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
   EXPECT_EQ(commands, (std::set<std::string>{"bench",
                                              "broker",
+                                             "completion words",
                                              "consume",
                                              "delayed cancel",
                                              "delayed hurry",
@@ -135,6 +136,7 @@ TEST(CommandLine, HasAllCommands) {
                                              "log repair",
                                              "log snapshot",
                                              "log verify",
+                                             "man",
                                              "peek",
                                              "ping",
                                              "produce",
@@ -309,8 +311,8 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     std::optional<Variable> a_setting;  // given by its variable, which may be the one that is tested
     if (flag.command == "topic set") a_setting.emplace("LIGHTQ_MESSAGE_TTL", "1s");
     const int without = run(broker, invocation(flag.command));
-    const bool needs_no_broker =
-        flag.command == "version" || flag.command.starts_with("log ") || flag.command.starts_with("key ");
+    const bool needs_no_broker = flag.command == "version" || flag.command.starts_with("log ") ||
+                                 flag.command.starts_with("key ") || flag.command == "completion words";
     EXPECT_EQ(without, needs_no_broker ? 0 : 1);
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);

@@ -1,0 +1,40 @@
+/// Completes a command line, for the shells. Layer: cli.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/help/command_entry.hpp"
+
+namespace lightq::cli {
+
+/// Things of which only the broker knows the names.
+enum class NameKind { topics, groups, users };
+
+/// What may follow on the command line.
+struct Completions {
+  /// A word that fits, and what it means.
+  struct Word {
+    std::string text;
+    std::string help;
+  };
+  std::vector<Word> words;
+  bool files = false;  ///< the shell shall complete file names
+};
+
+/// Returns names of this kind; none if the broker does not answer. `topic`: of groups; else empty.
+using NameSource = std::function<std::vector<std::string>(NameKind kind, const std::string& topic)>;
+
+/// Returns the words that may replace the last of `typed`, which is empty or only begun. `typed` excludes the
+/// program's name. Asks `names` only where a name may stand. Leaves out names that a shell could take for
+/// more than a word.
+Completions complete(const CommandEntry& program, std::vector<std::string> typed, const NameSource& names);
+
+/// Returns the values of flags that are on the command line, by the flags' names: for `--broker URI` and
+/// `--broker=URI`.
+std::vector<std::pair<std::string, std::string>> typed_values(const CommandEntry& program,
+                                                              std::vector<std::string> typed);
+
+}  // namespace lightq::cli
