@@ -119,6 +119,7 @@ void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what,
                "  lightq topic " + name + " orders\n  lightq topic " + name + " orders --group billing");
   topic_argument(verb, control->topic);
   text_option(verb, "--group", control->group, "only this group, or this cursor of a consumer", "NAME");
+  if (what == TopicControl::What::purge) add_yes(verb, control->yes);
   if (what == TopicControl::What::purge)
     flag(verb, "--delayed", control->delayed, "also cancel the topic's delayed messages")
         ->excludes("--group");
@@ -149,8 +150,10 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   CLI::App* remove =
       add_verb(topic, parsed, "delete", "delete a topic and its messages", "  lightq topic delete orders");
   topic_argument(remove, *name);
-  remove->callback([&parsed, name] {
-    parsed.command = [&parsed, name] { return run_topic_delete(parsed.common, *name); };
+  auto yes = std::make_shared<bool>(false);
+  add_yes(remove, *yes);
+  remove->callback([&parsed, name, yes] {
+    parsed.command = [&parsed, name, yes] { return run_topic_delete(parsed.common, *name, *yes); };
   });
   CLI::App* ungroup = add_verb(
       topic, parsed, "delete-group",
@@ -258,6 +261,7 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       verb, "--confirm", produce->confirm,
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
       "confirm a message when it is in the log (received) or on disk (flushed, default of durable topics)");
+  add_division_options(verb, *produce);
   add_attribute_options(verb, *produce);
   auto texts = std::make_shared<DueTexts>();
   add_delay_options(verb, *produce, texts);
@@ -423,9 +427,11 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
+  const bool wants_json = std::ranges::find(arguments, "--json") != arguments.end();
+  speak_json(wants_json ? std::optional(command_words(arguments, families)) : std::nullopt);
   const bool on_connection = arguments == std::vector<std::string>{"connection", "--help"};
   if (const auto fault = on_connection ? std::nullopt : misspelling(arguments, verbs, families)) {
-    say(*fault);
+    say_error(to_word(ErrorCode::invalid_argument), *fault);
     return exit_usage;
   }
   CLI::App app;
@@ -442,14 +448,16 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream text;  // receives the help text, if requested
     if (error.get_exit_code() == 0 && app.exit(error, text, text) == 0) return print(text.str());
-    say(without_values(error) + "\n  see  lightq " + command_words(arguments, families) + "--help");
+    const std::string words = command_words(arguments, families);
+    const std::string fault = without_values(error, known_flags(app, words));
+    say_error(to_word(ErrorCode::invalid_argument), fault + "\n  see  lightq " + words + "--help");
     return exit_usage;
   }
   // Without the broker this program does not know its settings. They may be set all the same, so none is
   // refused.
   const auto unknown = broker.run ? unknown_variable(known_variables(app, broker), environ) : std::nullopt;
   if (unknown) {
-    say(*unknown);
+    say_error(to_word(ErrorCode::invalid_argument), *unknown);
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };
@@ -457,6 +465,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     tell(app.help());
     return exit_usage;
   }
+  if (parsed.common.json) speak_json(command_words(arguments, families));
   if (!parsed.is_broker) catch_signals();
   return parsed.command();
 }

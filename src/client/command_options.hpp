@@ -58,6 +58,20 @@ inline CLI::Option* flag(CLI::App* app, const std::string& names, bool& value, c
   return app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
 }
 
+/// Returns the name of a value's type, with examples of its forms.
+inline std::string forms_of(const std::string& type) {
+  if (type == "TIME") return "a TIME, such as 500ms, 30s, 15m, 1h30m or 7d";
+  if (type == "SIZE") return "a SIZE, such as 4096, 64KiB or 1MB";
+  if (type == "COUNT" || type == "RATE") return "a " + type + ", such as 1000, 500k or 1M";
+  if (type == "OFFSET") return "an OFFSET, such as 1017";
+  const std::size_t time = type.find("|TIME");
+  if (time != std::string::npos)
+    return "one of " + type +
+           "; a TIME is 15m, which means 15 minutes ago, 2026-11-22, 2026-11-22T04:00Z or "
+           "2026-11-22T05:00+01:00";
+  return (type.find('|') == std::string::npos ? "a " : "one of ") + type;
+}
+
 /// Adds an option with a text that one of the parsers of units.hpp converts.
 template <typename Value, typename Parse>
 CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse,
@@ -67,7 +81,8 @@ CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, 
           names,
           [&value, parse, names, type](const std::string& text) {
             const auto parsed = parse(text);
-            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is not a " + type);
+            if (!parsed)
+              throw CLI::ValidationError(long_name(names), "'" + text + "' is not " + forms_of(type));
             value = static_cast<Value>(*parsed);
           },
           help)
@@ -102,6 +117,13 @@ inline void add_raw_force(CLI::App* app, bool& force) {
                 "with --format raw: write control characters to a terminal unchanged, where they take "
                 "effect; without it they are escaped there")
       ->envname("LIGHTQ_FORCE_RAW");
+}
+
+/// Adds `--yes` of the commands that ask before they destroy something.
+inline void add_yes(CLI::App* app, bool& yes) {
+  flag(app, "-y,--yes", yes,
+       "do not ask; scripts should give it, because a later version will need it without "
+       "a terminal");
 }
 
 /// Adds the flags of every command that prints something.

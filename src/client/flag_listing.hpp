@@ -133,6 +133,18 @@ inline const CommandEntry* find_command(const CommandEntry& root, std::string_vi
   return nullptr;
 }
 
+/// Returns the names of a command's flags, with dashes. `words` may end with a space.
+inline std::vector<std::string> known_flags(const CLI::App& app, std::string words) {
+  if (words.ends_with(' ')) words.pop_back();
+  const CommandEntry program = program_entry(app);
+  const CommandEntry* const command = find_command(program, words);
+  std::vector<std::string> names;
+  if (command != nullptr)
+    for (const FlagEntry& flag : command->flags)
+      names.insert(names.end(), flag.names.begin(), flag.names.end());
+  return names;
+}
+
 /// Adds the variables of the flags of all commands under `app`.
 inline void add_variables_under(const CLI::App& app, std::set<std::string>& to) {
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {

@@ -59,6 +59,7 @@ struct TopicControl {
   What what = What::pause;
   std::string topic;
   std::string group;     ///< empty: the topic
+  bool yes = false;      ///< purge: do not ask
   bool delayed = false;  ///< purge of the topic: also its delayed messages
 };
 
@@ -114,6 +115,7 @@ struct UserCommand {
   bool admin = false;
   std::optional<std::uint32_t> uid;
   std::string topic;              ///< password: change that of this topic's own user
+  bool yes = false;               ///< remove: do not ask
   std::string new_password_file;  ///< empty: LIGHTQ_NEW_PASSWORD, or typed
 };
 
@@ -123,7 +125,9 @@ struct Produce {
   std::uint64_t count = 0;         ///< messages to generate, or the most lines to read; 0: no limit
   std::uint64_t size_bytes = 100;  ///< of a generated message
   bool generate = false;
-  std::uint64_t rate = 0;  ///< messages per second; 0: as fast as possible
+  char line_end = '\n';      ///< ends each message of a file
+  bool whole_files = false;  ///< each file is a message
+  std::uint64_t rate = 0;    ///< messages per second; 0: as fast as possible
   Timeout timeout{30'000};
   bool wait = true;                                    ///< until the broker has received everything
   bool plain = false;                                  ///< over a plain ZeroMQ socket, without confirms
@@ -216,7 +220,7 @@ int run_topic_create(const Common& common, const TopicCreate& create);
 int run_topic_set(const Common& common, const TopicSet& set);
 int run_topic_list(const Common& common);
 int run_topic_info(const Common& common, const std::string& topic);
-int run_topic_delete(const Common& common, const std::string& topic);
+int run_topic_delete(const Common& common, const std::string& topic, bool yes);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
 int run_topic_control(const Common& common, const TopicControl& control);
 int run_group_set(const Common& common, const GroupSet& set);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,28 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
               "compress batches if that makes them shorter (none)", "none|lz4|zstd");
 }
 
+/// Returns the byte that `--delimiter` names: a character, or \\n, \\t, \\r or \\0.
+inline std::optional<char> parse_delimiter(const std::string& text) {
+  if (text.size() == 1) return text[0];
+  const std::map<std::string, char> escapes = {{"\\n", '\n'}, {"\\t", '\t'}, {"\\r", '\r'}, {"\\0", '\0'}};
+  const auto found = escapes.find(text);
+  return found == escapes.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Adds the options of `produce` that divide files into messages.
+inline void add_division_options(CLI::App* verb, Produce& produce) {
+  CLI::Option* const whole =
+      flag(verb, "--file-per-message", produce.whole_files, "each file is a message, with its line ends");
+  CLI::Option* const null = verb->add_flag_callback(
+      "-0,--null", [&produce] { produce.line_end = '\0'; }, "a zero byte ends a message, not a line end");
+  null->envname("LIGHTQ_NULL");
+  CLI::Option* const delimiter =
+      unit_option(verb, "--delimiter", produce.line_end, parse_delimiter,
+                  "this character ends a message, not a line end; also \\t, \\r, \\0", "CHARACTER");
+  whole->excludes(null)->excludes(delimiter);
+  null->excludes(delimiter);
+}
+
 /// Checks the limits of keys and headers, and that there is a session for them. `sessionless`: the given
 /// option that excludes sessions, such as `--plain`; empty if there is none.
 inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
@@ -96,7 +119,7 @@ inline void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
         return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
       },
       "where a new group or cursor begins (pull: first, the oldest message; sub: next, new messages only); "
-      "TIME: 2026-11-22T04:00:00Z, or 15m, which means 15 minutes ago",
+      "TIME: 2026-11-22, 2026-11-22T04:00Z, or 15m, which means 15 minutes ago",
       "first|next|last|OFFSET|TIME");
   add_connection_flags(verb, consume.plain, consume.connection,
                        "receive over a plain ZeroMQ socket: messages sent to a consumer are lost if it dies",

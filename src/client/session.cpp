@@ -91,7 +91,7 @@ int fail(const Error& error, const std::string& topic) {
       break;
     default: break;
   }
-  say(sentence);
+  say_error(to_word(error.code), sentence);
   return error.code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
 }
 

@@ -1,7 +1,11 @@
 /// Formats errors about the command line without repeating possible secrets. Layer: cli.
 #include "client/usage_error.hpp"
 
+#include <optional>
 #include <sstream>
+#include <string_view>
+
+#include <lightq/base/nearest_word.hpp>
 
 #include "client/command_options.hpp"
 
@@ -15,9 +19,20 @@ std::string name_of_flag(const std::string& word) {
   return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, short_flag_bytes);
 }
 
+/// Returns the flag that is spelled nearly like an unknown one.
+std::optional<std::string> meant_flag(const std::string& word, const std::vector<std::string>& known) {
+  constexpr std::string_view dashes = "--";
+  if (!word.starts_with(dashes) || word.size() == dashes.size()) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const std::string& each : known)
+    if (each.starts_with(dashes)) names.push_back(std::string_view(each).substr(dashes.size()));
+  const auto near = nearest_spelling(name_of_flag(word).substr(dashes.size()), names);
+  return near ? std::optional(std::string(dashes) + *near) : std::nullopt;
+}
+
 }  // namespace
 
-std::string without_values(const CLI::ParseError& error) {
+std::string without_values(const CLI::ParseError& error, const std::vector<std::string>& known) {
   const std::string text = error.what();
   const std::size_t list = text.find(": ");
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || list == std::string::npos) return text;
@@ -26,6 +41,8 @@ std::string without_values(const CLI::ParseError& error) {
   std::string told;
   bool others = false;
   for (std::string word; words >> word;) {
+    if (const auto meant = meant_flag(word, known))
+      return "there is no flag " + name_of_flag(word) + "; did you mean " + *meant + "?";
     if (word.starts_with('-')) {
       told += ' ' + name_of_flag(word);
     } else {

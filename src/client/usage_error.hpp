@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class ParseError;
@@ -10,7 +11,8 @@ class ParseError;
 namespace lightq::cli {
 
 /// Returns the parser's error text. If it lists unknown arguments, the text repeats only the names of flags,
-/// because any other word may be a secret that somebody tried to pass.
-std::string without_values(const CLI::ParseError& error);
+/// because any other word may be a secret that somebody tried to pass. For an unknown flag, suggests the one
+/// of `known` that is spelled nearly like it.
+std::string without_values(const CLI::ParseError& error, const std::vector<std::string>& known);
 
 }  // namespace lightq::cli

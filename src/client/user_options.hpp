@@ -63,8 +63,10 @@ void add_user_verbs(Parsed& parsed, Add&& add) {
       ->envname(variable_of("uid"))
       ->type_name("UID");
   add_new_password_option(made, *user);
-  verb("remove", run_user_remove, "delete a user and end its connections and sessions",
-       "  lightq user remove ann");
+  const auto [remove, removed] =
+      verb("remove", run_user_remove, "delete a user and end its connections and sessions",
+           "  lightq user remove ann");
+  add_yes(remove, removed->yes);
   const auto [set, whose] =
       verb("password", run_user_password, "set a new password; tickets of the old password end",
            "  lightq user password ann\n  lightq user password billing --topic orders");

@@ -325,12 +325,14 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_DEAD_LETTER_EXPIRED",
                                              "LIGHTQ_DELAYED",
                                              "LIGHTQ_ENCRYPT_AT_REST",
+                                             "LIGHTQ_FILE_PER_MESSAGE",
                                              "LIGHTQ_FOLLOW",
                                              "LIGHTQ_FORCE",
                                              "LIGHTQ_FORCE_RAW",
                                              "LIGHTQ_INSECURE",
                                              "LIGHTQ_JSON",
                                              "LIGHTQ_NO_WAIT",
+                                             "LIGHTQ_NULL",
                                              "LIGHTQ_OPEN",
                                              "LIGHTQ_PARK",
                                              "LIGHTQ_PAUSE_WHEN_FAILING",
@@ -341,6 +343,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_SEGMENTS",
                                              "LIGHTQ_TRUST_BATCHES",
                                              "LIGHTQ_WATCH",
+                                             "LIGHTQ_YES",
                                              "LIGHTQ_ZMQ"}));
 }
 

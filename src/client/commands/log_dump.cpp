@@ -188,7 +188,7 @@ int dump_cursors(const Common& common, const std::string& directory) {
   log::PosixStorage storage;
   const auto survey = log::survey_log(directory, storage);
   if (!survey) {
-    say(survey.error().text());
+    say_error(to_word(survey.error().code), survey.error().text());
     return exit_usage;
   }
   Output out;
@@ -217,7 +217,7 @@ int run_log_dump(const Common& common, const LogDump& dump) {
   }
   const auto keys = read_key_file(dump.key_file);
   if (!keys) {
-    say(keys.error().text());
+    say_error(to_word(keys.error().code), keys.error().text());
     return exit_usage;
   }
   if (dump.what == LogDump::What::cursors) return dump_cursors(common, *directory);
@@ -229,7 +229,7 @@ int run_log_dump(const Common& common, const LogDump& dump) {
   options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);
   if (totals) return run.end();
-  say(totals.error().text());
+  say_error(to_word(totals.error().code), totals.error().text());
   return exit_usage;
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t ranges_shown_max = 20;  // in text output; JSON has all
 
 int fail_with(const Error& error) {
-  say(error.text());
+  say_error(to_word(error.code), error.text());
   return error.code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
 }
 
@@ -32,6 +32,8 @@ std::string report_json(const std::string& place, const log::RepairReport& repor
   for (const std::string& cursor : report.lost_cursors)
     lost_cursors.add(JsonObject().add_bytes("text", cursor).text());
   return JsonObject()
+             .add("cmd", "log repair")
+             .add("status", "ok")
              .add_bytes("directory", place)
              .add("segments_read", report.segments_read)
              .add("segments_written", report.segments_written)
@@ -146,6 +148,8 @@ int run_log_snapshot(const Common& common, const std::string& given, const std::
   Output out;
   if (common.json) {
     out.write(JsonObject()
+                  .add("cmd", "log snapshot")
+                  .add("status", "ok")
                   .add_bytes("directory", *place)
                   .add("segments", report->segments)
                   .add("linked", report->linked)

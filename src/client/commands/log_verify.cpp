@@ -158,7 +158,7 @@ int run_log_verify(const Common& common, const LogVerify& verify) {
   options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);
   if (totals) return run.end(*directory, *totals, options.ciphers != nullptr);
-  say(totals.error().text());
+  say_error(to_word(totals.error().code), totals.error().text());
   return exit_usage;
 }
 

@@ -16,7 +16,7 @@ int run_ping(const Common& common) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   Output out;
   if (common.json) {
-    out.write("{\"status\":\"ok\",\"seconds\":" + std::to_string(seconds) + "}\n");
+    out.write("{\"cmd\":\"ping\",\"status\":\"ok\",\"seconds\":" + std::to_string(seconds) + "}\n");
   } else {
     out.write("ok: " + client->uri() + " answers in " + format_seconds(seconds) + "\n");
   }
@@ -37,7 +37,7 @@ int run_version(const Common& common) {
   }
   Output out;
   if (common.json) {
-    out.write("{\"version\":\"" + std::string(version_text) +
+    out.write("{\"cmd\":\"version\",\"status\":\"ok\",\"version\":\"" + std::string(version_text) +
               "\",\"broker\":" + (broker.empty() ? "null" : "\"" + broker + "\"") + "}\n");
     return out.end() ? exit_ok : exit_failure;
   }

@@ -11,6 +11,7 @@
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/confirmation.hpp"
 #include "client/text/text_table.hpp"
 #include "client/units.hpp"
 
@@ -119,7 +120,8 @@ int run_topic_info(const Common& common, const std::string& topic) {
   return run_stats(common, {.topic = topic});
 }
 
-int run_topic_delete(const Common& common, const std::string& topic) {
+int run_topic_delete(const Common& common, const std::string& topic, bool yes) {
+  if (!is_confirmed(common, yes, "delete topic '" + topic + "' with its messages")) return exit_failure;
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   const Result<void> deleted = client->delete_topic(topic);
@@ -138,12 +140,15 @@ int run_topic_delete_group(const Common& common, const std::string& topic, const
 
 int run_topic_control(const Common& common, const TopicControl& control) {
   using What = TopicControl::What;
-  Result<Client> client = open_client(common);
-  if (!client) return fail(client.error());
-  const auto& [what, topic, group, delayed] = control;
+  const auto& [what, topic, group, yes, delayed] = control;
   // A group's name has no character that JSON escapes.
   const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
   const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
+  const std::string all =
+      group.empty() ? "drop all messages of " : "skip all messages of " + of_group + "of ";
+  if (what == What::purge && !is_confirmed(common, yes, all + "topic '" + topic + "'")) return exit_failure;
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
   if (what == What::pause)
     return done(common, client->pause(topic, group), "pause", topic, of_group + "is paused", more);
   if (what == What::resume)

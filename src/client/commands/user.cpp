@@ -10,6 +10,7 @@
 #include "client/password_prompt.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/confirmation.hpp"
 #include "client/text/text_table.hpp"
 
 namespace lightq::cli {
@@ -92,6 +93,8 @@ int run_user_add(const Common& common, const UserCommand& user) {
 }
 
 int run_user_remove(const Common& common, const UserCommand& user) {
+  if (!is_confirmed(common, user.yes, "remove user '" + without_controls(shown_user(user.name)) + "'"))
+    return exit_failure;
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   return done(common, client->delete_user(user.name), "delete_user", user.name, "is removed");
