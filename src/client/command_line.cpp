@@ -10,6 +10,7 @@
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
+#include "client/contexts/context_options.hpp"
 #include "client/delayed_options.hpp"
 #include "client/flag_listing.hpp"
 #include "client/group_options.hpp"
@@ -29,23 +30,30 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 20> verbs = {
-    "broker", "topic", "group", "dlq", "delayed", "schedule", "user", "produce", "consume",    "peek",
-    "stats",  "ping",  "bench", "log", "key",     "version",  "pub",  "sub",     "completion", "man"};
+constexpr std::array<std::string_view, 22> verbs = {
+    "broker",  "topic", "group",      "dlq",  "delayed", "schedule", "user", "produce",
+    "consume", "peek",  "stats",      "ping", "bench",   "log",      "key",  "version",
+    "pub",     "sub",   "completion", "man",  "context", "doctor"};
 constexpr std::array<std::string_view, 9> topic_verbs = {"create",       "set",   "list",   "info", "delete",
                                                          "delete-group", "pause", "resume", "purge"};
-constexpr std::array<CommandFamily, 9> families = {{{"topic", topic_verbs},
-                                                    {"group", group_verbs},
-                                                    {"dlq", dead_verbs},
-                                                    {"delayed", delayed_verbs},
-                                                    {"schedule", schedule_verbs},
-                                                    {"user", user_verbs},
-                                                    {"log", log_verbs},
-                                                    {"key", key_verbs},
-                                                    {"completion", completion_verbs}}};
+constexpr std::array<CommandFamily, 10> families = {{{"topic", topic_verbs},
+                                                     {"group", group_verbs},
+                                                     {"dlq", dead_verbs},
+                                                     {"delayed", delayed_verbs},
+                                                     {"schedule", schedule_verbs},
+                                                     {"user", user_verbs},
+                                                     {"log", log_verbs},
+                                                     {"key", key_verbs},
+                                                     {"completion", completion_verbs},
+                                                     {"context", context_verbs}}};
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group(connection_group);
+  text_option(app, "--context", common.context,
+              "broker that  lightq context add  has named; else the one in use, unless --broker or "
+              "--data-dir is given",
+              "CONTEXT")
+      ->group(group);
   text_option(app, "--broker", common.broker,
               "control URI; else that in broker.json, else tcp://127.0.0.1:5000", "URI")
       ->group(group);
@@ -200,6 +208,10 @@ void add_families(CLI::App* app, Parsed& parsed) {
              "  lightq schedule set morning reports --cron '0 9 * * MON-FRI' --zone Europe/Berlin go\n"
              "  lightq schedule list",
              [](Parsed& to, auto&& add) { add_schedule_verbs(to, add); });
+  add_family(app, parsed, "context", "name brokers, with user and key file, and choose one",
+             "  lightq context add prod --broker tcp://HOST:5000 --user ann --password-file ann.txt\n"
+             "  lightq context use prod",
+             [](Parsed& to, auto&& add) { add_context_verbs(to, add); });
   add_family(app, parsed, "user", "add, remove and list users, their passwords and rights",
              "  lightq user add ann --produce 'orders.*'\n  lightq user list",
              [](Parsed& to, auto&& add) { add_user_verbs(to, add); });
@@ -345,6 +357,10 @@ void add_others(CLI::App* app, Parsed& parsed) {
   unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
+  CLI::App* doctor = add_verb(app, parsed, "doctor",
+                              "look for what keeps a broker from working well, and say how to mend it",
+                              "  lightq doctor\n  lightq doctor --data-dir ./data --json");
+  doctor->callback([&parsed] { parsed.command = [&parsed] { return run_doctor(parsed.common); }; });
   CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
   ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
   CLI::App* version = add_verb(app, parsed, "version", "show the versions of this program and of the broker",

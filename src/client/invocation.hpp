@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <lightq/base/codec.hpp>
+#include <lightq/base/result.hpp>
 #include <lightq/delayed_control.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
@@ -26,6 +27,7 @@ enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2, exit_lost =
 
 /// Options of every command that talks to a broker.
 struct Common {
+  std::string context;              ///< a named broker, see context_file.hpp; empty: the one in use
   std::string broker;               ///< control URI; empty: discovered
   std::string user;                 ///< topic user; empty: discovered, or the admin
   std::string password_file;        ///< of the user's password; empty: LIGHTQ_PASSWORD
@@ -252,6 +254,17 @@ int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
+/// Fills in what the context in use, or the one that is named, says about the connection. Flags and variables
+/// come first: a context that is not named is not used beside a broker or data directory that they name, and
+/// its user not beside another user. Errors: invalid_argument (there is no such context, or its file is
+/// unusable).
+Result<Common> with_context(const Common& common);
+int run_context_add(const Common& common, const std::string& name);
+int run_context_use(const Common& common, const std::string& name);
+int run_context_remove(const Common& common, const std::string& name);
+int run_context_list(const Common& common);
+/// Returns exit_failure if a finding is a fault.
+int run_doctor(const Common& common);
 // Commands that describe the program itself. Only `completion words` asks a broker, for names, and is quiet
 // if that fails. `typed`: a command line without the program's name; its last word is to be completed.
 int run_completion_script(const std::string& shell);

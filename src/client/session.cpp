@@ -32,7 +32,10 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
 
 }  // namespace
 
-Result<Client> open_client(const Common& common) {
+Result<Client> open_client(const Common& given) {
+  const Result<Common> with_named = with_context(given);
+  if (!with_named) return with_named.error();
+  const Common& common = *with_named;
   Secret user_password = common.secrets->take("LIGHTQ_PASSWORD");
   Secret admin_password = common.secrets->take("LIGHTQ_ADMIN_PASSWORD");
   ClientOptions options;

@@ -13,6 +13,9 @@ namespace lightq::cli {
 
 namespace {
 
+constexpr const char* password_sources =
+    "\n  passwords come from a file (see --help), a prompt, or LIGHTQ_PASSWORD";
+
 /// Returns the name of a flag, without a value that follows directly, as in `-pVALUE`.
 std::string name_of_flag(const std::string& word) {
   constexpr std::size_t short_flag_bytes = 2;
@@ -41,8 +44,11 @@ std::string without_values(const CLI::ParseError& error, const std::vector<std::
   std::string told;
   bool others = false;
   for (std::string word; words >> word;) {
-    if (const auto meant = meant_flag(word, known))
-      return "there is no flag " + name_of_flag(word) + "; did you mean " + *meant + "?";
+    if (const auto meant = meant_flag(word, known)) {
+      const std::string flag = name_of_flag(word);
+      const bool secret = flag.find("password") != std::string::npos;
+      return "there is no flag " + flag + "; did you mean " + *meant + "?" + (secret ? password_sources : "");
+    }
     if (word.starts_with('-')) {
       told += ' ' + name_of_flag(word);
     } else {
@@ -52,7 +58,7 @@ std::string without_values(const CLI::ParseError& error, const std::vector<std::
   if (told.empty()) told = " an argument that is not shown";
   const bool secret = others || told.find("password") != std::string::npos;
   told = text.substr(0, list + 1) + told;
-  return secret ? told + "\n  passwords come from a file (see --help), a prompt, or LIGHTQ_PASSWORD" : told;
+  return secret ? told + password_sources : told;
 }
 
 }  // namespace lightq::cli

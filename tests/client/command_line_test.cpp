@@ -78,8 +78,9 @@ class Variable {
 /// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
 /// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 7> without = {
-      "topic list", "stats", "ping", "version", "bench", "user list", "completion words"};
+  constexpr std::array<std::string_view, 9> without = {"topic list",       "stats",        "ping",
+                                                       "version",          "bench",        "user list",
+                                                       "completion words", "context list", "doctor"};
   std::vector<std::string> words;
   const std::size_t space = command.find(' ');
   words.push_back(command.substr(0, space));
@@ -120,6 +121,10 @@ TEST(CommandLine, HasAllCommands) {
                                              "broker",
                                              "completion words",
                                              "consume",
+                                             "context add",
+                                             "context list",
+                                             "context remove",
+                                             "context use",
                                              "delayed cancel",
                                              "delayed hurry",
                                              "delayed list",
@@ -129,6 +134,7 @@ TEST(CommandLine, HasAllCommands) {
                                              "dlq purge",
                                              "dlq retry",
                                              "dlq show",
+                                             "doctor",
                                              "group set",
                                              "key new",
                                              "key public",
@@ -295,8 +301,10 @@ TEST(CommandLine, RefusesAVariableThatNoCommandKnows) {
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
-  const std::set<std::string> any_text = {"URI", "NAME", "FILE",    "DIR", "TOPIC",
-                                          "KEY", "TEXT", "PATTERN", "ZONE"};
+  const test::TempDir contexts;
+  const Variable config("XDG_CONFIG_HOME", contexts.path());
+  const std::set<std::string> any_text = {"URI", "NAME", "FILE",    "DIR",  "TOPIC",
+                                          "KEY", "TEXT", "PATTERN", "ZONE", "CONTEXT"};
   std::set<std::string> switches;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) {
     if (flag.command == "broker" || any_text.contains(flag.value)) continue;

@@ -23,8 +23,8 @@ class ConsumeEnd {
   /// Returns true if, as far as is known, no more messages will arrive. Call it when nothing arrives and all
   /// received messages are acknowledged. Asks the broker less and less often while nothing changes.
   bool has_come();
-  /// Says that the topic or the group is paused, if it is. Call it when nothing arrives and the command goes on.
-  /// Asks the broker less and less often.
+  /// Says that the topic or the group is paused, if it is. Call it when nothing arrives and the command goes
+  /// on. Asks the broker less and less often.
   void look_for_pause();
 
  private:

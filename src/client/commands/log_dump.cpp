@@ -212,7 +212,8 @@ int run_log_dump(const Common& common, const LogDump& dump) {
   const auto directory = find_log(dump.directory);
   const auto format = MessageTemplate::parse(common.json ? "json" : dump.format);
   if (!directory || !format) {
-    say(directory ? "'" + dump.format + "' is not a format" : directory.error().text());
+    say_error("invalid_argument",
+              directory ? "'" + dump.format + "' is not a format" : directory.error().text());
     return exit_usage;
   }
   const auto keys = read_key_file(dump.key_file);

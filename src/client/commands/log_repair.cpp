@@ -115,9 +115,11 @@ void make_private() {
 
 int run_log_repair(const Common& common, const LogRepair& repair) {
   if (repair.output.empty() != repair.force) {
-    say(repair.force ? "--output writes a new log and --force changes the old one: give only one of them"
-                     : "give the directory of the new log with --output NEWDIR (or --force, to replace "
-                       "damaged files)");
+    say_error("invalid_argument",
+              repair.force
+                  ? "--output writes a new log and --force changes the old one: give only one of them"
+                  : "give the directory of the new log with --output NEWDIR (or --force, to replace "
+                    "damaged files)");
     return exit_usage;
   }
   const auto directory = find_log(repair.directory);

@@ -146,7 +146,7 @@ int run_log_verify(const Common& common, const LogVerify& verify) {
   const auto directory = find_log(verify.directory);
   const auto keys = read_key_file(verify.key_file);
   if (!directory || !keys) {
-    say(directory ? keys.error().text() : directory.error().text());
+    say_error("invalid_argument", directory ? keys.error().text() : directory.error().text());
     return exit_usage;
   }
   log::PosixStorage storage;
