@@ -10,22 +10,22 @@
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
-#include "client/contexts/context_options.hpp"
+#include "client/context_options.hpp"
 #include "client/delayed_options.hpp"
 #include "client/flag_listing.hpp"
 #include "client/group_options.hpp"
-#include "client/help/help_options.hpp"
+#include "client/help_options.hpp"
 #include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
 #include "client/schedule_options.hpp"
-#include "client/suggestion.hpp"
 #include "client/terminal.hpp"
+#include "client/text/suggestion.hpp"
+#include "client/text/variables.hpp"
 #include "client/topic_options.hpp"
 #include "client/units.hpp"
 #include "client/usage_error.hpp"
 #include "client/user_options.hpp"
-#include "client/variables.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -357,9 +357,9 @@ void add_others(CLI::App* app, Parsed& parsed) {
   unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
-  CLI::App* doctor = add_verb(app, parsed, "doctor",
-                              "look for what keeps a broker from working well, and say how to mend it",
-                              "  lightq doctor\n  lightq doctor --data-dir ./data --json");
+  CLI::App* doctor =
+      add_verb(app, parsed, "doctor", "look for faults of a broker and its machine, and say how to mend them",
+               "  lightq doctor\n  lightq doctor --data-dir ./data --json");
   doctor->callback([&parsed] { parsed.command = [&parsed] { return run_doctor(parsed.common); }; });
   CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
   ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });

@@ -8,10 +8,10 @@
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/protocol/json.hpp>
 
+#include "client/confirmation.hpp"
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
-#include "client/text/confirmation.hpp"
 #include "client/text/text_table.hpp"
 #include "client/units.hpp"
 

@@ -5,12 +5,12 @@
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/protocol/json.hpp>
 
+#include "client/confirmation.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/password_prompt.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
-#include "client/text/confirmation.hpp"
 #include "client/text/text_table.hpp"
 
 namespace lightq::cli {

@@ -1,4 +1,4 @@
-/// `lightq doctor`: looks for what keeps a broker from working well, and says how to mend it. Layer: cli.
+/// `lightq doctor`: looks for faults of a broker and its machine, and says how to mend them. Layer: cli.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-/// What `lightq doctor` has found. Layer: cli.
+/// The findings of `lightq doctor`. Layer: cli.
 #pragma once
 
 #include <string>

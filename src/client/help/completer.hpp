@@ -13,9 +13,9 @@ namespace lightq::cli {
 /// Things of which only the broker knows the names.
 enum class NameKind { topics, groups, users };
 
-/// What may follow on the command line.
+/// The words that may follow on the command line.
 struct Completions {
-  /// A word that fits, and what it means.
+  /// A word that fits, and its meaning.
   struct Word {
     std::string text;
     std::string help;

@@ -1,5 +1,5 @@
 /// Asks before something is destroyed. Layer: cli.
-#include "client/text/confirmation.hpp"
+#include "client/confirmation.hpp"
 
 #include <unistd.h>
 

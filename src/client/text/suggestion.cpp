@@ -1,5 +1,5 @@
 /// Suggests the intended command for a mistyped one. Layer: cli.
-#include "client/suggestion.hpp"
+#include "client/text/suggestion.hpp"
 
 #include <algorithm>
 #include <array>

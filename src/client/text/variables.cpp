@@ -1,5 +1,5 @@
 /// Finds environment variables that no command knows. Layer: cli.
-#include "client/variables.hpp"
+#include "client/text/variables.hpp"
 
 #include <string_view>
 #include <vector>
