@@ -30,10 +30,10 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 22> verbs = {
+constexpr std::array<std::string_view, 23> verbs = {
     "broker",  "topic", "group",      "dlq",  "delayed", "schedule", "user", "produce",
     "consume", "peek",  "stats",      "ping", "bench",   "log",      "key",  "version",
-    "pub",     "sub",   "completion", "man",  "context", "doctor"};
+    "pub",     "sub",   "completion", "man",  "context", "doctor",   "top"};
 constexpr std::array<std::string_view, 9> topic_verbs = {"create",       "set",   "list",   "info", "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 constexpr std::array<CommandFamily, 10> families = {{{"topic", topic_verbs},
@@ -357,6 +357,12 @@ void add_others(CLI::App* app, Parsed& parsed) {
   unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
+  auto top = std::make_shared<TopRequest>();
+  CLI::App* live =
+      add_verb(app, parsed, "top", "show topics and groups, live; without a terminal: once", "  lightq top");
+  unit_option(live, "--interval", top->interval, parse_wait, "time between two updates (1s)", "TIME");
+  live->callback(
+      [&parsed, top] { parsed.command = [&parsed, top] { return run_top(parsed.common, *top); }; });
   CLI::App* doctor =
       add_verb(app, parsed, "doctor", "look for faults of a broker and its machine, and say how to mend them",
                "  lightq doctor\n  lightq doctor --data-dir ./data --json");

@@ -183,6 +183,10 @@ struct StatsRequest {
   Timeout interval{1000};
 };
 
+struct TopRequest {
+  Timeout interval{1000};
+};
+
 struct Bench {
   std::string topic;  ///< empty: a topic made for the run and deleted at the end
   BrokerType type = BrokerType::queue;
@@ -251,6 +255,7 @@ int run_produce(const Common& common, const Produce& produce);
 int run_consume(const Common& common, const Consume& consume);
 int run_peek(const Common& common, const Peek& peek);
 int run_stats(const Common& common, const StatsRequest& stats);
+int run_top(const Common& common, const TopRequest& request);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
