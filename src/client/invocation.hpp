@@ -181,6 +181,7 @@ struct StatsRequest {
   bool all = false;   ///< all topics
   bool watch = false;
   Timeout interval{1000};
+  bool with_directory = false;  ///< of a topic: also the directory of its log
 };
 
 struct TopRequest {

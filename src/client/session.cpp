@@ -1,6 +1,7 @@
 /// Opens a command's client, and explains its errors. Layer: cli.
 #include "client/session.hpp"
 
+#include <lightq/base/shown_text.hpp>
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/discovery.hpp>
 
@@ -71,7 +72,9 @@ Result<Client> open_client(const Common& given) {
 }
 
 int fail(const Error& error, const std::string& topic) {
-  std::string sentence = error.text();
+  std::string sentence;
+  append_escaping_controls(sentence,
+                           error.text());  // a broker's text must not look like a line of this program
   const auto mentions = [&](const std::string& words) { return sentence.find(words) != std::string::npos; };
   if (!topic.empty() && !mentions("'" + topic + "'") && !mentions("topic " + topic + " ")) {
     sentence = "topic '" + topic + "': " + sentence;

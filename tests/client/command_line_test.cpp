@@ -1,5 +1,5 @@
 /// Tests of the parser's flags, and of the environment variables and settings that belong to them.
-#include "client/command_line.hpp"
+#include "client/parser/command_line.hpp"
 
 #include <stdlib.h>
 

@@ -49,16 +49,29 @@ CommandEntry small_program() {
   return program;
 }
 
+CommandEntry program_with_other_names() {
+  CommandEntry program;
+  CommandEntry schedule = command_of("schedule", {});
+  schedule.commands = {command_of("schedule show", {{"NAME", "", true, false}, {"TOPIC", "", true, false}})};
+  CommandEntry verify = command_of("verify", {{"DIR|TOPIC", "", true, false}});
+  verify.flags = {flag_of("--context", "CONTEXT")};
+  CommandEntry man = command_of("man", {{"COMMAND", "", false, false}});
+  program.commands = {schedule, verify, man};
+  return program;
+}
+
 /// The names that the broker of these tests has.
 Words names_of(NameKind kind, const std::string& topic) {
   if (kind == NameKind::groups) return {"of-" + topic};
   if (kind == NameKind::users) return {"ann"};
+  if (kind == NameKind::schedules) return {"morning"};
+  if (kind == NameKind::contexts) return {"prod"};
   return {"orders", "other", "$(reboot)", "-n", "a b", "tab\there", ""};
 }
 
-Words completed(const Words& typed) {
+Words completed(const Words& typed, const CommandEntry& program = small_program()) {
   Words words;
-  const Completions found = complete(small_program(), typed, names_of);
+  const Completions found = complete(program, typed, names_of);
   for (const Completions::Word& word : found.words) words.push_back(word.text);
   if (found.files) words.emplace_back(":files");
   return words;
@@ -93,6 +106,15 @@ TEST(Completer, CompletesNamesThatAreWordsForEveryShell) {
   EXPECT_EQ(completed({"user", "remove", ""}), Words{"ann"});
   EXPECT_EQ(completed({"user", "add", ""}), Words{}) << "a new name";
   EXPECT_EQ(completed({"consume", "--", "-"}), Words{});
+}
+
+TEST(Completer, CompletesSchedulesContextsCommandsAndLogs) {
+  const CommandEntry program = program_with_other_names();
+  EXPECT_EQ(completed({"schedule", "show", ""}, program), Words{"morning"});
+  EXPECT_EQ(completed({"schedule", "show", "morning", "or"}, program), Words{"orders"});
+  EXPECT_EQ(completed({"verify", "--context", "p"}, program), Words{"prod"});
+  EXPECT_EQ(completed({"verify", "or"}, program), (Words{"orders", ":files"}));
+  EXPECT_EQ(completed({"man", "ver"}, program), Words{"verify"});
 }
 
 TEST(Completer, FindsTheFlagsOfTheConnectionOnTheCommandLine) {

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/config.hpp"
-#include "client/command_line.hpp"
+#include "client/parser/command_line.hpp"
 #include "client/text/wrapped_text.hpp"
 
 namespace lightq::cli {

@@ -26,6 +26,36 @@ TEST(TextTable, CountsColumnsInsteadOfBytes) {
   EXPECT_EQ(table.text(), "  time  state\n 85 µs  ok\n1.2 ms  ok\n");
 }
 
+TEST(TextTable, WideCharactersTakeTwoColumnsAndMarksNone) {
+  TextTable table({{"name"}, {"state"}});
+  table.add({"\u6f22\u5b57", "ok"});         // two Chinese characters
+  table.add({"e\u0301clair", "ok"});         // an accent of its own
+  table.add({"\U0001F600 and more", "ok"});  // an emoji
+  EXPECT_EQ(table.text(),
+            "name         state\n"
+            "\u6f22\u5b57         ok\n"
+            "e\u0301clair       ok\n"
+            "\U0001F600 and more  ok\n");
+}
+
+TEST(TextTable, ACellCannotLookLikeAnotherRowNorActOnTheTerminal) {
+  TextTable table({{"name"}, {"state"}});
+  table.add({"a\nb  open", "\x1b[2J\t\xc2\x9b\xff"});
+  const std::string cells[] = {"a\\u000ab  open", "\\u001b[2J\\u0009\\u009b\\u00ff"};
+  EXPECT_EQ(table.text(), "name             state\n" + cells[0] + "  " + cells[1] + "\n");
+  EXPECT_EQ(table.tab_separated(), cells[0] + "\t" + cells[1] + "\n");
+}
+
+TEST(WrappedText, CutsAtColumnsWithoutSplittingACharacter) {
+  EXPECT_EQ(cut_to("orders", 6), "orders");
+  EXPECT_EQ(cut_to("orders", 5), "orde~");
+  EXPECT_EQ(cut_to("orders", 1), "~");
+  EXPECT_EQ(cut_to("orders", 0), "");
+  EXPECT_EQ(cut_to("\u6f22\u5b57\u6f22", 5), "\u6f22\u5b57~");
+  EXPECT_EQ(cut_to("\u6f22\u5b57\u6f22", 4), "\u6f22~");
+  EXPECT_EQ(columns_of("\u6f22\xff"), 3U);
+}
+
 TEST(WrappedText, BreaksOnlyBetweenWords) {
   EXPECT_EQ(wrapped("one two three", 7), "one two\nthree");
   EXPECT_EQ(wrapped("one two three", 9, 2, 4), "one\n  two\n  three");

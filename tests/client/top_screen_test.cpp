@@ -101,10 +101,10 @@ TEST(TopScreen, HasTheSizeOfTheTerminalAndNoControlCharacters) {
   TopicStats hostile = topic_with(
       "t\x1b[2J\xc2\x9b"
       "31m\xe2\x80\xae" +
-          std::string(300, 'x'),
+          "\u6f22\U0001F600e\u0301" + std::string(300, 'x'),
       1, 1);
   hostile.blocked_by = "group:\x1b[31m\n";
-  hostile.groups[0].group = "g\x1b[2J\n";
+  hostile.groups[0].group = "\u6f22\u5b57g\x1b[2J\n";
   screen.update({hostile}, 1);
   screen.set_notice("broken\x1b[2J");
   for (const bool is_open : {false, true}) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/contexts/context_file.hpp"
 #include "client/help/completer.hpp"
 #include "client/help/manual_page.hpp"
 #include "client/help/shell_script.hpp"
@@ -22,6 +23,7 @@ Common with_typed_flags(const Common& common, const CommandEntry& program,
                         const std::vector<std::string>& typed) {
   Common used = common;
   const std::vector<std::pair<std::string, std::string*>> texts = {
+      {"--context", &used.context},
       {"--broker", &used.broker},
       {"--user", &used.user},
       {"--password-file", &used.password_file},
@@ -38,8 +40,25 @@ Common with_typed_flags(const Common& common, const CommandEntry& program,
   return used;
 }
 
+std::vector<std::string> names_of_contexts() {
+  std::vector<std::string> names;
+  if (const auto contexts = read_contexts(); contexts)
+    for (const auto& [name, context] : contexts->named) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> names_of_schedules(Client& client) {
+  std::vector<std::string> names;
+  auto schedules = ScheduleControl::of(client, "");
+  if (!schedules) return names;
+  if (const auto page = schedules->list(SchedulePage().continue_after, SchedulePage::schedules_max); page)
+    for (const ScheduleListing& each : page->schedules) names.push_back(each.name);
+  return names;
+}
+
 /// Asks the broker for names. Returns none if anything fails.
 std::vector<std::string> names_from_broker(const Common& common, NameKind kind, const std::string& topic) {
+  if (kind == NameKind::contexts) return names_of_contexts();
   std::vector<std::string> names;
   Result<Client> client = open_client(common);
   if (!client) return names;
@@ -49,6 +68,8 @@ std::vector<std::string> names_from_broker(const Common& common, NameKind kind, 
   } else if (kind == NameKind::groups) {
     if (const auto stats = client->stats(topic); stats)
       for (const GroupStats& each : stats->groups) names.push_back(each.group);
+  } else if (kind == NameKind::schedules) {
+    names = names_of_schedules(*client);
   } else if (const auto users = client->list_users(); users) {
     for (const protocol::UserListing& each : *users) names.push_back(each.user_id);
   }

@@ -7,9 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/shown_text.hpp>
+#include <lightq/discovery.hpp>
 #include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
+#include "client/json_text.hpp"
+#include "client/logs/topic_directory.hpp"
 #include "client/message_template.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
@@ -19,10 +23,15 @@
 namespace lightq::cli {
 namespace {
 
-/// Returns one line of a two-column table.
+/// Returns one line of a two-column table. Escapes control characters, so that a text of a broker cannot look
+/// like another line.
 std::string row(const std::string& name, const std::string& value) {
   constexpr std::size_t width = 22;
-  return name + std::string(width - std::min(width - 1, name.size()), ' ') + value + "\n";
+  std::string line;
+  append_escaping_controls(line, name);
+  line += std::string(width - std::min(width - 1, line.size()), ' ');
+  append_escaping_controls(line, value);
+  return line + "\n";
 }
 
 std::string row(const std::string& name, std::uint64_t count) {
@@ -172,6 +181,29 @@ Result<Look> look_at_all(Client& client, bool json) {
   return look;
 }
 
+/// Returns the directory of a topic's log, if the broker's data directory is readable here.
+std::string directory_of_topic(Client& client, const TopicStats& topic) {
+  const bool has_files = topic.topic_type == BrokerType::file || topic.topic_type == BrokerType::queue_file;
+  const auto broker = has_files ? client.stats() : Result<BrokerStats>(BrokerStats{});
+  if (!broker || broker->data_dir.empty()) return "";
+  // Another machine's broker may have a directory of this name.
+  const auto here = lightq::detail::read_running_broker(broker->data_dir);
+  if (!here || !*here || (*here)->pid != broker->pid) return "";
+  const auto found = find_topic_directory(broker->data_dir, topic.topic);
+  return found ? *found : "";
+}
+
+/// Adds the directory of the topic's log to its statistics.
+void add_directory(std::string& text, const std::string& directory, bool json) {
+  if (directory.empty()) return;
+  if (!json) {
+    text += row("directory", directory);
+    return;
+  }
+  text.resize(text.rfind('}'));
+  text += JsonObject().add_bytes("directory", directory).text().replace(0, 1, ",") + "\n";
+}
+
 Result<Look> look(Client& client, const Common& common, const StatsRequest& request) {
   const std::string& topic = request.topic;
   if (request.all) return look_at_all(client, common.json);
@@ -182,7 +214,9 @@ Result<Look> look(Client& client, const Common& common, const StatsRequest& requ
   }
   const Result<TopicStats> stats = client.stats(topic);
   if (!stats) return stats.error();
-  return look_at(*stats, common.json);
+  Look look = look_at(*stats, common.json);
+  if (request.with_directory) add_directory(look.text, directory_of_topic(client, *stats), common.json);
+  return look;
 }
 
 /// Prints statistics repeatedly until a signal arrives or standard output closes.

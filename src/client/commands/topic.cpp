@@ -117,7 +117,7 @@ int run_topic_list(const Common& common) {
 }
 
 int run_topic_info(const Common& common, const std::string& topic) {
-  return run_stats(common, {.topic = topic});
+  return run_stats(common, {.topic = topic, .with_directory = true});
 }
 
 int run_topic_delete(const Common& common, const std::string& topic, bool yes) {

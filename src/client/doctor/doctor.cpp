@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <lightq/base/shown_text.hpp>
 #include <lightq/discovery.hpp>
 #include <lightq/version.hpp>
 
@@ -105,9 +106,16 @@ std::string text_of(const Findings& findings) {
   for (const Finding& finding : findings) {
     std::string word = word_of(finding.severity);
     word.resize(margin, ' ');
-    text += word + wrapped(finding.check + ": " + finding.text, columns, margin, margin) + "\n";
-    if (!finding.mend.empty())
-      text += std::string(margin, ' ') + wrapped("mend: " + finding.mend, columns, margin, margin) + "\n";
+    const auto add = [&](const std::string& sentence) {
+      std::string shown;
+      append_escaping_controls(shown, sentence);
+      text += wrapped(shown, columns, margin, margin) + "\n";
+    };
+    text += word;
+    add(finding.check + ": " + finding.text);
+    if (finding.mend.empty()) continue;
+    text += std::string(margin, ' ');
+    add("mend: " + finding.mend);
   }
   return text;
 }

@@ -88,18 +88,20 @@ bool is_plain_word(const std::string& name) {
   return !name.empty() && name.front() != '-' && name.find_first_not_of(plain) == std::string::npos;
 }
 
-/// Returns the words of a value such as `queue|file`; nothing for words in capitals, which stand for others.
-std::vector<std::string> words_of_value(const std::string& value) {
-  std::vector<std::string> words;
-  if (value.find('|') == std::string::npos) return words;
+/// Returns the parts of a value such as `queue|file`.
+std::vector<std::string> parts_of_value(const std::string& value) {
+  std::vector<std::string> parts;
   for (std::size_t at = 0; at <= value.size();) {
     const std::size_t end = std::min(value.find('|', at), value.size());
-    const std::string word = value.substr(at, end - at);
-    const bool is_word = std::ranges::none_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
-    if (is_word && !word.empty()) words.push_back(word);
+    parts.push_back(value.substr(at, end - at));
     at = end + 1;
   }
-  return words;
+  return parts;
+}
+
+/// Returns true if the part of a value is a word to type. Words in capitals stand for others.
+bool is_typed_word(const std::string& part) {
+  return !part.empty() && std::ranges::none_of(part, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
 /// Collects the words that begin as the last one.
@@ -127,15 +129,28 @@ void add_names(Collector& to, NameKind kind, const Position& at, const NameSourc
     if (is_plain_word(name)) to.add(name, "");
 }
 
-/// Adds values with this name in the help. `flag`: empty for an argument.
+/// Adds the names of what an argument NAME of the command stands for.
+void add_named(Collector& to, const Position& at, const NameSource& names) {
+  const std::string& words = at.command->words;
+  if (words.starts_with("user ") && words != "user add") add_names(to, NameKind::users, at, names);
+  if (words.starts_with("schedule ")) add_names(to, NameKind::schedules, at, names);
+}
+
+/// Adds values with this name in the help. `flag`: empty for an argument. `program`: for names of commands.
 void add_values(Collector& to, const std::string& value, const std::string& flag, const Position& at,
-                const NameSource& names) {
-  if (value == "FILE" || value == "DIR") to.add_files();
-  if (value == "TOPIC") add_names(to, NameKind::topics, at, names);
+                const NameSource& names, const CommandEntry& program) {
+  const std::vector<std::string> parts = parts_of_value(value);
+  const bool is_choice = parts.size() > 1;
+  for (const std::string& part : parts) {
+    if (part == "FILE" || part == "DIR") to.add_files();
+    if (part == "TOPIC") add_names(to, NameKind::topics, at, names);
+    if (part == "CONTEXT") add_names(to, NameKind::contexts, at, names);
+    if (is_choice && is_typed_word(part)) to.add(part, "");
+  }
   if (value == "GROUP" || flag == "--group") add_names(to, NameKind::groups, at, names);
-  const bool of_user = at.command->words.starts_with("user ") && at.command->words != "user add";
-  if (value == "NAME" && flag.empty() && of_user) add_names(to, NameKind::users, at, names);
-  for (const std::string& word : words_of_value(value)) to.add(word, "");
+  if (value == "NAME" && flag.empty()) add_named(to, at, names);
+  if (value == "COMMAND")
+    for (const CommandEntry& each : program.commands) to.add(each.name(), each.help);
 }
 
 void add_flags(Collector& to, const CommandEntry& command) {
@@ -154,11 +169,11 @@ Completions complete(const CommandEntry& program, std::vector<std::string> typed
   Collector to(begun);
   const std::size_t equals = begun.find('=');
   if (at.open_flag != nullptr) {
-    add_values(to, at.open_flag->value, at.open_flag->names.back(), at, names);
+    add_values(to, at.open_flag->value, at.open_flag->names.back(), at, names, program);
   } else if (!at.only_arguments && begun.starts_with("--") && equals != std::string::npos) {
     const FlagEntry* const flag = find_flag(*at.command, begun.substr(0, equals));
     to.put_before(begun.substr(0, equals + 1));
-    if (flag != nullptr) add_values(to, flag->value, flag->names.back(), at, names);
+    if (flag != nullptr) add_values(to, flag->value, flag->names.back(), at, names, program);
   } else if (!at.only_arguments && begun.starts_with('-')) {
     add_flags(to, *at.command);
   } else {
@@ -168,7 +183,7 @@ Completions complete(const CommandEntry& program, std::vector<std::string> typed
     const bool repeats = !arguments.empty() && arguments.back().repeats;
     const std::size_t place =
         repeats ? std::min(at.arguments.size(), arguments.size() - 1) : at.arguments.size();
-    if (place < arguments.size()) add_values(to, arguments[place].value, "", at, names);
+    if (place < arguments.size()) add_values(to, arguments[place].value, "", at, names, program);
   }
   return std::move(to).found();
 }

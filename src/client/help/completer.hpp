@@ -10,8 +10,8 @@
 
 namespace lightq::cli {
 
-/// Things of which only the broker knows the names.
-enum class NameKind { topics, groups, users };
+/// Things with names: those that only the broker knows, and contexts.
+enum class NameKind { topics, groups, users, schedules, contexts };
 
 /// The words that may follow on the command line.
 struct Completions {
@@ -24,7 +24,8 @@ struct Completions {
   bool files = false;  ///< the shell shall complete file names
 };
 
-/// Returns names of this kind; none if the broker does not answer. `topic`: of groups; else empty.
+/// Returns names of this kind; none if the broker does not answer. `topic`: of groups, and of schedules if it
+/// is known; else empty.
 using NameSource = std::function<std::vector<std::string>(NameKind kind, const std::string& topic)>;
 
 /// Returns the words that may replace the last of `typed`, which is empty or only begun. `typed` excludes the

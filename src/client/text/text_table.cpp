@@ -3,9 +3,16 @@
 
 #include <algorithm>
 
+#include <lightq/base/shown_text.hpp>
+
 #include "client/text/wrapped_text.hpp"
 
 namespace lightq::cli {
+
+void TextTable::add(const std::vector<std::string>& cells) {
+  std::vector<std::string>& row = rows_.emplace_back(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) append_escaping_controls(row[i], cells[i]);
+}
 
 std::string TextTable::text() const {
   std::vector<std::size_t> widths;

@@ -17,8 +17,9 @@ class TextTable {
     bool is_number = false;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Adds a row. Requires: a cell for each column.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Adds a row. Escapes control characters, so that a cell cannot look like two, or like another row.
+  /// Requires: a cell for each column.
+  void add(const std::vector<std::string>& cells);
   [[nodiscard]] bool is_empty() const { return rows_.empty(); }
   /// Returns the heading and the rows, each with a line end and without spaces before it.
   [[nodiscard]] std::string text() const;

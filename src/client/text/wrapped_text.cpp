@@ -1,14 +1,18 @@
 /// Fits text to the width of a terminal. Layer: cli.
 #include "client/text/wrapped_text.hpp"
 
+#include <locale.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <vector>
+
+#include <lightq/base/shown_text.hpp>
 
 namespace lightq::cli {
 namespace {
@@ -27,6 +31,23 @@ std::optional<std::size_t> terminal_columns() {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), columns);
   const bool whole = fault == std::errc() && end == text.data() + text.size();
   return whole ? std::optional(columns) : std::nullopt;
+}
+
+/// Returns the first character of a text that is not empty; one byte if it is not UTF-8.
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<std::size_t>(lightq::detail::utf8_length(text), 1));
+}
+
+/// Returns how many columns a character takes on a terminal: 2 for wide ones, such as Chinese, 0 for those
+/// that join the one before.
+std::size_t columns_of_character(std::string_view character) {
+  if (character.size() == 1) return 1;
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (utf8 == nullptr) return 1;
+  const locale_t before = uselocale(utf8);
+  const int columns = ::wcwidth(static_cast<wchar_t>(lightq::detail::code_point(character)));
+  uselocale(before);
+  return columns < 0 ? 1 : static_cast<std::size_t>(columns);
 }
 
 /// Splits at each `separator`.
@@ -59,10 +80,27 @@ std::vector<std::string> shell_words(std::string_view line) {
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
-  constexpr unsigned continuation_mask = 0xC0;
-  constexpr unsigned continuation = 0x80;
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & continuation_mask) != continuation; }));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::string_view first = first_character(text);
+    columns += columns_of_character(first);
+    text.remove_prefix(first.size());
+  }
+  return columns;
+}
+
+std::string cut_to(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return std::string(text);
+  std::string cut;
+  std::size_t used = 1;  // the tilde
+  while (!text.empty()) {
+    const std::string_view first = first_character(text);
+    used += columns_of_character(first);
+    if (used > columns) break;
+    cut += first;
+    text.remove_prefix(first.size());
+  }
+  return columns == 0 ? "" : cut + "~";
 }
 
 std::size_t output_columns() {

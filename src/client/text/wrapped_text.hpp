@@ -7,8 +7,13 @@
 
 namespace lightq::cli {
 
-/// Returns how many columns valid UTF-8 takes on a terminal, at one column a character.
+/// Returns how many columns the text takes on a terminal: two for a wide character, and none for a mark that
+/// joins the character before. Requires: no control characters. A byte that is not UTF-8 counts as one
+/// column.
 std::size_t columns_of(std::string_view text);
+
+/// Returns the text, or as much of its begin as leaves room for a tilde in `columns` columns.
+std::string cut_to(std::string_view text, std::size_t columns);
 
 /// Returns the width for text on standard output: that of the terminal, else the variable COLUMNS, else 80.
 /// At least 40, and at most 120, because longer lines are hard to read.

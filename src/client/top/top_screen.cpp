@@ -19,17 +19,7 @@ constexpr std::string_view orders = "niomlb";  // name, in, out, messages, lag, 
 std::string fitted(std::string_view text, std::size_t columns) {
   std::string shown;
   append_escaping_controls(shown, text);
-  if (columns_of(shown) <= columns) return shown;
-  std::string cut;
-  std::size_t used = 0;
-  constexpr unsigned char mask = 0xC0;
-  constexpr unsigned char continuation = 0x80;
-  for (const char c : shown) {
-    const bool begins = (static_cast<unsigned char>(c) & mask) != continuation;
-    if (begins && ++used >= columns) break;
-    cut += c;
-  }
-  return columns == 0 ? "" : cut + "~";
+  return cut_to(shown, columns);
 }
 
 std::string at_left(std::string_view text, std::size_t columns) {

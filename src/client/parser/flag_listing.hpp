@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "client/command_line.hpp"
-#include "client/command_options.hpp"
 #include "client/help/command_entry.hpp"
 #include "client/help/help_text.hpp"
+#include "client/parser/command_line.hpp"
+#include "client/parser/command_options.hpp"
 #include "client/text/wrapped_text.hpp"
 
 namespace lightq::cli {

@@ -10,10 +10,10 @@
 
 #include <lightq/base/attributes.hpp>
 
-#include "client/command_options.hpp"
 #include "client/invocation.hpp"
-#include "client/log_options.hpp"
 #include "client/message_template.hpp"
+#include "client/parser/command_options.hpp"
+#include "client/parser/log_options.hpp"
 #include "client/place.hpp"
 #include "client/units.hpp"
 

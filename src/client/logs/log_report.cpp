@@ -1,5 +1,5 @@
 /// Formats findings and segments for the commands on logs. Layer: cli.
-#include "client/commands/log_report.hpp"
+#include "client/logs/log_report.hpp"
 
 #include "client/json_text.hpp"
 #include "client/units.hpp"

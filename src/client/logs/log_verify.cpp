@@ -1,11 +1,11 @@
 /// `lightq log verify`: reads a whole log and reports damage. Layer: cli.
 #include <cstddef>
 
-#include "client/commands/log_directory.hpp"
-#include "client/commands/log_keys.hpp"
-#include "client/commands/log_report.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
+#include "client/logs/log_directory.hpp"
+#include "client/logs/log_keys.hpp"
+#include "client/logs/log_report.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
 #include "log/storage/posix_storage.hpp"
@@ -106,6 +106,7 @@ class Verify final : public log::LogVisitor {
 
   std::string document(const std::string& directory, const log::InspectTotals& totals) const {
     return JsonObject()
+               .add("cmd", "log verify")
                .add_bytes("directory", directory)
                .add("status", totals.damages == 0 ? "clean" : "damaged")
                .add("segments", totals.segments)
@@ -143,7 +144,7 @@ class Verify final : public log::LogVisitor {
 }  // namespace
 
 int run_log_verify(const Common& common, const LogVerify& verify) {
-  const auto directory = find_log(verify.directory);
+  const auto directory = find_log(common, verify.directory);
   const auto keys = read_key_file(verify.key_file);
   if (!directory || !keys) {
     say_error("invalid_argument", directory ? keys.error().text() : directory.error().text());

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/command_options.hpp"
+#include "client/parser/command_options.hpp"
 
 namespace lightq::cli {
 

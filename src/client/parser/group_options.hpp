@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/command_options.hpp"
-#include "client/log_options.hpp"
+#include "client/parser/command_options.hpp"
+#include "client/parser/log_options.hpp"
 #include "client/place.hpp"
 #include "client/units.hpp"
 

@@ -1,5 +1,5 @@
 /// Checks and locks the log directory that a command names. Layer: cli.
-#include "client/commands/log_directory.hpp"
+#include "client/logs/log_directory.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,6 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include <lightq/base/types.hpp>
+
+#include "client/logs/topic_directory.hpp"
 #include "log/format/restored_mark.hpp"
 #include "log/format/segment_format.hpp"
 #include "log/format/segment_index_file.hpp"
@@ -72,11 +75,25 @@ Result<int> lock_directory(const fs::path& path) {
   return -1;
 }
 
+/// Returns `given` if it is there or cannot be a topic's name, else the directory of that topic.
+Result<std::string> directory_named(const Common& common, const std::string& given) {
+  std::error_code fault;
+  const bool is_there = fs::symlink_status(given, fault).type() != fs::file_type::not_found;
+  if (is_there || !TopicName::parse(given)) return given;
+  const Result<Common> used = with_context(common);
+  if (!used) return used.error();
+  auto found = find_topic_directory(used->data_dir, given);
+  if (found) return found;
+  return Error{found.error().code, "there is no directory '" + given + "', and " + found.error().text()};
+}
+
 }  // namespace
 
-Result<std::string> find_log(const std::string& given) {
+Result<std::string> find_log(const Common& common, const std::string& given) {
+  const auto named = directory_named(common, given);
+  if (!named) return wrong(named.error().text());
   std::error_code error;
-  const std::string path = without_slash(given);
+  const std::string path = without_slash(*named);
   const auto kind = fs::status(path, error).type();
   if (kind == fs::file_type::not_found) return wrong("there is no directory '" + given + "'");
   if (error) return wrong("cannot examine '" + given + "'", error.value());

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/command_options.hpp"
+#include "client/parser/command_options.hpp"
 
 namespace lightq::cli {
 
@@ -67,6 +67,7 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
         ->group(heading_of_setting(each.name));
   }
   const CLI::App* key = nullptr;
+  auto json = std::make_shared<bool>(false);
   if (broker.print_key) {
     CLI::App* print =
         verb->add_subcommand("key", "print the public key by which clients recognise an encrypting broker");
@@ -77,13 +78,15 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
         "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
         "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
         "2 wrong usage.");
+    print->add_flag("--json", *json, "print the key as JSON, for scripts");
     key = print;
   }
-  verb->callback([&parsed, &broker, overrides, file, key] {
+  verb->callback([&parsed, &broker, overrides, file, key, json] {
     parsed.is_broker = true;
-    const auto& command = key != nullptr && key->parsed() ? broker.print_key : broker.run;
-    parsed.command = [&command, overrides, file] {
-      return command(*overrides, file->empty() ? std::nullopt : std::optional(*file));
+    const bool prints_key = key != nullptr && key->parsed();
+    parsed.command = [&broker, overrides, file, prints_key, json] {
+      const auto config = file->empty() ? std::nullopt : std::optional(*file);
+      return prints_key ? broker.print_key(*overrides, config, *json) : broker.run(*overrides, config);
     };
   });
 }

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "client/commands/log_directory.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
+#include "client/logs/log_directory.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
 #include "log/storage/posix_storage.hpp"
@@ -122,7 +122,7 @@ int run_log_repair(const Common& common, const LogRepair& repair) {
                     "damaged files)");
     return exit_usage;
   }
-  const auto directory = find_log(repair.directory);
+  const auto directory = find_log(common, repair.directory);
   if (!directory) return fail_with(directory.error());
   if (repair.force) return repair_in_place(common, repair, *directory);
   const auto output = find_new_place(repair.output);
@@ -139,7 +139,7 @@ int run_log_repair(const Common& common, const LogRepair& repair) {
 }
 
 int run_log_snapshot(const Common& common, const std::string& given, const std::string& output) {
-  const auto directory = find_log(given);
+  const auto directory = find_log(common, given);
   if (!directory) return fail_with(directory.error());
   const auto place = find_new_place(output);
   if (!place) return fail_with(place.error());

@@ -1,5 +1,5 @@
 /// Formats errors about the command line without repeating possible secrets. Layer: cli.
-#include "client/usage_error.hpp"
+#include "client/parser/usage_error.hpp"
 
 #include <optional>
 #include <sstream>
@@ -7,7 +7,7 @@
 
 #include <lightq/base/nearest_word.hpp>
 
-#include "client/command_options.hpp"
+#include "client/parser/command_options.hpp"
 
 namespace lightq::cli {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <system_error>
 
-#include "client/command_options.hpp"
 #include "client/message_template.hpp"
+#include "client/parser/command_options.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {
@@ -28,10 +28,14 @@ inline CLI::App* add_log_verb(CLI::App* log, Parsed& parsed, const std::string& 
   CLI::App* verb = log->add_subcommand(name, help);
   verb->set_help_flag("-h,--help", "show this text");
   verb->footer(footer);
-  verb->add_option("directory", directory,
-                   "directory of a log: DATA_DIR/topics/ID of a topic, or the directory of a queue")
+  verb->add_option(
+          "directory", directory,
+          "directory of a log: DATA_DIR/topics/ID of a topic, or the directory of a queue; or the name "
+          "of a topic of this machine's broker")
       ->required()
-      ->type_name("DIR");
+      ->type_name("DIR|TOPIC");
+  text_option(verb, "--data-dir", parsed.common.data_dir,
+              "data directory of the broker, to find a topic by its name", "DIR");
   add_output_flags(verb, parsed.common);
   return verb;
 }
@@ -94,7 +98,7 @@ inline void add_log_verify(CLI::App* log, Parsed& parsed) {
   auto verify = std::make_shared<LogVerify>();
   CLI::App* verb =
       add_log_verb(log, parsed, "verify", "read the whole log and report damage", verify->directory,
-                   "Examples:\n  lightq log verify data/topics/1\n  lightq log verify data/topics/1 --json\n "
+                   "Examples:\n  lightq log verify orders\n  lightq log verify data/topics/1 --json\n "
                    " lightq log verify data/topics/2 --key-file storage.keys\n\nOnly reads, and may run "
                    "beside a running broker. An incomplete append is not damage. Without the key it "
                    "checks\nall checksums, but cannot detect forged batches in an encrypted log.\nExit "

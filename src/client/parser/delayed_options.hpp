@@ -14,10 +14,10 @@
 
 #include <lightq/base/due.hpp>
 
-#include "client/command_options.hpp"
 #include "client/due_time.hpp"
-#include "client/group_options.hpp"
-#include "client/log_options.hpp"
+#include "client/parser/command_options.hpp"
+#include "client/parser/group_options.hpp"
+#include "client/parser/log_options.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {

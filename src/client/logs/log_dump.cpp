@@ -3,11 +3,11 @@
 
 #include <lightq/base/batch_unpack.hpp>
 
-#include "client/commands/log_directory.hpp"
-#include "client/commands/log_keys.hpp"
-#include "client/commands/log_report.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
+#include "client/logs/log_directory.hpp"
+#include "client/logs/log_keys.hpp"
+#include "client/logs/log_report.hpp"
 #include "client/message_template.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -209,7 +209,7 @@ int dump_cursors(const Common& common, const std::string& directory) {
 }  // namespace
 
 int run_log_dump(const Common& common, const LogDump& dump) {
-  const auto directory = find_log(dump.directory);
+  const auto directory = find_log(common, dump.directory);
   const auto format = MessageTemplate::parse(common.json ? "json" : dump.format);
   if (!directory || !format) {
     say_error("invalid_argument",

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "client/command_options.hpp"
-#include "client/message_options.hpp"
+#include "client/parser/command_options.hpp"
+#include "client/parser/message_options.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {

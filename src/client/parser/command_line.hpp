@@ -26,9 +26,9 @@ struct BrokerCommand {
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file)>
       run;
-  /// Prints the broker's public key, with the same settings; returns the exit code.
+  /// Prints the broker's public key, with the same settings, as a line or as JSON; returns the exit code.
   std::function<int(const std::map<std::string, std::string>& overrides,
-                    const std::optional<std::string>& config_file)>
+                    const std::optional<std::string>& config_file, bool json)>
       print_key;
 };
 

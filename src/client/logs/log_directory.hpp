@@ -6,10 +6,14 @@
 
 #include <lightq/base/result.hpp>
 
+#include "client/invocation.hpp"
+
 namespace lightq::cli {
 
-/// Returns the normalized path of a log's directory. Errors: invalid_argument, naming the reason.
-Result<std::string> find_log(const std::string& given);
+/// Returns the normalized path of the log that `given` names: a directory, or the topic with this name if
+/// there is none. Topics are looked up in the data directory that the options or the context in use name, or
+/// the usual one. Errors: invalid_argument, naming the reason.
+Result<std::string> find_log(const Common& common, const std::string& given);
 
 /// Returns the path for a new directory. Errors: invalid_argument if something is at `path` already, or its
 /// parent directory does not exist.

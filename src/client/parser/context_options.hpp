@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/command_options.hpp"
+#include "client/parser/command_options.hpp"
 
 namespace lightq::cli {
 

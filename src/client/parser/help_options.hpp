@@ -8,12 +8,21 @@
 #include <string_view>
 #include <vector>
 
-#include "client/command_options.hpp"
-#include "client/flag_listing.hpp"
+#include "client/help/command_json.hpp"
+#include "client/parser/command_options.hpp"
+#include "client/parser/flag_listing.hpp"
+#include "client/terminal.hpp"
 
 namespace lightq::cli {
 
 inline constexpr std::array<std::string_view, 4> completion_verbs = {"bash", "zsh", "fish", "words"};
+
+/// Adds --json without a variable: somebody who sets LIGHTQ_JSON still wants scripts and pages.
+inline std::shared_ptr<bool> add_plain_json(CLI::App* verb) {
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "print it as JSON, for programs")->group(std::string(output_group));
+  return json;
+}
 
 /// Adds `completion` and `man`. `add_common(verb)` adds the flags of the connection. Lifetime: `app` and
 /// `parsed` must live until the command has run.
@@ -31,7 +40,12 @@ void add_help_files(CLI::App* app, Parsed& parsed, AddCommon&& add_common_flags)
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     CLI::App* const verb = completion->add_subcommand(shell, "print the script for " + shell);
     verb->set_help_flag("-h,--help", "show this text");
-    verb->callback([&parsed, shell] { parsed.command = [shell] { return run_completion_script(shell); }; });
+    const auto json = add_plain_json(verb);
+    verb->callback([&parsed, shell, json] {
+      parsed.command = [shell, json] {
+        return *json ? print(script_document(shell)) : run_completion_script(shell);
+      };
+    });
   }
   CLI::App* const words =
       completion->add_subcommand("words", "print the words that may follow, for the scripts");
@@ -52,8 +66,15 @@ void add_help_files(CLI::App* app, Parsed& parsed, AddCommon&& add_common_flags)
   man->add_option("command", *command, "the first word of a command; without it: the program")
       ->type_name("COMMAND");
   text_option(man, "--output-dir", *output, "write all pages to this directory", "DIR");
-  man->callback([&parsed, app, command, output] {
-    parsed.command = [app, command, output] { return run_man(program_entry(*app), *command, *output); };
+  const auto json = add_plain_json(man);
+  man->get_option("--json")->excludes("--output-dir");
+  man->callback([&parsed, app, command, output, json] {
+    parsed.command = [app, command, output, json] {
+      const CommandEntry program = program_entry(*app);
+      const bool is_known = command->empty() || find_command(program, *command) != nullptr;
+      return *json && is_known ? print(commands_document(program, *command))
+                               : run_man(program, *command, *output);
+    };
   });
 }
 
