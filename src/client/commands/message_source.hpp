@@ -40,7 +40,7 @@ class MessageSource {
 std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count,
                                         char line_end = '\n');
 
-/// Returns a source of whole files, each a message, whatever bytes it has. `files` and `count` are as for
+/// Returns a source of whole files, each a message with any bytes. `files` and `count` are as for
 /// lines_of.
 std::unique_ptr<MessageSource> whole_files(std::vector<std::string> files, std::uint64_t count);
 

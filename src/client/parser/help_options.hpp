@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/help/command_json.hpp"
+#include "client/commands/command_json.hpp"
 #include "client/parser/command_options.hpp"
 #include "client/parser/flag_listing.hpp"
 #include "client/terminal.hpp"

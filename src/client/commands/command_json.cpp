@@ -1,5 +1,5 @@
 /// The table of commands, and the shells' scripts, as JSON. Layer: cli.
-#include "client/help/command_json.hpp"
+#include "client/commands/command_json.hpp"
 
 #include <vector>
 
