@@ -78,9 +78,20 @@ class Variable {
 /// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
 /// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 10> without = {
-      "top",       "topic list",       "stats",        "ping",  "version", "bench",
-      "user list", "completion words", "context list", "doctor"};
+  constexpr std::array<std::string_view, 14> without = {"top",
+                                                        "topic list",
+                                                        "stats",
+                                                        "ping",
+                                                        "version",
+                                                        "bench",
+                                                        "user list",
+                                                        "completion words",
+                                                        "context list",
+                                                        "doctor",
+                                                        "man",
+                                                        "completion bash",
+                                                        "completion zsh",
+                                                        "completion fish"};
   std::vector<std::string> words;
   const std::size_t space = command.find(' ');
   words.push_back(command.substr(0, space));
@@ -119,7 +130,10 @@ TEST(CommandLine, HasAllCommands) {
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
   EXPECT_EQ(commands, (std::set<std::string>{"bench",
                                              "broker",
+                                             "completion bash",
+                                             "completion fish",
                                              "completion words",
+                                             "completion zsh",
                                              "consume",
                                              "context add",
                                              "context list",
@@ -321,8 +335,9 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     if (flag.command == "topic set") a_setting.emplace("LIGHTQ_MESSAGE_TTL", "1s");
     // The exit codes of these without nonsense depend on earlier commands or on this machine.
     const bool is_any = flag.command.starts_with("context ") || flag.command == "doctor";
-    const bool needs_no_broker = flag.command == "version" || flag.command == "completion words" ||
-                                 flag.command.starts_with("log ") || flag.command.starts_with("key ");
+    const bool needs_no_broker = flag.command == "version" || flag.command.starts_with("completion ") ||
+                                 flag.command == "man" || flag.command.starts_with("log ") ||
+                                 flag.command.starts_with("key ");
     const int without = is_any ? 0 : run(broker, invocation(flag.command));
     EXPECT_EQ(without, needs_no_broker || is_any ? 0 : 1);
     const Variable nonsense(variable, "maybe");
@@ -342,6 +357,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_FORCE_RAW",
                                              "LIGHTQ_INSECURE",
                                              "LIGHTQ_JSON",
+                                             "LIGHTQ_JSON_DOCUMENT",
                                              "LIGHTQ_NO_WAIT",
                                              "LIGHTQ_NULL",
                                              "LIGHTQ_OPEN",

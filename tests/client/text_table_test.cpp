@@ -42,7 +42,7 @@ TEST(TextTable, ACellCannotLookLikeAnotherRowNorActOnTheTerminal) {
   TextTable table({{"name"}, {"state"}});
   table.add({"a\nb  open", "\x1b[2J\t\xc2\x9b\xff"});
   const std::string cells[] = {"a\\u000ab  open", "\\u001b[2J\\u0009\\u009b\\u00ff"};
-  EXPECT_EQ(table.text(), "name             state\n" + cells[0] + "  " + cells[1] + "\n");
+  EXPECT_EQ(table.text(), "name            state\n" + cells[0] + "  " + cells[1] + "\n");
   EXPECT_EQ(table.tab_separated(), cells[0] + "\t" + cells[1] + "\n");
 }
 

@@ -100,8 +100,9 @@ TEST(TopScreen, HasTheSizeOfTheTerminalAndNoControlCharacters) {
   TopScreen screen("b\x1b]0;owned\x07");
   TopicStats hostile = topic_with(
       "t\x1b[2J\xc2\x9b"
-      "31m\xe2\x80\xae" +
-          "\u6f22\U0001F600e\u0301" + std::string(300, 'x'),
+      "31m\xe2\x80\xae"
+      "\u6f22\U0001F600e\u0301" +
+          std::string(300, 'x'),
       1, 1);
   hostile.blocked_by = "group:\x1b[31m\n";
   hostile.groups[0].group = "\u6f22\u5b57g\x1b[2J\n";

@@ -90,6 +90,8 @@ def test_every_command_prints_json(lightq, tmp_path):
     variables = {**lightq.environment, **NEW_PASSWORD, "XDG_CONFIG_HOME": str(tmp_path)}
     number = ""
     for words, sample in SAMPLES.items():
+        if words == "dlq list":
+            lightq("consume", "orders", "--group", "billing", "--no-follow")  # makes the group
         if words == "delayed list":
             lightq("produce", "orders", "-n", "1", "--delay", "1h")
             number = until(lambda: lightq.json("delayed", "list", "orders")["messages"], "the delayed message")[0]["number"]
@@ -111,7 +113,7 @@ def test_the_table_of_commands_has_flags_and_arguments(lightq):
     create = next(command for command in topic["commands"] if command["words"] == "topic create")
     assert create["arguments"] == [{"value": "TOPIC", "help": "the topic's name", "required": True, "repeats": False}]
     flag = next(flag for flag in create["flags"] if "--retention" in flag["names"])
-    assert flag["value"] == "TIME" and flag["variable"] == "LIGHTQ_RETENTION" and flag["help"]
+    assert flag["value"] == "TIME" and flag["variable"] == "LIGHTQ_RETENTION_MS" and flag["help"]
     assert lightq.json("man", "topic")["commands"] == [topic]
 
 

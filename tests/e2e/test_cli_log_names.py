@@ -66,18 +66,6 @@ def test_a_directory_comes_before_a_topic_of_its_name(lightq, orders, tmp_path, 
     assert lightq.json("log", "verify", "orders")["directory"] == "orders"
 
 
-def test_the_name_survives_the_catalogues_compaction(lightq, orders):
-    """A new log of the catalogue begins with the topics that exist."""
-    for number in range(400):
-        lightq.broker.control().ok("pause" if number % 2 == 0 else "resume", **administrator(), topic="orders")
-    assert lightq.json("log", "verify", "orders")["directory"] == orders
-
-
-def administrator():
-    from support import ADMIN, ADMIN_PASSWORD
-    return {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-
-
 def test_a_damaged_catalogue_is_named(lightq, orders):
     lightq.broker.stop()
     catalogue = max((lightq.broker.data_dir / "catalogue").iterdir())

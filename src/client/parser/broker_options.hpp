@@ -78,7 +78,7 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
         "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
         "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
         "2 wrong usage.");
-    print->add_flag("--json", *json, "print the key as JSON, for scripts");
+    add_json_document(print, *json);
     key = print;
   }
   verb->callback([&parsed, &broker, overrides, file, key, json] {

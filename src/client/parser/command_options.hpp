@@ -133,4 +133,12 @@ inline void add_output_flags(CLI::App* app, Common& common) {
       ->group(std::string(output_group));
 }
 
+/// Adds --json for commands with output that other programs read. Its variable has the longer name, because a
+/// variable that is set for `topic list` must not make a shell read JSON.
+inline void add_json_document(CLI::App* verb, bool& json) {
+  verb->add_flag("--json,--json-document", json, "print it as JSON, for programs")
+      ->envname("LIGHTQ_JSON_DOCUMENT")
+      ->group(std::string(output_group));
+}
+
 }  // namespace lightq::cli

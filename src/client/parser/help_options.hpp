@@ -17,13 +17,6 @@ namespace lightq::cli {
 
 inline constexpr std::array<std::string_view, 4> completion_verbs = {"bash", "zsh", "fish", "words"};
 
-/// Adds --json without a variable: somebody who sets LIGHTQ_JSON still wants scripts and pages.
-inline std::shared_ptr<bool> add_plain_json(CLI::App* verb) {
-  auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "print it as JSON, for programs")->group(std::string(output_group));
-  return json;
-}
-
 /// Adds `completion` and `man`. `add_common(verb)` adds the flags of the connection. Lifetime: `app` and
 /// `parsed` must live until the command has run.
 template <typename AddCommon>
@@ -40,7 +33,8 @@ void add_help_files(CLI::App* app, Parsed& parsed, AddCommon&& add_common_flags)
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     CLI::App* const verb = completion->add_subcommand(shell, "print the script for " + shell);
     verb->set_help_flag("-h,--help", "show this text");
-    const auto json = add_plain_json(verb);
+    auto json = std::make_shared<bool>(false);
+    add_json_document(verb, *json);
     verb->callback([&parsed, shell, json] {
       parsed.command = [shell, json] {
         return *json ? print(script_document(shell)) : run_completion_script(shell);
@@ -66,7 +60,8 @@ void add_help_files(CLI::App* app, Parsed& parsed, AddCommon&& add_common_flags)
   man->add_option("command", *command, "the first word of a command; without it: the program")
       ->type_name("COMMAND");
   text_option(man, "--output-dir", *output, "write all pages to this directory", "DIR");
-  const auto json = add_plain_json(man);
+  auto json = std::make_shared<bool>(false);
+  add_json_document(man, *json);
   man->get_option("--json")->excludes("--output-dir");
   man->callback([&parsed, app, command, output, json] {
     parsed.command = [app, command, output, json] {
