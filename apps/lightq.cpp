@@ -6,7 +6,7 @@
 #include <lightq/base/core_dumps.hpp>
 #include <lightq/base/standard_streams.hpp>
 
-#include "client/command_line.hpp"
+#include "client/parser/command_line.hpp"
 
 #if defined(LIGHTQ_WITH_BROKER)
 #include "broker/broker_main.hpp"

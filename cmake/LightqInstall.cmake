@@ -24,6 +24,23 @@ install(FILES ${PROJECT_BINARY_DIR}/lightq.pc DESTINATION ${LIGHTQ_PC_DIR} COMPO
 
 if(TARGET lightq)
   install(TARGETS lightq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  if(NOT CMAKE_CROSSCOMPILING)  # the program itself writes its manual pages and completions
+    set(LIGHTQ_MANUAL ${PROJECT_BINARY_DIR}/manual)
+    add_custom_command(OUTPUT ${LIGHTQ_MANUAL}/man1/lightq.1 ${LIGHTQ_MANUAL}/lightq.bash ${LIGHTQ_MANUAL}/_lightq
+                              ${LIGHTQ_MANUAL}/lightq.fish
+      COMMAND lightq man --output-dir ${LIGHTQ_MANUAL}/man1
+      COMMAND lightq completion bash > ${LIGHTQ_MANUAL}/lightq.bash
+      COMMAND lightq completion zsh > ${LIGHTQ_MANUAL}/_lightq
+      COMMAND lightq completion fish > ${LIGHTQ_MANUAL}/lightq.fish
+      DEPENDS lightq COMMENT "Writing manual pages and completions" VERBATIM)
+    add_custom_target(lightq_manual ALL DEPENDS ${LIGHTQ_MANUAL}/man1/lightq.1)
+    install(DIRECTORY ${LIGHTQ_MANUAL}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+    install(FILES ${LIGHTQ_MANUAL}/lightq.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+            RENAME lightq COMPONENT program)
+    install(FILES ${LIGHTQ_MANUAL}/_lightq DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+    install(FILES ${LIGHTQ_MANUAL}/lightq.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+            COMPONENT program)
+  endif()
 endif()
 
 if(TARGET lightq_log)

@@ -117,7 +117,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
 }
 
 int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
-                     const std::optional<std::string>& config_file) {
+                     const std::optional<std::string>& config_file, bool json) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
   const auto config = load(flag_overrides, config_file);
@@ -126,7 +126,9 @@ int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
   const auto key = DataDirectory::curve_key(config->data_dir);
   if (!key) return fail(key.error(), exit_failed);
-  return print(STDOUT_FILENO, to_z85((*key)->public_key()), -1) ? 0 : exit_failed;
+  const std::string text = to_z85((*key)->public_key());  // has no character that JSON escapes
+  const std::string document = R"({"cmd":"broker key","status":"ok","server_key":")" + text + R"("})";
+  return print(STDOUT_FILENO, json ? document : text, -1) ? 0 : exit_failed;
 }
 
 }  // namespace lightq::broker

@@ -15,10 +15,10 @@ namespace lightq::broker {
 int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file);
 
-/// Prints the public key of the broker with these settings (40 characters), and creates its keys if there are
-/// none. Reads nothing else from the data directory, so it does not disturb a running broker. Returns the
-/// exit code, as run_broker.
+/// Prints the public key of the broker with these settings (40 characters, or `json`: an object with the
+/// member `server_key`), and creates its keys if there are none. Reads nothing else from the data directory,
+/// so it does not disturb a running broker. Returns the exit code, as run_broker.
 int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
-                     const std::optional<std::string>& config_file);
+                     const std::optional<std::string>& config_file, bool json);
 
 }  // namespace lightq::broker

@@ -73,10 +73,10 @@ std::int64_t first_moment_of(std::int64_t wall) {
   return last;
 }
 
-/// Adds the seconds to a time without them.
-std::string with_seconds(std::string_view text) {
-  constexpr std::size_t without_seconds = std::string_view("0000-00-00T00:00").size();
-  return std::string(text) + (text.size() == without_seconds ? ":00" : "");
+/// Returns true if a time states its own distance from UTC, as `Z` or `+01:00`.
+bool has_offset(std::string_view text) {
+  constexpr std::size_t date_and_hour = std::string_view("0000-00-00T00").size();
+  return text.ends_with('Z') || text.find_first_of("+-", date_and_hour) != std::string_view::npos;
 }
 
 }  // namespace
@@ -101,11 +101,8 @@ std::optional<Timestamp> parse_due_time(std::string_view text, const std::string
     if (!span || span->count() > most_ms || now.us > most_ms * 1000) return std::nullopt;
     return Timestamp{now.us + span->count() * 1000};
   }
-  if (text.ends_with('Z')) {
-    text.remove_suffix(1);
-    return parse_time(with_seconds(text) + "Z");
-  }
-  const auto wall = parse_time(with_seconds(text) + "Z");
+  if (const auto time = has_offset(text) ? parse_time(text) : std::nullopt) return time;
+  const auto wall = parse_time(std::string(text) + "Z");
   if (!wall) return std::nullopt;
   const ZoneInForce in_force(zone);
   const std::int64_t seconds = first_moment_of(wall->us / us_per_second);

@@ -13,7 +13,8 @@ namespace lightq::cli {
 /// zone of this machine.
 bool is_time_zone(const std::string& zone);
 
-/// Parses a time: `+10m` after `now`; `2026-12-01T09:00:00Z` in UTC; or `2026-12-01T09:00` in `zone`, with
+/// Parses a time: `+10m` after `now`; `2026-12-01T09:00:00Z` in UTC, or with the distance from UTC,
+/// `2026-12-01T09:00+01:00`; or `2026-12-01T09:00` in `zone`, with
 /// or without seconds and a fraction. A local time that the zone skips is the next moment that exists. One
 /// that comes twice is the first of both. Returns nothing for any other text, or a time before 1970.
 /// Requires: `is_time_zone(zone)`. Changes the variable TZ meanwhile, so it is for one thread at a time.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <lightq/base/codec.hpp>
+#include <lightq/base/result.hpp>
 #include <lightq/delayed_control.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/options.hpp>
@@ -16,6 +17,7 @@
 #include <lightq/protocol/session_producing.hpp>
 #include <lightq/schedule_control.hpp>
 
+#include "client/help/command_entry.hpp"
 #include "client/secret_environment.hpp"
 
 namespace lightq::cli {
@@ -25,6 +27,7 @@ enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2, exit_lost =
 
 /// Options of every command that talks to a broker.
 struct Common {
+  std::string context;              ///< a named broker, see context_file.hpp; empty: the one in use
   std::string broker;               ///< control URI; empty: discovered
   std::string user;                 ///< topic user; empty: discovered, or the admin
   std::string password_file;        ///< of the user's password; empty: LIGHTQ_PASSWORD
@@ -58,6 +61,7 @@ struct TopicControl {
   What what = What::pause;
   std::string topic;
   std::string group;     ///< empty: the topic
+  bool yes = false;      ///< purge: do not ask
   bool delayed = false;  ///< purge of the topic: also its delayed messages
 };
 
@@ -113,6 +117,7 @@ struct UserCommand {
   bool admin = false;
   std::optional<std::uint32_t> uid;
   std::string topic;              ///< password: change that of this topic's own user
+  bool yes = false;               ///< remove: do not ask
   std::string new_password_file;  ///< empty: LIGHTQ_NEW_PASSWORD, or typed
 };
 
@@ -122,7 +127,9 @@ struct Produce {
   std::uint64_t count = 0;         ///< messages to generate, or the most lines to read; 0: no limit
   std::uint64_t size_bytes = 100;  ///< of a generated message
   bool generate = false;
-  std::uint64_t rate = 0;  ///< messages per second; 0: as fast as possible
+  char line_end = '\n';      ///< ends each message of a file
+  bool whole_files = false;  ///< each file is a message
+  std::uint64_t rate = 0;    ///< messages per second; 0: as fast as possible
   Timeout timeout{30'000};
   bool wait = true;                                    ///< until the broker has received everything
   bool plain = false;                                  ///< over a plain ZeroMQ socket, without confirms
@@ -174,6 +181,11 @@ struct StatsRequest {
   bool all = false;   ///< all topics
   bool watch = false;
   Timeout interval{1000};
+  bool with_directory = false;  ///< of a topic: also the directory of its log
+};
+
+struct TopRequest {
+  Timeout interval{1000};
 };
 
 struct Bench {
@@ -215,7 +227,7 @@ int run_topic_create(const Common& common, const TopicCreate& create);
 int run_topic_set(const Common& common, const TopicSet& set);
 int run_topic_list(const Common& common);
 int run_topic_info(const Common& common, const std::string& topic);
-int run_topic_delete(const Common& common, const std::string& topic);
+int run_topic_delete(const Common& common, const std::string& topic, bool yes);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
 int run_topic_control(const Common& common, const TopicControl& control);
 int run_group_set(const Common& common, const GroupSet& set);
@@ -244,9 +256,27 @@ int run_produce(const Common& common, const Produce& produce);
 int run_consume(const Common& common, const Consume& consume);
 int run_peek(const Common& common, const Peek& peek);
 int run_stats(const Common& common, const StatsRequest& stats);
+int run_top(const Common& common, const TopRequest& request);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
+/// Fills in what the context in use, or the one that is named, says about the connection. Flags and variables
+/// come first: a context that is not named is not used beside a broker or data directory that they name, and
+/// its user not beside another user. Errors: invalid_argument (there is no such context, or its file is
+/// unusable).
+Result<Common> with_context(const Common& common);
+int run_context_add(const Common& common, const std::string& name);
+int run_context_use(const Common& common, const std::string& name);
+int run_context_remove(const Common& common, const std::string& name);
+int run_context_list(const Common& common);
+/// Returns exit_failure if a finding is a fault.
+int run_doctor(const Common& common);
+// Commands that describe the program itself. Only `completion words` asks a broker, for names, and is quiet
+// if that fails. `typed`: a command line without the program's name; its last word is to be completed.
+int run_completion_script(const std::string& shell);
+int run_completion_words(const Common& common, const CommandEntry& program,
+                         const std::vector<std::string>& typed);
+int run_man(const CommandEntry& program, const std::string& command, const std::string& directory);
 // Commands on a client's key. They need no broker.
 int run_key_new(const Common& common, const std::string& file);
 int run_key_public(const Common& common, const std::string& file);

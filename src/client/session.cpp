@@ -1,6 +1,7 @@
 /// Opens a command's client, and explains its errors. Layer: cli.
 #include "client/session.hpp"
 
+#include <lightq/base/shown_text.hpp>
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/discovery.hpp>
 
@@ -32,7 +33,10 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
 
 }  // namespace
 
-Result<Client> open_client(const Common& common) {
+Result<Client> open_client(const Common& given) {
+  const Result<Common> with_named = with_context(given);
+  if (!with_named) return with_named.error();
+  const Common& common = *with_named;
   Secret user_password = common.secrets->take("LIGHTQ_PASSWORD");
   Secret admin_password = common.secrets->take("LIGHTQ_ADMIN_PASSWORD");
   ClientOptions options;
@@ -68,7 +72,9 @@ Result<Client> open_client(const Common& common) {
 }
 
 int fail(const Error& error, const std::string& topic) {
-  std::string sentence = error.text();
+  std::string sentence;
+  append_escaping_controls(sentence,
+                           error.text());  // a broker's text must not look like a line of this program
   const auto mentions = [&](const std::string& words) { return sentence.find(words) != std::string::npos; };
   if (!topic.empty() && !mentions("'" + topic + "'") && !mentions("topic " + topic + " ")) {
     sentence = "topic '" + topic + "': " + sentence;
@@ -91,7 +97,7 @@ int fail(const Error& error, const std::string& topic) {
       break;
     default: break;
   }
-  say(sentence);
+  say_error(to_word(error.code), sentence);
   return error.code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
 }
 

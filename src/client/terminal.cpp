@@ -13,8 +13,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <lightq/base/shown_text.hpp>
+
+#include "client/json_text.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -104,6 +109,14 @@ std::size_t write_rest(int descriptor, std::string_view rest) {
   return written;
 }
 
+std::optional<std::string> json_command;  // see speak_json
+
+void tell_json(JsonObject& object, std::string_view sentence) {
+  std::string shown;
+  append_escaping_controls(shown, sentence, "\n");
+  tell(object.add("description", shown).text() + "\n");
+}
+
 }  // namespace
 
 void catch_signals() {
@@ -139,7 +152,23 @@ void tell(std::string_view text) {
   (void)write_all(STDERR_FILENO, text);
 }
 
+void speak_json(std::optional<std::string> command) {
+  while (command && command->ends_with(' ')) command->pop_back();
+  json_command = std::move(command);
+}
+
+void say_error(std::string_view code, std::string_view sentence) {
+  if (!json_command) return say(sentence);
+  JsonObject report;
+  report.add("command", *json_command).add("status", "error").add("code", code);
+  tell_json(report, sentence);
+}
+
 void say(std::string_view sentence) {
+  if (json_command) {
+    JsonObject note;
+    return tell_json(note.add("command", *json_command).add("status", "note"), sentence);
+  }
   std::string line = progress_shown ? "\r\x1b[K" : "";
   progress_shown = false;
   line += "lightq: ";

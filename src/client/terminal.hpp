@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,14 @@ bool interrupted();
 bool pause_for(std::chrono::nanoseconds span);
 
 /// Prints a line on standard error, after `lightq: `. Ends a progress line first. Escapes control characters
-/// other than line ends, so that texts from a broker or file cannot control the terminal.
+/// other than line ends, so that texts from a broker or file cannot control the terminal. After speak_json()
+/// it prints an object with the members `command`, `status` (`note`) and `description` instead.
 void say(std::string_view sentence);
+/// Makes say() and say_error() print JSON objects, with the words of the command; or lines again,
+/// for nothing. Requires: no other thread.
+void speak_json(std::optional<std::string> command);
+/// Prints an error as say() does. As JSON it has the members `status` (`error`), `code` and `description`.
+void say_error(std::string_view code, std::string_view sentence);
 /// Prints a text on standard error unchanged.
 void tell(std::string_view text);
 
@@ -58,6 +65,8 @@ class Output {
   void serve_meanwhile(std::function<void()> serve) { serve_ = std::move(serve); }
   /// Turns off escaping for a terminal.
   void keep_controls() { escapes_ = false; }
+  /// Returns true if standard output is a terminal. Lists are then tables, otherwise lines with tabs.
+  [[nodiscard]] bool is_terminal() const { return terminal_; }
   /// Clears the screen if standard output is a terminal.
   void clear_screen();
   /// Appends a piece of text. Requires: not empty. Returns false once standard output is closed or has

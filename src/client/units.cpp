@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <span>
 
 namespace lightq::cli {
@@ -82,9 +83,20 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
 }
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
-  const std::optional<std::uint64_t> ms = parse(text, duration_units);
-  if (!ms) return std::nullopt;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(*ms));
+  // A span of several parts, such as 1h30m: each part ends where letters are followed by a digit.
+  std::uint64_t sum = 0;
+  while (true) {
+    const std::size_t letters = std::min(text.find_first_not_of("0123456789. "), text.size());
+    const std::size_t end = std::min(text.find_first_of("0123456789", letters), text.size());
+    const std::string_view part = text.substr(0, text.find_last_not_of(' ', end - 1) + 1);
+    const std::optional<std::uint64_t> ms = parse(part, duration_units);
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (!ms || *ms > most - sum) return std::nullopt;
+    sum += *ms;
+    if (end == text.size()) return std::chrono::milliseconds(static_cast<std::int64_t>(sum));
+    text.remove_prefix(end);
+    if (text.find_first_not_of("0123456789.") == std::string_view::npos) return std::nullopt;  // no unit
+  }
 }
 
 std::optional<std::chrono::milliseconds> parse_wait(std::string_view text) {

@@ -16,7 +16,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 /// Parses a count or a rate per second: `1000`, `10k`, `2.5M`, `1G`; also `10k/s`.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
-/// Parses a time span: `250ms`, `30s`, `5m`, `1h`, `7d`; a bare number is seconds.
+/// Parses a time span: `250ms`, `30s`, `5m`, `1h`, `7d`, or several, as in `1h30m`; a bare number is seconds.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// Parses a time span that a command may wait, as parse_duration does. Returns nothing above 100 years,

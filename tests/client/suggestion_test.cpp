@@ -1,5 +1,5 @@
 /// Tests of "Did you mean": mistyped commands, and the commands of 2015.
-#include "client/suggestion.hpp"
+#include "client/text/suggestion.hpp"
 
 #include <array>
 

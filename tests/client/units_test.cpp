@@ -37,6 +37,11 @@ TEST(Units, ReadsDurations) {
   EXPECT_EQ(parse_duration("30"), 30s);
   EXPECT_EQ(parse_duration("1.5h"), 90min);
   EXPECT_EQ(parse_duration("7d"), 168h);
+  EXPECT_EQ(parse_duration("1h30m"), 90min);
+  EXPECT_EQ(parse_duration("1d 2h 3.5s"), 26h + 3500ms);
+  for (const char* text :
+       {"1h30", "h1m", "1h-30m", "7days", "1h30x", "", "9e5m", "9000000000000000s9000000000000000s"})
+    EXPECT_FALSE(parse_duration(text).has_value()) << text;
   EXPECT_FALSE(parse_duration("1w").has_value());
 }
 

@@ -1,5 +1,5 @@
 /// Tests of unknown environment variables: they are refused by name, and no others are.
-#include "client/variables.hpp"
+#include "client/text/variables.hpp"
 
 #include <gtest/gtest.h>
 

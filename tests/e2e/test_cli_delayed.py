@@ -179,8 +179,8 @@ def test_delayed_refuses_wrong_usage(command, control, arguments, says):
 def test_a_purge_can_cancel_delayed_messages(command, control):
     control.create("t")
     produce(command, b"a\nb\n", "--delay", "1h")
-    assert told(command("topic", "purge", "t")) == "lightq: topic 't' is purged: 0 messages\n"
-    assert told(command("topic", "purge", "t", "--delayed")) == "lightq: topic 't' is purged: 2 messages\n"
+    assert told(command("topic", "purge", "t", "--yes")) == "lightq: topic 't' is purged: 0 messages\n"
+    assert told(command("topic", "purge", "t", "--delayed", "--yes")) == "lightq: topic 't' is purged: 2 messages\n"
     assert "excludes" in told(command("topic", "purge", "t", "--delayed", "--group", "g", code=2))
 
 

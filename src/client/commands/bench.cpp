@@ -137,19 +137,37 @@ std::string histogram(const Latencies& latencies) {
   return text;
 }
 
-void report(const Common& common, const Bench& bench, const Seen& seen) {
+/// Returns a run that measures latency: a fifth of the rate that was reached, for about two seconds, so that
+/// no message waits behind many others.
+Bench paced(const Bench& bench, double reached) {
+  constexpr double share = 0.2;
+  constexpr std::uint64_t fewest = 100;
+  Bench slow = bench;
+  slow.rate = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(reached * share));
+  slow.count = std::min(bench.count, std::max(fewest, 2 * slow.rate));
+  return slow;
+}
+
+double rate_of(const Seen& seen) {
+  return seen.seconds > 0 && seen.received > 1 ? static_cast<double>(seen.received - 1) / seen.seconds : 0;
+}
+
+/// Prints the rate of `seen`, and the latencies of `calm`, which arrived at `paced_rate` messages a second.
+void report(const Common& common, const Bench& bench, const Seen& seen, const Seen& calm,
+            std::uint64_t paced_rate) {
   const std::uint64_t size = std::max<std::uint64_t>(bench.size_bytes, sizeof(Stamp));
-  const double rate = seen.seconds > 0 ? static_cast<double>(seen.received - 1) / seen.seconds : 0;
-  const auto at = [&](double share) { return seen.latencies.percentile(share); };
+  const double rate = rate_of(seen);
+  const auto at = [&](double share) { return calm.latencies.percentile(share); };
   Output out;
   if (common.json) {
-    out.write(
-        "{\"received\":" + std::to_string(seen.received) + ",\"expected\":" + std::to_string(bench.count) +
-        ",\"out_of_order\":" + std::to_string(seen.out_of_order) + ",\"size_bytes\":" + std::to_string(size) +
-        ",\"seconds\":" + std::to_string(seen.seconds) + ",\"messages_per_second\":" + std::to_string(rate) +
-        ",\"latency_seconds\":{\"p50\":" + std::to_string(at(0.5)) + ",\"p90\":" + std::to_string(at(0.9)) +
-        ",\"p99\":" + std::to_string(at(0.99)) + ",\"p999\":" + std::to_string(at(0.999)) +
-        ",\"max\":" + std::to_string(at(1)) + "}}\n");
+    out.write("{\"cmd\":\"bench\",\"status\":\"ok\",\"received\":" + std::to_string(seen.received) +
+              ",\"expected\":" + std::to_string(bench.count) +
+              ",\"out_of_order\":" + std::to_string(seen.out_of_order) +
+              ",\"size_bytes\":" + std::to_string(size) + ",\"seconds\":" + std::to_string(seen.seconds) +
+              ",\"messages_per_second\":" + std::to_string(rate) + ",\"latency_messages_per_second\":" +
+              std::to_string(paced_rate) + ",\"latency_seconds\":{\"p50\":" + std::to_string(at(0.5)) +
+              ",\"p90\":" + std::to_string(at(0.9)) + ",\"p99\":" + std::to_string(at(0.99)) +
+              ",\"p999\":" + std::to_string(at(0.999)) + ",\"max\":" + std::to_string(at(1)) + "}}\n");
     return;
   }
   out.write("received  " + format_count(seen.received) + " of " + format_count(bench.count) +
@@ -159,8 +177,8 @@ void report(const Common& common, const Bench& bench, const Seen& seen) {
             format_size(static_cast<std::uint64_t>(rate * static_cast<double>(size))) + "/s\n");
   out.write("latency   p50 " + format_seconds(at(0.5)) + ", p90 " + format_seconds(at(0.9)) + ", p99 " +
             format_seconds(at(0.99)) + ", p99.9 " + format_seconds(at(0.999)) + ", max " +
-            format_seconds(at(1)) + "\n");
-  if (!common.quiet) out.write(histogram(seen.latencies));
+            format_seconds(at(1)) + ", at " + format_rate(static_cast<double>(paced_rate)) + "\n");
+  if (!common.quiet) out.write(histogram(calm.latencies));
 }
 
 /// Explains missing messages, if the broker's statistics show the reason.
@@ -176,22 +194,32 @@ int measure(const Common& common, const Bench& bench, Client& client, const std:
   if (!consumer) return fail(consumer.error(), topic);
   Result<PlainProducer> producer = client.plain_producer(topic);
   if (!producer) return fail(producer.error(), topic);
-  const std::uint32_t run = run_number();
-  Seen seen;
-  std::atomic<bool> stop{false};
-  Result<void> sent;
-  {
-    std::jthread sender([&] { sent = produce(*producer, bench, run, stop); });
-    consume(*consumer, bench, run, common.quiet, seen);
+  const auto run_once = [&](const Bench& what, Seen& seen) {
+    const std::uint32_t run = run_number();
+    std::atomic<bool> stop{false};
+    Result<void> sent;
+    std::jthread sender([&] { sent = produce(*producer, what, run, stop); });
+    consume(*consumer, what, run, common.quiet, seen);
     stop = true;
+    sender.join();
+    return sent;
+  };
+  Seen seen;
+  Seen calm;
+  Result<void> sent = run_once(bench, seen);
+  const bool complete = seen.received == bench.count;
+  const Bench slow = bench.rate > 0 ? bench : paced(bench, rate_of(seen));
+  if (bench.rate == 0 && complete && sent && !interrupted()) {
+    producer = client.plain_producer(topic);  // the first one is closed, so that all its messages are sent
+    sent = producer ? run_once(slow, calm) : producer.error();
   }
   (void)consumer->leave();
-  report(common, bench, seen);
-  if (seen.received < bench.count) explain_missing(client, topic);
+  const bool has_calm = calm.received > 0;
+  report(common, bench, seen, has_calm ? calm : seen, has_calm ? slow.rate : bench.rate);
+  if (!complete) explain_missing(client, topic);
   if (!sent) return fail(sent.error(), topic);
   if (!seen.result) return fail(seen.result.error(), topic);
-  const bool complete = seen.received == bench.count || interrupted();
-  return complete && seen.out_of_order == 0 ? exit_ok : exit_failure;
+  return (complete || interrupted()) && seen.out_of_order == 0 ? exit_ok : exit_failure;
 }
 
 }  // namespace

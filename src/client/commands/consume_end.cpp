@@ -23,6 +23,14 @@ bool ConsumeEnd::has_come() {
   return over;
 }
 
+void ConsumeEnd::look_for_pause() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!consumer_.connected() || now < next_pause_look_) return;
+  if (const Result<TopicStats> stats = client_.stats(consume_.topic); stats) printer_.tell_of_pause(*stats);
+  pause_interval_ = std::min(pause_interval_ * 2, pause_interval_max);
+  next_pause_look_ = now + pause_interval_;
+}
+
 bool ConsumeEnd::look(const TopicStats& stats) {
   printer_.tell_of_pause(stats);
   if (consume_.mode == Mode::sub && has_all_of_place(stats)) return true;

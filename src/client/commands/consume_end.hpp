@@ -23,10 +23,14 @@ class ConsumeEnd {
   /// Returns true if, as far as is known, no more messages will arrive. Call it when nothing arrives and all
   /// received messages are acknowledged. Asks the broker less and less often while nothing changes.
   bool has_come();
+  /// Says that the topic or the group is paused, if it is. Call it when nothing arrives and the command goes
+  /// on. Asks the broker less and less often.
+  void look_for_pause();
 
  private:
   static constexpr std::chrono::milliseconds look_interval{200};
   static constexpr std::chrono::milliseconds look_interval_max{1000};
+  static constexpr std::chrono::milliseconds pause_interval_max{60'000};
 
   bool look(const TopicStats& stats);
   [[nodiscard]] bool has_all_of_place(const TopicStats& stats);
@@ -42,6 +46,8 @@ class ConsumeEnd {
   bool seemed_over_ = false;       // at the last check
   std::chrono::milliseconds interval_ = look_interval;
   std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::milliseconds pause_interval_ = look_interval;
+  std::chrono::steady_clock::time_point next_pause_look_{};
 };
 
 }  // namespace lightq::cli

@@ -1,6 +1,8 @@
 /// `lightq consume --plain`: receives over a plain ZeroMQ socket, without acknowledgements. Layer: cli.
 #include <algorithm>
 
+#include <utility>
+
 #include "client/commands/consume.hpp"
 #include "client/commands/consume_printer.hpp"
 #include "client/session.hpp"
@@ -61,7 +63,8 @@ class PlainConsumeRun {
   /// Returns true if the command should end, after no message has arrived for the time `quiet`.
   Result<bool> idle(Clock::duration quiet) {
     if (consume_.timeout.count() > 0 && quiet >= consume_.timeout) return true;
-    if (!consume_.follow && is_drained()) return true;
+    const bool looks = !consume_.follow || !std::exchange(has_looked_, true);  // also says that it is paused
+    if (looks && is_drained() && !consume_.follow) return true;
     if (Result<void> tended = reconnector_.tend(client_, consumer_); !tended) return tended.error();
     return false;
   }
@@ -110,6 +113,7 @@ class PlainConsumeRun {
   Client client_;
   PlainConsumer consumer_;
   ConsumePrinter printer_;
+  bool has_looked_ = false;
   Reconnector reconnector_;
 };
 

@@ -142,6 +142,7 @@ class SessionConsumeRun {
     const auto now = Clock::now();
     if (consume_.timeout.count() > 0 && now - last_ >= consume_.timeout) return true;
     tell_of_trouble(now);
+    if (consume_.follow) end_.look_for_pause();
     return !consume_.follow && end_.has_come();
   }
 

@@ -131,7 +131,7 @@ int run_delayed_show(const Common& common, const DelayedCommand& delayed) {
     const Result<DelayedPage> page = shown_page(schedule, delayed);
     if (!page) return fail(page.error(), delayed.topic);
     if (page->messages.empty()) {
-      say("message " + std::to_string(delayed.number) + " does not wait");
+      say_error("invalid_argument", "message " + std::to_string(delayed.number) + " does not wait");
       return exit_failure;
     }
     Output out;

@@ -169,7 +169,7 @@ int run_dead_show(const Common& common, const DeadCommand& dead) {
     Result<DeadPage> page = group.list_dead({.ranges = {{{dead.offset}, {dead.offset + 1}}}});
     if (!page) return fail(page.error(), dead.topic);
     if (page->messages.empty()) {
-      say("message " + std::to_string(dead.offset) + " is not dead");
+      say_error("invalid_argument", "message " + std::to_string(dead.offset) + " is not dead");
       return int{exit_failure};
     }
     Output out;

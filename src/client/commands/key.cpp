@@ -10,12 +10,18 @@ namespace {
 
 int print_public_key(const Common& common, const std::string& file, const Result<std::string>& key) {
   if (!key) {
-    say(key.error().text());
+    say_error(to_word(key.error().code), key.error().text());
     return key.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
   }
   Output out;
   if (common.json) {
-    out.write(JsonObject().add_bytes("file", file).add_bytes("public_key", *key).text() + "\n");
+    out.write(JsonObject()
+                  .add("cmd", "key")
+                  .add("status", "ok")
+                  .add_bytes("file", file)
+                  .add_bytes("public_key", *key)
+                  .text() +
+              "\n");
   } else {
     out.write(*key + "\n");
   }

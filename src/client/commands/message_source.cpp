@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
@@ -20,7 +21,9 @@ namespace {
 
 class Lines final : public MessageSource {
  public:
-  Lines(std::vector<std::string> files, std::uint64_t count) : files_(std::move(files)), left_(count) {
+  /// `line_end`: nothing for whole files.
+  Lines(std::vector<std::string> files, std::uint64_t count, std::optional<char> line_end)
+      : files_(std::move(files)), line_end_(line_end), left_(count) {
     if (files_.empty()) files_.emplace_back("-");
     bounded_ = count > 0;
   }
@@ -32,7 +35,7 @@ class Lines final : public MessageSource {
     line_bytes_ = 0;
     while (true) {
       const auto rest = std::string_view(buffer_).substr(at_);
-      const std::size_t end = rest.find('\n');
+      const std::size_t end = end_of_line(rest);
       add(rest.substr(0, end));
       if (end != std::string_view::npos) {
         at_ += end + 1;
@@ -51,11 +54,14 @@ class Lines final : public MessageSource {
   [[nodiscard]] std::string_view message() const override { return line_; }
   [[nodiscard]] std::uint64_t message_bytes() const override { return line_bytes_; }
   [[nodiscard]] int awaited() const override {
-    const bool has_line = buffer_.find('\n', at_) != std::string::npos;
+    const bool has_line = end_of_line(std::string_view(buffer_).substr(at_)) != std::string::npos;
     return has_line || (bounded_ && left_ == 0) ? -1 : descriptor_;
   }
 
  private:
+  [[nodiscard]] std::size_t end_of_line(std::string_view text) const {
+    return line_end_ ? text.find(*line_end_) : std::string_view::npos;
+  }
   void add(std::string_view part) {
     line_bytes_ += part.size();
     line_ += part.substr(0, kept_max_ - std::min<std::uint64_t>(kept_max_, line_.size()));
@@ -88,6 +94,7 @@ class Lines final : public MessageSource {
       if (got < 0) return Error{ErrorCode::io_error, "cannot read '" + files_[file_] + "'", fault};
       close_file();
       ++file_;
+      if (!line_end_) partial_ = !interrupted();  // an empty file is an empty message
       if (partial_) return false;
     }
     buffer_.clear();
@@ -117,6 +124,7 @@ class Lines final : public MessageSource {
   }
 
   std::vector<std::string> files_;
+  std::optional<char> line_end_;
   std::size_t file_ = 0;
   int descriptor_ = -1;
   std::string buffer_;
@@ -153,8 +161,12 @@ class Generated final : public MessageSource {
 
 }  // namespace
 
-std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count) {
-  return std::make_unique<Lines>(std::move(files), count);
+std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count, char line_end) {
+  return std::make_unique<Lines>(std::move(files), count, line_end);
+}
+
+std::unique_ptr<MessageSource> whole_files(std::vector<std::string> files, std::uint64_t count) {
+  return std::make_unique<Lines>(std::move(files), count, std::nullopt);
 }
 
 std::unique_ptr<MessageSource> generated(std::uint64_t count, std::uint64_t size_bytes) {

@@ -36,8 +36,13 @@ class MessageSource {
 
 /// Returns a source of the lines of files, in turn and without their line ends. `-`, or an empty list, means
 /// standard input. An empty line is an empty message; the last line needs no line end. `count` is the most
-/// messages; 0: all.
-std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count);
+/// messages; 0: all. `line_end`: the byte that ends a line.
+std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count,
+                                        char line_end = '\n');
+
+/// Returns a source of whole files, each a message with any bytes. `files` and `count` are as for
+/// lines_of.
+std::unique_ptr<MessageSource> whole_files(std::vector<std::string> files, std::uint64_t count);
 
 /// Returns a source of `count` messages of `size_bytes` (0: unlimited). Each message begins with its number,
 /// cut to the message's size.

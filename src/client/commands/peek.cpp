@@ -72,7 +72,7 @@ class PeekRun {
 int run_peek(const Common& common, const Peek& peek) {
   auto format = MessageTemplate::parse(common.json ? "json" : peek.format);
   if (!format) {
-    say("'" + peek.format + "' is not a format");
+    say_error("invalid_argument", "'" + peek.format + "' is not a format");
     return exit_usage;
   }
   Result<Client> client = open_client(common);

@@ -1,7 +1,9 @@
 /// `lightq ping` and `lightq version`. Layer: cli.
+#include <lightq/base/shown_text.hpp>
 #include <lightq/version.hpp>
 
 #include "client/invocation.hpp"
+#include "client/json_text.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -16,7 +18,7 @@ int run_ping(const Common& common) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   Output out;
   if (common.json) {
-    out.write("{\"status\":\"ok\",\"seconds\":" + std::to_string(seconds) + "}\n");
+    out.write("{\"cmd\":\"ping\",\"status\":\"ok\",\"seconds\":" + std::to_string(seconds) + "}\n");
   } else {
     out.write("ok: " + client->uri() + " answers in " + format_seconds(seconds) + "\n");
   }
@@ -36,13 +38,17 @@ int run_version(const Common& common) {
     return fail(client.error());
   }
   Output out;
+  std::string shown;
+  append_escaping_controls(shown, broker);
   if (common.json) {
-    out.write("{\"version\":\"" + std::string(version_text) +
-              "\",\"broker\":" + (broker.empty() ? "null" : "\"" + broker + "\"") + "}\n");
+    JsonObject reply;
+    reply.add("cmd", "version").add("status", "ok").add("version", version_text);
+    broker.empty() ? reply.add_raw("broker", "null") : reply.add("broker", shown);
+    out.write(reply.text() + "\n");
     return out.end() ? exit_ok : exit_failure;
   }
   out.write("lightq " + std::string(version_text) + "\n");
-  if (!broker.empty()) out.write("broker " + broker + " at " + uri + "\n");
+  if (!broker.empty()) out.write("broker " + shown + " at " + uri + "\n");
   return out.end() ? exit_ok : exit_failure;
 }
 

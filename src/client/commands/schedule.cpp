@@ -16,6 +16,7 @@
 #include "client/message_template.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/text_table.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -78,12 +79,21 @@ std::string state_of(const ScheduleListing& schedule) {
   return schedule.waiting_by.empty() ? "active" : "waiting";
 }
 
-/// Returns a schedule in one line: topic, name, state, next time, zone and rule, separated by tabs.
-std::string line_of_schedule(const ScheduleListing& schedule) {
-  return without_controls(schedule.topic) + "\t" + without_controls(schedule.name) + "\t" +
-         state_of(schedule) + "\t" + (schedule.next_ms.empty() ? "-" : shown_ms(schedule.next_ms.front())) +
-         "\t" + without_controls(schedule.settings.zone) + "\t" + without_controls(schedule.settings.cron) +
-         "\n";
+/// Returns a schedule's topic, name, state, next time, zone and rule.
+std::vector<std::string> cells_of(const ScheduleListing& schedule) {
+  return {without_controls(schedule.topic),
+          without_controls(schedule.name),
+          std::string(state_of(schedule)),
+          schedule.next_ms.empty() ? "-" : shown_ms(schedule.next_ms.front()),
+          without_controls(schedule.settings.zone),
+          without_controls(schedule.settings.cron)};
+}
+
+/// Returns schedules as a table, or as lines with tabs between the same cells.
+std::string text_of_schedules(const std::vector<ScheduleListing>& schedules, bool as_table) {
+  TextTable table({{"topic"}, {"name"}, {"state"}, {"next"}, {"zone"}, {"rule"}});
+  for (const ScheduleListing& schedule : schedules) table.add(cells_of(schedule));
+  return as_table ? table.text() : table.tab_separated();
 }
 
 /// Returns a schedule with a property in each line.
@@ -144,7 +154,7 @@ int run_schedule_list(const Common& common, const ScheduleCommand& command) {
     if (common.json) return print_page(std::move(all));
     if (all.schedules.empty() && !common.quiet) say("there are no schedules");
     Output out;
-    for (const ScheduleListing& schedule : all.schedules) out.write(line_of_schedule(schedule));
+    if (!all.schedules.empty()) out.write(text_of_schedules(all.schedules, out.is_terminal()));
     return int{out.end() ? exit_ok : exit_failure};
   });
 }

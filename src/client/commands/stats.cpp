@@ -1,28 +1,37 @@
 /// `lightq stats`: prints the statistics of a topic, of all topics or of the broker, once or repeatedly.
 /// Layer: cli.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <lightq/base/shown_text.hpp>
+#include <lightq/discovery.hpp>
 #include <lightq/protocol/json.hpp>
 
 #include "client/invocation.hpp"
+#include "client/json_text.hpp"
+#include "client/logs/topic_directory.hpp"
 #include "client/message_template.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/text_table.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {
 namespace {
 
-/// Returns one line of a two-column table.
+/// Returns one line of a two-column table. Escapes control characters, so that a text of a broker cannot look
+/// like another line.
 std::string row(const std::string& name, const std::string& value) {
   constexpr std::size_t width = 22;
-  return name + std::string(width - std::min(width - 1, name.size()), ' ') + value + "\n";
+  std::string line;
+  append_escaping_controls(line, name);
+  line += std::string(width - std::min(width - 1, line.size()), ' ');
+  append_escaping_controls(line, value);
+  return line + "\n";
 }
 
 std::string row(const std::string& name, std::uint64_t count) {
@@ -125,30 +134,21 @@ std::string table(const BrokerStats& stats) {
 
 /// Returns a line for each topic in columns, and a line with their names.
 std::string table(const std::vector<TopicStats>& topics) {
-  constexpr std::size_t columns = 8;
-  using Cells = std::array<std::string, columns>;
-  std::vector<Cells> lines = {
-      {"topic", "type", "received", "sent", "queue", "publishers", "subscribers", "log"}};
+  TextTable text({{"topic"},
+                  {"type"},
+                  {"received", true},
+                  {"sent", true},
+                  {"queue", true},
+                  {"publishers", true},
+                  {"subscribers", true},
+                  {"log", true}});
   for (const TopicStats& stats : topics) {
-    lines.push_back({stats.topic, std::string(to_word(stats.topic_type)),
-                     format_count(stats.messages_received), format_count(stats.messages_sent),
-                     format_count(stats.queue_size), format_count(stats.publishers_count),
-                     format_count(stats.subscribers_count), format_size(stats.log_bytes)});
+    text.add({stats.topic, std::string(to_word(stats.topic_type)), format_count(stats.messages_received),
+              format_count(stats.messages_sent), format_count(stats.queue_size),
+              format_count(stats.publishers_count), format_count(stats.subscribers_count),
+              format_size(stats.log_bytes)});
   }
-  std::array<std::size_t, columns> widths{};
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const std::string gap(widths[i] - cells[i].size(), ' ');
-      text += i < 2 ? cells[i] + gap : gap + cells[i];  // words to the left, numbers to the right
-      if (i + 1 < columns) text += "  ";
-    }
-    text += "\n";
-  }
-  return text;
+  return text.text();
 }
 
 /// Received and sent messages, for the rates between two outputs.
@@ -181,6 +181,29 @@ Result<Look> look_at_all(Client& client, bool json) {
   return look;
 }
 
+/// Returns the directory of a topic's log, if the broker's data directory is readable here.
+std::string directory_of_topic(Client& client, const TopicStats& topic) {
+  const bool has_files = topic.topic_type == BrokerType::file || topic.topic_type == BrokerType::queue_file;
+  const auto broker = has_files ? client.stats() : Result<BrokerStats>(BrokerStats{});
+  if (!broker || broker->data_dir.empty()) return "";
+  // Another machine's broker may have a directory of this name.
+  const auto here = lightq::detail::read_running_broker(broker->data_dir);
+  if (!here || !*here || (*here)->pid != broker->pid) return "";
+  const auto found = find_topic_directory(broker->data_dir, topic.topic);
+  return found ? *found : "";
+}
+
+/// Adds the directory of the topic's log to its statistics.
+void add_directory(std::string& text, const std::string& directory, bool json) {
+  if (directory.empty()) return;
+  if (!json) {
+    text += row("directory", directory);
+    return;
+  }
+  text.resize(text.rfind('}'));
+  text += JsonObject().add_bytes("directory", directory).text().replace(0, 1, ",") + "\n";
+}
+
 Result<Look> look(Client& client, const Common& common, const StatsRequest& request) {
   const std::string& topic = request.topic;
   if (request.all) return look_at_all(client, common.json);
@@ -191,7 +214,9 @@ Result<Look> look(Client& client, const Common& common, const StatsRequest& requ
   }
   const Result<TopicStats> stats = client.stats(topic);
   if (!stats) return stats.error();
-  return look_at(*stats, common.json);
+  Look look = look_at(*stats, common.json);
+  if (request.with_directory) add_directory(look.text, directory_of_topic(client, *stats), common.json);
+  return look;
 }
 
 /// Prints statistics repeatedly until a signal arrives or standard output closes.

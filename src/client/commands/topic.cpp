@@ -1,10 +1,18 @@
 /// `lightq topic create|set|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/protocol/json.hpp>
 
+#include "client/confirmation.hpp"
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/text_table.hpp"
 #include "client/units.hpp"
 
 namespace lightq::cli {
@@ -23,6 +31,45 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
   Output out;  // a topic's name has no character that JSON escapes
   out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"" + more + "}\n");
   return out.end() ? exit_ok : exit_failure;
+}
+
+/// Returns the most messages of the topic that a group or a subscriber has not done yet.
+std::uint64_t furthest_behind(const TopicStats& stats) {
+  std::uint64_t most = 0;
+  for (const GroupStats& group : stats.groups) most = std::max(most, group.pending);
+  for (const SubscriberStats& subscriber : stats.subscribers) most = std::max(most, subscriber.lag);
+  return most;
+}
+
+/// Returns a line for each topic. A topic without statistics, which was just made, has dashes.
+std::string table_of(const std::vector<TopicListing>& topics, const Result<std::vector<TopicStats>>& known) {
+  TextTable table({{"topic"},
+                   {"type"},
+                   {"messages", true},
+                   {"lag", true},
+                   {"bytes", true},
+                   {"consumers", true},
+                   {"state"}});
+  for (const TopicListing& topic : topics) {
+    std::vector<std::string> cells = {
+        topic.topic, std::string(to_word(topic.settings.broker_type)), "-", "-", "-", "-"};
+    std::string state = topic.open ? "open" : "";
+    const auto has_name = [&](const TopicStats& stats) { return stats.topic == topic.topic; };
+    const auto found =
+        known ? std::ranges::find_if(*known, has_name) : std::vector<TopicStats>::const_iterator();
+    if (known && found != known->end()) {
+      cells[2] = format_count(found->next_offset - found->first_offset);
+      cells[3] = format_count(furthest_behind(*found));
+      cells[4] = format_size(found->log_bytes);
+      cells[5] = format_count(found->subscribers_count);
+      const auto add = [&](const std::string& word) { state += (state.empty() ? "" : ", ") + word; };
+      if (found->paused) add("paused");
+      if (!found->blocked_by.empty()) add("blocked by " + found->blocked_by);
+    }
+    cells.push_back(state);
+    table.add(std::move(cells));
+  }
+  return table.text();
 }
 
 }  // namespace
@@ -58,6 +105,10 @@ int run_topic_list(const Common& common) {
     return out.end() ? exit_ok : exit_failure;
   }
   if (topics->empty() && !common.quiet) say("no topics yet; create one:  lightq topic create NAME");
+  if (out.is_terminal() && !topics->empty()) {
+    out.write(table_of(*topics, client->stats_of_all()));
+    return out.end() ? exit_ok : exit_failure;
+  }
   for (const TopicListing& topic : *topics) {
     out.write(topic.topic + "\t" + std::string(to_word(topic.settings.broker_type)) +
               (topic.open ? "\topen" : "") + "\n");
@@ -66,10 +117,11 @@ int run_topic_list(const Common& common) {
 }
 
 int run_topic_info(const Common& common, const std::string& topic) {
-  return run_stats(common, {.topic = topic});
+  return run_stats(common, {.topic = topic, .with_directory = true});
 }
 
-int run_topic_delete(const Common& common, const std::string& topic) {
+int run_topic_delete(const Common& common, const std::string& topic, bool yes) {
+  if (!is_confirmed(common, yes, "delete topic '" + topic + "' with its messages")) return exit_failure;
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   const Result<void> deleted = client->delete_topic(topic);
@@ -88,12 +140,15 @@ int run_topic_delete_group(const Common& common, const std::string& topic, const
 
 int run_topic_control(const Common& common, const TopicControl& control) {
   using What = TopicControl::What;
-  Result<Client> client = open_client(common);
-  if (!client) return fail(client.error());
-  const auto& [what, topic, group, delayed] = control;
+  const auto& [what, topic, group, yes, delayed] = control;
   // A group's name has no character that JSON escapes.
   const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
   const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
+  const std::string all =
+      group.empty() ? "drop all messages of " : "skip all messages of " + of_group + "of ";
+  if (what == What::purge && !is_confirmed(common, yes, all + "topic '" + topic + "'")) return exit_failure;
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
   if (what == What::pause)
     return done(common, client->pause(topic, group), "pause", topic, of_group + "is paused", more);
   if (what == What::resume)

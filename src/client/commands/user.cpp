@@ -5,11 +5,13 @@
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/protocol/json.hpp>
 
+#include "client/confirmation.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/password_prompt.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/text/text_table.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -91,6 +93,8 @@ int run_user_add(const Common& common, const UserCommand& user) {
 }
 
 int run_user_remove(const Common& common, const UserCommand& user) {
+  if (!is_confirmed(common, user.yes, "remove user '" + without_controls(shown_user(user.name)) + "'"))
+    return exit_failure;
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   return done(common, client->delete_user(user.name), "delete_user", user.name, "is removed");
@@ -131,13 +135,23 @@ int run_user_list(const Common& common) {
   }
   if (users->empty() && !common.quiet)
     say("no users yet; create one:  lightq user add NAME --consume 'orders*'");
+  TextTable table({{"user"}, {"role"}, {"uid", true}, {"rights"}});
   for (const protocol::UserListing& user : *users) {
+    if (out.is_terminal()) {
+      std::string rights;
+      for (const TopicRight& right : user.rights)
+        rights += (rights.empty() ? "" : " ") + without_controls(right.topic) + "=" + words_of(right.rights);
+      table.add({without_controls(user.user_id), user.admin ? "admin" : "-",
+                 user.uid ? std::to_string(*user.uid) : "-", rights});
+      continue;
+    }
     std::string line = without_controls(user.user_id) + (user.admin ? "\tadmin" : "\t-");
     if (user.uid) line += "\tuid " + std::to_string(*user.uid);
     for (const TopicRight& right : user.rights)
       line += "\t" + without_controls(right.topic) + "=" + words_of(right.rights);
     out.write(line + "\n");
   }
+  if (!table.is_empty()) out.write(table.text());
   return out.end() ? exit_ok : exit_failure;
 }
 

@@ -1,0 +1,94 @@
+/// The flags of `lightq broker`. Included only by command_line.cpp, like command_options.hpp. Layer: cli.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/parser/command_options.hpp"
+
+namespace lightq::cli {
+
+/// Returns the heading in the help under which a setting of the broker stands, by its name.
+inline std::string heading_of_setting(std::string_view name) {
+  using Words = std::initializer_list<std::string_view>;
+  const auto is_one_of = [name](Words words) { return std::ranges::find(words, name) != words.end(); };
+  const auto contains = [name](Words parts) {
+    return std::ranges::any_of(parts, [name](std::string_view part) { return name.find(part) != name.npos; });
+  };
+  if (is_one_of(
+          {"data_dir", "control", "bind", "advertise", "ports", "ipc_dir", "reactors", "stop_deadline_ms"}) ||
+      name.starts_with("http"))
+    return "Place and addresses";
+  if (is_one_of({"open_topics", "encrypt", "allowed_client_keys", "insecure", "core_dumps", "ticket_ms"}) ||
+      contains({"tls_", "storage_key", "admin_password", "rest"}))
+    return "Security";
+  if (name.starts_with("log_")) return "Log file";
+  if (is_one_of({"min_free_bytes", "disk_bytes_max", "flush_interval_ms", "memory_bytes_max",
+                 "ring_bytes_max", "decrypted_bytes_total"}))
+    return "Disk and memory";
+  if (is_one_of({"redelivery_ms_max", "processing_timeout_ms", "in_flight_messages_max",
+                 "outstanding_ranges_max", "group_state_bytes_max", "message_bytes_max", "read_bytes_max"}))
+    return "Messages and delivery";
+  if (contains({"handshake", "accepts", "per_second", "idle", "quarantine", "heartbeat"}))
+    return "Connections in time";
+  return "Limits";
+}
+
+/// Adds the verb `broker`. Lifetime: `broker` must outlive the parse.
+inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
+  CLI::App* verb = app->add_subcommand("broker", "run a broker");
+  verb->set_help_flag("-h,--help", "show this text");
+  verb->footer(
+      "Without flags the broker runs on loopback with its default data directory. Flags override the "
+      "environment, and the environment overrides the file.\n\nExamples:\n  lightq broker\n  lightq broker "
+      "--data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n\nExit codes: 0 stopped by a "
+      "signal, 1 failed, 2 wrong usage.");
+  auto file = std::make_shared<std::string>();
+  text_option(verb, "--config", *file, "configuration file (TOML)", "FILE");
+  auto overrides = std::make_shared<std::map<std::string, std::string>>();
+  for (const BrokerFlag& each : broker.flags) {
+    std::string name = "--" + each.name;
+    std::ranges::replace(name, '_', '-');
+    const std::string help = each.help + " " + Help::environment_note(each.environment);
+    if (each.value.empty()) {
+      verb->add_flag_callback(
+              name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help)
+          ->group(heading_of_setting(each.name));
+      continue;
+    }
+    verb->add_option_function<std::string>(
+            name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help)
+        ->type_name(each.value)
+        ->group(heading_of_setting(each.name));
+  }
+  const CLI::App* key = nullptr;
+  auto json = std::make_shared<bool>(false);
+  if (broker.print_key) {
+    CLI::App* print =
+        verb->add_subcommand("key", "print the public key by which clients recognise an encrypting broker");
+    print->set_help_flag("-h,--help", "show this text");
+    print->fallthrough();  // accepts the broker's own flags after the word, too
+    print->footer(
+        "The key is stored in the data directory, and is created if there is none yet: give the same "
+        "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
+        "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
+        "2 wrong usage.");
+    add_json_document(print, *json);
+    key = print;
+  }
+  verb->callback([&parsed, &broker, overrides, file, key, json] {
+    parsed.is_broker = true;
+    const bool prints_key = key != nullptr && key->parsed();
+    parsed.command = [&broker, overrides, file, prints_key, json] {
+      const auto config = file->empty() ? std::nullopt : std::optional(*file);
+      return prints_key ? broker.print_key(*overrides, config, *json) : broker.run(*overrides, config);
+    };
+  });
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,62 @@
+/// The commands that look at a broker: `stats`, `top`, `doctor`, `ping`, `version` and `bench`. Included only
+/// by command_line.cpp, like command_options.hpp. Layer: cli.
+#pragma once
+
+#include <memory>
+
+#include "client/parser/command_options.hpp"
+#include "client/parser/verb.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+
+inline void add_broker_verbs(CLI::App* app, Parsed& parsed) {
+  auto stats = std::make_shared<StatsRequest>();
+  CLI::App* verb = add_verb(app, parsed, "stats", "show counters of a topic, of all topics, or of the broker",
+                            "  lightq stats\n  lightq stats orders --watch\n  lightq stats --all --json");
+  verb->add_option("topic", stats->topic, "the topic's name; without it: the broker")->type_name("TOPIC");
+  flag(verb, "-a,--all", stats->all, "all topics on which you have a right")->excludes("topic");
+  flag(verb, "-w,--watch", stats->watch, "repeat until ctrl-C");
+  unit_option(verb, "--interval", stats->interval, parse_wait, "time between two updates (1s)", "TIME");
+  verb->callback(
+      [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
+  auto top = std::make_shared<TopRequest>();
+  CLI::App* live =
+      add_verb(app, parsed, "top", "show topics and groups, live; without a terminal: once", "  lightq top");
+  unit_option(live, "--interval", top->interval, parse_wait, "time between two updates (1s)", "TIME");
+  live->callback(
+      [&parsed, top] { parsed.command = [&parsed, top] { return run_top(parsed.common, *top); }; });
+  CLI::App* doctor =
+      add_verb(app, parsed, "doctor", "look for faults of a broker and its machine, and say how to mend them",
+               "  lightq doctor\n  lightq doctor --data-dir ./data --json");
+  doctor->callback([&parsed] { parsed.command = [&parsed] { return run_doctor(parsed.common); }; });
+  CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
+  ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
+  CLI::App* version = add_verb(app, parsed, "version", "show the versions of this program and of the broker",
+                               "  lightq version");
+  version->callback([&parsed] { parsed.command = [&parsed] { return run_version(parsed.common); }; });
+
+  auto bench = std::make_shared<Bench>();
+  CLI::App* measure =
+      add_verb(app, parsed, "bench", "measure the rate and latency of messages through a running broker",
+               "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
+               "  lightq bench --rate 20k -n 100k");
+  text_option(measure, "--topic", bench->topic,
+              "use this topic and consume its messages (default: a new topic, deleted at the end)", "TOPIC");
+  word_option<BrokerType>(measure, "--type", bench->type,
+                          {{"queue", BrokerType::queue},
+                           {"file", BrokerType::file},
+                           {"direct", BrokerType::direct},
+                           {"queue_file", BrokerType::queue_file}},
+                          "type of the topic (queue)");
+  word_option<Mode>(measure, "--mode", bench->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+                    "how to consume (pull)");
+  unit_option(measure, "-n,--count", bench->count, parse_count, "messages (1M)", "COUNT");
+  unit_option(measure, "--size", bench->size_bytes, parse_size, "size of a message, at least 16 (100)",
+              "SIZE");
+  unit_option(measure, "--rate", bench->rate, parse_count, "messages a second (as fast as possible)", "RATE");
+  measure->callback(
+      [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
+}
+
+}  // namespace lightq::cli
