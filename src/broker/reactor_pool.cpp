@@ -320,8 +320,8 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
                                                   [this](TopicId topic) { return index_of(topic); });
   if (parts->complete()) return answer<TopicsStats>(done, parts->joined());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    if (!parts->asks(i)) continue;
     TopicsAsked part = parts->take_part(i);
-    if (part.topics.empty()) continue;
     Reactor& reactor = *reactors_[i];
     reactor.loop().post_answer([this, &reactor, i, parts, done, part = std::move(part)]() mutable {
       reactor.stats_of(std::move(part), [this, i, parts, done](Result<TopicsStats> counted) {
@@ -332,6 +332,18 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
       });
     });
   }
+}
+
+std::vector<EventLoop*> ReactorPool::loops() const {
+  std::vector<EventLoop*> loops;
+  for (const auto& reactor : reactors_) loops.push_back(&reactor->loop());
+  return loops;
+}
+
+LatencyCounts ReactorPool::latencies() const {
+  LatencyCounts counts;
+  for (const auto& reactor : reactors_) counts += reactor->context().latencies.counts();
+  return counts;
 }
 
 std::vector<std::uint64_t> ReactorPool::messages_to_reactors() const {

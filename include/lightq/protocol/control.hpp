@@ -416,6 +416,10 @@ struct TopicStats {
   std::uint64_t unclaimed_dropped = 0;    ///< overwritten while no group existed
   std::uint64_t corrupt = 0;              ///< lost to damage on the disk
   std::uint64_t refused_connections = 0;  ///< plain clients without a ticket that admits them
+  std::uint64_t duplicates = 0;           ///< messages that a producer sent again although they were stored
+  std::uint64_t messages_out = 0;         ///< as `deliveries`, but never decreases
+  std::uint64_t blocked_ms = 0;           ///< time in which a producer waited for space
+  std::uint64_t oldest_ms = 0;            ///< age of the oldest stored message; 0: there is none
   std::uint64_t first_offset = 0;
   std::uint64_t next_offset = 0;
   std::uint64_t durable_offset = 0;
