@@ -55,7 +55,7 @@ void HttpConnection::start() {
 
 void HttpConnection::close() {
   if (std::exchange(is_closed_, true)) return;
-  ErrorCode ignored;
+  AsioError ignored;
   deadline_.cancel();
   socket_.close(ignored);
   owner_.closed(*this);
@@ -69,7 +69,7 @@ void HttpConnection::wait_for(Wait wait) {
                                                times.work,       times.send, times.linger};
   wait_ = wait;
   deadline_.expires_after(longest[static_cast<std::size_t>(wait)]);
-  deadline_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+  deadline_.async_wait([self = shared_from_this()](const AsioError& error) {
     // A deadline that was moved has already been reported if it passed in the same moment.
     if (!error && self->deadline_.expiry() <= HttpLoop::Clock::now()) self->on_deadline();
   });
@@ -86,7 +86,7 @@ void HttpConnection::on_deadline() {
     case Wait::body: return refuse(problem(408, ErrorCode::timeout, "the request did not arrive in time"));
     case Wait::work:
       keeps_alive_ = false;
-      return respond(requests_, problem({ErrorCode::timeout, "the broker did not answer in time"}));
+      return respond(requests_, problem(Error{ErrorCode::timeout, "the broker did not answer in time"}));
   }
 }
 
@@ -95,14 +95,14 @@ void HttpConnection::on_deadline() {
 void HttpConnection::read_more() {
   if (is_closed_ || std::exchange(is_reading_, true)) return;
   socket_.async_wait(boost::asio::ip::tcp::socket::wait_read,
-                     [self = shared_from_this()](const ErrorCode& error) { self->on_readable(error); });
+                     [self = shared_from_this()](const AsioError& error) { self->on_readable(error); });
 }
 
-void HttpConnection::on_readable(const ErrorCode& error) {
+void HttpConnection::on_readable(const AsioError& error) {
   is_reading_ = false;
   if (is_closed_) return;
   if (error) return close();
-  ErrorCode failed;
+  AsioError failed;
   std::vector<std::byte>& scratch = owner_.scratch();
   const std::size_t count = socket_.read_some(boost::asio::buffer(scratch), failed);
   if (failed == boost::asio::error::would_block) return read_more();
@@ -207,12 +207,12 @@ void HttpConnection::write_pending() {
   }
   is_writing_ = true;
   socket_.async_write_some(boost::asio::buffer(sending_.data() + written_, sending_.size() - written_),
-                           [self = shared_from_this()](const ErrorCode& error, std::size_t bytes) {
+                           [self = shared_from_this()](const AsioError& error, std::size_t bytes) {
                              self->on_written(error, bytes);
                            });
 }
 
-void HttpConnection::on_written(const ErrorCode& error, std::size_t bytes) {
+void HttpConnection::on_written(const AsioError& error, std::size_t bytes) {
   is_writing_ = false;
   if (is_closed_) return;
   if (error) return close();
@@ -233,7 +233,7 @@ void HttpConnection::after_response() {
 /// Lets the client receive the response before the connection ends: bytes that arrive at a closed socket
 /// would make the system discard it.
 void HttpConnection::linger() {
-  ErrorCode ignored;
+  AsioError ignored;
   socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
   wait_for(Wait::linger);
   read_more();

@@ -59,12 +59,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   /// The reason for which the connection waits. Each has a deadline.
   enum class Wait : std::uint8_t { first_byte, head, body, idle, work, send, linger };
 
-  using ErrorCode = boost::system::error_code;
+  using AsioError = boost::system::error_code;
 
   void wait_for(Wait wait);
   void on_deadline();
   void read_more();
-  void on_readable(const ErrorCode& error);
+  void on_readable(const AsioError& error);
   bool take_bytes(std::size_t count);
   void parse();
   void handle();
@@ -72,7 +72,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void send(const HttpResponse& response);
   void write(std::string_view plain);
   void write_pending();
-  void on_written(const ErrorCode& error, std::size_t bytes);
+  void on_written(const AsioError& error, std::size_t bytes);
   void after_response();
   void linger();
 

@@ -191,9 +191,8 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     if (!make_room(source)) return;
     boost::system::error_code failed;
     tcp::socket socket(io_);
-    socket.assign(protocol_, descriptor.get(), failed);
-    if (failed) return;
-    descriptor.release();
+    if (socket.assign(protocol_, descriptor.get(), failed); failed) return;
+    (void)descriptor.release();  // the socket closes it
     socket.non_blocking(true, failed);
     const std::uint64_t id = next_id_++;
     const auto connection = std::make_shared<HttpConnection>(std::move(socket), *this, settings_, id);

@@ -53,9 +53,9 @@ double start_seconds() {
 
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
-  std::uint64_t total = 0;
+  std::uint64_t size = 0;
   std::uint64_t resident = 0;
-  file >> total >> resident;
+  file >> size >> resident;
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
