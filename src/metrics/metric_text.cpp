@@ -103,18 +103,18 @@ std::string escaped_label(std::string_view value) {
 void MetricText::head() {
   if (std::exchange(has_head_, true)) return;
   const bool open = format_ == MetricFormat::openmetrics;
-  std::string_view name = info_->name;
+  std::string_view name = info_.name;
   if (open && name.ends_with(total)) name.remove_suffix(total.size());
   const auto state = [&](std::string_view what, std::string_view words) {
     text_.append("# ").append(what).append(" ").append(name).append(" ").append(words).append("\n");
   };
-  state("HELP", info_->help);
-  state("TYPE", word_of(info_->type));
+  state("HELP", info_.help);
+  state("TYPE", word_of(info_.type));
   if (const std::string_view unit = unit_of(name); open && !unit.empty()) state("UNIT", unit);
 }
 
 void MetricText::line(std::string_view suffix, std::string_view labels) {
-  text_.append(info_->name).append(suffix);
+  text_.append(info_.name).append(suffix);
   if (!labels.empty()) text_.append("{").append(labels).append("}");
   text_ += ' ';
 }
@@ -137,7 +137,7 @@ void MetricText::histogram(const HistogramCounts& counts) {
   head();
   std::array<char, 32> space{};
   const auto bucket = [&](std::string_view bound, std::uint64_t below) {
-    text_.append(info_->name).append("_bucket{le=\"").append(bound).append("\"} ");
+    text_.append(info_.name).append("_bucket{le=\"").append(bound).append("\"} ");
     text_.append(written(space, below)) += '\n';
   };
   std::uint64_t below = 0;

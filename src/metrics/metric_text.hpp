@@ -41,7 +41,7 @@ class MetricText {
 
   /// Begins a metric. It is written only if a sample follows.
   void begin(const MetricInfo& info) {
-    info_ = &info;
+    info_ = info;
     has_head_ = false;
   }
   /// Writes a sample. `labels`: `name="value"` pairs with commas between them, escaped; may be empty.
@@ -59,7 +59,7 @@ class MetricText {
   void line(std::string_view suffix, std::string_view labels);
 
   const MetricFormat format_;
-  const MetricInfo* info_ = nullptr;
+  MetricInfo info_;
   bool has_head_ = false;
   std::string text_;
 };

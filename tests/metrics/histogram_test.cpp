@@ -15,9 +15,12 @@ TEST(DurationBuckets, EachDurationIsBelowTheEndOfItsBucketAndNotBelowThatOfTheOn
   for (std::int64_t us = 0; us < 200'000'000; us += 1 + us / 97) {
     const std::size_t bucket = DurationBuckets::of(us);
     ASSERT_LT(bucket, DurationBuckets::count);
-    if (bucket + 1 < DurationBuckets::count)
+    if (bucket + 1 < DurationBuckets::count) {
       ASSERT_LT(static_cast<std::uint64_t>(us), DurationBuckets::end_of(bucket)) << us;
-    if (bucket > 0) ASSERT_GE(static_cast<std::uint64_t>(us), DurationBuckets::end_of(bucket - 1)) << us;
+    }
+    if (bucket > 0) {
+      ASSERT_GE(static_cast<std::uint64_t>(us), DurationBuckets::end_of(bucket - 1)) << us;
+    }
   }
 }
 
