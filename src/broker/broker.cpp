@@ -11,7 +11,6 @@
 
 #include "access/admin_account.hpp"
 #include "admission/connection_quota.hpp"
-#include "broker/broker_http.hpp"
 #include "broker/broker_keys.hpp"
 #include "broker/broker_storage.hpp"
 #include "broker/data_directory.hpp"
@@ -26,6 +25,7 @@
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
 #include "control/control_server.hpp"
+#include "http/service/http_service.hpp"
 #include "net/socket.hpp"
 
 namespace lightq::broker {
@@ -99,7 +99,7 @@ class Broker::Parts {
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
-  std::unique_ptr<BrokerHttp> http_;  // null: there is no HTTP
+  std::unique_ptr<HttpService> http_;  // null: there is no HTTP
   bool stopped_ = false;
   std::jthread control_thread_;  // last: ends before the objects that it uses are destroyed
 };
@@ -288,20 +288,32 @@ Result<void> Broker::Parts::open_control() {
   return {};
 }
 
+/// Opens HTTP unless it is off. If another process has the default address, only warns.
 Result<void> Broker::Parts::open_http() {
-  auto opened = BrokerHttp::open({.config = config_,
-                                  .sink = sink_,
-                                  .directory = *directory_,
-                                  .control = control_,
-                                  .permissions = *permissions_,
-                                  .operations = *operations_,
-                                  .reactors = *reactors_,
-                                  .limits_reached = *limits_reached_,
-                                  .tls = keys_.tls(),
-                                  .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
-                                  .control_connections = [this] { return server_->connections(); }});
-  if (!opened) return opened.error();
-  http_ = std::move(*opened);
+  const auto uri = http_uri_of(config_);
+  if (!uri) return {};
+  HttpSettings settings = http_settings_of(config_, *uri);
+  settings.tls = keys_.tls();
+  settings.limits_reached = limits_reached_.get();
+  auto opened = HttpService::open(*uri, std::move(settings),
+                                  {.sink = sink_,
+                                   .control = control_,
+                                   .permissions = *permissions_,
+                                   .operations = *operations_,
+                                   .reactors = reactors_->contexts(),
+                                   .directory = directory_->path(),
+                                   .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
+                                   .flushes = config_.flush_interval.count() > 0,
+                                   .metrics_topics_max = config_.metrics_topics_max,
+                                   .control_connections = [this] { return server_->connections(); }});
+  if (opened) {
+    http_ = std::move(*opened);
+    return {};
+  }
+  if (opened.error().code != ErrorCode::address_in_use || config_.http_uri) return opened.error();
+  sink_.warn(opened.error().text() +
+             "; the broker runs without HTTP: choose another port with --http tcp://127.0.0.1:PORT, or none "
+             "with --http off");
   return {};
 }
 

@@ -334,22 +334,10 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
   }
 }
 
-std::vector<EventLoop*> ReactorPool::loops() const {
-  std::vector<EventLoop*> loops;
-  for (const auto& reactor : reactors_) loops.push_back(&reactor->loop());
-  return loops;
-}
-
-LatencyCounts ReactorPool::latencies() const {
-  LatencyCounts counts;
-  for (const auto& reactor : reactors_) counts += reactor->context().latencies.counts();
-  return counts;
-}
-
-std::vector<std::uint64_t> ReactorPool::messages_to_reactors() const {
-  std::vector<std::uint64_t> messages;
-  for (const auto& reactor : reactors_) messages.push_back(reactor->loop().posted());
-  return messages;
+std::vector<ReactorContext*> ReactorPool::contexts() const {
+  std::vector<ReactorContext*> contexts;
+  for (const auto& reactor : reactors_) contexts.push_back(&reactor->context());
+  return contexts;
 }
 
 void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {

@@ -102,14 +102,8 @@ class ReactorPool final : public DataPlane {
   void stats_of(TopicsAsked asked, Done<TopicsStats> done) override;
   void broker_stats(Done<protocol::BrokerStats> done) override;
 
-  /// Returns the loops of the reactors, to post tasks to. Thread: any.
-  [[nodiscard]] std::vector<EventLoop*> loops() const;
-  /// Returns the disk's thread. Thread: any.
-  [[nodiscard]] DiskThread& disk() { return disk_; }
-  /// Returns what all reactors have measured so far. Thread: any.
-  [[nodiscard]] LatencyCounts latencies() const;
-  /// Returns the number of messages that have been sent to each reactor so far. Thread: any.
-  [[nodiscard]] std::vector<std::uint64_t> messages_to_reactors() const;
+  /// Returns the parts of each reactor that other threads may use. Thread: any.
+  [[nodiscard]] std::vector<ReactorContext*> contexts() const;
 
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }

@@ -1,4 +1,4 @@
-/// Checks whom a request is addressed to, and which page has made it. Layer: http.
+/// Checks the address of a request, and the page that has made it. Layer: http.
 #include "http/host_names.hpp"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/// What handlers use of the HTTP thread. Layer: http.
+/// The functions of the HTTP thread that handlers use. Layer: http.
 #pragma once
 
 #include <chrono>

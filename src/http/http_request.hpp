@@ -9,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// A request whose head and body have arrived completely. Plain data.
+/// A request that has arrived completely. Plain data.
 struct HttpRequest {
   std::string method;    ///< as sent, for example GET
   std::string path;      ///< decoded, begins with a slash

@@ -15,7 +15,7 @@ namespace lightq::broker {
 HttpResponse problem(unsigned status, ErrorCode code, std::string_view detail);
 /// Returns the response to an error of an operation, with the status that fits its code.
 HttpResponse problem(const Error& error);
-/// Returns the response to a request whose credentials are missing or wrong. It asks for HTTP Basic.
+/// Returns the response to a request without correct credentials. It asks for HTTP Basic.
 HttpResponse login_wanted(std::string_view detail);
 /// Returns the words that HTTP has for a status, for example `Not Found`.
 std::string_view reason_of(unsigned status);

@@ -15,16 +15,17 @@
 
 namespace lightq::broker {
 
-/// What the last round found. Plain data.
+/// The result of a round. Plain data.
 struct Standstill {
   std::size_t groups = 0;   ///< with ready messages and free consumers, and without a delivery
-  std::size_t flushes = 0;  ///< topics in files whose end does not become durable
-  std::size_t on_disk = 0;  ///< topics whose producers wait for the disk
+  std::size_t flushes = 0;  ///< topics in files with messages that do not become durable
+  std::size_t on_disk = 0;  ///< topics with producers that wait for the disk
 };
 
-/// Compares the statistics of topics from round to round. What could move, and has not since a round that
-/// began at least `stall` ago, stands still. So it finds nothing in its first round, and needs rounds at
-/// least that far apart. Its memory grows with the number of topics and groups that could move. Thread: one.
+/// Compares the statistics of topics from round to round. A topic or group stands still if it could move, and
+/// has not since a round that began at least `stall` ago. So the first round finds nothing, and rounds must
+/// be at least that far apart. The memory grows with the number of topics and groups that could move. Thread:
+/// one.
 class ProgressWatch {
  public:
   using Time = HttpLoop::Clock::time_point;
@@ -39,7 +40,7 @@ class ProgressWatch {
   [[nodiscard]] Standstill finish();
 
  private:
-  /// What could move, and how it looked. It moves if its state changes.
+  /// The last state of a topic or group that could move. It moves if its state changes.
   struct Seen {
     std::uint64_t state = 0;
     Time since;

@@ -18,7 +18,7 @@ void write_broker_metrics(const protocol::BrokerStats& stats, const ConnectionCo
   constexpr auto gauge = MetricType::gauge;
   text.begin({"lightq_start_time_seconds", gauge, "When the broker began to count, in seconds since 1970."});
   text.sample({}, static_cast<double>(stats.since_ms) / 1000);
-  text.begin({"lightq_connections", gauge, "Connections, by what they are for."});
+  text.begin({"lightq_connections", gauge, "Connections, by their purpose."});
   text.sample("kind=\"producer\"", connections.producers);
   text.sample("kind=\"consumer\"", connections.consumers);
   text.sample("kind=\"control\"", connections.control);
@@ -26,7 +26,7 @@ void write_broker_metrics(const protocol::BrokerStats& stats, const ConnectionCo
   text.begin({"lightq_limits_reached_total", counter, "Refusals, by the limit that was reached."});
   for (const auto& [name, refused] : stats.limits_reached)
     text.sample("limit=\"" + escaped_label(name) + "\"", refused);
-  text.begin({"lightq_auth_failures_total", counter, "Refused logins, by what was presented."});
+  text.begin({"lightq_auth_failures_total", counter, "Refused logins, by the kind of secret."});
   text.sample("kind=\"password\"", stats.auth_failures);
   text.sample("kind=\"ticket\"", stats.refused_connections);
 }

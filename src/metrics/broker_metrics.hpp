@@ -10,7 +10,7 @@
 
 namespace lightq::broker {
 
-/// Connections, by what they are for. Plain data.
+/// Connections, by their purpose. Plain data.
 struct ConnectionCounts {
   std::uint64_t producers = 0;
   std::uint64_t consumers = 0;

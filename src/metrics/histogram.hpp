@@ -33,7 +33,7 @@ struct DurationBuckets {
   }
 };
 
-/// What a histogram has counted at one moment, or the sum of several. Plain data.
+/// The counts of a histogram at one moment, or the sum of several. Plain data.
 struct HistogramCounts {
   std::array<std::uint64_t, DurationBuckets::count> buckets{};
   std::uint64_t count = 0;
@@ -61,7 +61,7 @@ class Histogram {
     add(buckets_[DurationBuckets::of(us)], times);
     if (us > 0) add(sum_us_, static_cast<std::uint64_t>(us) * times);
   }
-  /// Returns what was counted so far. Thread: any.
+  /// Returns the counts so far. Thread: any.
   [[nodiscard]] HistogramCounts counts() const {
     HistogramCounts counts;
     counts.sum_us = sum_us_.load(std::memory_order_relaxed);

@@ -34,7 +34,7 @@ struct Entry {
   std::uint64_t (*read)(const Stats& stats);
   Shown shown = Shown::always;
   Sum sum = Sum::yes;
-  std::uint64_t per_unit = 1;  ///< what `read` returns, in one unit of the metric
+  std::uint64_t per_unit = 1;  ///< of the result of `read`, in one unit of the metric
 };
 
 constexpr auto counter = MetricType::counter;
@@ -49,7 +49,7 @@ bool is_durable(const TopicStats& topic) {
 constexpr MetricInfo topic_messages = {"lightq_topic_messages", gauge,
                                        "Messages that the topic has now, by state."};
 constexpr MetricInfo topic_disk = {"lightq_topic_disk_bytes", gauge,
-                                   "Bytes of the topic's files, by what they are for."};
+                                   "Bytes of the topic's files, by their purpose."};
 
 const Entry<TopicStats> topic_table[] = {
     {{"lightq_topic_messages_in_total", counter, "Messages appended to the topic's log."},
@@ -160,6 +160,11 @@ const Entry<GroupStats> group_table[] = {
      "",
      [](const GroupStats& of) { return of.dead; },
      Shown::unless_zero},
+    {{"lightq_group_expired_messages_total", counter,
+      "Messages that were not done when their time to live was over."},
+     "",
+     [](const GroupStats& of) { return of.expired; },
+     Shown::unless_zero},
     {{"lightq_group_lag_seconds", gauge,
       "Time since the oldest message was appended that the group is not done with."},
      "",
@@ -175,7 +180,7 @@ const Entry<GroupStats> group_table[] = {
      [](const GroupStats& of) { return of.lost; },
      Shown::unless_zero},
     {{"lightq_group_ack_holes", gauge,
-      "Messages that are done behind one that is not: holes in what is left to do."},
+      "Messages that are done behind one that is not: holes in the work that is left."},
      "",
      [](const GroupStats& of) { return of.ack_holes; },
      Shown::unless_zero},

@@ -46,7 +46,7 @@ std::string words_of(const ProcessUse& use) {
 
 }  // namespace
 
-/// One check while its parts arrive. Each part has words: `ok`, or what is wrong.
+/// One check while its parts arrive. Each part has words: `ok`, or the fault.
 struct HealthResource::Check {
   std::optional<std::string> append;
   std::optional<std::string> disk;
@@ -103,7 +103,7 @@ void HealthResource::ask_topics(const std::shared_ptr<Check>& check) {
   if (!posted) check->topics = "the control thread has too much to do";
 }
 
-/// Answers all that wait, with what is known of the check.
+/// Answers all that wait, with the results of the check so far.
 void HealthResource::finish(const std::shared_ptr<Check>& check) {
   if (check_ != check) return;
   check_.reset();

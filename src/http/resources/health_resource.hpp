@@ -16,25 +16,20 @@
 #include "http/progress_watch.hpp"
 #include "http/router.hpp"
 #include "http/topic_pages.hpp"
+#include "topic/reactor/progress_probe.hpp"
 
 namespace lightq::broker {
-
-/// What the data plane reports after it has made bytes durable. Plain data.
-struct ProbeResult {
-  std::uint64_t free_bytes = 0;  ///< of the disk, for this process
-};
 
 /// Answers whether the process runs, and whether it makes progress. Needs no login, and names no topic. A
 /// check of progress serves all requests of the next second, so that many requests cost no more than one.
 /// Lifetime: the parts outlive it. Thread: the HTTP thread.
 class HealthResource {
  public:
-  using ProbeDone = std::function<void(Result<ProbeResult>)>;
   struct Parts {
     HttpLoop& loop;
     const ControlGate& gate;
     /// Makes bytes durable by way of every reactor and the disk's thread. Calls `done` once, on any thread.
-    std::function<void(ProbeDone done)> probe;
+    std::function<void(const ProgressProbe::Done& done)> probe;
     std::uint64_t free_bytes_min = 0;  ///< appends wait with less
     bool flushes = true;               ///< see ProgressWatch
     std::chrono::milliseconds longest{limits::ready_probe_ms};

@@ -1,5 +1,5 @@
-/// Finds out whether bytes still become durable. Layer: broker.
-#include "broker/progress_probe.hpp"
+/// Finds out whether bytes still become durable. Layer: topic.
+#include "topic/reactor/progress_probe.hpp"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -67,7 +67,7 @@ class ProbeJob final : public log::DiskJob {
 
 /// One probe of all reactors. Thread: any, by its lock.
 struct ProgressProbe::Round {
-  HealthResource::ProbeDone done;
+  Done done;
   std::mutex mutex;
   std::size_t missing = 0;
   std::optional<Error> failed;
@@ -92,19 +92,19 @@ struct ProgressProbe::Round {
   }
 };
 
-ProgressProbe::ProgressProbe(ReactorPool& reactors, std::filesystem::path directory)
-    : reactors_(reactors), directory_(std::move(directory)) {}
+ProgressProbe::ProgressProbe(std::vector<ReactorContext*> reactors, std::filesystem::path directory)
+    : reactors_(std::move(reactors)), directory_(std::move(directory)) {}
 
-void ProgressProbe::run(const HealthResource::ProbeDone& done) {
+void ProgressProbe::run(const Done& done) {
   if (last_ != nullptr && !last_->is_over())
-    return done(Error{ErrorCode::timeout, "an earlier probe has not come back from the disk"});
-  const auto loops = reactors_.loops();
+    return done(Error{ErrorCode::timeout, "an earlier probe of the disk has not ended"});
   const auto round = std::make_shared<Round>();
   round->done = done;
-  round->missing = loops.size();
+  round->missing = reactors_.size();
   last_ = round;
-  for (EventLoop* const loop : loops) {
-    const bool posted = loop->post([round, loop, &disk = reactors_.disk(), directory = directory_] {
+  for (ReactorContext* const reactor : reactors_) {
+    EventLoop* const loop = &reactor->loop;
+    const bool posted = loop->post([round, loop, &disk = reactor->disk, directory = directory_] {
       disk.submit(std::make_unique<ProbeJob>(directory), [round, loop](std::unique_ptr<log::DiskJob> ran) {
         loop->post_answer([round, result = static_cast<ProbeJob&>(*ran).result()] { round->put(result); });
       });
