@@ -1,8 +1,10 @@
 """Tests of the broker's HTTP: addresses, login, rights, TLS, and bad input over sockets."""
 import hashlib
 import json
+import pathlib
 import ssl
 import subprocess
+import sys
 
 import pytest
 
@@ -60,6 +62,22 @@ def test_an_address_that_is_taken_and_was_asked_for_is_an_error(broker, make_bro
     done = subprocess.run([BINARY, "broker", "--data-dir", str(second.data_dir), "--control", "tcp://127.0.0.1:0",
                            "--http", f"tcp://{host}:{port}"], capture_output=True, text=True, timeout=DEADLINE, env=second.environment)
     assert done.returncode == 1 and f"http: cannot listen on tcp://{host}:{port}" in done.stderr, done.stderr
+
+
+def test_a_default_address_that_is_taken_is_a_warning(make_broker):
+    """In a network namespace of its own: no other test and no other broker sees that port."""
+    prefix = (sys.executable, str(pathlib.Path(__file__).with_name("http_namespace.py")))
+    broker = make_broker(start=False, prefix=prefix, environment={"LIGHTQ_HTTP": ""})
+    broker.control_uri = f"ipc://{broker.directory}/control.sock"
+    broker.start(wait=False)
+    until(lambda: broker.process.poll() is not None or "is ready" in broker.log(), lambda: f"its start: {broker.log()}")
+    if broker.process.poll() == 77:
+        broker.process = None
+        pytest.skip("the system permits no network namespaces")
+    line = next(line for line in broker.log().splitlines() if "level=warning" in line)
+    assert "http: cannot listen on tcp://127.0.0.1:5001" in line and "--http off" in line
+    assert "http_uri" not in json.loads((broker.data_dir / "broker.json").read_text())
+    broker.stop()
 
 
 @pytest.mark.parametrize("wrong", ["5001", "http://127.0.0.1:5001", "tcp://127.0.0.1", "tcp://u:p@127.0.0.1:1", "ipc:///x"])
