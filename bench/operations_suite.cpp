@@ -39,7 +39,7 @@ class OperationsRun {
     report_.quick = options_.quick;
     if (options_.parts.wants("idle")) note(idle());
     if (options_.parts.wants("scrape")) note(scrape());
-    report_.notes.push_back("`./scripts/bench operations`, " + machine_line() + ".");
+    report_.notes.push_back("`./scripts/bench operations`, " + machine_description() + ".");
     return std::move(report_);
   }
 
