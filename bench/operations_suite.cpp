@@ -66,7 +66,7 @@ class OperationsRun {
     if (!before) return before.error();
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds()));
     const auto after = cpu_seconds_of((*broker)->id());
-    const auto resident = peak_resident_bytes_of((*broker)->id());
+    const auto resident = resident_bytes_of((*broker)->id());
     if (!after || !resident) return (after ? resident.error() : after.error());
     add("idle_rss", "an idle broker with HTTP, memory with program and libraries", "MiB",
         {static_cast<double>(*resident) / (1 << 20)}, idle_bytes_goal / (1 << 20));
@@ -102,7 +102,7 @@ class OperationsRun {
   [[nodiscard]] Result<void> fill(const BrokerProcess& broker) const {
     ClientOptions options;
     options.admin = {"lightq_admin", broker.admin_password()};
-    options.user = {"lightq_admin", broker.admin_password()};
+    options.user = {bench_user, bench_password};
     auto client = Client::connect(broker.control().uri(), std::move(options));
     if (!client) return client.error();
     for (int i = 0; i < options_.topics(); ++i) {
