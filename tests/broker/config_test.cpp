@@ -147,10 +147,10 @@ void add_http(std::map<std::string, Expectation>& all) {
                                                      : c.http_hosts.front() + " " + c.http_hosts.back();
                        },
                        "", "a.test,b.test", "a.test b.test"};
-  all["http_connections_max"] = {[](const Config& c) { return shown(c.http_connections_max); }, "1024", "34",
-                                 "34"};
-  all["metrics_topics_max"] = {[](const Config& c) { return shown(c.metrics_topics_max); }, "1000", "35",
-                               "35"};
+  all["http_connections_max"] = {[](const Config& c) { return shown(c.http_connections_max); }, "1024", "41",
+                                 "41"};
+  all["metrics_topics_max"] = {[](const Config& c) { return shown(c.metrics_topics_max); }, "1000", "42",
+                               "42"};
 }
 
 /// All set values differ, so two settings that write the same member fail a test.
