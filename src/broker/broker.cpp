@@ -305,7 +305,14 @@ Result<void> Broker::Parts::open_http() {
                                    .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
                                    .flushes = config_.flush_interval.count() > 0,
                                    .metrics_topics_max = config_.metrics_topics_max,
-                                   .control_connections = [this] { return server_->connections(); }});
+                                   .control_connections = [this] { return server_->connections(); },
+                                   .execute = [this](protocol::Request request, const Answer& answer) {
+                                     handler_->handle(std::move(request), answer);
+                                   },
+                                   .request_bytes_max = config_.request_bytes_max,
+                                   .on_topic = [this](TopicId topic, auto call) {
+                                     return reactors_->post_to(topic, std::move(call));
+                                   }});
   if (opened) {
     http_ = std::move(*opened);
     return {};

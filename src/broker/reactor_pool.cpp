@@ -340,6 +340,15 @@ std::vector<ReactorContext*> ReactorPool::contexts() const {
   return contexts;
 }
 
+bool ReactorPool::post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call) {
+  if (stopped_) return false;
+  const std::size_t index = index_of(topic);
+  Reactor& reactor = *reactors_[index];
+  if (reactor.loop().post([&reactor, index, call = std::move(call)] { call(index, reactor); })) return true;
+  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
+  return false;
+}
+
 void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {
   struct Sum {
     protocol::BrokerStats stats;

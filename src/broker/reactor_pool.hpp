@@ -104,6 +104,9 @@ class ReactorPool final : public DataPlane {
 
   /// Returns the parts of each reactor that other threads may use. Thread: any.
   [[nodiscard]] std::vector<ReactorContext*> contexts() const;
+  /// Calls `call` on the thread of the topic's reactor, with the reactor's place in contexts(). Returns false
+  /// if the reactor has too many tasks, or has stopped. Thread: any.
+  [[nodiscard]] bool post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call);
 
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }

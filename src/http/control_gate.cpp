@@ -38,6 +38,36 @@ void ControlGate::as_user(HttpExchange exchange, Work work) const {
   if (!posted) reply(too_busy());
 }
 
+void ControlGate::command(protocol::Request request, const RequestSource& source,
+                          std::function<void(protocol::Reply reply)> done) const {
+  const auto kept = std::make_shared<protocol::Request>(std::move(request));
+  const auto then = std::make_shared<const std::function<void(protocol::Reply)>>(std::move(done));
+  const bool posted = parts_.control.post([execute = parts_.execute, kept, source, then] {
+    execute(std::move(*kept), Answer([then](protocol::Reply reply) { (*then)(std::move(reply)); }, source));
+  });
+  if (!posted) (*then)(protocol::ErrorReply{{}, ErrorCode::busy, "the broker has too many requests under way"});
+}
+
+void ControlGate::on_topic(HttpExchange exchange, const TopicName& topic, Permissions::Need need,
+                           Work work) const {
+  const auto credentials = std::make_shared<protocol::Credentials>();
+  if (!exchange.request.authorization.empty()) {
+    auto given = basic_credentials(exchange.request.authorization);
+    if (!given) return exchange.reply(login_wanted("Authorization is not HTTP Basic, or is too long"));
+    *credentials = std::move(*given);
+  }
+  const HttpReply reply = exchange.reply;
+  const bool posted = parts_.control.post([parts = parts_, credentials, source = std::move(exchange.source),
+                                           topic, need = std::move(need), reply, work = std::move(work)] {
+    parts.permissions.permit_topic(topic, need, std::move(*credentials), false, RequestContext(source),
+                                   [parts, reply, work](const Result<Asker>& asker) {
+                                     if (!asker) return reply(refused_command(asker.error()));
+                                     work(*asker, parts.operations, reply);
+                                   });
+  });
+  if (!posted) reply(too_busy());
+}
+
 bool ControlGate::as_broker(std::function<void(Operations& operations)> work) const {
   return parts_.control.post([parts = parts_, work = std::move(work)] { work(parts.operations); });
 }

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/control.hpp>
+
+#include "control/answer.hpp"
 #include "control/commands/asker.hpp"
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
 #include "http/router.hpp"
 #include "net/event_loop.hpp"
+#include "net/request_source.hpp"
 
 namespace lightq::broker {
 
@@ -20,15 +26,25 @@ class ControlGate {
     EventLoop& control;
     Permissions& permissions;
     Operations& operations;
+    /// Executes a command of the control protocol, as for the control socket. Thread: the control thread.
+    std::function<void(protocol::Request request, const Answer& answer)> execute;
   };
   /// Executes operations. It calls `reply` once, immediately or later. Thread: the control thread.
   using Work = std::function<void(const Asker& asker, Operations& operations, const HttpReply& reply)>;
 
-  explicit ControlGate(const Parts& parts) : parts_(parts) {}
+  explicit ControlGate(Parts parts) : parts_(std::move(parts)) {}
 
   /// Calls `work` with the user that the request's HTTP Basic credentials name. Without correct ones, answers
   /// 401. Thread: the HTTP thread.
   void as_user(HttpExchange exchange, Work work) const;
+  /// Executes a command, whose credentials it contains. Calls `done` once with the reply, on the control
+  /// thread; with the error `busy` at once if the control thread has too many tasks. Thread: any.
+  void command(protocol::Request request, const RequestSource& source,
+               std::function<void(protocol::Reply reply)> done) const;
+  /// Calls `work` with the user that the request's HTTP Basic credentials name, if it has this right on the
+  /// topic; with open topics also without a user. Otherwise answers with the error: 401 without correct
+  /// credentials. Thread: the HTTP thread.
+  void on_topic(HttpExchange exchange, const TopicName& topic, Permissions::Need need, Work work) const;
   /// Calls `work` on the control thread, for the broker's own purposes. Returns false if the control thread
   /// has too many tasks. Thread: any.
   [[nodiscard]] bool as_broker(std::function<void(Operations& operations)> work) const;

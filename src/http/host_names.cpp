@@ -72,6 +72,10 @@ std::optional<HttpResponse> HostNames::refusal_of(const HttpRequest& request) co
     return problem(
         421, ErrorCode::invalid_request,
         "Host is not an address, and not a name of this broker; the setting http_hosts adds names");
+  // Browsers send no Origin with the requests of images and links, but say where these come from.
+  const bool is_foreign = request.fetch_site == "cross-site" || request.fetch_site == "same-site";
+  if (is_foreign && request.path.starts_with("/api/"))
+    return problem(403, ErrorCode::unauthorized_access, "a page of another origin has made this request");
   if (request.origin.empty()) return std::nullopt;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (request.origin.starts_with(scheme) &&

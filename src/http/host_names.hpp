@@ -15,7 +15,8 @@ namespace lightq::broker {
 /// The names under which this broker's HTTP is reached. A page in a browser can make the browser send
 /// requests here: by a name of its own that resolves to this address (DNS rebinding), or across origins. So a
 /// request must name an address, `localhost` or one of these names in Host, and its Origin, if it has one,
-/// must be the same. Immutable. Thread: any.
+/// must be the same. Under /api/ it must not come from another site's page, which browsers say in
+/// Sec-Fetch-Site. Immutable. Thread: any.
 class HostNames {
  public:
   /// `names`: besides addresses and `localhost`; without ports.

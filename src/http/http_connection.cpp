@@ -58,6 +58,8 @@ void HttpConnection::close() {
   AsioError ignored;
   deadline_.cancel();
   socket_.close(ignored);
+  release_content();
+  if (const auto not_sent = std::exchange(not_sent_, nullptr)) not_sent();
   owner_.closed(*this);
 }
 
@@ -102,6 +104,8 @@ void HttpConnection::on_readable(const AsioError& error) {
   is_reading_ = false;
   if (is_closed_) return;
   if (error) return close();
+  if (wait_ == Wait::work) return look_for_end();
+  if (wait_ == Wait::send) return;  // reads on after the response
   AsioError failed;
   std::vector<std::byte>& scratch = owner_.scratch();
   const std::size_t count = socket_.read_some(boost::asio::buffer(scratch), failed);
@@ -137,6 +141,10 @@ void HttpConnection::parse() {
   }
   if (parser_ == nullptr) parser_ = std::make_unique<RequestParser>();
   input_.erase(0, parser_->feed(input_));
+  if (!keep_content()) {
+    owner_.content_refused();
+    return refuse(problem(429, ErrorCode::busy, "the broker has too much content of requests under way"));
+  }
   switch (parser_->state()) {
     case RequestParser::State::request: return handle();
     case RequestParser::State::refused: return refuse(parser_->refusal());
@@ -158,25 +166,57 @@ void HttpConnection::handle() {
   owner_.requested(*this, std::move(request));
 }
 
+bool HttpConnection::keep_content() {
+  const std::size_t bytes = parser_->content_bytes();
+  if (bytes <= content_bytes_) return true;
+  if (!owner_.keep_content(bytes - content_bytes_)) return false;
+  content_bytes_ = bytes;
+  return true;
+}
+
+void HttpConnection::release_content() {
+  if (content_bytes_ > 0) owner_.release_content(std::exchange(content_bytes_, 0));
+}
+
+void HttpConnection::watch_end(std::uint64_t request) {
+  if (is_under_way_ && request == requests_) read_more();
+}
+
+/// Called when bytes or the end arrive while a request is handled. Bytes are those of the next request, which
+/// stays in the socket.
+void HttpConnection::look_for_end() {
+  AsioError failed;
+  std::byte first{};
+  const std::size_t count =
+      socket_.receive(boost::asio::buffer(&first, 1), boost::asio::ip::tcp::socket::message_peek, failed);
+  if (failed == boost::asio::error::would_block) return read_more();
+  if (failed || count == 0) close();
+}
+
 /// Answers a request that is not handled, and ends the connection: it is not known where the next one begins.
 void HttpConnection::refuse(HttpResponse response) {
   owner_.refused(response);
   parser_.reset();
   keeps_alive_ = is_head_ = false;
-  send(response);
+  send(std::move(response));
 }
 
 // --- Output ---
 
 void HttpConnection::respond(std::uint64_t request, HttpResponse response) {
-  if (is_closed_ || !is_under_way_ || request != requests_) return;
+  if (is_closed_ || !is_under_way_ || request != requests_) {
+    if (response.not_sent) response.not_sent();
+    return;
+  }
   is_under_way_ = false;
-  send(response);
+  send(std::move(response));
 }
 
-void HttpConnection::send(const HttpResponse& response) {
+void HttpConnection::send(HttpResponse response) {
   wait_for(Wait::send);
+  release_content();
   is_responding_ = true;
+  not_sent_ = std::move(response.not_sent);
   std::string text = head_of(response, keeps_alive_);
   if (!is_head_) text += response.body;
   write(text);
@@ -222,6 +262,7 @@ void HttpConnection::on_written(const AsioError& error, std::size_t bytes) {
 }
 
 void HttpConnection::after_response() {
+  not_sent_ = nullptr;
   if (!keeps_alive_) return linger();
   wait_for(Wait::idle);
   owner_.idle_changed(*this, true);

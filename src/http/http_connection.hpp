@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,6 +37,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     virtual void refused(const HttpResponse& response) = 0;
     /// Called once, at the end.
     virtual void closed(HttpConnection& connection) = 0;
+    /// Called when more bytes of a request's content are kept. Returns false if there is no space for them.
+    virtual bool keep_content(std::size_t bytes) = 0;
+    virtual void release_content(std::size_t bytes) = 0;
+    /// Called when a request was refused because there was no space for its content.
+    virtual void content_refused() = 0;
     /// Returns memory for input, shared by all connections.
     virtual std::vector<std::byte>& scratch() = 0;
   };
@@ -47,8 +53,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void close();
   /// Sends the response to the request that is under way. Does nothing if there is none, or it has another
-  /// number: the request took too long, and was answered already.
+  /// number: the request took too long, and was answered already. HttpResponse::not_sent is called then.
   void respond(std::uint64_t request, HttpResponse response);
+
+  /// Closes the connection when the client ends its side before the response. Requires: this request is under
+  /// way.
+  void watch_end(std::uint64_t request);
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   /// Returns the number of the request that is under way.
@@ -69,12 +79,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void parse();
   void handle();
   void refuse(HttpResponse response);
-  void send(const HttpResponse& response);
+  void send(HttpResponse response);
   void write(std::string_view plain);
   void write_pending();
   void on_written(const AsioError& error, std::size_t bytes);
   void after_response();
   void linger();
+  void look_for_end();
+  bool keep_content();
+  void release_content();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer deadline_;
@@ -89,6 +102,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::vector<std::byte> output_;          // to write next
   std::vector<std::byte> sending_;         // while is_writing_
   std::size_t written_ = 0;                // of sending_
+  std::size_t content_bytes_ = 0;          // that the owner counts
+  std::function<void()> not_sent_;         // of the response that is sent
   Wait wait_ = Wait::first_byte;
   std::uint64_t requests_ = 0;
   bool is_under_way_ = false;  // a request is handled

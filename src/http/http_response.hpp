@@ -1,6 +1,7 @@
 /// A response over HTTP. Layer: http.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@ struct HttpResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< further ones
+  /// Called instead of sending if the connection has ended, or if it ends before all is sent; empty: nothing
+  /// is. Thread: the HTTP thread.
+  std::function<void()> not_sent = {};
 };
 
 }  // namespace lightq::broker

@@ -123,15 +123,20 @@ class HttpServer::Impl final : public HttpConnection::Owner {
       asio::post(io_, [this, id, number, source, taken, response = std::move(response)]() mutable {
         rates_.settle(source, taken, taken == 0 ? 0 : ClientBounds::cost_of(response.body.size()));
         if (const auto found = connections_.find(id); found != connections_.end())
-          found->second->respond(number, std::move(response));
+          return found->second->respond(number, std::move(response));
+        if (response.not_sent) response.not_sent();
       });
+    };
+    const auto watch_end = [this, id = connection.id(), number = connection.request_number()] {
+      if (const auto found = connections_.find(id); found != connections_.end())
+        found->second->watch_end(number);
     };
     if (!taken) {
       ++throttled_;
       return reply(problem({ErrorCode::busy, "too many requests from this source address; try again"}));
     }
     if (auto refusal = names_.refusal_of(request)) return reply(std::move(*refusal));
-    router_.handle({std::move(request), {}, connection.source(), reply});
+    router_.handle({std::move(request), {}, connection.source(), reply, watch_end});
   }
   void idle_changed(HttpConnection& connection, bool is_idle) override {
     known_.put(connection.id(), connection.source().key, is_idle ? Eviction::first : Eviction::later);
@@ -145,6 +150,15 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     known_.remove(connection.id());
     connections_.erase(connection.id());
     count_.store(connections_.size(), std::memory_order_relaxed);
+  }
+  bool keep_content(std::size_t bytes) override {
+    if (bytes > settings_.bodies_bytes_total - content_bytes_) return false;
+    content_bytes_ += bytes;
+    return true;
+  }
+  void release_content(std::size_t bytes) override { content_bytes_ -= bytes; }
+  void content_refused() override {
+    broker::count(settings_.limits_reached, Limit::http_bodies_bytes_total);
   }
   std::vector<std::byte>& scratch() override { return scratch_; }
 
@@ -236,6 +250,7 @@ class HttpServer::Impl final : public HttpConnection::Owner {
   EvictionQueue<std::string> known_;
   std::unordered_map<std::uint64_t, std::shared_ptr<HttpConnection>> connections_;
   std::uint64_t next_id_ = 1;
+  std::size_t content_bytes_ = 0;  // of all requests: see keep_content
   bool is_stopping_ = false;
   std::atomic<std::size_t> count_ = 0;
   std::atomic<std::uint64_t> throttled_ = 0;

@@ -48,6 +48,8 @@ unsigned status_of(ErrorCode code) {
 std::string_view reason_of(unsigned status) {
   constexpr std::pair<unsigned, std::string_view> reasons[] = {
       {200, "OK"},
+      {201, "Created"},
+      {204, "No Content"},
       {400, "Bad Request"},
       {401, "Unauthorized"},
       {403, "Forbidden"},
@@ -55,8 +57,10 @@ std::string_view reason_of(unsigned status) {
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
       {409, "Conflict"},
+      {410, "Gone"},
       {413, "Content Too Large"},
       {414, "URI Too Long"},
+      {415, "Unsupported Media Type"},
       {421, "Misdirected Request"},
       {429, "Too Many Requests"},
       {431, "Request Header Fields Too Large"},
@@ -85,6 +89,13 @@ HttpResponse problem(unsigned status, ErrorCode code, std::string_view detail) {
 
 HttpResponse problem(const Error& error) {
   return problem(status_of(error.code), error.code, error.text());
+}
+
+HttpResponse refused_command(const Error& error) {
+  // With correct credentials the error names the right that is missing.
+  const bool knows_nobody =
+      error.code == ErrorCode::unauthorized_access && error.message == to_word(error.code);
+  return knows_nobody ? login_wanted("the user or the password is missing or wrong") : problem(error);
 }
 
 HttpResponse login_wanted(std::string_view detail) {

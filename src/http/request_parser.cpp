@@ -56,6 +56,20 @@ std::string all_values(const Message& message, http::field name) {
   return joined;
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
+/// Returns a media type without its parameters.
+std::string media_type_of(std::string_view value) {
+  const std::string_view type = value.substr(0, value.find(';'));
+  return in_lower_case(type.substr(0, type.find_last_not_of(" \t") + 1));
+}
+
 /// Splits a request target in the forms `/path?query` and `http://host/path?query`. The host of the latter
 /// replaces that of the header. Returns nothing for other forms.
 std::optional<std::pair<std::string_view, std::string_view>> split_target(std::string_view target,
@@ -111,6 +125,9 @@ class RequestParser::Impl {
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool has_head() const { return is_checked_; }
+  [[nodiscard]] std::size_t content_bytes() const {
+    return state_ == State::request ? request_.body.size() : parser_->get().body().size();
+  }
   [[nodiscard]] bool take_wants_continue() { return std::exchange(wants_continue_, false); }
   [[nodiscard]] const HttpResponse& refusal() const { return refusal_; }
   [[nodiscard]] HttpRequest take_request() {
@@ -138,12 +155,16 @@ class RequestParser::Impl {
     const auto host = only_value(head, http::field::host);
     const auto origin = only_value(head, http::field::origin);
     const auto authorization = only_value(head, http::field::authorization);
-    if (!host || !origin || !authorization)
-      return refuse(refused(400, "Host, Origin or Authorization is given more than once"));
+    const auto content_type = only_value(head, http::field::content_type);
+    if (!host || !origin || !authorization || !content_type)
+      return refuse(refused(400, "Host, Origin, Authorization or Content-Type is given more than once"));
     if (head.count(http::field::host) == 0) return refuse(refused(400, "the request has no Host"));
     request_.host = *host;
     request_.origin = *origin;
     request_.authorization = Secret(*authorization);
+    request_.content_type = media_type_of(*content_type);
+    request_.fetch_site = view(head["Sec-Fetch-Site"]);
+    take_fields(head);
     take_target(head);
     const bool has_body = parser_->chunked() || parser_->content_length_remaining().value_or(0) > 0;
     wants_continue_ = state_ == State::more && has_body && head.version() == 11 &&
@@ -161,6 +182,15 @@ class RequestParser::Impl {
     const bool only_chunked = head.count(http::field::transfer_encoding) == 1 &&
                               boost::beast::iequals(head[http::field::transfer_encoding], "chunked");
     return only_chunked ? nullptr : "the only Transfer-Encoding that is read here is chunked";
+  }
+
+  void take_fields(const Message& head) {
+    constexpr std::string_view prefix = "lightq-";
+    for (const auto& header : head) {
+      const std::string name = in_lower_case(view(header.name_string()));
+      if (name.starts_with(prefix))
+        request_.fields.emplace_back(name.substr(prefix.size()), view(header.value()));
+    }
   }
 
   void take_target(const Message& head) {
@@ -207,6 +237,10 @@ RequestParser::State RequestParser::state() const {
 
 bool RequestParser::has_head() const {
   return impl_->has_head();
+}
+
+std::size_t RequestParser::content_bytes() const {
+  return impl_->content_bytes();
 }
 
 bool RequestParser::take_wants_continue() {

@@ -42,6 +42,8 @@ class RequestParser {
   [[nodiscard]] State state() const;
   /// Returns true if the head is complete.
   [[nodiscard]] bool has_head() const;
+  /// Returns the bytes of content that it keeps.
+  [[nodiscard]] std::size_t content_bytes() const;
   /// Returns true once if the client waits for `100 Continue` before it sends the body.
   [[nodiscard]] bool take_wants_continue();
   /// Returns the request, and prepares for the next one. Requires: state() is `request`.

@@ -21,6 +21,9 @@ struct HttpExchange {
   std::vector<std::string> parts;  ///< of the path, decoded: the values of the route's {…}
   RequestSource source;            ///< where the request came from
   HttpReply reply;
+  /// Ends the connection when the client has ended its side, before the response: for a request that waits.
+  /// Empty: the request came over no connection. Thread: the HTTP thread.
+  std::function<void()> watch_end = {};
 };
 
 /// Calls the handler of the route that fits a request. A request that no route fits is answered with 404, or

@@ -245,6 +245,15 @@ inline constexpr std::uint64_t http_send_ms = 60'000;
 inline constexpr std::uint64_t http_linger_ms = 1'000;
 inline constexpr std::size_t http_scrapes_max = 8;  ///< requests for /metrics that are under way; beyond: 429
 inline constexpr std::size_t http_scrapes_per_user_max = 2;
+/// The contents of all requests that arrive or are under way, together; beyond: 429.
+inline constexpr std::size_t http_bodies_bytes_total = 64 * MiB;
+/// A request for messages: how long it may wait for some, or a message for space in its topic.
+inline constexpr std::uint64_t http_wait_ms_max = 25'000;
+inline constexpr std::uint64_t http_wait_ms_default = 5'000;        ///< of a message that waits for space
+inline constexpr std::size_t http_messages_max = 1'000;             ///< messages that one request receives
+inline constexpr std::size_t http_messages_bytes_max = 1 * MiB;     ///< their bytes, unless it is one message
+inline constexpr std::uint64_t http_lease_ms_default = 30'000;
+inline constexpr std::uint64_t http_lease_ms_min = 1'000;
 inline constexpr std::size_t metrics_topics_default = 1'000;  ///< topics with series of their own
 /// The bounds of a progress check: see /readyz in docs/http.md.
 inline constexpr std::uint64_t ready_probe_ms = 2'000;

@@ -23,7 +23,7 @@ Result<std::unique_ptr<HttpService>> HttpService::open(const std::string& uri, H
 
 HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits_reached, const Parts& parts)
     : server_(std::move(server)),
-      gate_({parts.control, parts.permissions, parts.operations}),
+      gate_({parts.control, parts.permissions, parts.operations, parts.execute}),
       probe_(parts.reactors, parts.directory),
       health_({.loop = *server_,
                .gate = gate_,
@@ -36,9 +36,16 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
                 .latencies = [reactors = parts.reactors] { return latencies_of(reactors); },
                 .control_connections = parts.control_connections,
                 .http_connections = [this] { return server_->connections(); },
-                .limits_reached = limits_reached}) {
+                .limits_reached = limits_reached}),
+      commands_({.loop = *server_, .gate = gate_, .request_bytes_max = parts.request_bytes_max}),
+      messages_({.loop = *server_,
+                 .gate = gate_,
+                 .on_topic = parts.on_topic,
+                 .reactors = parts.reactors.size()}) {
   health_.add_to(server_->router());
   metrics_.add_to(server_->router());
+  commands_.add_to(server_->router());
+  messages_.add_to(server_->router());
 }
 
 }  // namespace lightq::broker

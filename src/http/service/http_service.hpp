@@ -17,7 +17,9 @@
 #include "http/control_gate.hpp"
 #include "http/http_server.hpp"
 #include "http/http_settings.hpp"
+#include "http/resources/control_resource.hpp"
 #include "http/resources/health_resource.hpp"
+#include "http/resources/messages_resource.hpp"
 #include "http/resources/metrics_resource.hpp"
 #include "topic/reactor/progress_probe.hpp"
 #include "topic/reactor_context.hpp"
@@ -39,6 +41,10 @@ class HttpService {
     bool flushes = true;                               ///< see ProgressWatch
     std::size_t metrics_topics_max = 0;                ///< topics with series of their own
     std::function<std::size_t()> control_connections;  ///< called on the control thread
+    /// Executes a command; called on the control thread.
+    std::function<void(protocol::Request request, const Answer& answer)> execute;
+    std::size_t request_bytes_max = limits::request_bytes_max;  ///< of a command
+    MessagesResource::OnTopic on_topic;                         ///< any thread
   };
 
   /// Binds `uri`: see HttpServer::open.
@@ -61,6 +67,8 @@ class HttpService {
   ProgressProbe probe_;
   HealthResource health_;
   MetricsResource metrics_;
+  ControlResource commands_;
+  MessagesResource messages_;
 };
 
 }  // namespace lightq::broker

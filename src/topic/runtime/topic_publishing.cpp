@@ -27,6 +27,12 @@ PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences
   return stored(parts_.topic.publish(batch, now), batch, sequences, now);
 }
 
+PublishOutcome TopicPublishing::store(const OfferedBatch& batch) {
+  const Timestamp now = parts_.context.call_clock.now();
+  parts_.activity.used_at(now);
+  return appended(parts_.topic.publish(batch, now), batch.bytes.size());
+}
+
 PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Sequences& sequences) {
   const Timestamp now = parts_.context.call_clock.now();
   parts_.activity.used_at(now);

@@ -61,6 +61,10 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   /// one that is too large. So these count as neither rejected nor refused, unless a single message is too
   /// large.
   PublishOutcome store_own(const OfferedBatch& batch, const Sequences& sequences);
+  /// Stores a batch without sequence numbers: it is stored again each time it is sent.
+  PublishOutcome store(const OfferedBatch& batch);
+  /// Attaches a producer without an id, which may then wait: see TopicProducers::attach.
+  void attach(SessionProducer& producer) { parts_.producers.attach(producer); }
   void hold(SessionProducer& producer) override {
     parts_.producers.note_held(producer);
     parts_.held.hold();
