@@ -295,24 +295,22 @@ Result<void> Broker::Parts::open_http() {
   HttpSettings settings = http_settings_of(config_, *uri);
   settings.tls = keys_.tls();
   settings.limits_reached = limits_reached_.get();
-  auto opened = HttpService::open(*uri, std::move(settings),
-                                  {.sink = sink_,
-                                   .control = control_,
-                                   .permissions = *permissions_,
-                                   .operations = *operations_,
-                                   .reactors = reactors_->contexts(),
-                                   .directory = directory_->path(),
-                                   .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
-                                   .flushes = config_.flush_interval.count() > 0,
-                                   .metrics_topics_max = config_.metrics_topics_max,
-                                   .control_connections = [this] { return server_->connections(); },
-                                   .execute = [this](protocol::Request request, const Answer& answer) {
-                                     handler_->handle(std::move(request), answer);
-                                   },
-                                   .request_bytes_max = config_.request_bytes_max,
-                                   .on_topic = [this](TopicId topic, auto call) {
-                                     return reactors_->post_to(topic, std::move(call));
-                                   }});
+  auto opened = HttpService::open(
+      *uri, std::move(settings),
+      {.sink = sink_,
+       .control = control_,
+       .permissions = *permissions_,
+       .operations = *operations_,
+       .reactors = reactors_->contexts(),
+       .directory = directory_->path(),
+       .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
+       .flushes = config_.flush_interval.count() > 0,
+       .metrics_topics_max = config_.metrics_topics_max,
+       .control_connections = [this] { return server_->connections(); },
+       .execute = [this](protocol::Request request,
+                         const Answer& answer) { handler_->handle(std::move(request), answer); },
+       .request_bytes_max = config_.request_bytes_max,
+       .on_topic = [this](TopicId topic, auto call) { return reactors_->post_to(topic, std::move(call)); }});
   if (opened) {
     http_ = std::move(*opened);
     return {};

@@ -111,7 +111,6 @@ class ReactorPool final : public DataPlane {
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
-  void work_in_pieces(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed);
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>

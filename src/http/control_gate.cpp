@@ -45,7 +45,8 @@ void ControlGate::command(protocol::Request request, const RequestSource& source
   const bool posted = parts_.control.post([execute = parts_.execute, kept, source, then] {
     execute(std::move(*kept), Answer([then](protocol::Reply reply) { (*then)(std::move(reply)); }, source));
   });
-  if (!posted) (*then)(protocol::ErrorReply{{}, ErrorCode::busy, "the broker has too many requests under way"});
+  if (!posted)
+    (*then)(protocol::ErrorReply{{}, ErrorCode::busy, "the broker has too many requests under way"});
 }
 
 void ControlGate::on_topic(HttpExchange exchange, const TopicName& topic, Permissions::Need need,

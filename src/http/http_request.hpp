@@ -14,12 +14,12 @@ namespace lightq::broker {
 
 /// A request that has arrived completely. Plain data.
 struct HttpRequest {
-  std::string method;    ///< as sent, for example GET
-  std::string path;      ///< decoded, begins with a slash
-  Query query;           ///< decoded
-  std::string host;      ///< the value of Host, with its port if it has one
-  std::string origin;    ///< the value of Origin; empty: there is none
-  std::string accept;    ///< the values of Accept
+  std::string method;        ///< as sent, for example GET
+  std::string path;          ///< decoded, begins with a slash
+  Query query;               ///< decoded
+  std::string host;          ///< the value of Host, with its port if it has one
+  std::string origin;        ///< the value of Origin; empty: there is none
+  std::string accept;        ///< the values of Accept
   std::string fetch_site;    ///< the value of Sec-Fetch-Site, which browsers send; empty: there is none
   std::string content_type;  ///< the value of Content-Type, without parameters, in lower case
   /// The headers that begin with `Lightq-`, with names in lower case and without that beginning.

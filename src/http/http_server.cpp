@@ -157,9 +157,7 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     return true;
   }
   void release_content(std::size_t bytes) override { content_bytes_ -= bytes; }
-  void content_refused() override {
-    broker::count(settings_.limits_reached, Limit::http_bodies_bytes_total);
-  }
+  void content_refused() override { broker::count(settings_.limits_reached, Limit::http_bodies_bytes_total); }
   std::vector<std::byte>& scratch() override { return scratch_; }
 
  private:

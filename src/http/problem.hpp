@@ -17,8 +17,8 @@ HttpResponse problem(unsigned status, ErrorCode code, std::string_view detail);
 HttpResponse problem(const Error& error);
 /// Returns the response to a request without correct credentials. It asks for HTTP Basic.
 HttpResponse login_wanted(std::string_view detail);
-/// Returns the response to a command that was refused: as `problem`, and 401 if its credentials were missing or
-/// wrong.
+/// Returns the response to a command that was refused: as `problem`, and 401 if its credentials were missing
+/// or wrong.
 HttpResponse refused_command(const Error& error);
 /// Returns the words that HTTP has for a status, for example `Not Found`.
 std::string_view reason_of(unsigned status);

@@ -65,7 +65,7 @@ TopicConsumers::Refusal Lease::begin() {
 
 void Lease::leave() {
   if (topic_ == nullptr) return;
-  // A client without leases of a session's kind cannot say what it has begun: nothing has failed.
+  // The client has received none of these messages, or none is left.
   TopicConsumers::ends_by(*this, MemberEnd::closed);
   std::exchange(topic_, nullptr)->detach_consumer(*this);
 }

@@ -25,10 +25,10 @@ struct LeaseWish {
   std::string group;  ///< empty: the default group
   StartPosition start;
   std::uint64_t messages_max = 1;
-  std::uint64_t bytes_max = 1;         ///< more only if it is one message
-  std::chrono::milliseconds lasts{};   ///< the time to acknowledge the messages
-  std::chrono::milliseconds wait{};    ///< for the first message
-  bool is_acknowledged = false;        ///< messages count as acknowledged when they are sent
+  std::uint64_t bytes_max = 1;        ///< more only if it is one message
+  std::chrono::milliseconds lasts{};  ///< the time to acknowledge the messages
+  std::chrono::milliseconds wait{};   ///< for the first message
+  bool is_acknowledged = false;       ///< messages count as acknowledged when they are sent
 };
 
 /// The messages of a lease.
@@ -49,9 +49,9 @@ struct Settling {
 };
 
 struct Settled {
-  std::uint64_t messages = 0;      ///< that were settled, or whose time was extended
-  std::uint64_t in_flight = 0;     ///< that the lease still has
-  std::vector<OffsetRange> late;   ///< that were taken back before
+  std::uint64_t messages = 0;     ///< settled, or extended
+  std::uint64_t in_flight = 0;    ///< that the lease still has
+  std::vector<OffsetRange> late;  ///< that were taken back before
 };
 
 /// A consumer of a group for one request: it takes messages once, and is a member of the group until all of

@@ -38,8 +38,8 @@ class MessageDesk {
   void take_back(std::uint64_t lease);
   /// Settles messages of a lease. Errors: timeout (there is no such lease of this client, or it is over),
   /// unauthorized_access, invalid_request.
-  [[nodiscard]] Result<Settled> settle(Reactor& reactor, TopicId topic, const Requester& requester, std::uint64_t lease,
-                                       const Settling& settling);
+  [[nodiscard]] Result<Settled> settle(Reactor& reactor, TopicId topic, const Requester& requester,
+                                       std::uint64_t lease, const Settling& settling);
   /// Returns the number of leases and of publications that wait.
   [[nodiscard]] std::size_t size() const { return leases_.size() + publications_.size(); }
 

@@ -125,7 +125,8 @@ void Publication::end(ClientError error, const std::string& why) {
 
 void Publication::give_up() {
   if (!waits_for_space_) {
-    return fail({ErrorCode::timeout, "the messages are stored, and it is not known whether they are on disk"});
+    return fail(
+        {ErrorCode::timeout, "the messages are stored, and it is not known whether they are on disk"});
   }
   const bool by_disk = topic_ != nullptr && topic_->publishing().is_held_by_disk();
   fail(by_disk ? Error{ErrorCode::no_space, "the disk is full or cannot be written"}

@@ -43,9 +43,9 @@ struct Published {
 };
 
 /// Appends the batches of one request to a topic's log, in their order, and answers when they are stored or
-/// durable. While the topic has no space, it waits like the producers of sessions do. It is no known producer:
-/// a request that is sent again is stored again. MessageDesk owns it; its topic calls it. Thread: the
-/// reactor's.
+/// durable. While the topic has no space, it waits like the producers of sessions do. It is no known
+/// producer: a request that is sent again is stored again. MessageDesk owns it; its topic calls it. Thread:
+/// the reactor's.
 class Publication final : public SessionProducer {
  public:
   /// Called once. An error says how many messages are stored, if some are.
@@ -57,7 +57,7 @@ class Publication final : public SessionProducer {
               Done done, std::function<void()> ended);
   ~Publication() override;
 
-  /// Stores what there is space for. May call `done` and `ended`.
+  /// Stores as many messages as have space. May call `done` and `ended`.
   void begin();
   /// Called when the time to wait is over.
   void give_up();

@@ -12,15 +12,15 @@
 
 namespace lightq::broker {
 
-/// Identifies the client of a request, and what it may do with one topic. The control thread has checked its
-/// password. A request may wait, so its rights are checked again before it acts. A small value.
+/// Identifies the client of a request, and the right on one topic that it uses. The control thread has
+/// checked its password. A request may wait, so its rights are checked again before it acts. A small value.
 class Requester {
  public:
   /// `is_open`: the client is unauthenticated, and the topic is open.
   Requester(const TicketHolder& holder, bool is_open, EndpointRole role, GroupScope scope)
       : holder_(holder), is_open_(is_open), role_(role), scope_(std::move(scope)) {}
 
-  /// Returns true if the client may still do it. Thread: the reactor's of `access`.
+  /// Returns true if the client still has the right. Thread: the reactor's of `access`.
   [[nodiscard]] bool may(const AccessTable& access, const TopicRuntime& topic) const {
     const TopicDefinition& definition = topic.definition();
     return is_open_ || access.permits(holder_, {definition.id, role_}, definition.name, scope_);

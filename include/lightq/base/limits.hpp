@@ -249,9 +249,9 @@ inline constexpr std::size_t http_scrapes_per_user_max = 2;
 inline constexpr std::size_t http_bodies_bytes_total = 64 * MiB;
 /// A request for messages: how long it may wait for some, or a message for space in its topic.
 inline constexpr std::uint64_t http_wait_ms_max = 25'000;
-inline constexpr std::uint64_t http_wait_ms_default = 5'000;        ///< of a message that waits for space
-inline constexpr std::size_t http_messages_max = 1'000;             ///< messages that one request receives
-inline constexpr std::size_t http_messages_bytes_max = 1 * MiB;     ///< their bytes, unless it is one message
+inline constexpr std::uint64_t http_wait_ms_default = 5'000;     ///< of a message that waits for space
+inline constexpr std::size_t http_messages_max = 1'000;          ///< messages that one request receives
+inline constexpr std::size_t http_messages_bytes_max = 1 * MiB;  ///< their bytes, unless it is one message
 inline constexpr std::uint64_t http_lease_ms_default = 30'000;
 inline constexpr std::uint64_t http_lease_ms_min = 1'000;
 inline constexpr std::size_t metrics_topics_default = 1'000;  ///< topics with series of their own

@@ -39,11 +39,8 @@ struct SentMessage {
     std::vector<Header> views;
     views.reserve(headers.size());
     for (const auto& [name, value] : headers) views.push_back({name, value});
-    const Attributes attributes{.key = key,
-                                .headers = views,
-                                .time = {time_us},
-                                .id = id,
-                                .ttl = std::chrono::milliseconds(ttl_ms)};
+    const Attributes attributes{
+        .key = key, .headers = views, .time = {time_us}, .id = id, .ttl = std::chrono::milliseconds(ttl_ms)};
     return use(attributes);
   }
 };
@@ -219,9 +216,9 @@ Result<MessagesToPublish> messages_of_lines(std::string_view text) {
     auto message = object ? message_of(*object) : Result<SentMessage>(object.error());
     if (!message) {
       const bool is_no_object = message.error().code == ErrorCode::invalid_cmd;
-      return Error{is_no_object ? ErrorCode::invalid_request : message.error().code,
-                   "line " + std::to_string(line) + ": " +
-                       (is_no_object ? "not an object" : message.error().message)};
+      return Error{
+          is_no_object ? ErrorCode::invalid_request : message.error().code,
+          "line " + std::to_string(line) + ": " + (is_no_object ? "not an object" : message.error().message)};
     }
     kinds = kinds | kinds_of(*message);
     messages.push_back(std::move(*message));
@@ -287,9 +284,9 @@ std::string text_of(const std::vector<OffsetRange>& ranges) {
 }
 
 Result<std::vector<OffsetRange>> ranges_of(std::string_view text) {
-  const Error wrong{ErrorCode::invalid_request,
-                    "offsets: must be ascending offsets and ranges, such as 3,5-9; at most " +
-                        std::to_string(ranges_max)};
+  const Error wrong{
+      ErrorCode::invalid_request,
+      "offsets: must be ascending offsets and ranges, such as 3,5-9; at most " + std::to_string(ranges_max)};
   std::vector<OffsetRange> ranges;
   const auto read = [&text](std::uint64_t& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

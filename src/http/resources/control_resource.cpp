@@ -30,12 +30,12 @@ void ControlResource::add_to(Router& router) {
 void ControlResource::run(const CommandRoute& route, const HttpExchange& exchange) const {
   auto command = command_of(route, exchange, parts_.request_bytes_max);
   if (!command) return exchange.reply(refused_command(command.error()));
-  parts_.gate.command(std::move(*command), exchange.source,
-                      [&loop = parts_.loop, reply = exchange.reply, status = route.status](
-                          protocol::Reply replied) {
-                        const auto kept = std::make_shared<const protocol::Reply>(std::move(replied));
-                        loop.post([kept, reply, status] { reply(response_to(*kept, status)); });
-                      });
+  parts_.gate.command(
+      std::move(*command), exchange.source,
+      [&loop = parts_.loop, reply = exchange.reply, status = route.status](protocol::Reply replied) {
+        const auto kept = std::make_shared<const protocol::Reply>(std::move(replied));
+        loop.post([kept, reply, status] { reply(response_to(*kept, status)); });
+      });
 }
 
 }  // namespace lightq::broker

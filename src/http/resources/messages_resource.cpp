@@ -82,7 +82,8 @@ class ParameterReader {
 
 Result<MessagesToPublish> messages_of(const HttpRequest& request) {
   ParameterReader parameters(request.query, std::array<std::string_view, 2>{"confirm", "wait"});
-  const auto confirming = static_cast<Confirming>(parameters.word("confirm", {"default", "received", "flushed"}));
+  const auto confirming =
+      static_cast<Confirming>(parameters.word("confirm", {"default", "received", "flushed"}));
   const milliseconds wait =
       parameters.time("wait", 0, limits::http_wait_ms_max, limits::http_wait_ms_default);
   if (parameters.error()) return *parameters.error();
@@ -104,8 +105,7 @@ Result<LeaseWish> lease_wish_of(const Query& query) {
   wish.messages_max = parameters.number("max", 1, limits::http_messages_max, 1);
   wish.bytes_max = limits::http_messages_bytes_max;
   wish.wait = parameters.time("wait", 0, limits::http_wait_ms_max, 0);
-  wish.lasts =
-      parameters.time("lease", limits::http_lease_ms_min, UINT32_MAX, limits::http_lease_ms_default);
+  wish.lasts = parameters.time("lease", limits::http_lease_ms_min, UINT32_MAX, limits::http_lease_ms_default);
   wish.start = {parameters.word("from", {"first", "next"}) == 0 ? From::first : From::next, 0};
   wish.is_acknowledged = parameters.word("ack", {"later", "now"}) == 1;
   if (parameters.error()) return *parameters.error();
@@ -114,10 +114,11 @@ Result<LeaseWish> lease_wish_of(const Query& query) {
 
 Result<Settling> settling_of(const Query& query, Settling::What what) {
   ParameterReader parameters(query, std::array<std::string_view, 3>{"offsets", "ms", "reason"});
-  Settling settling{.what = what};
+  Settling settling;
+  settling.what = what;
   const bool needs_time = what == Settling::What::extend;
-  settling.ms = static_cast<std::uint32_t>(
-      parameters.number("ms", needs_time ? 1 : 0, UINT32_MAX, needs_time ? limits::http_lease_ms_default : 0));
+  settling.ms = static_cast<std::uint32_t>(parameters.number("ms", needs_time ? 1 : 0, UINT32_MAX,
+                                                             needs_time ? limits::http_lease_ms_default : 0));
   if (const auto reason = query.find("reason")) settling.reason = *reason;
   if (parameters.error()) return *parameters.error();
   if (settling.reason.size() > 256) return invalid_parameter("reason", "must have at most 256 bytes");
@@ -154,9 +155,8 @@ HttpResponse response_to(const Published& published) {
 }
 
 HttpResponse response_to(const Settled& settled) {
-  return json_response("{\"messages\":" + std::to_string(settled.messages) +
-                       ",\"in_flight\":" + std::to_string(settled.in_flight) +
-                       ",\"late\":" + text_of(settled.late) + "}\n");
+  return json_response("{\"messages\":" + std::to_string(settled.messages) + ",\"in_flight\":" +
+                       std::to_string(settled.in_flight) + ",\"late\":" + text_of(settled.late) + "}\n");
 }
 
 /// Returns the payload of the only message, with its attributes in headers.
@@ -187,9 +187,9 @@ void MessagesResource::add_to(Router& router) {
   constexpr std::string_view messages = "/api/v1/topics/{topic}/messages";
   router.add("POST", messages, [this](HttpExchange exchange) { publish(std::move(exchange)); });
   router.add("GET", messages, [this](HttpExchange exchange) { receive(std::move(exchange)); });
-  for (const auto& [name, what] :
-       {std::pair("acknowledge", What::acknowledge), std::pair("retry", What::retry),
-        std::pair("release", What::release), std::pair("dead", What::dead), std::pair("extend", What::extend)})
+  for (const auto& [name, what] : {std::pair("acknowledge", What::acknowledge),
+                                   std::pair("retry", What::retry), std::pair("release", What::release),
+                                   std::pair("dead", What::dead), std::pair("extend", What::extend)})
     router.add("POST", std::string("/api/v1/topics/{topic}/leases/{lease}/") + name,
                [this, what = what](HttpExchange exchange) { settle(std::move(exchange), what); });
 }
@@ -198,8 +198,7 @@ void MessagesResource::add_to(Router& router) {
 void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
                                DeskWork work) {
   const auto topic = TopicName::parse(exchange.parts.at(0));
-  if (!topic)
-    return exchange.reply(problem({ErrorCode::invalid_request, "the path has no name of a topic"}));
+  if (!topic) return exchange.reply(problem({ErrorCode::invalid_request, "the path has no name of a topic"}));
   const auto right = role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
   parts_.gate.on_topic(
       std::move(exchange), *topic, {right, scope},
@@ -208,8 +207,8 @@ void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const G
         const auto found = operations.topics().find(topic);
         if (!found) return reply(problem(found.error()));
         const Requester requester(asker.holder, asker.kind == Asker::Kind::anonymous, role, scope);
-        const bool posted =
-            parts_.on_topic(*found, [this, id = *found, requester, work](std::size_t index, Reactor& reactor) {
+        const bool posted = parts_.on_topic(
+            *found, [this, id = *found, requester, work](std::size_t index, Reactor& reactor) {
               work(*desks_[index], reactor, id, requester);
             });
         if (!posted) reply(problem({ErrorCode::busy, "the broker has too many requests under way"}));
@@ -222,13 +221,13 @@ void MessagesResource::publish(HttpExchange exchange) {
   const auto kept = std::make_shared<MessagesToPublish>(std::move(*messages));
   exchange.request.body = std::string();
   const HttpReply answer = exchange.reply;
-  at_desk(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
-          [kept, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic,
-                                 const Requester& requester) {
-            desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
-              reply(done ? response_to(*done) : problem(done.error()));
-            });
-          });
+  at_desk(
+      std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+      [kept, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+        desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
+          reply(done ? response_to(*done) : problem(done.error()));
+        });
+      });
 }
 
 void MessagesResource::receive(HttpExchange exchange) {
@@ -246,9 +245,10 @@ void MessagesResource::receive(HttpExchange exchange) {
   at_desk(std::move(exchange), EndpointRole::pull, scope,
           [this, wish = *wish, as_bytes, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic,
                                                          const Requester& requester) {
-            desk.lease(reactor, topic, requester, wish, [this, topic, as_bytes, reply](Result<Leased> leased) {
-              received(topic, std::move(leased), as_bytes, reply);
-            });
+            desk.lease(reactor, topic, requester, wish,
+                       [this, topic, as_bytes, reply](Result<Leased> leased) {
+                         received(topic, std::move(leased), as_bytes, reply);
+                       });
           });
 }
 
@@ -267,8 +267,8 @@ void MessagesResource::received(TopicId topic, Result<Leased> leased, bool as_by
 /// The client has not received the messages of the lease: others may have them at once.
 void MessagesResource::take_back(TopicId topic, std::uint64_t lease) const {
   // If the reactor has too many tasks, the lease ends by its time.
-  (void)parts_.on_topic(
-      topic, [this, lease](std::size_t index, Reactor&) { desks_[index]->take_back(lease); });
+  (void)parts_.on_topic(topic,
+                        [this, lease](std::size_t index, Reactor&) { desks_[index]->take_back(lease); });
 }
 
 void MessagesResource::settle(HttpExchange exchange, Settling::What what) {
@@ -276,15 +276,15 @@ void MessagesResource::settle(HttpExchange exchange, Settling::What what) {
   if (!settling) return exchange.reply(problem(settling.error()));
   const std::uint64_t named = lease_named(exchange.parts.at(1));
   const HttpReply answer = exchange.reply;
-  at_desk(std::move(exchange), EndpointRole::pull, GroupScope::some_group(),
-          [lease = named, settling = *settling, reply = answer](
-              MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
-            const auto settled = desk.settle(reactor, topic, requester, lease, settling);
-            if (settled) return reply(response_to(*settled));
-            const bool is_over = settled.error().code == ErrorCode::timeout;
-            reply(is_over ? problem(410, ErrorCode::timeout, settled.error().message)
-                          : problem(settled.error()));
-          });
+  at_desk(
+      std::move(exchange), EndpointRole::pull, GroupScope::some_group(),
+      [lease = named, settling = *settling, reply = answer](MessageDesk& desk, Reactor& reactor,
+                                                            TopicId topic, const Requester& requester) {
+        const auto settled = desk.settle(reactor, topic, requester, lease, settling);
+        if (settled) return reply(response_to(*settled));
+        const bool is_over = settled.error().code == ErrorCode::timeout;
+        reply(is_over ? problem(410, ErrorCode::timeout, settled.error().message) : problem(settled.error()));
+      });
 }
 
 }  // namespace lightq::broker

@@ -15,12 +15,14 @@
 
 namespace lightq::broker {
 
-/// Passes requests for messages to the reactor of their topic, after the control thread has checked the login.
-/// Owns the desks that serve them there. No thread waits for another: replies come back as tasks. Lifetime:
-/// the parts outlive it; it is destroyed after the reactors' threads have ended. Thread: the HTTP thread.
+/// Passes requests for messages to the reactor of their topic, after the control thread has checked the
+/// login. Owns the desks that serve them there. No thread waits for another: replies are tasks, too.
+/// Lifetime: the parts outlive it; it is destroyed after the reactors' threads have ended. Thread: the HTTP
+/// thread.
 class MessagesResource {
  public:
-  /// Calls `call` on the thread of the topic's reactor, with the reactor's number. Returns false if it cannot.
+  /// Calls `call` on the thread of the topic's reactor, with the reactor's number. Returns false if it
+  /// cannot.
   using OnTopic =
       std::function<bool(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call)>;
   struct Parts {

@@ -38,10 +38,8 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
                 .http_connections = [this] { return server_->connections(); },
                 .limits_reached = limits_reached}),
       commands_({.loop = *server_, .gate = gate_, .request_bytes_max = parts.request_bytes_max}),
-      messages_({.loop = *server_,
-                 .gate = gate_,
-                 .on_topic = parts.on_topic,
-                 .reactors = parts.reactors.size()}) {
+      messages_(
+          {.loop = *server_, .gate = gate_, .on_topic = parts.on_topic, .reactors = parts.reactors.size()}) {
   health_.add_to(server_->router());
   metrics_.add_to(server_->router());
   commands_.add_to(server_->router());

@@ -51,8 +51,8 @@ class TopicProducers {
   /// it may begin.
   ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
-  /// Attaches a producer without an id: its messages have no sequence numbers, so the table of known producers
-  /// does not have it. It need not be admitted.
+  /// Attaches a producer without an id, which the table of known producers does not have: its messages have
+  /// no sequence numbers. It need not be admitted.
   void attach(SessionProducer& producer) { attached_.try_emplace(&producer, Attached{}); }
   /// Removes the producer. Its id stays known, unless it is fresh and no client was told of it.
   void detach(SessionProducer& producer);
