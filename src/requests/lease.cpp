@@ -72,7 +72,13 @@ void Lease::leave() {
 
 void Lease::give_up() {
   if (!done_) return;
-  answer(Leased{});
+  if (is_admitted_) return answer(Leased{});
+  answer(Error{ErrorCode::timeout, "the disk has not stored the new group in time"});
+}
+
+void Lease::admitted(const Opened& /*opened*/) {
+  is_admitted_ = true;
+  parts_.changed();
 }
 
 void Lease::take_back() {

@@ -66,7 +66,7 @@ class Lease final : public SessionConsumer {
     const AccessTable& access;
     Requester requester;
     std::uint64_t id = 0;
-    std::function<void()> changed;  ///< called after it was answered, and at its end, from any of its calls
+    std::function<void()> changed;  ///< called when it was admitted or answered, and at its end
   };
 
   /// Lifetime: the topic ends the lease before it is destroyed.
@@ -75,7 +75,9 @@ class Lease final : public SessionConsumer {
 
   /// Joins the group. May answer with an error.
   [[nodiscard]] TopicConsumers::Refusal begin();
-  /// Answers with no messages, if it still waits.
+  /// Returns true if its group is ready: now it waits for messages.
+  [[nodiscard]] bool is_admitted() const { return is_admitted_; }
+  /// Answers with no messages, if it still waits; with an error if its group is not ready.
   void give_up();
   /// Takes all messages back: the client has not received them.
   void take_back();
@@ -96,7 +98,7 @@ class Lease final : public SessionConsumer {
   [[nodiscard]] const LeaseWish& wish() const { return wish_; }
 
   // Implements SessionConsumer.
-  void admitted(const Opened& /*opened*/) override {}
+  void admitted(const Opened& /*opened*/) override;
   [[nodiscard]] bool writable() const override;
   [[nodiscard]] CodecSet codecs() const override { return {}; }
   void deliver(const DeliveredSlice& delivered) override;
@@ -117,6 +119,7 @@ class Lease final : public SessionConsumer {
   const LeaseWish wish_;
   Done done_;  // until it is answered
   Leased taken_;
+  bool is_admitted_ = false;
   std::uint32_t refused_ = 0;
   std::vector<OffsetRange> late_;  // of the present call of settle
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/random.hpp>
 
 #include "requests/request_errors.hpp"
@@ -11,6 +12,11 @@
 namespace lightq::broker {
 
 namespace {
+
+// A new group of a durable topic is stored before it delivers.
+constexpr auto admission_wait = std::chrono::milliseconds(limits::http_wait_ms_default);
+// In this time a group delivers the messages that it has.
+constexpr auto wait_min = std::chrono::milliseconds(5);
 
 Error unknown_topic() {
   return {ErrorCode::topic_not_found, "topic not found"};
@@ -92,14 +98,16 @@ void MessageDesk::lease(Reactor& reactor, TopicId topic, const Requester& reques
     leases_.erase(id);
     return done(refusal_of(refusal));
   }
-  set_timer(id, held, EventLoop::Clock::now() + held.lease->wish().wait);
+  set_timer(id, held, EventLoop::Clock::now() + admission_wait);
 }
 
-/// Called when a lease was answered or has ended.
+/// Called when a lease was admitted or answered, or has ended.
 void MessageDesk::changed(std::uint64_t id) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
   Held& held = found->second;
+  if (held.lease->is_waiting())
+    return set_timer(id, held, EventLoop::Clock::now() + std::max(held.lease->wish().wait, wait_min));
   if (held.lease->is_needed()) {
     return set_timer(id, held, held.lease->check_at(EventLoop::Clock::now()));
   }

@@ -1,5 +1,13 @@
-"""The seed inputs of http_request_fuzz: requests as docs/http.md and RFC 9112 have them, after a byte for the size of
+"""The seed inputs of http_messages_fuzz: contents as docs/http.md has them, after a byte for the command. Those of
+http_request_fuzz: requests as docs/http.md and RFC 9112 have them, after a byte for the size of
 the pieces."""
+HTTP_CONTENTS = {name: b"\x04" + text for name, text in {
+    "lines": b'{"payload":"a","key":"k","id":"i","time_us":1700000000000000,"ttl_ms":5}\n'
+             b'{"payload_base64":"/w==","headers":[{"name":"n","value_base64":"AA=="},{"name":"m","value":"v"}]}\n',
+    "a_range": b"3,5-9,12",
+    "a_command": b'delayed=true&limit=7\n{"broker_type":"file","retention_bytes":1073741824}',
+    "a_command_without_parameters": b'\n{"broker_type":"queue"}',
+}.items()}
 HOST = b"Host: 127.0.0.1:5001\r\n"
 HTTP_REQUESTS = {name: b"\x06" + text for name, text in {
     "metrics": b"GET /metrics?topic=orders.*&detail=off&zeros=on HTTP/1.1\r\n" + HOST + b"Authorization: Basic YW5uOnBhc3N3b3Jk\r\n"

@@ -13,7 +13,7 @@ import re
 import struct
 
 from group_documents import ADMIN, GROUP_DOCUMENTS, USER
-from http_requests import HTTP_REQUESTS
+from http_requests import HTTP_CONTENTS, HTTP_REQUESTS
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -473,6 +473,7 @@ def main():
     seeds = {
         "batch_fuzz": batches(), "curve_fuzz": curves(),
         "zmtp_dealer_fuzz": DEALER,
+        "http_messages_fuzz": HTTP_CONTENTS,
         "http_request_fuzz": HTTP_REQUESTS,
         "cursor_file_fuzz": CURSOR_FILE, "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX, "producer_file_fuzz": PRODUCERS,
