@@ -4,7 +4,7 @@
 set(LIGHTQ_BROKER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-broker)
 set_target_properties(lightq_broker PROPERTIES EXPORT_NAME broker)
 
-install(TARGETS lightq_broker lightq_config lightq_control lightq_compiled lightq_session lightq_topic lightq_delayed lightq_delivery lightq_recurring lightq_at_rest
+install(TARGETS lightq_broker lightq_config lightq_http lightq_metrics lightq_control lightq_compiled lightq_session lightq_topic lightq_delayed lightq_delivery lightq_recurring lightq_at_rest
         EXPORT lightq-broker-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT broker)
 install(EXPORT lightq-broker-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_BROKER_PACKAGE_DIR} COMPONENT broker)
 foreach(header broker/broker broker/config broker/logging base/log_sink)

@@ -89,6 +89,7 @@ Result<void> BrokerProcess::wait_until_ready() {
     const nlohmann::json found = nlohmann::json::parse(contents_of(address), nullptr, false);
     if (found.is_object() && found.contains("control_uri")) {
       control_.emplace(found["control_uri"].get<std::string>(), found.value("server_key", ""));
+      http_uri_ = found.value("http_uri", "");
       return {};
     }
     const auto end = process_->wait_until(Clock::now() + look_interval);

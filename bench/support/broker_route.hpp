@@ -38,6 +38,8 @@ class BrokerProcess {
   [[nodiscard]] std::filesystem::path data_directory() const { return directory_.path() / "data"; }
   [[nodiscard]] const ControlClient& control() const { return *control_; }
   [[nodiscard]] const std::string& admin_password() const { return admin_password_; }
+  /// Returns the address of HTTP; empty: it is off.
+  [[nodiscard]] const std::string& http_uri() const { return http_uri_; }
 
  private:
   BrokerProcess();
@@ -47,6 +49,7 @@ class BrokerProcess {
   TempDir directory_;
   std::vector<std::string> command_;
   std::string admin_password_;
+  std::string http_uri_;
   std::optional<ChildProcess> process_;
   std::optional<ControlClient> control_;
 };

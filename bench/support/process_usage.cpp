@@ -57,6 +57,10 @@ Result<std::uint64_t> own_resident_bytes_of(pid_t process) {
   return sum_of_lines(process, {"RssAnon:", "RssShmem:"});
 }
 
+Result<std::uint64_t> resident_bytes_of(pid_t process) {
+  return sum_of_lines(process, {"VmRSS:"});
+}
+
 Result<std::uint64_t> peak_resident_bytes_of(pid_t process) {
   return sum_of_lines(process, {"VmHWM:"});
 }

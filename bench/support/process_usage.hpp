@@ -17,6 +17,9 @@ Result<double> cpu_seconds_of(pid_t process);
 /// process.
 Result<std::uint64_t> own_resident_bytes_of(pid_t process);
 
+/// Returns the resident bytes now: VmRSS, which includes mapped files. Error: no such process.
+Result<std::uint64_t> resident_bytes_of(pid_t process);
+
 /// Returns the peak of resident bytes: VmHWM, which includes mapped files. Error: no such process.
 Result<std::uint64_t> peak_resident_bytes_of(pid_t process);
 

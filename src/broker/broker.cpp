@@ -25,6 +25,7 @@
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
 #include "control/control_server.hpp"
+#include "http/service/http_service.hpp"
 #include "net/socket.hpp"
 
 namespace lightq::broker {
@@ -70,6 +71,7 @@ class Broker::Parts {
  private:
   Result<void> open_catalogue();
   Result<void> open_control();
+  Result<void> open_http();
   void warn_if_topics_are_open() const;
   [[nodiscard]] bool warn_if_insecure() const;
   void say_fewer_connections() const;
@@ -97,6 +99,7 @@ class Broker::Parts {
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<HttpService> http_;  // null: there is no HTTP
   bool stopped_ = false;
   std::jthread control_thread_;  // last: ends before the objects that it uses are destroyed
 };
@@ -160,7 +163,8 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   const bool insecure = warn_if_insecure();
   say_fewer_connections();
   make_operations(insecure);
-  return open_control();
+  if (auto opened = open_control(); !opened) return opened;
+  return open_http();
 }
 
 /// Makes the objects that execute requests, and connects them with the data plane.
@@ -168,22 +172,23 @@ void Broker::Parts::make_operations(bool insecure) {
   permissions_ = std::make_unique<Permissions>(*catalogue_, *authenticator_, admin_generation_);
   operations_ = std::make_unique<Operations>(
       Operations::Parts{control_, *catalogue_, *authenticator_, permissions_->rights(), *reactors_, sink_},
-      OperationSettings{.data_dir = directory_->path().string(),
-                        .now = wall_clock_now,
-                        .topics_max = config_.topics_max,
-                        .users_max = config_.users_max,
-                        .rights_per_user_max = config_.rights_per_user_max,
-                        .ring_bytes_max = config_.ring_bytes_max,
-                        .memory_bytes_max = config_.memory_bytes_max,
-                        .groups_per_topic_max = config_.groups_per_topic_max,
-                        .redelivery_ms_max = config_.redelivery_ms_max,
-                        .open_topics = config_.open_topics,
-                        .throttled = [this] { return server_->throttled(); },
-                        .server_key = keys_.public_text(),
-                        .client_keys = &client_keys_,
-                        .insecure = insecure,
-                        .limits_reached = limits_reached_.get(),
-                        .evicted = [this] { return server_->evicted(); }});
+      OperationSettings{
+          .data_dir = directory_->path().string(),
+          .now = wall_clock_now,
+          .topics_max = config_.topics_max,
+          .users_max = config_.users_max,
+          .rights_per_user_max = config_.rights_per_user_max,
+          .ring_bytes_max = config_.ring_bytes_max,
+          .memory_bytes_max = config_.memory_bytes_max,
+          .groups_per_topic_max = config_.groups_per_topic_max,
+          .redelivery_ms_max = config_.redelivery_ms_max,
+          .open_topics = config_.open_topics,
+          .throttled = [this] { return server_->throttled() + (http_ == nullptr ? 0 : http_->throttled()); },
+          .server_key = keys_.public_text(),
+          .client_keys = &client_keys_,
+          .insecure = insecure,
+          .limits_reached = limits_reached_.get(),
+          .evicted = [this] { return server_->evicted(); }});
   handler_ = std::make_unique<CommandHandler>(*permissions_, *operations_);
   reactors_->set_observer(operations_->observer());
 }
@@ -283,6 +288,40 @@ Result<void> Broker::Parts::open_control() {
   return {};
 }
 
+/// Opens HTTP unless it is off. If another process has the default address, only warns.
+Result<void> Broker::Parts::open_http() {
+  const auto uri = http_uri_of(config_);
+  if (!uri) return {};
+  HttpSettings settings = http_settings_of(config_, *uri);
+  settings.tls = keys_.tls();
+  settings.limits_reached = limits_reached_.get();
+  auto opened = HttpService::open(
+      *uri, std::move(settings),
+      {.sink = sink_,
+       .control = control_,
+       .permissions = *permissions_,
+       .operations = *operations_,
+       .reactors = reactors_->contexts(),
+       .directory = directory_->path(),
+       .free_bytes_min = reactor_settings().reactor.storage.disk_free_floor_bytes,
+       .flushes = config_.flush_interval.count() > 0,
+       .metrics_topics_max = config_.metrics_topics_max,
+       .control_connections = [this] { return server_->connections(); },
+       .execute = [this](protocol::Request request,
+                         const Answer& answer) { handler_->handle(std::move(request), answer); },
+       .request_bytes_max = config_.request_bytes_max,
+       .on_topic = [this](TopicId topic, auto call) { return reactors_->post_to(topic, std::move(call)); }});
+  if (opened) {
+    http_ = std::move(*opened);
+    return {};
+  }
+  if (opened.error().code != ErrorCode::address_in_use || config_.http_uri) return opened.error();
+  sink_.warn(opened.error().text() +
+             "; the broker runs without HTTP: choose another port with --http tcp://127.0.0.1:PORT, or none "
+             "with --http off");
+  return {};
+}
+
 /// Starts the threads, waits until every topic runs, then accepts requests.
 Result<void> Broker::Parts::bring_up() {
   // Read now: once the control thread runs, only it may read the catalogue.
@@ -292,12 +331,17 @@ Result<void> Broker::Parts::bring_up() {
   control_.post_answer([this, &accepting] {
     operations_->bring_up([this, &accepting] {
       // Writes these files before it accepts: a client reads them right after its first reply.
-      const auto published = directory_->publish(control_uri(), keys_.public_text());
+      const std::string http_uri = http_ == nullptr ? std::string() : http_->uri();
+      const auto published = directory_->publish(control_uri(), keys_.public_text(), http_uri);
       accepting.set_value(published ? server_->accept() : published);
     });
   });
   control_thread_ = std::jthread([this](const std::stop_token& stop) { control_.run(stop); });
   if (auto accepted = accepting.get_future().get(); !accepted) return accepted;
+  if (http_ != nullptr) {
+    http_->start();
+    sink_.info("http: " + http_->uri());
+  }
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
              std::to_string(topics) + " topics, data in " + directory_->path().string());
   return {};
@@ -320,6 +364,7 @@ void Broker::Parts::stop() {
   if (control_thread_.joinable()) {
     control_.post_answer([this] { handler_->stop_accepting(); });
     reactors_->stop(deadline);
+    if (http_ != nullptr) http_->stop();
     control_.post_answer([this] { end_control(EventLoop::Clock::now() + answers_linger); });
     control_thread_.join();
   }

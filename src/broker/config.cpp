@@ -151,6 +151,27 @@ Result<void> set_control_uri(Config& config, const std::string& text) {
   return {};
 }
 
+Result<void> set_http(Config& config, const std::string& text) {
+  if (!text.starts_with("tcp://") && text != "off") return must_be("tcp://HOST:PORT or off");
+  // A URI with a password is refused, too.
+  if (text.find('@') != std::string::npos) return must_be("tcp://HOST:PORT or off");
+  config.http_uri = text == "off" ? std::string() : text;
+  return {};
+}
+
+Result<void> set_http_hosts(Config& config, const std::string& text) {
+  std::vector<std::string> hosts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    hosts.push_back(text.substr(at, end - at));
+    if (hosts.back().empty() || hosts.back().find_first_of(" :/*") != std::string::npos)
+      return must_be("names of hosts, without ports and with commas between them");
+    at = end + 1;
+  }
+  config.http_hosts = std::move(hosts);
+  return {};
+}
+
 Result<void> set_ports(Config& config, const std::string& text) {
   if (text == "any") {
     config.ports.reset();
@@ -234,6 +255,20 @@ constexpr Setting table[] = {
      "control socket: tcp://HOST:PORT, port 0 for a free one, or ipc://PATH "
      "(tcp://127.0.0.1:5000)",
      set_control_uri},
+    {"http", text, "URI",
+     "HTTP for metrics and health checks: tcp://HOST:PORT, or off (tcp://127.0.0.1:5001; a free port if "
+     "control "
+     "takes one)",
+     set_http},
+    {"http_hosts", text, "NAMES",
+     "further host names by which HTTP clients may address the broker, with commas between them",
+     set_http_hosts},
+    {"http_connections_max", number, "N",
+     "connections over HTTP, 4 to 1024; beyond this one that is idle is closed (1024)",
+     set_limit<&Config::http_connections_max, limits::http_connections_max, 4>},
+    {"metrics_topics_max", number, "N",
+     "topics with metrics of their own, 0 to 100000; the others are summed (1000)",
+     set_limit<&Config::metrics_topics_max, limits::topics_max, 0>},
     {"bind", text, "HOST",
      "host on which data endpoints listen; 0.0.0.0 and :: need advertise too (127.0.0.1)",
      set_host<&Config::bind_host>},
@@ -399,6 +434,12 @@ constexpr Setting table[] = {
 
 std::span<const Setting> settings() {
   return table;
+}
+
+std::optional<std::string> http_uri_of(const Config& config) {
+  if (config.http_uri) return config.http_uri->empty() ? std::nullopt : config.http_uri;
+  const bool any_port = config.control_uri.ends_with(":0") || config.control_uri.ends_with(":*");
+  return any_port ? "tcp://127.0.0.1:0" : "tcp://127.0.0.1:5001";
 }
 
 Result<void> check_tls(const Config& config) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/private_file.hpp>
@@ -30,6 +31,10 @@ struct PortRange {
 struct Config {
   std::filesystem::path data_dir;
   std::string control_uri = "tcp://127.0.0.1:5000";
+  std::optional<std::string> http_uri;  ///< empty: off; not set: see http_uri_of
+  std::vector<std::string> http_hosts;  ///< further names under which clients may address it
+  std::uint64_t http_connections_max = limits::http_connections_max;
+  std::uint64_t metrics_topics_max = limits::metrics_topics_default;
   std::string bind_host = "127.0.0.1";
   std::string advertise_host;      ///< empty: bind_host
   std::optional<PortRange> ports;  ///< not set: any free port
@@ -116,6 +121,10 @@ struct Setting {
 std::span<const Setting> settings();
 /// Returns the environment variable of a setting: LIGHTQ_ and its name in capitals.
 std::string environment_name(const Setting& setting);
+
+/// Returns the address of HTTP as tcp://HOST:PORT; nothing if it is off. If the setting is not given, it is
+/// tcp://127.0.0.1:5001, or a free port if the control socket takes a free port too.
+std::optional<std::string> http_uri_of(const Config& config);
 
 /// Checks that clients can be given an address to connect to. A bind host that stands for every address
 /// (0.0.0.0, ::) needs an advertise host that is a specific address. Error: invalid_argument.

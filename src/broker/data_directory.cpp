@@ -189,12 +189,14 @@ Result<void> DataDirectory::keep_server_key(const std::string& control_uri,
   return log::PosixStorage().sync_directory(path_.string());
 }
 
-Result<void> DataDirectory::publish(const std::string& control_uri, const std::string& server_key) {
+Result<void> DataDirectory::publish(const std::string& control_uri, const std::string& server_key,
+                                    const std::string& http_uri) {
   protocol::detail::OrderedJson document{
       {"pid", getpid()}, {"control_uri", control_uri}, {"version", version_text}};
   if (auto kept = keep_server_key(control_uri, server_key); !kept) return kept;
   if (!server_key.empty()) document["server_key"] = server_key;
   if (has_control_socket_) document["control_socket"] = control_socket_name;
+  if (!http_uri.empty()) document["http_uri"] = http_uri;
   auto written = write_file_atomically(path_ / "broker.json", protocol::detail::dump(document) + "\n", 0644);
   published_ = written.ok();
   return written;

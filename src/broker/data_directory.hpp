@@ -55,8 +55,9 @@ class DataDirectory {
 
   /// Writes broker.json atomically, by which programs on this machine find the broker. Also writes
   /// server_key.json, which stays after the broker stops; without a key, removes it. `server_key`: as text;
-  /// empty: there is none.
-  Result<void> publish(const std::string& control_uri, const std::string& server_key = {});
+  /// empty: there is none. `http_uri`: empty: there is no HTTP.
+  Result<void> publish(const std::string& control_uri, const std::string& server_key = {},
+                       const std::string& http_uri = {});
 
  private:
   [[nodiscard]] Result<void> keep_server_key(const std::string& control_uri,

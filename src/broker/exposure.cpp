@@ -61,6 +61,8 @@ std::optional<std::string> exposure_of(const Config& config, const std::string& 
   const std::string control = control_host(config.control_uri);
   if (!control.empty() && !is_loopback_host(control))
     return "control: " + config.control_uri + " is not a loopback address";
+  const auto http = http_uri_of(config);
+  if (http && !is_loopback_host(control_host(*http))) return "http: " + *http + " is not a loopback address";
   if (!is_on_loopback(bind_address)) return "bind: " + config.bind_host + " is not a loopback address";
   if (!config.advertise_host.empty() && !is_loopback_host(config.advertise_host))
     return "advertise: " + config.advertise_host + " is not a loopback address";

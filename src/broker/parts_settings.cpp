@@ -2,6 +2,7 @@
 #include "broker/parts_settings.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -87,6 +88,21 @@ Result<void> keep_paths(Config& config) {
                  fault.value()};
   config.control_uri = std::string(ipc_prefix) + path.string();
   return {};
+}
+
+HttpSettings http_settings_of(const Config& config, const std::string& uri) {
+  HttpSettings settings;
+  settings.connections_max = config.http_connections_max;
+  settings.requests_per_second = config.requests_per_second;
+  settings.names = config.http_hosts;
+  for (const std::string& host : {config.advertise_host, config.bind_host}) {
+    if (!host.empty()) settings.names.push_back(host);
+  }
+  constexpr std::size_t scheme_length = 6;  // tcp://
+  settings.names.push_back(uri.substr(scheme_length, uri.rfind(':') - scheme_length));
+  std::array<char, 256> own{};
+  if (gethostname(own.data(), own.size() - 1) == 0) settings.names.emplace_back(own.data());
+  return settings;
 }
 
 ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory) {

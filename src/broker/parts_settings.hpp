@@ -6,6 +6,7 @@
 #include "broker/data_directory.hpp"
 #include "broker/reactor_pool.hpp"
 #include "control/control_limits.hpp"
+#include "http/http_settings.hpp"
 
 namespace lightq::broker {
 
@@ -15,6 +16,8 @@ Result<void> keep_paths(Config& config);
 
 UnauthenticatedLimits unauthenticated_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
+/// Returns the settings of HTTP at `uri`. The caller adds the TLS context and the counters.
+HttpSettings http_settings_of(const Config& config, const std::string& uri);
 /// Returns `connections_per_user`, or fewer so that descriptors remain for other users.
 std::size_t connections_per_user_of(const Config& config);
 

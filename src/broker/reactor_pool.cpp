@@ -320,8 +320,8 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
                                                   [this](TopicId topic) { return index_of(topic); });
   if (parts->complete()) return answer<TopicsStats>(done, parts->joined());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    if (!parts->asks(i)) continue;
     TopicsAsked part = parts->take_part(i);
-    if (part.topics.empty()) continue;
     Reactor& reactor = *reactors_[i];
     reactor.loop().post_answer([this, &reactor, i, parts, done, part = std::move(part)]() mutable {
       reactor.stats_of(std::move(part), [this, i, parts, done](Result<TopicsStats> counted) {
@@ -334,10 +334,19 @@ void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
   }
 }
 
-std::vector<std::uint64_t> ReactorPool::messages_to_reactors() const {
-  std::vector<std::uint64_t> messages;
-  for (const auto& reactor : reactors_) messages.push_back(reactor->loop().posted());
-  return messages;
+std::vector<ReactorContext*> ReactorPool::contexts() const {
+  std::vector<ReactorContext*> contexts;
+  for (const auto& reactor : reactors_) contexts.push_back(&reactor->context());
+  return contexts;
+}
+
+bool ReactorPool::post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call) {
+  if (stopped_) return false;
+  const std::size_t index = index_of(topic);
+  Reactor& reactor = *reactors_[index];
+  if (reactor.loop().post([&reactor, index, call = std::move(call)] { call(index, reactor); })) return true;
+  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
+  return false;
 }
 
 void ReactorPool::broker_stats(Done<protocol::BrokerStats> done) {

@@ -102,13 +102,15 @@ class ReactorPool final : public DataPlane {
   void stats_of(TopicsAsked asked, Done<TopicsStats> done) override;
   void broker_stats(Done<protocol::BrokerStats> done) override;
 
-  /// Returns the number of messages that have been sent to each reactor so far. Thread: any.
-  [[nodiscard]] std::vector<std::uint64_t> messages_to_reactors() const;
+  /// Returns the parts of each reactor that other threads may use. Thread: any.
+  [[nodiscard]] std::vector<ReactorContext*> contexts() const;
+  /// Calls `call` on the thread of the topic's reactor, with the reactor's place in contexts(). Returns false
+  /// if the reactor has too many tasks, or has stopped. Thread: any.
+  [[nodiscard]] bool post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call);
 
  private:
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
-  void work_in_pieces(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed);
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>

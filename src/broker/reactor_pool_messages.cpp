@@ -1,4 +1,5 @@
 /// Passes commands on dead and delayed messages to the reactor of their topic. Layer: broker.
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -13,6 +14,22 @@ namespace lightq::broker {
 namespace {
 // The most turns of a request that lists messages. Each takes about a millisecond.
 constexpr unsigned turns_of_listing = 64;
+/// Calls `piece` in turns of the topic's loop, until it has replied or calls `failed`. Lifetime: the pool
+/// that owns `stopped` outlives the work.
+void work_in_pieces(Reactor& reactor, const std::atomic<bool>& stopped, TopicRuntime& runtime,
+                    DeadWork::Piece piece, DeadWork::Failed failed) {
+  DeadWork::begin({.loop = reactor.loop(),
+                   .find = [&stopped, &reactor, id = runtime.definition().id]() -> Result<TopicRuntime*> {
+                     if (stopped) return pool_errors::stopping();
+                     TopicRuntime* const found = reactor.find(id);
+                     if (found == nullptr) return pool_errors::unknown_topic();
+                     return found;
+                   },
+                   .piece = std::move(piece),
+                   .failed = std::move(failed)},
+                  runtime);
+}
+
 }  // namespace
 
 /// Lists in several turns with a key, until the page is full. The page ends early after many turns.
@@ -55,7 +72,7 @@ void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadL
       listing->from = *all.next;
       return list->is_pending ? DeadWork::Then::readable : DeadWork::Then::next_turn;
     };
-    work_in_pieces(runtime, piece, reply);
+    work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);
   });
 }
 
@@ -89,7 +106,7 @@ void ReactorPool::act_on_dead(TopicId topic, const std::string& group, const Dea
       }
       return DeadWork::Then::done;
     };
-    work_in_pieces(runtime, piece, reply);
+    work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);
   });
 }
 
@@ -138,7 +155,7 @@ void ReactorPool::list_delayed(TopicId topic, const DelayedListWish& wish, Done<
       listing->from = list->next;
       return DeadWork::Then::next_turn;
     };
-    work_in_pieces(runtime, piece, reply);
+    work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);
   });
 }
 
@@ -171,23 +188,8 @@ void ReactorPool::act_on_delayed(TopicId topic, const DelayedWish& wish, Done<pr
       }
       return DeadWork::Then::done;
     };
-    work_in_pieces(runtime, piece, reply);
+    work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);
   });
-}
-
-/// Calls `piece` in turns of the topic's loop, until it has replied or calls `failed`.
-void ReactorPool::work_in_pieces(TopicRuntime& runtime, DeadWork::Piece piece, DeadWork::Failed failed) {
-  Reactor& reactor = reactor_of(runtime.definition().id);
-  DeadWork::begin({.loop = reactor.loop(),
-                   .find = [this, &reactor, id = runtime.definition().id]() -> Result<TopicRuntime*> {
-                     if (stopped_) return pool_errors::stopping();
-                     TopicRuntime* const found = reactor.find(id);
-                     if (found == nullptr) return pool_errors::unknown_topic();
-                     return found;
-                   },
-                   .piece = std::move(piece),
-                   .failed = std::move(failed)},
-                  runtime);
 }
 
 }  // namespace lightq::broker

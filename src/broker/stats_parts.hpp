@@ -32,10 +32,13 @@ class StatsParts {
     }
     for (Part& part : parts_) {
       part.asked.entries_max = entries_max_;
-      if (!part.places.empty()) ++missing_;
+      part.is_asked = !part.places.empty() || asked.with_connections;
+      if (part.is_asked) ++missing_;
     }
   }
 
+  /// Returns true if the reactor has to answer.
+  [[nodiscard]] bool asks(std::size_t reactor) const { return parts_[reactor].is_asked; }
   /// Returns a reactor's part of the question, which may have no topics. Call it once for each reactor.
   [[nodiscard]] TopicsAsked take_part(std::size_t reactor) { return std::move(parts_[reactor].asked); }
   /// Returns true if no answer is missing.
@@ -47,6 +50,8 @@ class StatsParts {
       failed_ = answer.error();
       return;
     }
+    connections_.refused += answer->connections.refused;
+    connections_.evicted += answer->connections.evicted;
     const std::vector<std::size_t>& places = parts_[reactor].places;
     for (std::size_t i = 0; i < answer->topics.size(); ++i)
       counted_[places[i]] = {true, std::move(answer->topics[i])};
@@ -57,6 +62,7 @@ class StatsParts {
   [[nodiscard]] Result<TopicsStats> joined() {
     if (failed_) return *failed_;
     TopicsStats joined;
+    joined.connections = connections_;
     std::size_t entries = 0;
     for (Counted& counted : counted_) {
       if (!counted.is_known || entries >= entries_max_) break;
@@ -70,6 +76,7 @@ class StatsParts {
   struct Part {
     TopicsAsked asked;
     std::vector<std::size_t> places;  // of its topics in the question
+    bool is_asked = false;
   };
   struct Counted {
     bool is_known = false;
@@ -80,6 +87,7 @@ class StatsParts {
   std::vector<Counted> counted_;  // in the order of the question
   std::vector<Part> parts_;       // by reactor
   std::size_t missing_ = 0;
+  ConnectionsRefused connections_;
   std::optional<Error> failed_;
 };
 

@@ -62,6 +62,8 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
   /// Returns the number of requests refused since the start because their source asked too much.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
+  /// Returns the number of connections.
+  [[nodiscard]] std::size_t connections() const { return clients_.size(); }
   /// Returns the number of unauthenticated connections that were evicted to make room for others.
   [[nodiscard]] std::uint64_t evicted() const { return handshakes_.evicted(); }
   /// Counts refusals in `counts`, which must outlive this object. Requires: `accept` was not called.

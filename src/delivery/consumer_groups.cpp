@@ -391,7 +391,24 @@ std::uint64_t lost_of(const ConsumerGroup& group, log::BatchLog& log) {
   return lost;
 }
 
-protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Timestamp now) {
+/// Returns how many consumers could take a message now.
+std::uint64_t free_consumers_of(const GroupMessages::Consumers& consumers) {
+  const auto is_free = [](const RecordSink* sink) { return !sink->first_unsent(); };
+  return consumers.standing.turns.waiting() +
+         static_cast<std::uint64_t>(std::ranges::count_if(consumers.plain, is_free));
+}
+
+/// Returns how many messages are finished behind the committed offset.
+std::uint64_t finished_behind_committed(const ConsumerGroup& group, Offset committed) {
+  const GroupMessages& messages = group.messages();
+  const std::uint64_t left = messages.in_flight() + messages.retrying() + messages.parked() +
+                             messages.dead_waiting() + messages.redelivery().ready_messages();
+  const std::uint64_t behind = committed < group.next() ? distance(committed, group.next()) : 0;
+  return behind - std::min(behind, left);
+}
+
+protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, const ClockReading& clocks) {
+  const Timestamp now = clocks.wall;
   const GroupMessages& messages = group.messages();
   const Offset first = log.first_offset();
   const Offset committed = group.committed();
@@ -408,12 +425,17 @@ protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, Ti
   stats.lag = stats.ready + stats.retrying;
   stats.lost = lost_of(group, log);
   stats.consumers = group.consumers();
+  stats.free_consumers = free_consumers_of(messages.consumers());
   stats.unacknowledged = messages.unacknowledged();
   stats.redelivered = group.redelivered();
   stats.paused = group.is_paused();
   stats.blocked_by = blocked_by_disk(group.unavailable());
   const auto oldest = append_time_at(committed, log);
   if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
+  stats.ack_holes = finished_behind_committed(group, committed);
+  const SteadyTime due = messages.redelivery().next_due();
+  if (due != never && clocks.steady != SteadyTime{})
+    stats.next_due_ms = static_cast<std::uint64_t>(clocks.wall_time_of(due).us / 1000);
   return stats;
 }
 
@@ -434,15 +456,15 @@ const char* word_of(PauseCause cause) {
 
 }  // namespace
 
-std::vector<protocol::GroupStats> ConsumerGroups::stats(Timestamp now) const {
+std::vector<protocol::GroupStats> ConsumerGroups::stats(const ClockReading& clocks) const {
   std::vector<protocol::GroupStats> stats;
   const auto add = [&](const ConsumerGroup& group) {
-    protocol::GroupStats& added = stats.emplace_back(stats_of(group, log_, now));
+    protocol::GroupStats& added = stats.emplace_back(stats_of(group, log_, clocks));
     added.parked = group.messages().parked();
     added.dead_waiting = group.messages().dead_waiting();
     added.paused_by = word_of(group.pause_cause());
     const GroupFailures& failures = group.failures();
-    add_failures(added, failures.counters(), failures.recent(now), failures.settings());
+    add_failures(added, failures.counters(), failures.recent(clocks.wall), failures.settings());
     if (added.dead_waiting != 0) added.dead_waiting_by = failures.transfer_trouble();
   };
   if (plain_ != nullptr) add(*plain_);

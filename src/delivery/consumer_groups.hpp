@@ -208,7 +208,7 @@ class ConsumerGroups {
   [[nodiscard]] bool is_provisional(const ConsumerGroup& group) const;
 
   /// Returns the statistics of all groups, the plain group first. `now` is the log's time.
-  [[nodiscard]] std::vector<protocol::GroupStats> stats(Timestamp now) const;
+  [[nodiscard]] std::vector<protocol::GroupStats> stats(const ClockReading& clocks) const;
 
  private:
   struct Entry {

@@ -7,6 +7,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/state/group_time.hpp"
+#include "metrics/histogram.hpp"
 
 namespace lightq::broker {
 
@@ -25,6 +26,8 @@ struct DeliveryContext {
   ExpiryIndex* expiry = nullptr;
   /// Whether expired messages are delivered, in slices of their own, for a read without a cursor.
   bool shows_expired = false;
+  /// Counts the time from a message's append to its first delivery. Null: nothing is counted.
+  Histogram* delays = nullptr;
 };
 
 }  // namespace lightq::broker

@@ -31,6 +31,8 @@ class SliceSource {
     const SliceOutcome outcome = find(limits, next);
     read_again_ = outcome == SliceOutcome::unavailable ? next.again : SteadyTime{};
     has_skipped_ = outcome == SliceOutcome::skipped;
+    if (outcome == SliceOutcome::slice && context_.delays != nullptr)
+      appended_us_ = next.delivered.slice.batch.append_time().us;
     return outcome;
   }
   /// Returns true if the last slice was in the redelivery queue.
@@ -39,6 +41,8 @@ class SliceSource {
   /// fields.
   void taken(std::uint64_t records, std::size_t bytes) {
     if (from_redelivery_) return redelivery_->taken(records, bytes);
+    if (context_.delays != nullptr && records > 0)
+      context_.delays->record(context_.wall.us - appended_us_, records);
     reader_.taken(records, bytes);
   }
 
@@ -74,6 +78,7 @@ class SliceSource {
   RedeliveryQueue* const redelivery_;
   bool from_redelivery_ = false;  // the last slice
   bool has_skipped_ = false;
+  std::int64_t appended_us_ = 0;  // the last slice, if context_.delays counts it
   SteadyTime read_again_{};
 };
 

@@ -319,7 +319,7 @@ std::uint64_t Topic::queue_size() const {
          (expiry_.index() == nullptr ? 0 : expiry_.index()->expired().count_in(ahead));
 }
 
-protocol::TopicStats Topic::stats(Timestamp now) const {
+protocol::TopicStats Topic::stats(Timestamp now, SteadyTime steady) const {
   protocol::TopicStats stats;
   stats.topic = definition_.name.text();
   stats.topic_type = definition_.settings.broker_type;
@@ -347,7 +347,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
-  stats.groups = groups_.stats(now);
+  stats.groups = groups_.stats({steady, now});
   return stats;
 }
 

@@ -169,8 +169,9 @@ class Topic {
   // Statistics.
 
   /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
-  /// addresses. `now` is the log's time, for the age of messages.
-  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
+  /// addresses. `now` is the log's time, for the age of messages; `steady` the same moment on the clock of
+  /// dispatches, for due times. Without it they stay 0.
+  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}, SteadyTime steady = {}) const;
 
  private:
   PublishOutcome outcome_of(log::AppendOutcome outcome);

@@ -39,6 +39,8 @@ class UniqueFd {
   [[nodiscard]] int get() const { return descriptor_; }
   [[nodiscard]] bool valid() const { return descriptor_ >= 0; }
   [[nodiscard]] bool may_bring_descriptors() const { return may_bring_descriptors_; }
+  /// Returns the descriptor, which the caller closes from now on.
+  [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
   void reset();
 
  private:

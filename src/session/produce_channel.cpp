@@ -198,7 +198,10 @@ bool ProduceChannel::check_headers(const HeaderContent& content, const Sequences
 void ProduceChannel::take(const Arrived& arrived) {
   switch (target_.admit(arrived.sequences)) {
     case Admission::store: break;
-    case Admission::repeat: note_progress(true); return;
+    case Admission::repeat:
+      target_.count_duplicates(arrived.sequences.count);
+      note_progress(true);
+      return;
     case Admission::out_of_sequence:
       return refuse(
           arrived.sequences, Code::out_of_sequence,

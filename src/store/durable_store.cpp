@@ -171,8 +171,12 @@ void DurableStore<LogType>::start_work(Timestamp now) {
   auto job = this->log().take_disk_job(now);
   if (job == nullptr) return;
   log_job_out_ = true;
-  jobs_.submit(std::move(job), [this](log::DiskJob& /*job*/) {
+  const auto submitted = std::chrono::steady_clock::now();
+  jobs_.submit(std::move(job), [this, submitted, before = this->durable_offset()](log::DiskJob& /*job*/) {
     log_job_out_ = false;
+    if (before < this->durable_offset())
+      events().on_flushed(std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::steady_clock::now() - submitted));
     events().on_durable();
   });
 }

@@ -3,6 +3,7 @@
 /// MemoryStore, FileStore, TieredStore. docs/design.md, "Stores".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -30,6 +31,8 @@ class StoreEvents {
 
   /// Called when more messages may be durable, or when files of dropped messages may be gone.
   virtual void on_durable() = 0;
+  /// Called after a sync, before on_durable. `took`: since the store has requested it.
+  virtual void on_flushed(std::chrono::microseconds /*took*/) {}
   /// Called when messages that a read has reported as pending can be read.
   virtual void on_readable() = 0;
   /// Called when a save has ended. After an error the state that was saved before is still stored.

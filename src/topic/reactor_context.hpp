@@ -21,6 +21,7 @@
 #include "admission/unauthenticated_limits.hpp"
 #include "base/log_sink.hpp"
 #include "delivery/state/group_limits.hpp"
+#include "metrics/latencies.hpp"
 #include "net/call_clock.hpp"
 #include "net/disk_thread.hpp"
 #include "net/event_loop.hpp"
@@ -92,6 +93,7 @@ struct ReactorContext {
   TurnQueue turns{loop};
   CallClock call_clock{loop, now};  ///< the times of stored messages, ascending unless the clock is set back
   WallTimers wall_timers{loop, now};  ///< work that is due at a time of the wall clock
+  Latencies latencies = {};           ///< of all topics; any thread reads them
 };
 
 }  // namespace lightq::broker

@@ -139,12 +139,27 @@ void add_limits(std::map<std::string, Expectation>& all) {
                            "8388608"};
 }
 
+void add_http(std::map<std::string, Expectation>& all) {
+  all["http"] = {[](const Config& c) { return http_uri_of(c).value_or("off"); }, "tcp://127.0.0.1:5001",
+                 "tcp://127.0.0.1:6001", "tcp://127.0.0.1:6001"};
+  all["http_hosts"] = {[](const Config& c) {
+                         return c.http_hosts.empty() ? std::string()
+                                                     : c.http_hosts.front() + " " + c.http_hosts.back();
+                       },
+                       "", "a.test,b.test", "a.test b.test"};
+  all["http_connections_max"] = {[](const Config& c) { return shown(c.http_connections_max); }, "1024", "41",
+                                 "41"};
+  all["metrics_topics_max"] = {[](const Config& c) { return shown(c.metrics_topics_max); }, "1000", "42",
+                               "42"};
+}
+
 /// All set values differ, so two settings that write the same member fail a test.
 std::map<std::string, Expectation> expectations(const std::string& password_file) {
   std::map<std::string, Expectation> all;
   all["data_dir"] = {[](const Config& c) { return c.data_dir.string(); }, "", "/d/a", "/d/a"};
   all["control"] = {[](const Config& c) { return c.control_uri; }, "tcp://127.0.0.1:5000", "ipc:///c",
                     "ipc:///c"};
+  add_http(all);
   all["bind"] = {[](const Config& c) { return c.bind_host; }, "127.0.0.1", "10.0.0.1", "10.0.0.1"};
   all["advertise"] = {[](const Config& c) { return c.advertise_host; }, "", "broker.test", "broker.test"};
   all["ports"] = {
@@ -234,6 +249,19 @@ TEST(Config, WantsACertificateWithItsKeyAndEncryption) {
   EXPECT_THAT(refusal(true, "c", ""), HasSubstr("give both or none"));
   EXPECT_THAT(refusal(true, "", "k"), HasSubstr("give both or none"));
   EXPECT_THAT(refusal(false, "c", "k"), HasSubstr("tls_certificate: needs encrypt"));
+}
+
+TEST(Config, HttpFollowsTheControlSocketToAFreePort) {
+  Config config;
+  EXPECT_EQ(http_uri_of(config), "tcp://127.0.0.1:5001");
+  config.control_uri = "ipc:///c";
+  EXPECT_EQ(http_uri_of(config), "tcp://127.0.0.1:5001");
+  config.control_uri = "tcp://127.0.0.1:0";
+  EXPECT_EQ(http_uri_of(config), "tcp://127.0.0.1:0");
+  config.http_uri = "tcp://127.0.0.1:5001";
+  EXPECT_EQ(http_uri_of(config), "tcp://127.0.0.1:5001");
+  config.http_uri = "";
+  EXPECT_EQ(http_uri_of(config), std::nullopt);
 }
 
 TEST(Config, AcceptsStorageKeysFromOnePlaceOnly) {

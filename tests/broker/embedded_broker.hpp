@@ -37,6 +37,7 @@ class EmbeddedBroker {
     broker::Config config;
     config.data_dir = directory_ / "data";
     config.control_uri = uri_;
+    config.http_uri = "";
     config.admin_password = Secret(planted::admin_password);
     config.min_free_bytes = 0;
     if (adjust_) adjust_(config);

@@ -58,12 +58,18 @@ class ReactorPoolTest : public testing::Test {
     definition.settings.ring_bytes = limits::ring_bytes_min;
     ASSERT_TRUE(result_of<void>([&](const Done<void>& done) { pool.add_topic(definition, {}, done); }));
   }
+  /// Returns how many messages each reactor has received.
+  [[nodiscard]] std::vector<std::uint64_t> messages_so_far() const {
+    std::vector<std::uint64_t> messages;
+    for (ReactorContext* const context : pool.contexts()) messages.push_back(context->loop.posted());
+    return messages;
+  }
   /// Returns how many messages each reactor receives from the control thread during a call.
   template <typename Value, typename Call>
   std::vector<std::uint64_t> messages_of(Call call) {
-    const auto before = pool.messages_to_reactors();
+    const auto before = messages_so_far();
     EXPECT_TRUE(result_of<Value>(call));
-    auto messages = pool.messages_to_reactors();
+    auto messages = messages_so_far();
     for (std::size_t i = 0; i < messages.size(); ++i) messages[i] -= before[i];
     return messages;
   }

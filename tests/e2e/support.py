@@ -159,6 +159,7 @@ class Broker:
             self.flags += ["--storage-key-file", str(keys)]
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
         self.environment["HOME"] = str(self.directory)
+        self.environment["LIGHTQ_HTTP"] = "off"  # a test that uses HTTP gives --http
         if os.geteuid() != 0:  # otherwise these tests could not read its files in /proc
             self.environment["LIGHTQ_CORE_DUMPS"] = "true"
         if admin:

@@ -52,7 +52,8 @@ class Reader:
         (home / "build/release").mkdir(parents=True)
         (home / "build/release/lightq").symlink_to(BINARY)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
-        self.environment |= {"HOME": str(home), "LIGHTQ_DATA_DIR": str(self.data), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0"}
+        self.environment |= {"HOME": str(home), "LIGHTQ_DATA_DIR": str(self.data), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0",
+                             "LIGHTQ_HTTP": "tcp://127.0.0.1:0"}
 
     def run(self, *command):
         """Runs a command that must succeed. Returns its standard output."""
@@ -161,6 +162,11 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
         elif language == "python":
             printed = reader.run(sys.executable, "-c", code.replace("tcp://127.0.0.1:5000", reader.control_uri))
             assert "parcel 2" in printed, printed
+        elif "curl" in code:
+            http_uri = json.loads((reader.data / "broker.json").read_text())["http_uri"]
+            printed = reader.paste(code.replace("http://127.0.0.1:5001", http_uri))
+            assert '"flushed":true' in printed and '"messages":1,"in_flight":0' in printed, printed
+            assert '"payload":"a letter"' in (reader.home / "taken").read_text()
         elif "lightq log" in code:
             printed = reader.paste(code)
             assert "order 998" in printed, printed[-2000:]

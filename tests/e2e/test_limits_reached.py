@@ -8,6 +8,7 @@ import pytest
 import zmq
 
 import session_client
+from http_support import HTTP, RawPeer
 from session_client import Session, open_values
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, until
 
@@ -237,6 +238,34 @@ def many_passwords_to_be_kept(broker, control):
     dealer.close()
 
 
+def over_http(broker, text):
+    """Sends bytes to the broker's HTTP. Returns the answer."""
+    peer = RawPeer(broker)
+    peer.say(text)
+    answer = peer.hear()
+    peer.close()
+    return answer
+
+
+def a_long_http_head(broker, control):
+    assert over_http(broker, b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000).startswith(b"HTTP/1.1 431 ")
+
+
+def a_long_http_body(broker, control):
+    assert over_http(broker, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+
+
+def a_slow_http_head(broker, control):
+    assert over_http(broker, b"GET / HTTP/1.1\r\n").startswith(b"HTTP/1.1 408 ")
+
+
+def many_http_connections(broker, control):
+    peers = [RawPeer(broker) for _ in range(5)]
+    assert peers[0].hear() == b"", "the one that is idle longest"
+    for peer in peers:
+        peer.close()
+
+
 LONG = ["--handshake-ms", "60000"]
 CASES = {
     too_many_topics: ("topics_max", ["--topics-max", "2"]),
@@ -266,6 +295,10 @@ CASES = {
                                            ["--handshakes-max", "16", "--accepts-per-second", "1000000"] + LONG),
     many_connections_of_a_user: ("connections_per_user", ["--connections-per-user", "2"]),
     many_requests_of_a_user: ("requests_waiting_per_user_max", ["--requests-waiting-max", "4"]),
+    a_long_http_head: ("http_head_bytes_max", HTTP),
+    a_long_http_body: ("http_body_bytes_max", HTTP),
+    a_slow_http_head: ("http_head_ms", HTTP),
+    many_http_connections: ("http_connections_max", [*HTTP, "--http-connections-max", "4"]),
     many_requests: ("requests_per_second", ["--requests-per-second", "1"]),
 }
 

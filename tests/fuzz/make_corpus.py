@@ -13,6 +13,7 @@ import re
 import struct
 
 from group_documents import ADMIN, GROUP_DOCUMENTS, USER
+from http_requests import HTTP_CONTENTS, HTTP_REQUESTS
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -470,13 +471,12 @@ ENCRYPTED = {
 
 def main():
     seeds = {
-        "batch_fuzz": batches(),
-        "curve_fuzz": curves(),
+        "batch_fuzz": batches(), "curve_fuzz": curves(),
         "zmtp_dealer_fuzz": DEALER,
-        "cursor_file_fuzz": CURSOR_FILE,
-        "cursor_table_fuzz": CURSOR_TABLE,
-        "segment_index_fuzz": SEGMENT_INDEX,
-        "producer_file_fuzz": PRODUCERS,
+        "http_messages_fuzz": HTTP_CONTENTS,
+        "http_request_fuzz": HTTP_REQUESTS,
+        "cursor_file_fuzz": CURSOR_FILE, "cursor_table_fuzz": CURSOR_TABLE,
+        "segment_index_fuzz": SEGMENT_INDEX, "producer_file_fuzz": PRODUCERS,
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,

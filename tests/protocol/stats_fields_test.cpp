@@ -51,8 +51,8 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   // Each line names all members: with another one it does not compile, and the table needs an entry too.
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
-                                  z, z1, z2, z3, z4, z5] = GroupStats();
-    EXPECT_EQ(names_of<GroupStats>().size(), 31U);
+                                  z, z1, z2, z3, z4, z5, z6, z7, z8] = GroupStats();
+    EXPECT_EQ(names_of<GroupStats>().size(), 34U);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = SubscriberStats();
@@ -60,8 +60,8 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
-                                  z, z1, z2, z3, z4, z5] = TopicStats();
-    EXPECT_EQ(names_of<TopicStats>().size(), 31U);
+                                  z, z1, z2, z3, z4, z5, z6, z7, z8, z9] = TopicStats();
+    EXPECT_EQ(names_of<TopicStats>().size(), 35U);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = DelayedStats();
@@ -91,10 +91,10 @@ TEST(StatsFields, NumbersThatMayDecreaseAreNoCounters) {
                                    "lost_with_session", "revoked", "dead", "expired"));
   EXPECT_THAT(counters_of<SubscriberStats>(), testing::IsEmpty());
   EXPECT_THAT(counters_of<DelayedStats>(), UnorderedElementsAre("moved", "cancelled", "corrupt"));
-  EXPECT_THAT(
-      counters_of<TopicStats>(),
-      UnorderedElementsAre("messages_received", "total_bytes_written", "total_bytes_read", "dropped",
-                           "rejected", "refused", "unclaimed_dropped", "corrupt", "refused_connections"));
+  EXPECT_THAT(counters_of<TopicStats>(),
+              UnorderedElementsAre("messages_received", "total_bytes_written", "total_bytes_read", "dropped",
+                                   "rejected", "refused", "unclaimed_dropped", "corrupt",
+                                   "refused_connections", "duplicates", "messages_out", "blocked_ms"));
   // The broker's sums over topics decrease when a topic is deleted.
   EXPECT_THAT(counters_of<BrokerStats>(), UnorderedElementsAre("auth_failures", "throttled_requests",
                                                                "refused_connections", "evicted_connections"));

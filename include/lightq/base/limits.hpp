@@ -225,6 +225,41 @@ inline constexpr std::size_t acknowledged_ranges_max = 4096;
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;
 
+// HTTP.
+inline constexpr std::size_t http_head_bytes_max = 16 * KiB;   ///< request line and headers; beyond: 431
+inline constexpr std::size_t http_target_bytes_max = 8 * KiB;  ///< path and query; beyond: 414
+inline constexpr std::size_t http_headers_max = 100;           ///< headers of one request; beyond: 431
+inline constexpr std::size_t http_query_parameters_max = 64;
+inline constexpr std::size_t http_body_bytes_max = 1 * MiB;  ///< beyond: 413
+inline constexpr std::size_t http_connections_max = 1024;    ///< beyond: one that is idle is closed
+inline constexpr std::size_t http_connections_per_source_max = 256;
+/// The longest times: to the first byte of a connection, from a request's first byte to the end of its head
+/// and to that of its body, between requests, for the work on a request, and for sending the response.
+inline constexpr std::uint64_t http_first_byte_ms = 5'000;
+inline constexpr std::uint64_t http_head_ms = 5'000;
+inline constexpr std::uint64_t http_body_ms = 30'000;
+inline constexpr std::uint64_t http_idle_ms = 90'000;
+inline constexpr std::uint64_t http_work_ms = 30'000;
+inline constexpr std::uint64_t http_send_ms = 60'000;
+/// How long a connection that ends is read on, so that its client receives the last response.
+inline constexpr std::uint64_t http_linger_ms = 1'000;
+inline constexpr std::size_t http_scrapes_max = 8;  ///< requests for /metrics that are under way; beyond: 429
+inline constexpr std::size_t http_scrapes_per_user_max = 2;
+/// The contents of all requests that arrive or are under way, together; beyond: 429.
+inline constexpr std::size_t http_bodies_bytes_total = 64 * MiB;
+/// A request for messages: how long it may wait for some, or a message for space in its topic.
+inline constexpr std::uint64_t http_wait_ms_max = 25'000;
+inline constexpr std::uint64_t http_wait_ms_default = 5'000;     ///< of a message that waits for space
+inline constexpr std::size_t http_messages_max = 1'000;          ///< messages that one request receives
+inline constexpr std::size_t http_messages_bytes_max = 1 * MiB;  ///< their bytes, unless it is one message
+inline constexpr std::uint64_t http_lease_ms_default = 30'000;
+inline constexpr std::uint64_t http_lease_ms_min = 1'000;
+inline constexpr std::size_t metrics_topics_default = 1'000;  ///< topics with series of their own
+/// The bounds of a progress check: see /readyz in docs/http.md.
+inline constexpr std::uint64_t ready_probe_ms = 2'000;
+inline constexpr std::uint64_t ready_stall_ms = 5'000;
+inline constexpr std::uint64_t ready_again_ms = 1'000;  ///< a result answers requests for this time
+
 // Descriptors that data endpoints leave free.
 inline constexpr std::size_t descriptors_reserved = 128;
 /// How many of the descriptors_reserved are for files. Control clients may use the others, so that a

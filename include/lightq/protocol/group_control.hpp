@@ -158,6 +158,7 @@ struct GroupStats {
   std::uint64_t lag = 0;           ///< of these: not with a consumer; ready plus retrying
   std::uint64_t lost = 0;          ///< messages trimmed or dropped before the group got them
   std::uint64_t consumers = 0;     ///< connected consumers
+  std::uint64_t free_consumers = 0;     ///< of these: have credit, or have sent all they took
   std::uint64_t unacknowledged = 0;     ///< of in_flight: with consumers over sessions
   std::uint64_t redelivered = 0;        ///< redeliveries; a message counts each time
   std::uint64_t acknowledged = 0;       ///< deliveries that ended with an acknowledgement
@@ -171,6 +172,8 @@ struct GroupStats {
   std::uint64_t recent_ended = 0;  ///< deliveries that ended in the last 10 seconds
   std::uint64_t recent_dead = 0;   ///< messages that died in the last 10 seconds
   std::uint64_t oldest_ms = 0;     ///< age of the oldest message that is not settled; 0: there is none
+  std::uint64_t ack_holes = 0;     ///< messages that are settled behind one that is not
+  std::uint64_t next_due_ms = 0;   ///< when the next of `retrying` is due, in ms since 1970; 0: none waits
   bool paused = false;             ///< the group itself is paused, whether or not its topic is
   /// Why the group itself delivers nothing: empty, `command`, `failing` or `dead_letters`.
   std::string paused_by;

@@ -60,6 +60,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("lag"), stats.lag);
   visit(StatField::gauge("lost"), stats.lost);
   visit(StatField::gauge("consumers"), stats.consumers);
+  visit(StatField::gauge("free_consumers"), stats.free_consumers);
   visit(StatField::gauge("unacknowledged"), stats.unacknowledged);
   visit(StatField::counter("redelivered"), stats.redelivered);
   visit(StatField::counter("acknowledged"), stats.acknowledged);
@@ -73,6 +74,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::gauge("recent_ended"), stats.recent_ended);
   visit(StatField::gauge("recent_dead"), stats.recent_dead);
   visit(StatField::gauge("oldest_ms"), stats.oldest_ms);
+  visit(StatField::gauge("ack_holes"), stats.ack_holes);
+  visit(StatField::gauge("next_due_ms"), stats.next_due_ms);
   visit(StatField::gauge("paused"), stats.paused);
   visit(StatField::label("paused_by"), stats.paused_by);
   visit(StatField::label("blocked_by"), stats.blocked_by);
@@ -125,6 +128,10 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::counter("unclaimed_dropped"), stats.unclaimed_dropped);
   visit(StatField::counter("corrupt"), stats.corrupt);
   visit(StatField::counter("refused_connections"), stats.refused_connections);
+  visit(StatField::counter("duplicates"), stats.duplicates);
+  visit(StatField::counter("messages_out"), stats.messages_out);
+  visit(StatField::counter("blocked_ms"), stats.blocked_ms);
+  visit(StatField::gauge("oldest_ms"), stats.oldest_ms);
   visit(StatField::gauge("first_offset"), stats.first_offset);
   visit(StatField::gauge("next_offset"), stats.next_offset);
   visit(StatField::gauge("durable_offset"), stats.durable_offset);

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include <lightq/protocol/topic_pattern.hpp>
 #include <lightq/version.hpp>
 
 #include "admission/turn_work.hpp"
@@ -30,7 +31,8 @@ struct Range {
 StatsPage page_of(Range& range, TopicsStats counted) {
   const std::size_t many = counted.topics.size();
   const bool ends_early = many < range.names.size();
-  StatsPage page{.topics = {}, .continue_after = {}, .work_bytes = range.work_bytes};
+  StatsPage page{
+      .topics = {}, .continue_after = {}, .work_bytes = range.work_bytes, .connections = counted.connections};
   if (many > 0 && (ends_early || !range.is_last)) page.continue_after = std::move(range.names[many - 1]);
   for (auto& stats : counted.topics) {
     if (stats) page.topics.push_back(std::move(*stats));
@@ -45,9 +47,11 @@ void StatsOperations::topics(const Asker& asker, const TopicsWanted& wanted, con
   const UserRecord* const user = parts_.rights.user_of(asker);
   const auto range = std::make_shared<Range>();
   range->asked.entries_max = wanted.entries_max;
+  range->asked.with_connections = wanted.with_connections;
   auto next = wanted.after ? topics.upper_bound(wanted.after->text()) : topics.begin();
   for (; next != topics.end() && range->names.size() < wanted.topics_max; ++next) {
     const auto& [name, entry] = *next;
+    if (!wanted.pattern.empty() && !protocol::fits_pattern(name, wanted.pattern)) continue;
     TurnWork::add(TurnWork::range_passed);
     if (user != nullptr) range->work_bytes += user->rights.size() * pattern_work_bytes;
     const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);
@@ -67,26 +71,30 @@ void StatsOperations::broker(const Done<protocol::BrokerStats>& done) {
   parts_.data_plane.broker_stats([this, done](Result<protocol::BrokerStats> result) {
     if (!result) return done(result.error());
     protocol::BrokerStats stats = std::move(result).value();
-    const OperationSettings& settings = parts_.settings;
-    const LoginCounts logins = parts_.logins();
-    const auto now_ms = settings.now().us / 1000;
-    stats.version = version_text;
-    stats.pid = static_cast<std::uint64_t>(getpid());
-    stats.since_ms = static_cast<std::uint64_t>(since_ms_);
-    stats.uptime_ms = now_ms > since_ms_ ? static_cast<std::uint64_t>(now_ms - since_ms_) : 0;
-    stats.topics = parts_.catalogue.state().topics().size();
-    stats.auth_failures = logins.failures;
-    stats.throttled_requests = logins.throttled + settings.throttled();
-    stats.evicted_connections += settings.evicted();
-    if (settings.limits_reached != nullptr) stats.limits_reached = settings.limits_reached->all();
-    stats.limits_reached["handshakes_max"] = stats.evicted_connections;
-    stats.limits_reached["requests_per_second"] = settings.throttled();
-    stats.limits_reached["log_queue_bytes"] = parts_.sink.lost();
-    stats.data_dir = settings.data_dir;
-    stats.encrypted = !settings.server_key.empty();
-    stats.insecure = settings.insecure;
+    add_own(stats);
     done(std::move(stats));
   });
+}
+
+void StatsOperations::add_own(protocol::BrokerStats& stats) const {
+  const OperationSettings& settings = parts_.settings;
+  const LoginCounts logins = parts_.logins();
+  const auto now_ms = settings.now().us / 1000;
+  stats.version = version_text;
+  stats.pid = static_cast<std::uint64_t>(getpid());
+  stats.since_ms = static_cast<std::uint64_t>(since_ms_);
+  stats.uptime_ms = now_ms > since_ms_ ? static_cast<std::uint64_t>(now_ms - since_ms_) : 0;
+  stats.topics = parts_.catalogue.state().topics().size();
+  stats.auth_failures = logins.failures;
+  stats.throttled_requests = logins.throttled + settings.throttled();
+  stats.evicted_connections += settings.evicted();
+  if (settings.limits_reached != nullptr) stats.limits_reached = settings.limits_reached->all();
+  stats.limits_reached["handshakes_max"] = stats.evicted_connections;
+  stats.limits_reached["requests_per_second"] = settings.throttled();
+  stats.limits_reached["log_queue_bytes"] = parts_.sink.lost();
+  stats.data_dir = settings.data_dir;
+  stats.encrypted = !settings.server_key.empty();
+  stats.insecure = settings.insecure;
 }
 
 }  // namespace lightq::broker

@@ -35,6 +35,8 @@ struct TopicsWanted {
   std::size_t topics_max = std::numeric_limits<std::size_t>::max();
   /// The range ends after the topic that reaches this number of entries (see entries_of).
   std::size_t entries_max = std::numeric_limits<std::size_t>::max();
+  std::string pattern = {};       ///< leaves out topics with names that do not fit it; empty: none
+  bool with_connections = false;  ///< see TopicsAsked
 };
 
 /// The statistics of a range of topics.
@@ -43,6 +45,7 @@ struct StatsPage {
   std::string continue_after;  ///< the name to continue behind; empty: there is no further topic
   /// The work of finding the topics, as the length of a reply that takes as long to write.
   std::uint64_t work_bytes = 0;
+  ConnectionsRefused connections = {};
 };
 
 /// Reads the statistics of topics and of the broker. The asker's permission was checked before each call.
@@ -70,6 +73,10 @@ class StatsOperations {
   void topics(const Asker& asker, const TopicsWanted& wanted, const Done<StatsPage>& done);
   /// Returns the data plane's sums and the control layer's own counts. Errors: those of the data plane.
   void broker(const Done<protocol::BrokerStats>& done);
+  /// Returns true if the asker may see the statistics of the broker.
+  [[nodiscard]] bool describes_broker_to(const Asker& asker) const { return parts_.rights.is_admin(asker); }
+  /// Adds the control layer's own counts to what the data plane has counted.
+  void add_own(protocol::BrokerStats& stats) const;
 
  private:
   const Parts parts_;

@@ -69,6 +69,8 @@ class TopicOperations {
   void remove(const TopicName& name, const Done<void>& done);
   /// Returns the topics that the asker may see.
   [[nodiscard]] TopicList list(const Asker& asker) const;
+  /// Returns the topic's id, for requests that use its messages. Errors: those of ReadyTopics::find.
+  [[nodiscard]] Result<TopicId> find(const TopicName& name) const { return parts_.ready.find(name); }
   /// Stops or resumes delivery of the whole topic, durably. Errors: those of ReadyTopics::find_with_messages,
   /// the catalogue and the data plane.
   void set_paused(const TopicName& name, bool paused, const Done<void>& done);

@@ -177,11 +177,12 @@ void Reactor::stats_of(TopicsAsked asked, std::function<void(Result<TopicsStats>
     answer->counted.topics.push_back(std::move(stats));
     return answer->entries < most;
   };
-  stats_walk_.begin(std::move(asked.topics), visit,
-                    [answer, done = std::move(done)](const Result<void>& walked) {
-                      if (!walked) return done(walked.error());
-                      done(std::move(answer->counted));
-                    });
+  stats_walk_.begin(
+      std::move(asked.topics), visit, [this, answer, done = std::move(done)](const Result<void>& walked) {
+        if (!walked) return done(walked.error());
+        answer->counted.connections = {context_.refused_connections, context_.handshakes.evicted()};
+        done(std::move(answer->counted));
+      });
 }
 
 void Reactor::tick_wanted(TopicRuntime& topic) {

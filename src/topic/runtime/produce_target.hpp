@@ -49,6 +49,8 @@ class ProduceTarget {
   virtual void want_flush() = 0;
   /// Called once after batches were stored, at the end of a turn's input.
   virtual void published() = 0;
+  /// Counts messages that a producer sent again, and that are stored already.
+  virtual void count_duplicates(std::uint64_t /*messages*/) {}
   /// Counts messages that were refused because they are too long.
   virtual void count_too_long(std::uint64_t messages) = 0;
 

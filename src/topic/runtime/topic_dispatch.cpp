@@ -25,8 +25,9 @@ void TopicDispatch::on_ready() {
 void TopicDispatch::published() {
   TopicActivity& activity = parts_.activity;
   if (activity.is_stopping()) return;
-  const auto result = parts_.consumers.dispatch(
-      {.now = parts_.context.loop.call_time(), .wall = parts_.context.call_clock.now()});
+  const auto result = parts_.consumers.dispatch({.now = parts_.context.loop.call_time(),
+                                                 .wall = parts_.context.call_clock.now(),
+                                                 .delays = &parts_.context.latencies.delivery});
   if (result.more) activity.want_dispatch();
   if (result.dead_waiting) activity.letters_wait();
   if (parts_.held.take_soon() || result.progress) parts_.held.resume();

@@ -41,7 +41,7 @@ void TopicProducers::fence(std::uint64_t id) {
 void TopicProducers::detach(SessionProducer& producer) {
   const auto found = attached_.find(&producer);
   if (found == attached_.end()) return;
-  known_.close(found->second.id, clock_());
+  if (found->second.id != 0) known_.close(found->second.id, clock_());
   forget(producer);
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
@@ -128,7 +128,7 @@ void TopicProducers::end(ClientError code, const std::string& why) {
   turns_.clear();
   own_ = 0;
   for (const auto& [producer, attached] : std::exchange(attached_, {})) {
-    known_.close(attached.id, clock_());
+    if (attached.id != 0) known_.close(attached.id, clock_());
     producer->end(code, why);
   }
 }

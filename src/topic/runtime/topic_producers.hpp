@@ -51,6 +51,9 @@ class TopicProducers {
   /// it may begin.
   ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
+  /// Attaches a producer without an id, which the table of known producers does not have: its messages have
+  /// no sequence numbers. It need not be admitted.
+  void attach(SessionProducer& producer) { attached_.try_emplace(&producer, Attached{}); }
   /// Removes the producer. Its id stays known, unless it is fresh and no client was told of it.
   void detach(SessionProducer& producer);
   /// Decides whether the batch is stored, is a duplicate, or is refused. Changes nothing.

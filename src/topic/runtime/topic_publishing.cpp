@@ -2,6 +2,8 @@
 #include "topic/runtime/topic_publishing.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace lightq::broker {
 
@@ -25,12 +27,21 @@ PublishOutcome TopicPublishing::store(const OfferedBatch& batch, const Sequences
   return stored(parts_.topic.publish(batch, now), batch, sequences, now);
 }
 
+PublishOutcome TopicPublishing::store(const OfferedBatch& batch) {
+  const Timestamp now = parts_.context.call_clock.now();
+  parts_.activity.used_at(now);
+  return appended(parts_.topic.publish(batch, now), batch.bytes.size());
+}
+
 PublishOutcome TopicPublishing::store_own(const OfferedBatch& batch, const Sequences& sequences) {
   const Timestamp now = parts_.context.call_clock.now();
   parts_.activity.used_at(now);
   const auto outcome = parts_.topic.offer(batch, now);
   if (outcome == PublishOutcome::refused && batch.records == 1) parts_.topic.counted(outcome, 1);
-  return stored(outcome, batch, sequences, now);
+  const std::uint64_t appended_before = appended_;
+  stored(outcome, batch, sequences, now);
+  appended_ = appended_before;  // no client waits for it
+  return outcome;
 }
 
 /// Called after each append of a producer with sequence numbers.
@@ -42,9 +53,22 @@ PublishOutcome TopicPublishing::stored(PublishOutcome outcome, const OfferedBatc
 
 /// Called after each append. Counts the bytes that a start has to read to know the producers.
 PublishOutcome TopicPublishing::appended(PublishOutcome outcome, std::uint64_t bytes) {
-  if (outcome == PublishOutcome::accepted) parts_.known.appended(bytes);
+  if (outcome == PublishOutcome::accepted) {
+    parts_.known.appended(bytes);
+    ++appended_;
+  }
   parts_.reports.appended(outcome);
   return outcome;
+}
+
+/// Reads the clock once for all batches of a call of the loop, which received them together.
+void TopicPublishing::published() {
+  if (appended_ > 0) {
+    const auto took = EventLoop::Clock::now() - parts_.context.loop.call_time();
+    parts_.context.latencies.append.record(
+        std::chrono::duration_cast<std::chrono::microseconds>(took).count(), std::exchange(appended_, 0));
+  }
+  parts_.dispatch.published();
 }
 
 std::uint64_t TopicPublishing::batch_bytes_max() const {

@@ -61,6 +61,10 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   /// one that is too large. So these count as neither rejected nor refused, unless a single message is too
   /// large.
   PublishOutcome store_own(const OfferedBatch& batch, const Sequences& sequences);
+  /// Stores a batch without sequence numbers: it is stored again each time it is sent.
+  PublishOutcome store(const OfferedBatch& batch);
+  /// Attaches a producer without an id, which may then wait: see TopicProducers::attach.
+  void attach(SessionProducer& producer) { parts_.producers.attach(producer); }
   void hold(SessionProducer& producer) override {
     parts_.producers.note_held(producer);
     parts_.held.hold();
@@ -68,6 +72,9 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   [[nodiscard]] bool is_held_by_disk() const override { return parts_.topic.held_by_disk(); }
   void await_durable(SessionProducer& producer) override { parts_.producers.await_durable(producer); }
   void want_flush() override { parts_.store.request_flush(parts_.store.next_offset()); }
+  void count_duplicates(std::uint64_t messages) override { duplicates_ += messages; }
+  /// Returns how many messages were sent again although they were stored.
+  [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
   void count_too_long(std::uint64_t messages) override {
     count(parts_.context.settings.limits_reached, Limit::message_bytes_max, messages);
   }
@@ -81,7 +88,7 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
     return !parts_.activity.is_stopping() && parts_.topic.accepting();
   }
   PublishOutcome publish(BatchBuilder& batch) override;
-  void published() override { parts_.dispatch.published(); }
+  void published() override;
   void count_refused(std::uint64_t messages) override {
     parts_.topic.counted(PublishOutcome::refused, messages);
     count_too_long(messages);
@@ -100,6 +107,8 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
 
   const Parts parts_;
   const std::size_t batch_bytes_target_;
+  std::uint64_t appended_ = 0;    // batches since the last published()
+  std::uint64_t duplicates_ = 0;  // messages
 };
 
 }  // namespace lightq::broker

@@ -1,6 +1,7 @@
 /// A topic at work: the connection of its parts, its ticks and the clean stop. Layer: topic.
 #include "topic/runtime/topic_runtime.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -57,7 +58,8 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
               .held = held_,
               .reads = reads_,
               .activity = activity_,
-              .reports = reports_},
+              .reports = reports_,
+              .latencies = context.latencies},
              {.store = *held_store_.store,
               .topic = topic_,
               .endpoints = *endpoints_,
@@ -114,7 +116,12 @@ protocol::DelayedStats shown(const DelayedStats& stats) {
 
 protocol::TopicStats TopicRuntime::stats() {
   topic_.groups().give_up_dropped();  // so that no request walks over dropped messages
-  auto stats = topic_.stats(context_.now());
+  const Timestamp now = context_.now();
+  auto stats = topic_.stats(now, EventLoop::Clock::now());
+  stats.duplicates = publishing_.duplicates();
+  stats.blocked_ms = held_.waited_ms();
+  stats.messages_out = deliveries_most_ = std::max(deliveries_most_, stats.deliveries);
+  stats.oldest_ms = oldest_.age_ms(*held_store_.store, now);
   endpoints_->add_stats(stats);
   stats.open_by_broker = context_.settings.open_topics;
   stats.open = stats.settings.open || stats.open_by_broker;

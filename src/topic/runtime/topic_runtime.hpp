@@ -12,6 +12,7 @@
 #include "store/removal_job.hpp"
 #include "store/store_holder.hpp"
 #include "topic/found_topic.hpp"
+#include "topic/runtime/oldest_message.hpp"
 #include "topic/runtime/state_owners.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_commands.hpp"
@@ -142,6 +143,8 @@ class TopicRuntime final {
   LogLives lives_;
   LetterBook book_;
   std::unique_ptr<TopicSchedule> schedule_;
+  OldestMessage oldest_;
+  std::uint64_t deliveries_most_ = 0;  // that statistics have reported
 };
 
 }  // namespace lightq::broker

@@ -28,6 +28,7 @@ class TopicSaves final : public StoreEvents {
     TopicReads& reads;
     TopicActivity& activity;
     TopicReports& reports;
+    Latencies& latencies;
   };
 
   TopicSaves(const Parts& parts, const CursorSaves::Parts& cursors, const FoundTopic& found);
@@ -51,6 +52,7 @@ class TopicSaves final : public StoreEvents {
 
   // Implements StoreEvents.
   void on_durable() override;
+  void on_flushed(std::chrono::microseconds took) override { parts_.latencies.flush.record(took.count()); }
   void on_readable() override;
   void on_saved(StoredState what, const Result<void>& result) override;
   void on_health() override { parts_.reports.health(); }

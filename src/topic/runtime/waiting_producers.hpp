@@ -1,6 +1,7 @@
 /// The producers of a topic that wait for space. Layer: topic.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace lightq::broker {
 /// Thread: the reactor's.
 class WaitingProducers {
  public:
+  using Clock = EventLoop::Clock;
+
   /// Lifetime: all parameters outlive this.
   WaitingProducers(Topic& topic, TopicProducers& producers, TopicEndpoints& endpoints,
                    TopicActivity& activity)
@@ -23,17 +26,23 @@ class WaitingProducers {
 
   /// Called when a producer begins to wait.
   void hold() {
-    any_ = true;
+    if (!std::exchange(any_, true)) waits_since_ = Clock::now();
     topic_.set_producers_held(true);
     activity_.want_ticks();
   }
   /// Returns true if a producer may be waiting.
   [[nodiscard]] bool any() const { return any_; }
+  /// Returns for how long a producer has waited so far, in milliseconds.
+  [[nodiscard]] std::uint64_t waited_ms() const {
+    const auto waited = any_ ? waited_ + (Clock::now() - waits_since_) : waited_;
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(waited).count());
+  }
   /// Resumes waiting producers, as many as find space.
   void resume() {
     if (!any_) return;
     const bool inlets = endpoints_.resume_inlets();
     any_ = !producers_.resume() || !inlets;
+    if (!any_) waited_ += Clock::now() - waits_since_;
     topic_.set_producers_held(any_);
     activity_.want_dispatch();  // dispatches the messages that they published
   }
@@ -57,7 +66,9 @@ class WaitingProducers {
   TopicActivity& activity_;
   bool any_ = false;
   bool soon_ = false;
-  std::uint64_t ticks_ = 0;  // while any_
+  Clock::time_point waits_since_;  // while any_
+  Clock::duration waited_{};       // before that
+  std::uint64_t ticks_ = 0;        // while any_
 };
 
 }  // namespace lightq::broker

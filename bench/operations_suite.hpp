@@ -1,0 +1,24 @@
+/// Suite `operations`: the cost of watching a broker. Layer: bench.
+#pragma once
+
+#include <string>
+
+#include "support/report.hpp"
+#include "support/suite_program.hpp"
+
+namespace lightq::bench {
+
+struct OperationsOptions {
+  bool quick = false;  ///< a short run that only shows that everything works
+  std::string broker_binary;
+  SuiteParts parts{{"scrape", "idle"}};
+
+  [[nodiscard]] int topics() const { return quick ? 50 : 1000; }
+  [[nodiscard]] int scrapes() const { return quick ? 3 : 31; }
+  [[nodiscard]] double idle_seconds() const { return quick ? 2 : 20; }
+};
+
+/// Runs the suite. Failures are noted in the report. Progress goes to standard error.
+Report measure_operations(const OperationsOptions& options);
+
+}  // namespace lightq::bench

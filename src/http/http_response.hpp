@@ -1,0 +1,22 @@
+/// A response over HTTP. Layer: http.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+/// The status, headers and content of a response. The connection adds Date, Content-Length and Connection.
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< further ones
+  /// Called instead of sending if the connection has ended, or if it ends before all is sent; empty: nothing
+  /// is. Thread: the HTTP thread.
+  std::function<void()> not_sent = {};
+};
+
+}  // namespace lightq::broker

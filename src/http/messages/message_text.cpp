@@ -1,0 +1,317 @@
+/// Messages as JSON, and back. Layer: http.
+#include "http/messages/message_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <lightq/base/attributes.hpp>
+#include <lightq/base/base64.hpp>
+#include <lightq/base/limits.hpp>
+#include <lightq/base/shown_text.hpp>
+#include <lightq/protocol/json_fields.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+using protocol::detail::FieldReader;
+using protocol::detail::Json;
+
+constexpr std::size_t batch_bytes_target = 32 * limits::KiB;  // fits the smallest topic
+constexpr std::size_t ranges_max = 1024;
+
+/// A message that a client sends, with the texts that its attributes refer to.
+struct SentMessage {
+  std::string payload;
+  std::string key;
+  std::string id;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::int64_t time_us = 0;
+  std::int64_t ttl_ms = 0;
+
+  /// Calls `use` with the attributes.
+  template <typename Use>
+  auto with_attributes(Use&& use) const {
+    std::vector<Header> views;
+    views.reserve(headers.size());
+    for (const auto& [name, value] : headers) views.push_back({name, value});
+    const Attributes attributes{
+        .key = key, .headers = views, .time = {time_us}, .id = id, .ttl = std::chrono::milliseconds(ttl_ms)};
+    return use(attributes);
+  }
+};
+
+/// Packs messages into batches that every topic can store.
+class Packer {
+ public:
+  /// `kinds`: those of all messages.
+  explicit Packer(AttributeKinds kinds) : kinds_(kinds) {}
+
+  void add(const SentMessage& message) {
+    message.with_attributes([&](const Attributes& attributes) {
+      const std::size_t bytes = attributes_bytes(kinds_, attributes) + message.payload.size();
+      packed_.longest_bytes = std::max(packed_.longest_bytes, bytes);
+      std::vector<BatchBuilder>& batches = packed_.batches;
+      const bool fits = !batches.empty() &&
+                        batches.back().size_bytes() + record_bytes(bytes) <= batch_bytes_target &&
+                        batches.back().record_count() < limits::batch_records_max;
+      if (!fits) batches.emplace_back();
+      batches.back().add(as_byte_view(message.payload), attributes, kinds_);
+    });
+  }
+  [[nodiscard]] MessagesToPublish take() { return std::move(packed_); }
+
+ private:
+  const AttributeKinds kinds_;
+  MessagesToPublish packed_;
+};
+
+Error invalid_field(std::string_view name, std::string_view why) {
+  return {ErrorCode::invalid_request, std::string(name) + ": " + std::string(why)};
+}
+
+/// Returns a whole number from 1 to `most`; 0 if the text is empty. Nothing for another text.
+std::optional<std::int64_t> number_in(std::string_view text, std::int64_t most) {
+  if (text.empty()) return 0;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  return is_number && 1 <= number && number <= most ? std::optional(number) : std::nullopt;
+}
+
+Result<void> check(const SentMessage& message) {
+  return message.with_attributes([](const Attributes& attributes) -> Result<void> {
+    auto checked = attributes.check_for_producer();
+    if (checked || checked.error().code != ErrorCode::invalid_argument) return checked;
+    return Error{ErrorCode::invalid_request, checked.error().message};
+  });
+}
+
+constexpr std::string_view header_prefix = "header-";
+
+/// Reads a message's text or base64, by two members of which at most one is given.
+std::string read_bytes(FieldReader& fields, const char* text, const char* base64) {
+  std::string bytes = fields.free_text(text, limits::http_body_bytes_max);
+  if (!fields.has(base64)) return bytes;
+  if (fields.has(text)) fields.fail(base64, std::string("not beside ") + text);
+  auto decoded = from_base64(fields.free_text(base64, limits::http_body_bytes_max));
+  if (!decoded) fields.fail(base64, "must be base64");
+  return decoded.value_or(std::string());
+}
+
+/// Returns the message of one object. Errors: invalid_request, too_large.
+Result<SentMessage> message_of(const Json& object) {
+  constexpr std::string_view known[] = {"payload", "payload_base64", "key",     "key_base64",
+                                        "id",      "headers",        "time_us", "ttl_ms"};
+  for (const auto& [name, value] : object.items()) {
+    if (std::ranges::find(known, name) == std::end(known))
+      return invalid_field(without_controls(name.substr(0, 64)), "there is no such member");
+  }
+  FieldReader fields(object);
+  SentMessage message;
+  message.payload = read_bytes(fields, "payload", "payload_base64");
+  message.key = read_bytes(fields, "key", "key_base64");
+  message.id = fields.free_text("id", limits::message_id_bytes_max);
+  message.time_us = static_cast<std::int64_t>(fields.number("time_us", 1, INT64_MAX, 0));
+  message.ttl_ms = static_cast<std::int64_t>(fields.number("ttl_ms", 1, limits::ttl_ms_max, 0));
+  fields.objects("headers", limits::headers_max, [&](FieldReader& header) {
+    std::string name = read_bytes(header, "name", "name_base64");
+    message.headers.emplace_back(std::move(name), read_bytes(header, "value", "value_base64"));
+  });
+  if (fields.error()) return *fields.error();
+  if (const auto checked = check(message); !checked) return checked.error();
+  return message;
+}
+
+AttributeKinds kinds_of(const SentMessage& message) {
+  return message.with_attributes([](const Attributes& attributes) { return AttributeKinds(attributes); });
+}
+
+bool is_readable(std::string_view text) {
+  while (!text.empty()) {
+    const auto lead = static_cast<unsigned char>(text[0]);
+    if (lead == 0x7F || (lead < 0x20 && lead != '\n' && lead != '\t' && lead != '\r')) return false;
+    const std::size_t length = lightq::detail::utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+void append_text(std::string_view text, std::string& to) {
+  to += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"': to += "\\\""; break;
+      case '\\': to += "\\\\"; break;
+      case '\n': to += "\\n"; break;
+      case '\r': to += "\\r"; break;
+      case '\t': to += "\\t"; break;
+      default: to += c;
+    }
+  }
+  to += '"';
+}
+
+/// Appends a member with bytes: as text if they are readable, else in base64 with a name that says so.
+void append_bytes(std::string_view name, std::string_view bytes, std::string& to) {
+  to.append("\"").append(name);
+  if (is_readable(bytes)) {
+    to += "\":";
+    return append_text(bytes, to);
+  }
+  to.append("_base64\":\"").append(to_base64(bytes)).append("\"");
+}
+
+void append_number(std::string_view name, std::int64_t number, std::string& to) {
+  to.append("\"").append(name).append("\":").append(std::to_string(number));
+}
+
+}  // namespace
+
+Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
+  SentMessage message;
+  message.payload = request.body;
+  for (const auto& [name, value] : request.fields) {
+    if (name == "key") {
+      message.key = value;
+    } else if (name == "id") {
+      message.id = value;
+    } else if (name == "ttl") {
+      const auto ttl = number_in(value, limits::ttl_ms_max);
+      if (!ttl) return invalid_field("Lightq-Ttl", "must be a number of milliseconds");
+      message.ttl_ms = *ttl;
+    } else if (name == "time") {
+      const auto time = number_in(value, INT64_MAX);
+      if (!time) return invalid_field("Lightq-Time", "must be a number of microseconds since 1970");
+      message.time_us = *time;
+    } else if (name.starts_with(header_prefix)) {
+      message.headers.emplace_back(name.substr(header_prefix.size()), value);
+    } else {
+      return invalid_field("Lightq-" + without_controls(name), "there is no such header");
+    }
+  }
+  if (const auto checked = check(message); !checked) return checked.error();
+  Packer packer(kinds_of(message));
+  packer.add(message);
+  return packer.take();
+}
+
+Result<MessagesToPublish> messages_of_lines(std::string_view text) {
+  std::vector<SentMessage> messages;
+  AttributeKinds kinds;
+  std::size_t line = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++line;
+    if (part.ends_with('\r')) part.remove_suffix(1);
+    if (part.empty()) continue;
+    const auto object = protocol::detail::parse_object(part, limits::http_body_bytes_max);
+    auto message = object ? message_of(*object) : Result<SentMessage>(object.error());
+    if (!message) {
+      const bool is_no_object = message.error().code == ErrorCode::invalid_cmd;
+      return Error{
+          is_no_object ? ErrorCode::invalid_request : message.error().code,
+          "line " + std::to_string(line) + ": " + (is_no_object ? "not an object" : message.error().message)};
+    }
+    kinds = kinds | kinds_of(*message);
+    messages.push_back(std::move(*message));
+  }
+  if (messages.empty()) return Error{ErrorCode::invalid_request, "there is no message in the content"};
+  Packer packer(kinds);
+  for (const SentMessage& message : messages) packer.add(message);
+  return packer.take();
+}
+
+void append_message(const ReceivedMessage& message, std::string& to) {
+  to += '{';
+  append_number("offset", static_cast<std::int64_t>(message.offset.value), to);
+  to += ',';
+  append_number("delivery", message.delivery, to);
+  to += ',';
+  append_number("stored_us", message.stored.us, to);
+  if (message.time.us != 0) {
+    to += ',';
+    append_number("time_us", message.time.us, to);
+  }
+  if (!message.key.empty()) {
+    to += ',';
+    append_bytes("key", message.key, to);
+  }
+  if (!message.headers.empty()) {
+    to += ",\"headers\":[";
+    bool is_first = true;
+    for (const auto& [name, value] : message.headers) {
+      to += std::exchange(is_first, false) ? "{" : ",{";
+      append_bytes("name", name, to);
+      to += ',';
+      append_bytes("value", value, to);
+      to += '}';
+    }
+    to += ']';
+  }
+  to += ',';
+  append_bytes("payload", message.payload, to);
+  to += '}';
+}
+
+std::string text_of(const Leased& leased, std::string_view lease) {
+  std::string text = "{";
+  if (!lease.empty()) text.append("\"lease\":\"").append(lease).append("\",");
+  append_number("lost", static_cast<std::int64_t>(leased.lost), text);
+  text += ",\"messages\":[";
+  bool is_first = true;
+  for (const ReceivedMessage& message : leased.messages) {
+    if (!std::exchange(is_first, false)) text += ',';
+    append_message(message, text);
+  }
+  return text += "]}\n";
+}
+
+std::string text_of(const std::vector<OffsetRange>& ranges) {
+  std::string text = "[";
+  for (const OffsetRange& range : ranges) {
+    if (text.size() > 1) text += ',';
+    text += '[' + std::to_string(range.begin.value) + ',' + std::to_string(range.end.value - 1) + ']';
+  }
+  return text += ']';
+}
+
+Result<std::vector<OffsetRange>> ranges_of(std::string_view text) {
+  const Error wrong{
+      ErrorCode::invalid_request,
+      "offsets: must be ascending offsets and ranges, such as 3,5-9; at most " + std::to_string(ranges_max)};
+  std::vector<OffsetRange> ranges;
+  const auto read = [&text](std::uint64_t& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return error == std::errc{} && number < INT64_MAX;
+  };
+  while (true) {
+    std::uint64_t first = 0;
+    if (!read(first)) return wrong;
+    std::uint64_t last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      if (!read(last) || last < first) return wrong;
+    }
+    if (!ranges.empty() && first < ranges.back().end.value) return wrong;
+    if (!ranges.empty() && first == ranges.back().end.value) {
+      ranges.back().end = {last + 1};
+    } else {
+      ranges.push_back({{first}, {last + 1}});
+    }
+    if (ranges.size() > ranges_max) return wrong;
+    if (text.empty()) return ranges;
+    if (!text.starts_with(',')) return wrong;
+    text.remove_prefix(1);
+  }
+}
+
+}  // namespace lightq::broker

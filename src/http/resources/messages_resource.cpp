@@ -1,0 +1,290 @@
+/// Messages over HTTP: publish, receive and settle them. Layer: http.
+#include "http/resources/messages_resource.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/limits.hpp>
+
+#include "http/messages/message_text.hpp"
+#include "http/problem.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view lines_type = "application/x-ndjson";
+constexpr std::string_view bytes_type = "application/octet-stream";
+
+Error invalid_parameter(std::string_view name, const std::string& why) {
+  return {ErrorCode::invalid_request, std::string(name) + ": " + why};
+}
+
+/// Reads parameters in turn, and keeps the first error.
+class ParameterReader {
+ public:
+  template <std::size_t N>
+  ParameterReader(const Query& query, const std::array<std::string_view, N>& known)
+      : query_(query), error_(query.objection(known)) {}
+
+  std::uint64_t number(std::string_view name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
+    const auto text = query_.find(name);
+    if (!text) return fallback;
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (error == std::errc{} && end == text->data() + text->size() && min <= number && number <= max)
+      return number;
+    fail(name, "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+    return fallback;
+  }
+  milliseconds time(std::string_view name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
+    return milliseconds(static_cast<std::int64_t>(number(name, min, max, fallback)));
+  }
+  /// Returns the place of the parameter's value among the words; 0 if it is not given.
+  std::size_t word(std::string_view name, const std::vector<std::string_view>& words) {
+    const auto text = query_.find(name);
+    if (!text) return 0;
+    const auto found = std::ranges::find(words, *text);
+    if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+    std::string rule = "must be one of";
+    for (const std::string_view each : words) rule.append(" ").append(each);
+    fail(name, rule);
+    return 0;
+  }
+  /// Returns a name, for example of a group; empty if it is not given.
+  std::string name(std::string_view parameter) {
+    const auto text = query_.find(parameter);
+    if (!text) return {};
+    if (!TopicName::parse(*text))
+      fail(parameter,
+           "must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash");
+    return std::string(*text);
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  void fail(std::string_view name, const std::string& why) {
+    if (!error_) error_ = invalid_parameter(name, why);
+  }
+
+  const Query& query_;
+  std::optional<Error> error_;
+};
+
+Result<MessagesToPublish> messages_of(const HttpRequest& request) {
+  ParameterReader parameters(request.query, std::array<std::string_view, 2>{"confirm", "wait"});
+  const auto confirming =
+      static_cast<Confirming>(parameters.word("confirm", {"default", "received", "flushed"}));
+  const milliseconds wait =
+      parameters.time("wait", 0, limits::http_wait_ms_max, limits::http_wait_ms_default);
+  if (parameters.error()) return *parameters.error();
+  auto messages =
+      request.content_type == lines_type ? messages_of_lines(request.body) : message_of_request(request);
+  if (messages) {
+    messages->confirming = confirming;
+    messages->wait = wait;
+  }
+  return messages;
+}
+
+Result<LeaseWish> lease_wish_of(const Query& query) {
+  using From = StartPosition::From;
+  ParameterReader parameters(query,
+                             std::array<std::string_view, 6>{"group", "max", "wait", "lease", "from", "ack"});
+  LeaseWish wish;
+  wish.group = parameters.name("group");
+  wish.messages_max = parameters.number("max", 1, limits::http_messages_max, 1);
+  wish.bytes_max = limits::http_messages_bytes_max;
+  wish.wait = parameters.time("wait", 0, limits::http_wait_ms_max, 0);
+  wish.lasts = parameters.time("lease", limits::http_lease_ms_min, UINT32_MAX, limits::http_lease_ms_default);
+  wish.start = {parameters.word("from", {"first", "next"}) == 0 ? From::first : From::next, 0};
+  wish.is_acknowledged = parameters.word("ack", {"later", "now"}) == 1;
+  if (parameters.error()) return *parameters.error();
+  return wish;
+}
+
+Result<Settling> settling_of(const Query& query, Settling::What what) {
+  ParameterReader parameters(query, std::array<std::string_view, 3>{"offsets", "ms", "reason"});
+  Settling settling;
+  settling.what = what;
+  const bool needs_time = what == Settling::What::extend;
+  settling.ms = static_cast<std::uint32_t>(parameters.number("ms", needs_time ? 1 : 0, UINT32_MAX,
+                                                             needs_time ? limits::http_lease_ms_default : 0));
+  if (const auto reason = query.find("reason")) settling.reason = *reason;
+  if (parameters.error()) return *parameters.error();
+  if (settling.reason.size() > 256) return invalid_parameter("reason", "must have at most 256 bytes");
+  if (const auto text = query.find("offsets")) {
+    auto ranges = ranges_of(*text);
+    if (!ranges) return ranges.error();
+    settling.ranges = std::move(*ranges);
+  }
+  return settling;
+}
+
+std::string name_of_lease(std::uint64_t lease) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name(16, '0');
+  for (std::size_t at = name.size(); at > 0; lease >>= 4U) name[--at] = digits[lease & 0xFU];
+  return name;
+}
+
+/// Returns the number of a lease; 0, which no lease has, for another text.
+std::uint64_t lease_named(std::string_view name) {
+  std::uint64_t lease = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lease, 16);
+  return name.size() == 16 && error == std::errc{} && end == name.data() + name.size() ? lease : 0;
+}
+
+HttpResponse json_response(std::string text) {
+  return {.content_type = "application/json", .body = std::move(text)};
+}
+
+HttpResponse response_to(const Published& published) {
+  return json_response("{\"first_offset\":" + std::to_string(published.first.value) +
+                       ",\"messages\":" + std::to_string(published.messages) +
+                       ",\"flushed\":" + (published.is_flushed ? "true" : "false") + "}\n");
+}
+
+HttpResponse response_to(const Settled& settled) {
+  return json_response("{\"messages\":" + std::to_string(settled.messages) + ",\"in_flight\":" +
+                       std::to_string(settled.in_flight) + ",\"late\":" + text_of(settled.late) + "}\n");
+}
+
+/// Returns the payload of the only message, with its attributes in headers.
+HttpResponse bytes_response(Leased&& leased, const std::string& lease) {
+  if (leased.messages.empty()) return {.status = 204};
+  ReceivedMessage& message = leased.messages.front();
+  HttpResponse response{.content_type = std::string(bytes_type), .body = std::move(message.payload)};
+  auto& headers = response.headers;
+  if (!lease.empty()) headers.emplace_back("Lightq-Lease", lease);
+  headers.emplace_back("Lightq-Offset", std::to_string(message.offset.value));
+  headers.emplace_back("Lightq-Delivery", std::to_string(message.delivery));
+  return response;
+}
+
+HttpResponse response_to(Leased&& leased, bool as_bytes) {
+  const std::string lease = leased.lease == 0 ? std::string() : name_of_lease(leased.lease);
+  return as_bytes ? bytes_response(std::move(leased), lease) : json_response(text_of(leased, lease));
+}
+
+}  // namespace
+
+MessagesResource::MessagesResource(Parts parts) : parts_(std::move(parts)) {
+  for (std::size_t i = 0; i < parts_.reactors; ++i) desks_.push_back(std::make_unique<MessageDesk>());
+}
+
+void MessagesResource::add_to(Router& router) {
+  using What = Settling::What;
+  constexpr std::string_view messages = "/api/v1/topics/{topic}/messages";
+  router.add("POST", messages, [this](HttpExchange exchange) { publish(std::move(exchange)); });
+  router.add("GET", messages, [this](HttpExchange exchange) { receive(std::move(exchange)); });
+  for (const auto& [name, what] : {std::pair("acknowledge", What::acknowledge),
+                                   std::pair("retry", What::retry), std::pair("release", What::release),
+                                   std::pair("dead", What::dead), std::pair("extend", What::extend)})
+    router.add("POST", std::string("/api/v1/topics/{topic}/leases/{lease}/") + name,
+               [this, what = what](HttpExchange exchange) { settle(std::move(exchange), what); });
+}
+
+/// Calls `work` on the topic's reactor, if the client may do what `role` and `scope` say.
+void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
+                               DeskWork work) {
+  const auto topic = TopicName::parse(exchange.parts.at(0));
+  if (!topic) return exchange.reply(problem({ErrorCode::invalid_request, "the path has no name of a topic"}));
+  const auto right = role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+  parts_.gate.on_topic(
+      std::move(exchange), *topic, {right, scope},
+      [this, topic = *topic, role, scope, work = std::move(work)](const Asker& asker, Operations& operations,
+                                                                  const HttpReply& reply) {
+        const auto found = operations.topics().find(topic);
+        if (!found) return reply(problem(found.error()));
+        const Requester requester(asker.holder, asker.kind == Asker::Kind::anonymous, role, scope);
+        const bool posted = parts_.on_topic(
+            *found, [this, id = *found, requester, work](std::size_t index, Reactor& reactor) {
+              work(*desks_[index], reactor, id, requester);
+            });
+        if (!posted) reply(problem({ErrorCode::busy, "the broker has too many requests under way"}));
+      });
+}
+
+void MessagesResource::publish(HttpExchange exchange) {
+  auto messages = messages_of(exchange.request);
+  if (!messages) return exchange.reply(problem(messages.error()));
+  const auto kept = std::make_shared<MessagesToPublish>(std::move(*messages));
+  exchange.request.body = std::string();
+  const HttpReply answer = exchange.reply;
+  at_desk(
+      std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+      [kept, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+        desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
+          reply(done ? response_to(*done) : problem(done.error()));
+        });
+      });
+}
+
+void MessagesResource::receive(HttpExchange exchange) {
+  if (exchange.request.is_head())
+    return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET"));
+  auto wish = lease_wish_of(exchange.request.query);
+  const bool as_bytes = exchange.request.accept.find(bytes_type) != std::string::npos;
+  if (wish && as_bytes && wish->messages_max != 1)
+    wish = invalid_parameter("max", "must be 1 for application/octet-stream");
+  if (!wish) return exchange.reply(problem(wish.error()));
+  if (wish->wait.count() > 0 && exchange.watch_end) exchange.watch_end();
+  const GroupScope scope =
+      GroupScope::of(wish->group.empty() ? protocol::default_group : std::string_view(wish->group));
+  const HttpReply answer = exchange.reply;
+  at_desk(std::move(exchange), EndpointRole::pull, scope,
+          [this, wish = *wish, as_bytes, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic,
+                                                         const Requester& requester) {
+            desk.lease(reactor, topic, requester, wish,
+                       [this, topic, as_bytes, reply](Result<Leased> leased) {
+                         received(topic, std::move(leased), as_bytes, reply);
+                       });
+          });
+}
+
+/// Makes the text on the HTTP thread. Thread: the reactor's.
+void MessagesResource::received(TopicId topic, Result<Leased> leased, bool as_bytes,
+                                const HttpReply& reply) const {
+  if (!leased) return reply(problem(leased.error()));
+  const auto kept = std::make_shared<Leased>(std::move(*leased));
+  parts_.loop.post([this, topic, kept, as_bytes, reply] {
+    HttpResponse response = response_to(std::move(*kept), as_bytes);
+    if (kept->lease != 0) response.not_sent = [this, topic, lease = kept->lease] { take_back(topic, lease); };
+    reply(std::move(response));
+  });
+}
+
+/// The client has not received the messages of the lease: others may have them at once.
+void MessagesResource::take_back(TopicId topic, std::uint64_t lease) const {
+  // If the reactor has too many tasks, the lease ends by its time.
+  (void)parts_.on_topic(topic,
+                        [this, lease](std::size_t index, Reactor&) { desks_[index]->take_back(lease); });
+}
+
+void MessagesResource::settle(HttpExchange exchange, Settling::What what) {
+  const auto settling = settling_of(exchange.request.query, what);
+  if (!settling) return exchange.reply(problem(settling.error()));
+  const std::uint64_t named = lease_named(exchange.parts.at(1));
+  const HttpReply answer = exchange.reply;
+  at_desk(
+      std::move(exchange), EndpointRole::pull, GroupScope::some_group(),
+      [lease = named, settling = *settling, reply = answer](MessageDesk& desk, Reactor& reactor,
+                                                            TopicId topic, const Requester& requester) {
+        const auto settled = desk.settle(reactor, topic, requester, lease, settling);
+        if (settled) return reply(response_to(*settled));
+        const bool is_over = settled.error().code == ErrorCode::timeout;
+        reply(is_over ? problem(410, ErrorCode::timeout, settled.error().message) : problem(settled.error()));
+      });
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,132 @@
+/// Tests of messages as JSON, and back.
+#include "http/messages/message_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Returns the messages in the form `key|time|headers|payload`.
+std::vector<std::string> shown(MessagesToPublish& messages) {
+  std::vector<std::string> all;
+  for (BatchBuilder& batch : messages.batches) {
+    const BatchView view = BatchView::trusted(batch.finish().data());
+    for (auto record = view.records(); !record.done(); record.next()) {
+      const AttributesView attributes = record.attributes();
+      std::string text = std::string(attributes.key()) + "|" + std::to_string(attributes.time().us) + "|";
+      for (const Header header : attributes.headers())
+        text += std::string(header.name) + "=" + std::string(header.value) + ";";
+      all.push_back(text + "|" + std::string(as_text(record.payload())));
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> shown(Result<MessagesToPublish> messages) {
+  if (!messages) return {messages.error().message};
+  return shown(*messages);
+}
+
+HttpRequest request_with(const std::vector<std::pair<std::string, std::string>>& fields) {
+  HttpRequest request;
+  request.body = "p";
+  request.fields = fields;
+  return request;
+}
+
+TEST(MessageText, TakesAttributesFromHeaders) {
+  const auto request =
+      request_with({{"key", "k"}, {"id", "i"}, {"ttl", "5"}, {"time", "7"}, {"header-colour", "red"}});
+  EXPECT_EQ(shown(message_of_request(request)),
+            std::vector<std::string>{"k|7|lightq-id=i;lightq-ttl-ms=5;colour=red;|p"});
+  EXPECT_EQ(shown(message_of_request(request_with({}))), std::vector<std::string>{"|0||p"});
+}
+
+TEST(MessageText, RefusesWrongHeaders) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"ttl", "0"}, {"ttl", "x"}, {"ttl", "-1"}, {"time", "1e3"}, {"nothing", ""}, {"delay", "1"}})
+    EXPECT_FALSE(message_of_request(request_with({{name, value}}))) << name << value;
+  EXPECT_THAT(message_of_request(request_with({{"header-lightq-dead-x", "1"}})).error().message,
+              HasSubstr("only the broker"));
+}
+
+TEST(MessageText, ReadsLines) {
+  const std::string text =
+      "{\"payload\":\"a\"}\r\n\n{\"key_base64\":\"/w==\",\"time_us\":3,\"headers\":[{\"name\":\"n\",\"value_"
+      "base64\":"
+      "\"AA==\"}]}";
+  const std::vector<std::string> expected = {"|0||a", "\xff|3|n=" + std::string(1, '\0') + ";|"};
+  EXPECT_EQ(shown(messages_of_lines(text)), expected);
+}
+
+TEST(MessageText, NamesTheWrongLine) {
+  for (const char* const line : {"[]", "1", "{\"a\":1}", "{\"payload\":[]}", "{\"payload_base64\":\"a\"}",
+                                 "{\"ttl_ms\":\"1\"}", "{\"headers\":[{\"value\":\"v\"}]}", "{", "\xff"})
+    EXPECT_THAT(messages_of_lines("{\"payload\":\"a\"}\n" + std::string(line)).error().message,
+                HasSubstr("line 2: "))
+        << line;
+  EXPECT_FALSE(messages_of_lines(""));
+  EXPECT_FALSE(messages_of_lines("\n\n"));
+}
+
+TEST(MessageText, PacksLongContentsInSeveralBatches) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "{\"payload\":\"" + std::string(1000, 'x') + "\"}\n";
+  auto messages = messages_of_lines(text).value_or_throw();
+  EXPECT_GT(messages.batches.size(), 3U);
+  EXPECT_EQ(messages.longest_bytes, 1000U);
+  EXPECT_EQ(shown(messages).size(), 100U);
+}
+
+ReceivedMessage received(std::string payload) {
+  ReceivedMessage message;
+  message.offset = {7};
+  message.payload = std::move(payload);
+  return message;
+}
+
+std::string text_of_message(const ReceivedMessage& message) {
+  std::string text;
+  append_message(message, text);
+  return text;
+}
+
+TEST(MessageText, WritesTextOrBase64) {
+  EXPECT_EQ(text_of_message(received("a\"\\\n\xc3\xbc")),
+            "{\"offset\":7,\"delivery\":1,\"stored_us\":0,\"payload\":\"a\\\"\\\\\\n\xc3\xbc\"}");
+  EXPECT_THAT(text_of_message(received("\xff")), HasSubstr("\"payload_base64\":\"/w==\""));
+  EXPECT_THAT(text_of_message(received("\x1b")), HasSubstr("\"payload_base64\":\"Gw==\""));
+  EXPECT_THAT(text_of_message(received("\x7f")), HasSubstr("payload_base64"));
+}
+
+TEST(MessageText, WritesLeases) {
+  Leased leased;
+  leased.lost = 2;
+  EXPECT_EQ(text_of(leased, ""), "{\"lost\":2,\"messages\":[]}\n");
+  leased.messages = {received("a"), received("b")};
+  EXPECT_THAT(text_of(leased, "4f"), HasSubstr("{\"lease\":\"4f\",\"lost\":2,\"messages\":[{"));
+}
+
+TEST(MessageText, ReadsRanges) {
+  EXPECT_EQ(text_of(ranges_of("3,5-9,10,12").value_or_throw()), "[[3,3],[5,10],[12,12]]");
+  EXPECT_EQ(text_of(std::vector<OffsetRange>()), "[]");
+  for (const char* const text : {"", ",", "1,", "2,1", "3-2", "1,1", "-1", "1-", "x", " 1", "1-2-3",
+                                 "18446744073709551615", "9223372036854775807"})
+    EXPECT_FALSE(ranges_of(text)) << text;
+  std::string many = "0";
+  for (int i = 1; i < 1025; ++i) many += "," + std::to_string(2 * i);
+  EXPECT_FALSE(ranges_of(many));
+}
+
+}  // namespace
+
+}  // namespace lightq::broker
