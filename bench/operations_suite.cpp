@@ -27,6 +27,10 @@ constexpr double scrape_ms_goal = 10;
 constexpr double scrape_bytes_goal = 1'000'000;
 constexpr double idle_bytes_goal = 12 << 20;
 constexpr double idle_cpu_goal = 0.001;  // of a core
+constexpr double http_posts_goal = 50'000;
+constexpr double http_lines_goal = 1'000'000;
+constexpr int http_connections = 32;
+constexpr int lines_per_content = 2'000;
 constexpr std::chrono::seconds settle_time{2};
 constexpr std::chrono::seconds close_time{10};
 
@@ -39,6 +43,7 @@ class OperationsRun {
     report_.quick = options_.quick;
     if (options_.parts.wants("idle")) note(idle());
     if (options_.parts.wants("scrape")) note(scrape());
+    if (options_.parts.wants("http")) note(messages());
     report_.notes.push_back("`./scripts/bench operations`, " + machine_description() + ".");
     return std::move(report_);
   }
@@ -49,9 +54,8 @@ class OperationsRun {
   }
   /// Adds a row that compares with a goal that is not measured.
   void add(const std::string& name, const std::string& title, const std::string& unit,
-           std::vector<double> ours, double goal) {
-    Row row =
-        compare(name, title, unit, Better::less, ours, "the goal", std::vector<double>(ours.size(), goal));
+           std::vector<double> ours, double goal, Better better = Better::less) {
+    Row row = compare(name, title, unit, better, ours, "the goal", std::vector<double>(ours.size(), goal));
     row.goal = 1;
     row.floor = 0.5;
     report_.rows.push_back(std::move(row));
@@ -98,6 +102,64 @@ class OperationsRun {
     add("scrape_1000_topics", what + "time", "ms", std::move(times), scrape_ms_goal);
     add("scrape_bytes", what + "length", "bytes", std::move(bytes), scrape_bytes_goal);
     return {};
+  }
+
+  Result<void> messages() {
+    std::fprintf(stderr, "operations: messages over HTTP\n");
+    auto broker = BrokerProcess::start(options_.broker_binary,
+                                       {"--http", "tcp://127.0.0.1:0", "--requests-per-second", "1000000"});
+    if (!broker) return broker.error();
+    ClientOptions options;
+    options.admin = {"lightq_admin", (*broker)->admin_password()};
+    options.user = {bench_user, bench_password};
+    auto client = Client::connect((*broker)->control().uri(), std::move(options));
+    if (!client) return client.error();
+    std::vector<HttpClient> connections;
+    for (int i = 0; i < http_connections; ++i) {
+      auto connection =
+          HttpClient::connect((*broker)->http_uri(), "lightq_admin", (*broker)->admin_password());
+      if (!connection) return connection.error();
+      connections.push_back(std::move(*connection));
+    }
+    std::string lines;
+    for (int i = 0; i < lines_per_content; ++i) lines += "{\"payload\":\"" + std::string(16, 'x') + "\"}\n";
+    std::vector<double> posts;
+    std::vector<double> many;
+    for (int run = 0; run < options_.runs(); ++run) {
+      const std::string topic = "run-" + std::to_string(run);
+      if (auto made = client->create_topic(topic); !made) return made;
+      auto rate =
+          post(connections, topic, "application/octet-stream", std::string(16, 'x'), options_.posts());
+      if (!rate) return rate.error();
+      posts.push_back(*rate);
+      rate = post(connections, topic, "application/x-ndjson", lines, options_.contents());
+      if (!rate) return rate.error();
+      many.push_back(*rate * lines_per_content);
+    }
+    const std::string over = ", over " + std::to_string(http_connections) + " connections";
+    add("http_post", "a message of 16 bytes in each POST" + over, "messages/s", std::move(posts),
+        http_posts_goal, Better::more);
+    add("http_ndjson", std::to_string(lines_per_content) + " messages of 16 bytes in each POST" + over,
+        "messages/s", std::move(many), http_lines_goal, Better::more);
+    return {};
+  }
+
+  /// Posts the content again and again to a topic in memory, with one request under way on each connection.
+  /// Returns the requests a second.
+  static Result<double> post(std::vector<HttpClient>& connections, const std::string& topic,
+                             const std::string& type, const std::string& content, int count) {
+    const std::string path = "/api/v1/topics/" + topic + "/messages";
+    const auto begun = Clock::now();
+    int sent = 0;
+    for (; sent < count; sent += static_cast<int>(connections.size())) {
+      for (HttpClient& connection : connections) {
+        if (auto done = connection.post(path, type, content); !done) return done.error();
+      }
+      for (HttpClient& connection : connections) {
+        if (auto answer = connection.receive(); !answer) return answer.error();
+      }
+    }
+    return sent / std::chrono::duration<double>(Clock::now() - begun).count();
   }
 
   /// Makes topics with two groups each. One group has acknowledged a message, and both have some left.

@@ -53,23 +53,41 @@ Result<HttpClient> HttpClient::connect(const std::string& uri, std::string user,
 }
 
 Result<std::string> HttpClient::get(const std::string& path) {
-  const std::string request =
-      "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + login_ + "\r\n\r\n";
-  if (::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(request.size()))
-    return system_error("cannot send a request");
+  const auto sent =
+      send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + login_ + "\r\n\r\n");
+  if (!sent) return sent.error();
+  return receive();
+}
+
+Result<void> HttpClient::post(const std::string& path, const std::string& content_type,
+                              const std::string& content) {
+  return send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + login_ +
+              "\r\nContent-Type: " + content_type + "\r\nContent-Length: " + std::to_string(content.size()) +
+              "\r\n\r\n" + content);
+}
+
+Result<void> HttpClient::send(const std::string& request) {
+  for (std::size_t at = 0; at < request.size();) {
+    const ssize_t count = ::send(socket_.get(), request.data() + at, request.size() - at, MSG_NOSIGNAL);
+    if (count <= 0) return system_error("cannot send a request");
+    at += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+Result<std::string> HttpClient::receive() {
   std::string response;
   std::array<char, 65536> bytes{};
   std::size_t body = std::string::npos;
   while (body == std::string::npos || response.size() < body + announced_length(response.substr(0, body))) {
     const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-    if (count <= 0) return system_error("no whole response to GET " + path);
+    if (count <= 0) return system_error("no whole response");
     response.append(bytes.data(), static_cast<std::size_t>(count));
     if (body != std::string::npos) continue;
     body = response.find(end_of_head);
     if (body != std::string::npos) body += end_of_head.size();
   }
-  if (!response.starts_with("HTTP/1.1 200 ")) return failure("GET " + path + ": " + response.substr(0, 200));
+  if (!response.starts_with("HTTP/1.1 200 ")) return failure(response.substr(0, 400));
   return response.substr(body);
 }
 

@@ -18,9 +18,15 @@ class HttpClient {
 
   /// Returns the content of a path. Errors: another status than 200; no response within 30 s.
   Result<std::string> get(const std::string& path);
+  /// Sends a request with content, whose response `receive` returns. Error: it cannot be sent.
+  Result<void> post(const std::string& path, const std::string& content_type, const std::string& content);
+  /// Returns the content of the next response. Errors: as of get.
+  Result<std::string> receive();
 
  private:
   HttpClient(Descriptor socket, std::string login) : socket_(std::move(socket)), login_(std::move(login)) {}
+
+  Result<void> send(const std::string& request);
 
   Descriptor socket_;
   std::string login_;  // the value of Authorization
