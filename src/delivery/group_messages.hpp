@@ -101,6 +101,7 @@ class GroupMessages {
 
   /// Returns the group's expired messages.
   [[nodiscard]] GroupExpiry& expiry() { return expiry_; }
+  [[nodiscard]] const GroupExpiry& expiry() const { return expiry_; }
 
   // State.
 

@@ -7,11 +7,9 @@
 
 namespace lightq::broker {
 
-void GroupDeaths::die(const CountedRanges& ranges, DeathCause cause, const std::string& reason,
-                      Timestamp time) {
-  if (ranges.empty()) return;
-  died_ += messages_of(ranges);
-  if (cause == DeathCause::expired) died_expired_ += messages_of(ranges);
+std::uint64_t GroupDeaths::die(const CountedRanges& ranges, DeathCause cause, const std::string& reason,
+                               Timestamp time) {
+  if (ranges.empty()) return 0;
   RedeliveryQueue& queue = messages_.redelivery();
   const bool parks = rules_.settings().dead_letter_topic.empty();
   const DeadState state = parks ? DeadState::parked : DeadState::dead_waiting;
@@ -25,6 +23,10 @@ void GroupDeaths::die(const CountedRanges& ranges, DeathCause cause, const std::
     }
   });
   if (!gone.empty()) queue.add(gone);  // counts messages that the log no longer has as lost
+  const std::uint64_t died = messages_of(ranges) - messages_of(gone);
+  died_ += died;
+  if (cause == DeathCause::expired) died_expired_ += died;
+  return died;
 }
 
 void GroupDeaths::note_failures(const CountedRanges& ranges, Timestamp time) {

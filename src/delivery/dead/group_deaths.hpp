@@ -21,9 +21,10 @@ class GroupDeaths {
   /// Lifetime: both outlive it.
   GroupDeaths(GroupMessages& messages, const AttemptRules& rules) : messages_(messages), rules_(rules) {}
 
-  /// Makes messages dead: parked, or waiting for the dead-letter topic. Requires: the ranges ascend, and the
-  /// messages are neither in flight nor wait.
-  void die(const CountedRanges& ranges, DeathCause cause, const std::string& reason, Timestamp time);
+  /// Makes messages dead: parked, or waiting for the dead-letter topic. Those that can no longer be read do
+  /// not die: they are lost. Returns how many died. Requires: the ranges ascend, and the messages are neither
+  /// in flight nor wait.
+  std::uint64_t die(const CountedRanges& ranges, DeathCause cause, const std::string& reason, Timestamp time);
   /// Notes the time of a failure of messages that may live, if it is their first one. Requires: there are
   /// some, and they ascend.
   void note_failures(const CountedRanges& ranges, Timestamp time);

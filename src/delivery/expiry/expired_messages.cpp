@@ -31,10 +31,19 @@ bool ExpiredMessages::tend() {
 
 void ExpiredMessages::end(const CountedRanges& ranges) {
   if (ranges.empty()) return;
-  messages_.expiry().count(messages_of(ranges));
-  if (messages_.expiry().keeps())
-    return deaths_.die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
+  GroupExpiry& expiry = messages_.expiry();
+  if (expiry.keeps()) {
+    expiry.count(deaths_.die(ranges, DeathCause::expired, {}, messages_.clocks().wall));
+    return;
+  }
+  expiry.count(messages_of(ranges));
   for (const CountedRange& each : ranges) deaths_.forget_failures(each.range);
+}
+
+void ExpiredMessages::end_before(Offset first) {
+  const log::OffsetSet& expiring = messages_.expiry().expiring();
+  bool more = true;
+  while (more && !expiring.empty() && expiring.first() < first) more = end_waiting();
 }
 
 bool ExpiredMessages::any_in(const CountedRanges& ranges) const {

@@ -33,6 +33,8 @@ class ExpiredMessages {
   /// Ends those of the messages that have expired, and returns the others. Requires: any_in, and as for
   /// `end`.
   [[nodiscard]] CountedRanges end_some_of(const CountedRanges& ranges);
+  /// Ends messages before `first` that wait and have expired: all that the group has been told of.
+  void end_before(Offset first);
   /// Protects messages from expiry until they are finished or dead. Requires: the ranges ascend.
   void protect(std::span<const OffsetRange> ranges);
   /// Returns true if expired messages ahead of the group cannot die, because the redelivery queue is full.
