@@ -97,7 +97,7 @@ bool ConsumerGroup::acknowledge(GroupMember& member, const Ack& acknowledged) {
   LateRequests late(member);
   const auto done_with = [&](OffsetRange range) {
     member.cut(range, acknowledged.hand_out, [&](OffsetRange part, const Delivery& delivery) {
-      if (delivery.count > 1 && has_settings_) failures_.forget_failures(part);
+      if (delivery.count > 1 && has_settings_) failures_.deaths().forget_failures(part);
     });
     if (member.has_overdue()) returns_.acknowledge_overdue(member, range, acknowledged.hand_out, late);
   };
@@ -287,7 +287,7 @@ class ConsumerGroup::Turns {
   static bool may_deliver(ConsumerGroup& group, const DeliveryContext& context) {
     group.failures_.sample(context.now);
     if (!group.paused_ && group.failures_.is_failing()) group.set_paused(true, PauseCause::failing);
-    return !group.failures_.is_walking() && !group.failures_.is_outbox_full();
+    return !group.failures_.is_walking() && !group.failures_.deaths().is_outbox_full();
   }
 
   /// Ends the messages that the turns have found expired.
@@ -295,10 +295,10 @@ class ConsumerGroup::Turns {
     result.more |= source.has_skipped();
     CountedRanges expired = group.messages_.redelivery().take_expired();
     sort_by_offset(expired);
-    group.failures_.expire(expired);
+    group.failures_.expired().end(expired);
     if (!group.messages_.expiry().keeps()) return;
     const Offset before = group.next();
-    result.more |= group.failures_.tend_expired();
+    result.more |= group.failures_.expired().tend();
     result.more |= before < group.next();
   }
 
@@ -413,8 +413,8 @@ void ConsumerGroup::tend(const DeliveryContext& context) {
   if (has_settings_) messages_.set_clocks({context.now, context.wall});
   if (next_timer() <= context.now) pass_deadlines(context.now);
   if (context.expiry == nullptr) return;
-  if (failures_.tend_expired()) wait_until({});
-  if (failures_.waits_for_room()) wait_until(context.now + held_back_retry);
+  if (failures_.expired().tend()) wait_until({});
+  if (failures_.expired().wait_for_room()) wait_until(context.now + held_back_retry);
 }
 
 void ConsumerGroup::pass_deadlines(SteadyTime now) {
@@ -458,7 +458,7 @@ void ConsumerGroup::set_paused(bool paused, PauseCause cause) {
 
 PauseCause ConsumerGroup::pause_cause() const {
   if (paused_) return paused_by_;
-  return failures_.is_outbox_full() ? PauseCause::dead_letters : PauseCause::none;
+  return failures_.deaths().is_outbox_full() ? PauseCause::dead_letters : PauseCause::none;
 }
 
 }  // namespace lightq::broker

@@ -105,6 +105,8 @@ class ConsumerGroup {
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(const DeliveryContext& context);
+  /// Ends messages before `first` that wait and have expired.
+  void end_expired_before(Offset first) { failures_.expired().end_before(first); }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.

@@ -255,16 +255,22 @@ std::optional<Offset> ConsumerGroups::passed() const {
 
 namespace {
 
-/// Returns how many messages of `range` the group has not received, and that were not carried over.
-std::uint64_t lost_in(const ConsumerGroup& group, OffsetRange range, const log::OffsetSet* carried) {
-  const GroupMessages& messages = group.messages();
-  std::uint64_t lost = messages.undelivered_in(range);
-  if (carried == nullptr) return lost;
-  for (auto run = carried->first_behind(range.begin); run && run->begin < range.end;
-       run = carried->first_behind(run->end)) {
-    lost -= messages.undelivered_in({std::max(run->begin, range.begin), std::min(run->end, range.end)});
-  }
-  return lost;
+/// Returns how many messages of `range`, which the log has dropped, a group has not come to and has lost.
+std::uint64_t lost_ahead(const GroupMessages& messages, OffsetRange range, const log::OffsetSet* carried) {
+  range.begin = std::max(range.begin, messages.next());
+  return messages.expiry().dropped(range, carried).lost;
+}
+
+/// Returns how many messages of `range`, which the log has dropped, wait in a group or are dead there, and
+/// are lost: all but those that were carried over, and those that the dead-letter topic may have.
+std::uint64_t lost_waiting(const GroupMessages& messages, OffsetRange range, const log::OffsetSet* carried) {
+  const RedeliveryQueue& queue = messages.redelivery();
+  std::uint64_t lost = queue.messages_in(range);
+  if (lost == 0) return 0;
+  for (auto run = carried == nullptr ? std::nullopt : carried->first_behind(range.begin);
+       run && run->begin < range.end; run = carried->first_behind(run->end))
+    lost -= queue.messages_in({std::max(run->begin, range.begin), std::min(run->end, range.end)});
+  return queue.dead() == nullptr ? lost : lost - queue.dead()->under_way_in(range, carried);
 }
 
 }  // namespace
@@ -277,7 +283,8 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
   for (const Entry& entry : groups_) {
     if (!is_holder(*entry.group, direct_)) continue;
     held = true;
-    most = std::max(most, lost_in(*entry.group, range, carried));
+    const GroupMessages& messages = entry.group->messages();
+    most = std::max(most, lost_ahead(messages, range, carried) + lost_waiting(messages, range, carried));
   }
   drops_.count += most;
   if (range.begin < range.end) drops_.before = range.end;
@@ -378,17 +385,10 @@ namespace {
 std::uint64_t lost_of(const ConsumerGroup& group, log::BatchLog& log) {
   const GroupMessages& messages = group.messages();
   const Offset first = log.first_offset();
-  std::uint64_t lost = messages.loss().trimmed;
-  if (const log::OffsetSet* const carried = carried_offsets(log)) {
-    // Its queue has only messages that can be read, after ConsumerGroups::give_up_dropped.
-    for_gaps(*carried, {group.next(), std::max(group.next(), first)},
-             [&](OffsetRange gap) { lost += messages.undelivered_in(gap); });
-    return lost;
-  }
-  lost += messages.undelivered_in({Offset{0}, first});
-  // The dead-letter topic may have these.
-  if (const DeadMessages* const dead = messages.redelivery().dead()) lost -= dead->under_way_before(first);
-  return lost;
+  const log::OffsetSet* const carried = carried_offsets(log);
+  const std::uint64_t lost = messages.loss().trimmed + lost_ahead(messages, {Offset{0}, first}, carried);
+  // With copies, the queue has only messages that can be read, after ConsumerGroups::give_up_dropped.
+  return carried != nullptr ? lost : lost + lost_waiting(messages, {Offset{0}, first}, nullptr);
 }
 
 /// Returns how many consumers could take a message now.

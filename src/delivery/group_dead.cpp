@@ -74,14 +74,14 @@ DeadPiece GroupDead::retry(const DeadFilter& filter, Offset from) {
 
 void GroupDead::retry(std::span<const OffsetRange> found) {
   purge(found);
-  failures_.protect(found);
+  failures_.expired().protect(found);
   CountedRanges ready;
   for (const OffsetRange& range : found) ready.push_back({range, 0});
   failures_.make_ready(ready);
 }
 
 void GroupDead::protect(OffsetRange range) {
-  failures_.protect({&range, 1});
+  failures_.expired().protect({&range, 1});
 }
 
 void GroupDead::revive(const CountedRanges& messages) {

@@ -14,22 +14,6 @@
 
 namespace lightq::broker {
 
-namespace {
-
-// The most parts of waiting messages that expire in one call, and the most parts, and messages of a part,
-// that die ahead of the group: about a millisecond's work.
-constexpr std::size_t expired_parts_max = 512;
-constexpr std::size_t buried_parts_max = 64;
-constexpr std::uint64_t buried_max = 4096;
-
-std::uint64_t messages_of(const CountedRanges& ranges) {
-  std::uint64_t messages = 0;
-  for (const CountedRange& each : ranges) messages += distance(each.range.begin, each.range.end);
-  return messages;
-}
-
-}  // namespace
-
 // --- Settings ---
 
 bool GroupFailures::set(const GroupSetup& setup) {
@@ -64,7 +48,7 @@ void GroupFailures::walk(SteadyTime now) {
   CountedRanges dying;
   messages_.redelivery().change_waiting(
       [&](WaitingMessages& waiting) { walk_ = waiting.sort_again(*walk_, rules_.dead_from(), dying); });
-  die(dying, DeathCause::attempts, {}, wall_time_of(now));
+  deaths_.die(dying, DeathCause::attempts, {}, wall_time_of(now));
 }
 
 // --- Returns ---
@@ -89,7 +73,7 @@ void GroupFailures::put_back(const CountedRanges& ranges, const Return& how) {
   if (ranges.empty()) return;
   count(how.cause, how.revoked, messages_of(ranges));
   if (rules_.are_default()) return put_in_queue(ranges, how);
-  if (is_failure(how.cause) && rules_.limits_attempts()) note_failures(ranges, how.now);
+  if (is_failure(how.cause) && rules_.limits_attempts()) deaths_.note_failures(ranges, wall_time_of(how.now));
   CountedRanges dying;
   CountedRanges at_once;
   std::map<std::uint32_t, CountedRanges> waiting;  // by attempts
@@ -111,29 +95,13 @@ void GroupFailures::put_back(const CountedRanges& ranges, const Return& how) {
     later.delay_ms = static_cast<std::uint32_t>(wait.count());
     put_in_queue(failed, later);
   }
-  die(dying, DeathCause::attempts, {}, wall_time_of(how.now));
+  deaths_.die(dying, DeathCause::attempts, {}, wall_time_of(how.now));
 }
 
 /// Makes messages ready, at once or after `how.delay_ms`. Those that have expired end instead.
 void GroupFailures::put_in_queue(const CountedRanges& ranges, const Return& how) {
-  const ExpiryIndex* const expiry = messages_.expiry().index();
-  const auto has_expired = [&](const CountedRange& each) {
-    return expiry->expired().count_in(each.range) != 0;
-  };
-  if (expiry == nullptr || std::ranges::none_of(ranges, has_expired))
-    return put_unexpired_in_queue(ranges, how);
-  CountedRanges kept;
-  CountedRanges expired;
-  for (const CountedRange& each : ranges) {
-    for (OffsetRange part = each.range; part.begin < each.range.end; part = {part.end, each.range.end}) {
-      const ExpiryIndex::Part known = part_at(part.begin);
-      part.end = std::min(part.end, known.end);
-      TurnWork::add(TurnWork::range_passed);
-      (known.expired ? expired : kept).push_back({part, each.deliveries});
-    }
-  }
-  expire(expired);
-  put_unexpired_in_queue(kept, how);
+  if (expired_.any_in(ranges)) return put_unexpired_in_queue(expired_.end_some_of(ranges), how);
+  put_unexpired_in_queue(ranges, how);
 }
 
 void GroupFailures::put_unexpired_in_queue(const CountedRanges& ranges, const Return& how) {
@@ -150,161 +118,23 @@ void GroupFailures::put_unexpired_in_queue(const CountedRanges& ranges, const Re
   });
 }
 
-void GroupFailures::note_failures(const CountedRanges& ranges, SteadyTime now) {
-  const Timestamp time = wall_time_of(now);
-  const Offset committed = messages_.committed();
-  messages_.redelivery().change_dead([&](DeadMessages& dead) {
-    if (!dead.has_record_room()) return;
-    dead.first_failures().remove({Offset{0}, std::min(committed, ranges.front().range.begin)});
-    for (const CountedRange& each : ranges) dead.first_failures().add(each.range, time);
-  });
-}
-
-void GroupFailures::forget_failures(OffsetRange range) {
-  RedeliveryQueue& queue = messages_.redelivery();
-  if (queue.dead() == nullptr || queue.dead()->first_failures().empty()) return;
-  queue.change_dead([&](DeadMessages& dead) { dead.first_failures().remove(range); });
-}
-
-// --- Expiry ---
-
-void GroupFailures::expire(const CountedRanges& ranges) {
-  if (ranges.empty()) return;
-  messages_.expiry().count(messages_of(ranges));
-  if (messages_.expiry().keeps()) return die(ranges, DeathCause::expired, {}, messages_.clocks().wall);
-  for (const CountedRange& each : ranges) forget_failures(each.range);
-}
-
-/// Returns the part of the messages at `offset` of which all end by their expiry, or none. Requires: the
-/// topic has an index.
-ExpiryIndex::Part GroupFailures::part_at(Offset offset) const {
-  ExpiryIndex::Part part = messages_.expiry().index()->part_at(offset);
-  const DeadMessages* const dead = messages_.redelivery().dead();
-  if (!part.expired || dead == nullptr) return part;
-  const auto run = dead->protected_messages().first_behind(offset);
-  if (!run || part.end <= run->begin) return part;
-  return offset < run->begin ? ExpiryIndex::Part{run->begin, true}
-                             : ExpiryIndex::Part{std::min(part.end, run->end), false};
-}
-
-void GroupFailures::protect(std::span<const OffsetRange> ranges) {
-  if (ranges.empty()) return;
-  // The messages themselves may be in no set at this moment.
-  const Offset committed = std::min(messages_.committed(), ranges.front().begin);
-  messages_.redelivery().change_dead([&](DeadMessages& dead) {
-    for (const OffsetRange& range : ranges) dead.protect(range, committed);
-  });
-  for (const OffsetRange& range : ranges) messages_.expiry().expiring().remove(range);
-}
-
-bool GroupFailures::tend_expired() {
-  const GroupExpiry& expiry = messages_.expiry();
-  if (!expiry.keeps() && expiry.index() != nullptr) {
-    const ExpiryIndex::Part part = expiry.index()->part_at(messages_.next());
-    if (part.expired) messages_.reader().pass_expired(part.end);
-  }
-  const bool more = !messages_.expiry().expiring().empty() && expire_waiting();
-  return bury_kept() || more;
-}
-
-/// Ends messages that wait and have expired. Returns true if there may be more.
-bool GroupFailures::expire_waiting() {
-  log::OffsetSet& expiring = messages_.expiry().expiring();
-  CountedRanges ended;
-  std::optional<Offset> next;
-  messages_.redelivery().change_waiting([&](WaitingMessages& waiting) {
-    next = waiting.take(expiring, expiring.first(), expired_parts_max, ended);
-  });
-  if (next) {
-    expiring.remove({Offset{0}, *next});
-  } else {
-    expiring.clear();
-  }
-  expire(ended);
-  return !expiring.empty();
-}
-
-/// Makes messages dead that have expired ahead of the group, if it keeps them: until so many wait that the
-/// group pauses. Returns true if there may be more.
-bool GroupFailures::bury_kept() {
-  if (!messages_.expiry().keeps() || messages_.expiry().index() == nullptr) return false;
-  for (std::size_t parts = 0; parts < buried_parts_max; ++parts) {
-    if (is_outbox_full()) return false;
-    const OffsetRange range = take_kept();
-    if (range.begin >= range.end) return false;
-    die({{range, 0}}, DeathCause::expired, {}, messages_.clocks().wall);
-  }
-  return true;
-}
-
-/// Returns the next expired messages that the group keeps and that are not dead yet. The ones before them
-/// become ready, as if they had been delivered and released; the position moves behind them. Returns an empty
-/// range if there are none, or if the redelivery queue is full.
-OffsetRange GroupFailures::take_kept() {
-  RecordReader& reader = messages_.reader();
-  const OffsetRange none{reader.offset(), reader.offset()};
-  const auto run = messages_.expiry().index()->expired().first_behind(reader.offset());
-  if (!run) return none;
-  OffsetRange taken{std::max(reader.offset(), run->begin), {}};
-  taken.end = std::min(run->end, taken.begin + buried_max);
-  if (reader.offset() < taken.begin) {
-    if (messages_.redelivery().is_full()) return none;
-    messages_.redelivery().add({reader.offset(), taken.begin}, 0);
-    reader.move_to(taken.begin);
-  }
-  reader.pass_expired(taken.end);
-  return taken;
-}
-
 // --- Death ---
 
 void GroupFailures::bury(const CountedRanges& ranges, const std::string& reason, Timestamp wall) {
   count(ReturnCause::rejected, false, messages_of(ranges));
-  die(ranges, DeathCause::rejected, reason, wall);
-}
-
-void GroupFailures::die(const CountedRanges& ranges, DeathCause cause, const std::string& reason,
-                        Timestamp time) {
-  if (ranges.empty()) return;
-  counters_.dead += messages_of(ranges);
-  if (cause == DeathCause::expired) dead_expired_ += messages_of(ranges);
-  RedeliveryQueue& queue = messages_.redelivery();
-  const DeadState state = settings().dead_letter_topic.empty() ? DeadState::parked : DeadState::dead_waiting;
-  CountedRanges gone;
-  queue.change_dead([&](DeadMessages& dead) {
-    for (const CountedRange& each : ranges) {
-      queue.waiting().split(
-          each.range,
-          [&](OffsetRange part) { dead.add(part, {cause, each.deliveries, time, reason}, state); },
-          [&](OffsetRange part) { gone.push_back({part, each.deliveries}); });
-    }
-  });
-  if (!gone.empty()) queue.add(gone);  // counts messages that the log no longer has as lost
-}
-
-bool GroupFailures::is_outbox_full() const {
-  // Expired messages ahead do not count. While the queue is full they cannot die, and only deliveries empty
-  // it.
-  const DeadMessages* const dead = messages_.redelivery().dead();
-  return dead != nullptr && dead->waiting().size() > settings().dead_waiting_max;
-}
-
-bool GroupFailures::waits_for_room() const {
-  const GroupExpiry& expiry = messages_.expiry();
-  return expiry.keeps() && messages_.redelivery().is_full() && expiry.from(messages_.next()) != 0 &&
-         !is_outbox_full();
+  deaths_.die(ranges, DeathCause::rejected, reason, wall);
 }
 
 FloodBrake::Recent GroupFailures::recent(Timestamp now) const {
   return brake_.recent(messages_.clocks().steady_time_of(now), counters().ended(),
-                       counters_.dead - dead_expired_);
+                       deaths_.died() - deaths_.died_expired());
 }
 
 GroupCounters GroupFailures::counters() const {
   GroupCounters counters = counters_;
   counters.acknowledged = standing_.acknowledged;
-  counters.expired =
-      messages_.expiry().counted() + messages_.reader().expired() + messages_.expiry().from(messages_.next());
+  counters.dead = deaths_.died();
+  counters.expired = expired_.counted();
   return counters;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -15,8 +14,8 @@
 #include "delivery/attempts/flood_brake.hpp"
 #include "delivery/attempts/group_counters.hpp"
 #include "delivery/attempts/group_setup.hpp"
-#include "delivery/dead/dead_message.hpp"
-#include "delivery/expiry/expiry_index.hpp"
+#include "delivery/dead/group_deaths.hpp"
+#include "delivery/expiry/expired_messages.hpp"
 #include "delivery/state/counted_ranges.hpp"
 #include "delivery/state/delivery_failure.hpp"
 #include "delivery/state/group_time.hpp"
@@ -54,7 +53,9 @@ class GroupFailures {
  public:
   /// Lifetime: both outlive it.
   GroupFailures(GroupMessages& messages, const GroupStanding& standing)
-      : messages_(messages), standing_(standing) {}
+      : messages_(messages), standing_(standing), deaths_(messages, rules_), expired_(messages, deaths_) {}
+  GroupFailures(const GroupFailures&) = delete;
+  GroupFailures& operator=(const GroupFailures&) = delete;
 
   [[nodiscard]] const AttemptRules& rules() const { return rules_; }
   [[nodiscard]] const protocol::GroupSettings& settings() const { return rules_.settings(); }
@@ -81,28 +82,21 @@ class GroupFailures {
   /// Makes messages dead because a consumer said so. The ranges are as for `put_back`. `wall`: the time.
   void bury(const CountedRanges& ranges, const std::string& reason, Timestamp wall);
 
-  /// Forgets when messages failed for the first time, because they are finished.
-  void forget_failures(OffsetRange range);
-
-  /// Ends messages that have expired and wait no more: they are finished, or dead if the settings say so.
-  void expire(const CountedRanges& ranges);
-  /// Follows the topic's expired messages, without any consumer: passes those at the group's position, ends
-  /// those that wait for another delivery, and makes those dead that the group keeps for the dead-letter
-  /// topic. Does a limited amount of work. Returns true if it could go on at once.
-  bool tend_expired();
-  /// Protects messages from expiry until they are finished or dead. Requires: the ranges ascend.
-  void protect(std::span<const OffsetRange> ranges);
   /// Makes messages ready that were dead or finished, or expires them.
   void make_ready(const CountedRanges& ranges) { put_in_queue(ranges, {}); }
 
+  /// Returns the part that makes messages dead.
+  [[nodiscard]] GroupDeaths& deaths() { return deaths_; }
+  [[nodiscard]] const GroupDeaths& deaths() const { return deaths_; }
+  /// Returns the part that ends messages which have expired.
+  [[nodiscard]] ExpiredMessages& expired() { return expired_; }
+
   /// Takes the present counters. Called in each dispatch of a group that has settings or dead messages.
-  void sample(SteadyTime now) { brake_.note(now, counters().ended(), counters_.dead - dead_expired_); }
+  void sample(SteadyTime now) {
+    brake_.note(now, counters().ended(), deaths_.died() - deaths_.died_expired());
+  }
   /// Returns true if the group has to pause: `pause_when_failing` is set, and most deliveries end dead.
   [[nodiscard]] bool is_failing() const { return settings().pause_when_failing && brake_.is_failing(); }
-  /// Returns true if too many dead messages wait for their transfer.
-  [[nodiscard]] bool is_outbox_full() const;
-  /// Returns true if expired messages ahead of the group cannot die, because the redelivery queue is full.
-  [[nodiscard]] bool waits_for_room() const;
   /// Called when a command has resumed the group.
   void resumed() { brake_.reset(); }
 
@@ -113,23 +107,18 @@ class GroupFailures {
 
  private:
   void count(ReturnCause cause, bool revoked, std::uint64_t messages);
-  void note_failures(const CountedRanges& ranges, SteadyTime now);
-  void die(const CountedRanges& ranges, DeathCause cause, const std::string& reason, Timestamp time);
   [[nodiscard]] Timestamp wall_time_of(SteadyTime now) const;
   void put_in_queue(const CountedRanges& ranges, const Return& how);
   void put_unexpired_in_queue(const CountedRanges& ranges, const Return& how);
-  [[nodiscard]] ExpiryIndex::Part part_at(Offset offset) const;
-  [[nodiscard]] bool expire_waiting();
-  [[nodiscard]] bool bury_kept();
-  [[nodiscard]] OffsetRange take_kept();
 
   GroupMessages& messages_;
   const GroupStanding& standing_;
   AttemptRules rules_;
   TopicId target_;
   std::string transfer_trouble_;
-  GroupCounters counters_;          // without acknowledged and expired messages
-  std::uint64_t dead_expired_ = 0;  // the part of counters_.dead that expired: no delivery of them ended
+  GroupDeaths deaths_;
+  ExpiredMessages expired_;
+  GroupCounters counters_;  // without acknowledged, dead and expired messages
   FloodBrake brake_;
   std::optional<Offset> walk_;  // messages from here on do not follow the settings yet
 };

@@ -101,6 +101,7 @@ class GroupMessages {
 
   /// Returns the group's expired messages.
   [[nodiscard]] GroupExpiry& expiry() { return expiry_; }
+  [[nodiscard]] const GroupExpiry& expiry() const { return expiry_; }
 
   // State.
 
@@ -193,6 +194,11 @@ class GroupMessages {
   ClockReading clocks_;
 };
 
+/// Returns the offset of the message that is delivered next, if it can be read.
+[[nodiscard]] inline Offset upcoming(const GroupMessages& messages) {
+  const RedeliveryQueue& redelivery = messages.redelivery();
+  return redelivery.ready() ? redelivery.first_ready() : messages.next();
+}
 /// Returns true if a member has not acknowledged the message, or a plain consumer has not sent it.
 [[nodiscard]] bool is_in_flight(const GroupMessages& messages, Offset message);
 /// Returns true if the message is not finished.

@@ -11,6 +11,7 @@
 #include "delivery/batches/next_slice.hpp"
 #include "delivery/batches/unpacked.hpp"
 #include "delivery/delivery_context.hpp"
+#include "delivery/expiry/drop_counts.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -91,11 +92,11 @@ class RecordReader {
     unavailable_.reset();
     pending_ = false;
   }
-  /// Skips messages up to `to`, which the log no longer has. `expired` of them had expired before, `there` of
-  /// them were carried over and did not end, and the others are lost.
-  void pass_dropped(Offset to, std::uint64_t expired, std::uint64_t there) {
-    expired_ += expired;
-    loss_.trimmed += distance(place_.offset, to) - expired - there;
+  /// Skips messages up to `to`, which the log no longer has. Requires: dropped_in has returned `dropped` for
+  /// them.
+  void pass_dropped(Offset to, const DropCounts& dropped) {
+    expired_ += dropped.expired;
+    loss_.trimmed += dropped.lost;
     seek(to);
   }
   /// Returns how many messages were skipped because they had expired.

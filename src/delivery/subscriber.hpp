@@ -83,7 +83,7 @@ class Subscriber {
   void pass_dropped(Offset first, const log::OffsetSet* carried, const ExpiryIndex& expiry) {
     const auto run = carried == nullptr ? std::nullopt : carried->first_behind(next());
     const Offset to = run ? std::min(first, std::max(next(), run->begin)) : first;
-    if (next() < to) reader_.pass_dropped(to, expiry.expired().count_in({next(), to}), 0);
+    if (next() < to) reader_.pass_dropped(to, dropped_in({next(), to}, nullptr, &expiry.expired(), false));
   }
   /// Returns how many messages had expired when the cursor passed them.
   [[nodiscard]] std::uint64_t expired() const { return reader_.expired(); }

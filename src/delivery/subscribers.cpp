@@ -98,17 +98,16 @@ protocol::SubscriberStats Subscribers::stats(const Subscriber& subscriber) const
   protocol::SubscriberStats stats;
   stats.connected = subscriber.attached();
   stats.next_offset = next.value;
-  const auto expired_in = [this](OffsetRange range) {
-    return expiry_ == nullptr || range.end <= range.begin ? 0 : expiry_->expired().count_in(range);
-  };
-  const OffsetRange ahead{std::max(next, first), log_.next_offset()};
-  const std::uint64_t expired_ahead = expired_in(ahead);
-  const std::uint64_t expired_dropped = expired_in({next, first});
-  stats.lag = distance(ahead.begin, ahead.end) - expired_ahead;
-  stats.expired = subscriber.expired() + expired_ahead + expired_dropped;
+  // The subscriber has not yet tried to read messages that the log has dropped in front of it. It will
+  // receive those that were carried over.
+  const log::OffsetSet* const expired = expiry_ == nullptr ? nullptr : &expiry_->expired();
+  const DropCounts dropped = dropped_in({next, first}, carried_offsets(log_), expired, false);
+  const OffsetRange ahead{next, log_.next_offset()};
+  const std::uint64_t expired_ahead = expired == nullptr ? 0 : expired->count_in(ahead);
+  stats.expired = subscriber.expired() + expired_ahead;
   stats.delivered = subscriber.delivered();
-  // The subscriber has not yet tried to read messages that the log has dropped in front of it.
-  stats.lost = subscriber.lost() + (next < first ? distance(next, first) : 0) - expired_dropped;
+  stats.lost = subscriber.lost() + dropped.lost;
+  stats.lag = distance(ahead.begin, ahead.end) - expired_ahead - dropped.lost;
   stats.blocked_by = blocked_by_disk(subscriber.unavailable());
   return stats;
 }

@@ -48,6 +48,25 @@ struct Room {
   }
 };
 
+/// Tells the groups which messages have expired since the last call.
+void note_fresh(ExpiryIndex& expiry, ConsumerGroups& groups) {
+  if (!expiry.has_fresh()) return;
+  const log::OffsetSet fresh = expiry.take_fresh();
+  groups.for_each([&](ConsumerGroup& group) {
+    GroupMessages& messages = group.messages();
+    const DeadMessages* const dead = messages.redelivery().dead();
+    const bool any_waits = !messages.redelivery().waiting().empty();
+    messages.expiry().note(dead == nullptr ? fresh : without(fresh, dead->protected_messages()), any_waits);
+  });
+}
+
+/// Ends messages that wait in groups, have expired, and are before `first`, where the log begins now. So they
+/// do not count as lost.
+void end_expired_before(Offset first, ExpiryIndex& expiry, ConsumerGroups& groups) {
+  note_fresh(expiry, groups);
+  groups.for_each([&](ConsumerGroup& group) { group.end_expired_before(first); });
+}
+
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, const GroupLimits& group_limits,
@@ -156,6 +175,8 @@ bool Topic::drop_for(std::size_t bytes, RoomIn needed) {
     }
   }
   const Offset after = log_->first_offset();
+  if (ExpiryIndex* const expiry = expiry_.index(); expiry != nullptr && before < after) [[unlikely]]
+    end_expired_before(after, *expiry, groups_);
   if (!groups_.count_dropped({before, after}) && !direct_) unclaimed_dropped_ += distance(before, after);
   return fits;
 }
@@ -200,25 +221,17 @@ std::uint64_t Topic::finish_all() {
 namespace {
 
 /// Moves a group's position up to `first`, the log's first offset, so that expired messages before it do not
-/// count as lost. Those that the group keeps for the dead-letter topic are lost. Messages that were carried
-/// over become ready, as if they had been delivered and released.
+/// count as lost. Messages that were carried over become ready, as if they had been delivered and released.
 void pass_dropped(ConsumerGroup& group, Offset first, const log::OffsetSet* carried) {
   GroupMessages& messages = group.messages();
   const OffsetRange range{messages.next(), first};
   if (range.end <= range.begin) return;
-  std::uint64_t expired = messages.expiry().in(range);
+  const DropCounts dropped = messages.expiry().dropped(range, carried);
   CountedRanges there;
-  std::uint64_t there_messages = 0;
-  for (auto run = carried == nullptr ? std::nullopt : carried->first_behind(range.begin);
-       run && run->begin < first; run = carried->first_behind(run->end)) {
-    const OffsetRange part{std::max(run->begin, range.begin), std::min(run->end, first)};
-    there.push_back({part, 0});
-    there_messages += distance(part.begin, part.end);
-    expired -= messages.expiry().in(part);
-  }
-  const bool keeps = messages.expiry().keeps();
-  if (keeps) messages.expiry().count(expired);
-  messages.reader().pass_dropped(first, keeps ? 0 : expired, there_messages);
+  for (auto run = dropped.there == 0 ? std::nullopt : carried->first_behind(range.begin);
+       run && run->begin < first; run = carried->first_behind(run->end))
+    there.push_back({{std::max(run->begin, range.begin), std::min(run->end, first)}, 0});
+  messages.reader().pass_dropped(first, dropped);
   if (there.empty()) return;
   messages.redelivery().change_waiting(
       [&](WaitingMessages& waiting) { waiting.give_up_before(first, *carried, first); });
@@ -233,23 +246,15 @@ bool tend_expiry(ExpiryIndex& expiry, log::BatchLog& log, ConsumerGroups& groups
   subscribers.set_expiry(&expiry);
   if (expiry.forgotten_before() < first) {
     const log::OffsetSet* const carried = carried_offsets(log);
-    const OffsetRange dropped{expiry.forgotten_before(), first};
-    if (expiry.expired().count_in(dropped) != 0) {
+    end_expired_before(first, expiry, groups);
+    if (expiry.expired().count_in({expiry.forgotten_before(), first}) != 0) {
       groups.for_each([&](ConsumerGroup& group) { pass_dropped(group, first, carried); });
       subscribers.pass_dropped(first, carried);
     }
     expiry.forget_before(subscribers.passed_up_to(first));
   }
   const bool more = expiry.tend(context.wall, context.now);
-  if (expiry.has_fresh()) {
-    const log::OffsetSet fresh = expiry.take_fresh();
-    groups.for_each([&](ConsumerGroup& group) {
-      GroupMessages& messages = group.messages();
-      const DeadMessages* const dead = messages.redelivery().dead();
-      const bool any_waits = !messages.redelivery().waiting().empty();
-      messages.expiry().note(dead == nullptr ? fresh : without(fresh, dead->protected_messages()), any_waits);
-    });
-  }
+  note_fresh(expiry, groups);
   if (!expiry.expired().empty()) subscribers.pass_expired();
   return more;
 }

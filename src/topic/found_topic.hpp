@@ -40,8 +40,7 @@ using OpenSchedule = std::function<Result<std::unique_ptr<FoundSchedule>>(Timest
 /// The name of the cursor before which everything has been purged, even if the files are not removed yet.
 inline constexpr std::string_view purged_cursor_name = "purged:";
 
-/// The name of the cursor before which no message has a time to live of its own. There is none if no message
-/// has one.
+/// The name of the cursor before which no message has a time to live of its own: see TopicExpiry::mark.
 inline constexpr std::string_view ttl_cursor_name = "ttl:";
 
 /// A topic's log, cursors and known producers, as a start has opened them. Those of a durable topic are on

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "control/catalogue/catalogue_schedules.hpp"
+#include "control/catalogue/catalogue_settings.hpp"
 #include "control/catalogue_room.hpp"
 #include "support/golden_files.hpp"
 
@@ -193,8 +194,8 @@ TEST(Catalogue, RemembersTheTimeToLiveOfATopicsMessages) {
     settings.message_ttl_ms = 60'000;
     made = catalogue->add_topic(name("a"), settings, 0)->id;
     changed = catalogue->add_topic(name("b"), settings, 0)->id;
-    ASSERT_TRUE(catalogue->set_message_ttl(changed, 1'000).ok());
-    ASSERT_TRUE(catalogue->set_message_ttl({99}, 1'000).ok()) << "there is none such; nothing happens";
+    ASSERT_TRUE(put_message_ttl(*catalogue, changed, 1'000).ok());
+    ASSERT_TRUE(put_message_ttl(*catalogue, {99}, 1'000).ok()) << "there is none such; nothing happens";
   }
   const auto catalogue = room.open();
   const auto ttl_of = [](const CatalogueState& state, TopicId topic) {
@@ -400,9 +401,9 @@ TEST(Catalogue, KeepsTheSettingsOfGroupsInAShorterLog) {
   auto catalogue = room.open();
   const TopicId topic = catalogue->add_topic(name("t"), {}, 0)->id;
   const GroupSetup settings{{.max_attempts = 5, .dead_letter_topic = "d"}, {4}};
-  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
-  ASSERT_TRUE(catalogue->set_group(topic, "gone", settings));
-  ASSERT_TRUE(catalogue->set_group(topic, "gone", {}));
+  ASSERT_TRUE(put_group(*catalogue, topic, "g", settings));
+  ASSERT_TRUE(put_group(*catalogue, topic, "gone", settings));
+  ASSERT_TRUE(put_group(*catalogue, topic, "gone", {}));
   ASSERT_TRUE(catalogue->flush());
   CatalogueState copy;
   for (const auto& change : catalogue->state().snapshot()) copy.apply(change);
@@ -410,7 +411,7 @@ TEST(Catalogue, KeepsTheSettingsOfGroupsInAShorterLog) {
   ASSERT_EQ(groups.size(), 1U);
   EXPECT_EQ(groups.at("g"), settings);
   EXPECT_GE(copy.record_count(), copy.snapshot().size());
-  ASSERT_TRUE(catalogue->set_group(topic, "g", settings));
+  ASSERT_TRUE(put_group(*catalogue, topic, "g", settings));
   EXPECT_FALSE(catalogue->unflushed()) << "nothing has changed";
 }
 

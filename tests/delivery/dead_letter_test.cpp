@@ -105,6 +105,14 @@ TEST(DeadLetterTest, AMessageIsTheSameIfAllButTheHeadersOfDeathsIsEqual) {
   EXPECT_FALSE(is_same(PackedMessage("payload", {.key = "key", .headers = headers, .time = {6}})));
 }
 
+TEST(DeadLetterTest, AMessageCanForgetItsTimeToLive) {
+  const std::vector<Header> headers = {{"tenant", "a"}, {"lightq-ttl-ms", "50"}, {"empty", ""}};
+  const PackedMessage letter = died(PackedMessage("m", {.headers = headers}), some_death);
+  DeadLetter original = DeadLetter::original_of(letter.attributes(), letter.payload()).value_or_throw();
+  original.forget_ttl();
+  EXPECT_THAT(PackedMessage(original).headers(), ElementsAre(Pair("empty", ""), Pair("tenant", "a")));
+}
+
 TEST(DeadLetterTest, AMessageWithoutAttributesStaysWithoutKeyAndTime) {
   const PackedMessage letter = died(PackedMessage("", {}), some_death);
   EXPECT_EQ(letter.attributes().key(), "");

@@ -143,6 +143,18 @@ def test_expired_messages_become_dead_letters(broker, control, session):
     assert [message.payload for message in member(control, session).receive(2)] == [b"lives", b"lives too"]
 
 
+def test_a_letter_that_is_published_anew_does_not_expire_again(broker, control, session):
+    control.create("t", "queue")
+    control.create("dead", "file")
+    control.join("t", "pull")
+    set_group(control, dead_letter_topic="dead", dead_letter_expired=True)
+    fill(session, "t", [living(b"m", 1, (b"kind", b"json"))])
+    until(lambda: control.stats("dead")["next_offset"] == 1 and group_of(control, "t")["pending"] == 0, "the letter")
+    CommandLine(broker)("dlq", "retry", "dead")
+    message, = member(control, session).receive(1)
+    assert (message.payload, message.said.headers) == (b"m", ((b"kind", b"json"),))
+
+
 def test_reads_show_expired_messages_until_they_are_removed(control, session):
     control.create("t", "file")
     fill(session, "t", [Message(b"a"), living(b"b", 50), living(b"c", 50), Message(b"d")])

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "delivery/fake_record_sink.hpp"
 #include "store/carry_over_world.hpp"
 #include "store/durable_carry_over_fixture.hpp"
 #include "support/random.hpp"
@@ -166,6 +167,42 @@ TEST(CarriedExpiry, AGroupThatFallsBehindCountsEachMessageOnce) {
   ASSERT_GE(payloads.size(), 2U);
   EXPECT_EQ(payloads[0], "10");
   EXPECT_EQ(payloads[1], "11");
+}
+
+// So does a subscriber, which receives the copies too.
+TEST(CarriedExpiry, ASubscriberThatFallsBehindCountsEachMessageOnce) {
+  CarryOverWorld world;
+  Member member;
+  Subscribers& subscribers = world.topic.subscribers();
+  Subscriber& slow = subscribers.add(Offset{0});
+  world.join(member);
+  for (int i = 0; i < 20; ++i)
+    ASSERT_EQ(world.publish(std::to_string(i), i < 10 ? Attributes{.ttl = 2s} : Attributes{}),
+              PublishOutcome::accepted);
+  world.dispatch();
+  world.reject(member, {{12}, {15}}, 3'600'000);
+  CarryOverWorld::acknowledge_all(member);
+  const auto check = [&](std::uint64_t expired, std::uint64_t lost) {
+    const auto stats = subscribers.stats(slow);
+    EXPECT_EQ(stats.expired, expired);
+    EXPECT_EQ(stats.lost, lost);
+    EXPECT_EQ(stats.delivered + stats.expired + stats.lost + stats.lag, world.stats().next_offset);
+  };
+  check(0, 0);
+  world.pass(3s);
+  world.dispatch();
+  check(10, 0);
+  world.stream(member, 3);
+  ASSERT_EQ(world.stats().carried_messages, 3U);
+  const std::uint64_t lost = world.stats().first_offset - 10 - 3;
+  check(10, lost);
+  test::FakeRecordSink sink(4);
+  subscribers.attach(slow, sink);
+  world.dispatch();
+  ASSERT_EQ(sink.taken.size(), 4U);
+  EXPECT_EQ(sink.taken[0], "12");
+  EXPECT_EQ(sink.taken[2], "14");
+  check(10, lost);
 }
 
 /// Random publications with times to live, failures and acknowledgements under a full ring. A model keeps all

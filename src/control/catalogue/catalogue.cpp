@@ -17,9 +17,6 @@
 namespace lightq::broker {
 
 namespace {
-std::int64_t ms_of(Timestamp time) {
-  return time.us / 1000;
-}
 
 namespace fs = std::filesystem;
 
@@ -64,8 +61,8 @@ Result<void> Catalogue::load() {
   if (auto there = check_not_lost(); !there) return there;
   if (auto removed = directory_.remove_all_but(generation_); !removed) return removed;
   keep_topics_with_files();
-  state_.forget_ports_released_before(ms_of(options_.now()) - options_.port_rest.count());
-  state_.forget_client_keys_expired_before(ms_of(options_.now()));
+  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
+  state_.forget_client_keys_expired_before(now_ms());
   state_.forget_unused_credentials();
   compact_at_ = compact_records_min;
   if (!is_mostly_history()) return {};
@@ -178,9 +175,9 @@ bool Catalogue::is_mostly_history() {
 }
 
 std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
-  state_.forget_ports_released_before(ms_of(options_.now()) - options_.port_rest.count());
+  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_unused_credentials();
-  state_.forget_client_keys_expired_before(ms_of(options_.now()));
+  state_.forget_client_keys_expired_before(now_ms());
   compacting_ = true;
   return std::make_unique<CatalogueCompaction>(directory_.unfinished_log(generation_ + 1), state_.snapshot(),
                                                options_.open_log, options_.now());
@@ -256,7 +253,7 @@ Result<TopicDefinition> Catalogue::add_topic(const TopicName& name, const protoc
 }
 
 Result<void> Catalogue::remove_topic(TopicId topic) {
-  return change(TopicRemoved{topic, ms_of(options_.now())});
+  return change(TopicRemoved{topic, now_ms()});
 }
 
 Result<void> Catalogue::set_log(TopicId topic, std::uint32_t log_id) {
@@ -267,22 +264,6 @@ Result<void> Catalogue::set_paused(TopicId topic, bool paused) {
   const TopicEntry* const entry = state_.find(topic);
   if (entry == nullptr || entry->definition.paused == paused) return {};
   return change(TopicPaused{topic, paused});
-}
-
-Result<void> Catalogue::set_message_ttl(TopicId topic, std::uint64_t ttl_ms) {
-  const TopicEntry* const entry = state_.find(topic);
-  if (entry == nullptr || entry->definition.settings.message_ttl_ms == ttl_ms) return {};
-  return change(TopicTtl{topic, ttl_ms});
-}
-
-Result<void> Catalogue::set_group(TopicId topic, const std::string& group, const GroupSetup& setup) {
-  const TopicEntry* const entry = state_.find(topic);
-  if (entry == nullptr) return {};
-  const auto& groups = entry->definition.groups;
-  const auto known = groups.find(group);
-  if ((known == groups.end() ? GroupSetup() : known->second) == setup) return {};
-  if (is_default(setup)) return change(GroupRemoved{topic, group});
-  return change(GroupPut{topic, group, setup});
 }
 
 Result<std::uint64_t> Catalogue::add_credential(const std::string& user_id, const std::string& argon2) {
@@ -326,7 +307,7 @@ Result<void> Catalogue::put_endpoint(const EndpointRecord& endpoint) {
 
 Result<void> Catalogue::remove_endpoint(std::uint64_t id) {
   if (state_.endpoint(id) == nullptr) return {};
-  return change(EndpointRemoved{id, ms_of(options_.now())});
+  return change(EndpointRemoved{id, now_ms()});
 }
 
 Result<void> Catalogue::flush() {

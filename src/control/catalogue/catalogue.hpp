@@ -55,7 +55,8 @@ class Catalogue {
 
   // Changes. Errors: no_space, io_error; in both cases nothing has changed.
 
-  /// Records a change as it is, for changes that no function below makes (catalogue_schedules.hpp).
+  /// Records a change as it is, for changes that no function below makes (catalogue_settings.hpp,
+  /// catalogue_schedules.hpp).
   Result<void> change(const CatalogueChange& change);
 
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
@@ -70,10 +71,6 @@ class Catalogue {
   /// Records that the topic delivers no messages, or delivers them again. Writes nothing if that is already
   /// recorded.
   Result<void> set_paused(TopicId topic, bool paused);
-  /// Records the time to live of a topic's messages. Writes nothing if that is already recorded.
-  Result<void> set_message_ttl(TopicId topic, std::uint64_t ttl_ms);
-  /// Records a group's settings; the defaults remove the record. Writes nothing if that is already recorded.
-  Result<void> set_group(TopicId topic, const std::string& group, const GroupSetup& setup);
   /// Returns the new credential's id.
   Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
   /// Makes another credential, which already exists, the one of the topic's own user.
@@ -132,6 +129,7 @@ class Catalogue {
   [[nodiscard]] std::uint64_t record_count() const;
   Result<void> replace_log(CatalogueCompaction& compaction);
   void stop_changes(const std::string& what, const Result<void>& why);
+  [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
 
   const CatalogueDirectory directory_;
   const Options options_;

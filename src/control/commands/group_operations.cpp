@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "control/catalogue/catalogue_settings.hpp"
+
 namespace lightq::broker {
 
 void GroupOperations::remove(const TopicName& topic, const std::string& group, const Done<void>& done) {
@@ -61,7 +63,7 @@ void GroupOperations::change(const Asker& asker, const TopicName& topic, const s
 /// Records the settings, and then applies them: so they survive a restart if they are in force.
 void GroupOperations::set(TopicId topic, const std::string& group, const GroupSetup& setup,
                           const Done<void>& done) {
-  if (const auto kept = parts_.catalogue.set_group(topic, group, setup); !kept) return done(kept.error());
+  if (const auto kept = put_group(parts_.catalogue, topic, group, setup); !kept) return done(kept.error());
   parts_.commits.commit([=, this](const Result<void>& committed) {
     if (!committed) return done(committed.error());
     parts_.data_plane.set_group(topic, group, setup, done);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admission/turn_work.hpp"
+#include "control/catalogue/catalogue_settings.hpp"
 
 namespace lightq::broker {
 
@@ -177,7 +178,7 @@ void TopicOperations::change(const TopicName& name, const protocol::TopicChange&
   const std::uint64_t ttl_ms = change.message_ttl_ms.value_or(
       parts_.catalogue.state().find(id.value())->definition.settings.message_ttl_ms);
   // The catalogue records it first, so that it survives a restart.
-  if (const auto kept = parts_.catalogue.set_message_ttl(id.value(), ttl_ms); !kept)
+  if (const auto kept = put_message_ttl(parts_.catalogue, id.value(), ttl_ms); !kept)
     return done(kept.error());
   parts_.commits.commit([this, topic = id.value(), ttl_ms, done](const Result<void>& committed) {
     if (!committed) return done(committed.error());

@@ -1,6 +1,8 @@
 /// Adds, finds and removes dead messages. Layer: delivery.
 #include "delivery/dead/dead_messages.hpp"
 
+#include <algorithm>
+
 #include <limits>
 #include <utility>
 
@@ -250,10 +252,12 @@ DeadMessage DeadMessages::at(Offset offset) const {
   return message;
 }
 
-std::uint64_t DeadMessages::under_way_before(Offset first) const {
-  std::uint64_t messages = 0;
-  for (const Offset each : outbox_.under_way()) messages += each < first ? 1 : 0;
-  return messages;
+std::uint64_t DeadMessages::under_way_in(OffsetRange range, const log::OffsetSet* carried) const {
+  const auto counts = [&](Offset message) {
+    return range.begin <= message && message < range.end &&
+           (carried == nullptr || !carried->contains(message));
+  };
+  return static_cast<std::uint64_t>(std::ranges::count_if(outbox_.under_way(), counts));
 }
 
 std::size_t DeadMessages::set_bytes() const {

@@ -95,8 +95,9 @@ class DeadMessages {
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
     return parked_.count_in(range) + waiting().count_in(range);
   }
-  /// Returns how many messages below `first` are under way to the dead-letter topic.
-  [[nodiscard]] std::uint64_t under_way_before(Offset first) const;
+  /// Returns how many messages of `range` are under way to the dead-letter topic and not in `carried`; null:
+  /// it has none.
+  [[nodiscard]] std::uint64_t under_way_in(OffsetRange range, const log::OffsetSet* carried) const;
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const { return set_bytes() + record_bytes(); }
   /// Returns the part of bytes() of the sets of dead messages.

@@ -48,6 +48,7 @@ void ExpiryIndex::note(OffsetRange range) {
 
 void ExpiryIndex::expect(OffsetRange range, Timestamp expiry, Timestamp wall) {
   if (range.begin >= range.end) return;
+  has_own_ = true;
   own_ = own_.begin == own_.end
              ? range
              : OffsetRange{std::min(own_.begin, range.begin), std::max(own_.end, range.end)};

@@ -94,8 +94,10 @@ class ExpiryIndex {
   Result<void> check(const BatchView& batch, OffsetRange range, Timestamp wall);
 
   /// Returns an offset below which no stored message has a time to live of its own. Nothing: no stored
-  /// message has one. Kept over restarts, so that `note` can be called for those from there on.
+  /// message has one.
   [[nodiscard]] std::optional<Offset> first_noted() const;
+  /// Returns true if a message with a time of its own was found.
+  [[nodiscard]] bool has_own() const { return has_own_; }
   /// Returns the heap memory in bytes.
   [[nodiscard]] std::size_t bytes() const {
     return times_.bytes() + expired_.bytes() + fresh_.bytes() + unread_.bytes() + again_.bytes();
@@ -127,7 +129,8 @@ class ExpiryIndex {
   log::OffsetSet fresh_;
   Offset forgotten_before_;
   Offset gone_passed_;  // forget_gone continues here
-  OffsetRange own_{};   // from the first to the last message that is known to have a time of its own
+  bool has_own_ = false;
+  OffsetRange own_{};  // from the first to the last message that is known to have a time of its own
   bool is_pending_ =
       false;  // the store reports when noted messages can be read, and the topic dispatches then
   SteadyTime read_again_{};  // the log was unavailable: do not read noted messages before this time

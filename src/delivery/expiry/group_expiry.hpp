@@ -7,6 +7,7 @@
 
 #include <lightq/base/types.hpp>
 
+#include "delivery/expiry/drop_counts.hpp"
 #include "delivery/expiry/expiry_index.hpp"
 #include "delivery/state/set_merge.hpp"
 #include "log/offsets/offset_set.hpp"
@@ -32,6 +33,11 @@ class GroupExpiry {
   /// Returns how many messages from `offset` on have expired.
   [[nodiscard]] std::uint64_t from(Offset offset) const {
     return in({offset, {std::numeric_limits<std::uint64_t>::max()}});
+  }
+
+  /// Returns what becomes of messages ahead of the group that the log has dropped; see dropped_in.
+  [[nodiscard]] DropCounts dropped(OffsetRange range, const log::OffsetSet* carried) const {
+    return dropped_in(range, carried, index_ == nullptr ? nullptr : &index_->expired(), keeps_);
   }
 
   /// Counts messages that are not counted by the group's reader: those that waited for another delivery.

@@ -42,14 +42,14 @@ class TopicExpiry {
     if (ttl != OwnTtl::none && view.kinds().has(AttributeKinds::headers)) [[unlikely]]
       look_for_ttl(view, ttl, uniform_ms);
   }
-  /// Notes that stored messages may have a time to live of their own: after a start. `from`: the first of
-  /// them that was known; nothing: none was. `tail_us`: the messages that were appended in this time before
-  /// the last one may have one too; nothing: they have not.
-  void note_stored(std::optional<Offset> from, std::optional<std::int64_t> tail_us = {});
-  /// Returns the first offset for a call of note_stored after a restart; nothing: there is none.
-  [[nodiscard]] std::optional<Offset> first_noted() const {
-    return index_ == nullptr ? std::nullopt : index_->first_noted();
-  }
+  /// Notes that stored messages may have a time to live of their own: after a start. `mark`: the one that was
+  /// saved last; nothing: none was. `tail_us`: without a mark, the messages that were appended in this time
+  /// before the last one may have one; nothing: they have not.
+  void note_stored(std::optional<Offset> mark, std::optional<std::int64_t> tail_us = {});
+  /// Returns an offset for a call of note_stored after a restart or crash: no stored message before it has a
+  /// time to live of its own. If no message has one, the mark follows the end of the log in large steps, so
+  /// that it seldom causes a save. Nothing: no message is known that ever had one.
+  [[nodiscard]] std::optional<Offset> mark() const;
   /// Returns a time of the wall clock at which to dispatch, so that messages expire in time, or
   /// ExpiryTimes::nothing_due. The dispatch may find nothing.
   [[nodiscard]] Timestamp next_due() const {
@@ -64,14 +64,19 @@ class TopicExpiry {
     return index_ != nullptr && index_->is_idle() && !index_->first_noted();
   }
   /// Drops the index. Requires: is_over(), and nothing refers to it.
-  void drop() { index_.reset(); }
+  void drop() {
+    has_own_ |= index_->has_own();
+    index_.reset();
+  }
 
  private:
   void look_for_ttl(const BatchView& batch, OwnTtl ttl, std::int64_t uniform_ms);
+  [[nodiscard]] Offset tail_of(OffsetRange stored, std::int64_t tail_us);
   ExpiryIndex& made_index();
 
   log::BatchLog& log_;
   std::unique_ptr<ExpiryIndex> index_;
+  bool has_own_ = false;  // a message had a time of its own, before the index was made
 };
 
 }  // namespace lightq::broker

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include <lightq/base/ttl.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -111,6 +113,10 @@ Result<DeadLetter> DeadLetter::original_of(const AttributesView& letter, ByteVie
   if (const auto checked = Attributes{message.key_, headers, message.time_}.check(); !checked)
     return checked.error();
   return message;
+}
+
+void DeadLetter::forget_ttl() {
+  std::erase_if(headers_, [](const OwnHeader& each) { return each.name == ttl_header_name; });
 }
 
 bool DeadLetter::is_same(const AttributesView& message, ByteView payload) const {

@@ -44,6 +44,8 @@ class DeadLetter {
   /// before, it keeps the first of its deaths, and the number of the others.
   static Result<DeadLetter> original_of(const AttributesView& letter, ByteView payload);
 
+  /// Removes the message's own time to live, so that it does not end again before anybody has received it.
+  void forget_ttl();
   /// Returns true if this message has the same payload, key, time and headers. Headers of deaths are not
   /// compared.
   [[nodiscard]] bool is_same(const AttributesView& message, ByteView payload) const;

@@ -17,6 +17,13 @@ struct CountedRange {
 };
 using CountedRanges = std::vector<CountedRange>;
 
+/// Returns how many messages are in the ranges.
+inline std::uint64_t messages_of(const CountedRanges& ranges) {
+  std::uint64_t messages = 0;
+  for (const CountedRange& each : ranges) messages += distance(each.range.begin, each.range.end);
+  return messages;
+}
+
 /// Sorts the ranges by offset. Takes little time if they ascend already.
 inline void sort_by_offset(CountedRanges& ranges) {
   const auto begin_of = [](const CountedRange& each) { return each.range.begin; };

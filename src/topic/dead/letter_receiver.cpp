@@ -163,8 +163,10 @@ void LetterReceiver::settled(std::uint64_t expected) {
   std::vector<NumberedLetter> letters;
   try {
     const FallibleAllocations fallible;
-    for (std::size_t i = first_; i < at_; ++i)
+    for (std::size_t i = first_; i < at_; ++i) {
       letters.push_back({number_of(parcel_->returned[i].letter), parcel_->returned[i].original});
+      letters.back().letter.forget_ttl();
+    }
   } catch (const std::bad_alloc&) {
     at_ = first_;
     return answer(ReturnAnswer::Stop::failed, "there is not enough memory for letters");

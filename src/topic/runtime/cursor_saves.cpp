@@ -65,7 +65,7 @@ CursorSaves::CursorSaves(const Parts& parts, const FoundTopic& found)
 std::vector<log::NamedCursor> CursorSaves::present_others() const {
   auto cursors = parts_.endpoints.subscriber_cursors();
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
-  if (const auto from = parts_.topic.expiry().first_noted())
+  if (const auto from = parts_.topic.expiry().mark())
     cursors.push_back({std::string(ttl_cursor_name), *from});
   auto lives = parts_.lives.cursors();
   cursors.insert(cursors.end(), std::make_move_iterator(lives.begin()), std::make_move_iterator(lives.end()));

@@ -11,14 +11,6 @@
 namespace lightq::broker {
 
 namespace {
-/// Returns the offset that the group delivers next if it can be read.
-Offset upcoming_of(const ConsumerGroup& group) {
-  const RedeliveryQueue& redelivery = group.messages().redelivery();
-  return redelivery.ready() ? redelivery.first_ready() : group.next();
-}
-}  // namespace
-
-namespace {
 // The most work of requeueing detached consumers' messages in a turn: about two milliseconds.
 constexpr std::uint64_t leave_work_max = 512 * limits::KiB;
 }  // namespace
@@ -183,7 +175,7 @@ bool TopicConsumers::admit() {
     if (!attached_.contains(consumer)) continue;  // it was detached while another was admitted
     const auto [group, member] = consumer->membership();
     member->begin();
-    consumer->admitted({upcoming_of(*group), group->committed(), member->ack_timeout_ms()});
+    consumer->admitted({upcoming(group->messages()), group->committed(), member->ack_timeout_ms()});
   }
   return some_wait;
 }

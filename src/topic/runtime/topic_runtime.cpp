@@ -84,7 +84,7 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
                                     *known_producers_, std::move(found.open_schedule))) {
   for (const auto& [group, setup] : topic_.definition().groups) topic_.groups().set_settings(group, setup);
   for (ConsumerGroup* const group : topic_.groups().named()) group->dead().park_without_target();
-  // After a crash the cursor may lack the first such messages; then it is at most some seconds old.
+  // After a crash the cursor may lack because the first such messages came after the last save.
   topic_.expiry().note_stored(found.stored_cursor(ttl_cursor_name),
                               found.was_closed() ? std::nullopt : std::optional(unsaved_tail_us));
   if (topic_.expiry().index() != nullptr) activity_.want_dispatch();

@@ -36,9 +36,20 @@ struct Unsettled {
   Member* holder = nullptr;
 };
 
+/// The topic of a model.
+struct ModelTopic {
+  bool keeps = false;  ///< its group keeps expired messages for the dead-letter topic
+  bool drops = false;  ///< its ring is small, and drops the oldest messages
+};
+
 class ExpiryModel {
  public:
-  ExpiryModel(Random& random, bool keeps) : random_(random), keeps_(keeps) {
+  ExpiryModel(Random& random, ModelTopic of)
+      : random_(random),
+        keeps_(of.keeps),
+        drops_(of.drops),
+        world_(0, of.drops ? 8 * limits::KiB : 4 * limits::MiB,
+               of.drops ? protocol::Overflow::drop_oldest : protocol::Overflow::block) {
     world_.topic->open_group();
     world_.after_dispatch = [this] { check_delivered(); };
     if (keeps_) {
@@ -88,11 +99,11 @@ class ExpiryModel {
     }
     settle();
     EXPECT_EQ(world_.stats().pending, 0U);
-    EXPECT_EQ(acknowledged_ + expired_before_ + world_.stats().expired, published_);
-    EXPECT_EQ(world_.stats().lost, 0U);
-    if (!keeps_) return;
-    EXPECT_EQ(letters_, expired_before_ + world_.stats().expired);
+    check_sum();
+    EXPECT_TRUE(!keeps_ || drops_ || letters_ == expired_before_ + world_.stats().expired);
   }
+  /// Returns how many messages were lost.
+  [[nodiscard]] std::uint64_t lost() const { return lost_before_ + world_.stats().lost; }
 
  private:
   [[nodiscard]] std::int64_t expiry_of_message(const Unsettled& message) const {
@@ -213,14 +224,17 @@ class ExpiryModel {
       world_.leave(*member);
     }
     members_.clear();
+    settle();
     note_ended();
     // The group counts messages again that it has not come to.
     std::uint64_t ahead = 0;
-    if (const ExpiryIndex* const expiry = world_.topic->expiry().index()) {
-      const OffsetRange left{world_.topic->groups().plain()->next(), world_.log.next_offset()};
-      ahead = expiry->expired().count_in(left);
-    }
+    const Offset next = world_.topic->groups().plain()->next();
+    if (const ExpiryIndex* const expiry = world_.topic->expiry().index())
+      ahead = expiry->expired().count_in({next, world_.log.next_offset()});
+    const Offset first = world_.log.first_offset();
     expired_before_ += world_.stats().expired - ahead;
+    lost_before_ += world_.stats().lost - (next < first ? distance(next, first) : 0);
+    expired_known_ = lost_known_ = 0;
     world_.restart();
     set();
   }
@@ -267,7 +281,11 @@ class ExpiryModel {
     const auto stats = world_.stats();
     ASSERT_EQ(stats.pending,
               stats.ready + stats.in_flight + stats.retrying + stats.parked + stats.dead_waiting);
-    ASSERT_EQ(stats.lost, 0U);
+    check_sum();
+    ASSERT_LE(expired_known_, stats.expired);
+    ASSERT_LE(lost_known_, stats.lost);
+    expired_known_ = stats.expired;
+    lost_known_ = stats.lost;
     std::uint64_t in_flight = 0;
     std::uint64_t alive = 0;
     std::uint64_t has_expired = 0;
@@ -285,6 +303,14 @@ class ExpiryModel {
     ASSERT_LE(alive, stats.ready + stats.retrying);
     ASSERT_LE(stats.ready + stats.retrying, alive + has_expired);
     if (random_.one_in(10)) check_in_time();
+  }
+  /// Checks that each message is pending or has ended in one way.
+  void check_sum() {
+    const auto stats = world_.stats();
+    const std::uint64_t finished = keeps_ ? letters_ : expired_before_ + stats.expired;
+    ASSERT_EQ(acknowledged_ + finished + lost() + stats.pending, published_);
+    ASSERT_TRUE(drops_ || lost() == 0);
+    ASSERT_LE(world_.topic->stats(world_.wall).dropped, stats.lost);
   }
   /// Notes which messages have expired for good: no later change of the clock or the time to live revives
   /// them.
@@ -318,6 +344,7 @@ class ExpiryModel {
 
   Random& random_;
   const bool keeps_;
+  const bool drops_;
   ExpiryWorld world_;
   protocol::GroupSettings settings_;
   std::int64_t ttl_ms_ = 0;
@@ -326,28 +353,42 @@ class ExpiryModel {
   std::uint64_t published_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t expired_before_ = 0;  // before the last restart
+  std::uint64_t lost_before_ = 0;
+  std::uint64_t expired_known_ = 0;  // at the last check since then
+  std::uint64_t lost_known_ = 0;
   std::uint64_t letters_ = 0;
 };
 
-void run_models(bool keeps) {
+void run_models(ModelTopic of) {
+  std::uint64_t lost = 0;
   for (int series = 0; series < 20; ++series) {
     Random random(series);
-    ExpiryModel model(random, keeps);
+    ExpiryModel model(random, of);
     for (int step = 0; step < 1'500; ++step) {
       model.step();
       if (testing::Test::HasFatalFailure()) FAIL() << "step " << step << " of series " << series;
     }
     model.finish();
     if (testing::Test::HasFailure()) FAIL() << "series " << series;
+    lost += model.lost();
   }
+  EXPECT_EQ(lost > 1'000, of.drops) << lost << " messages were lost";
 }
 
 TEST(ExpiryRandomTest, EachMessageIsAcknowledgedOrExpiresOnce) {
-  run_models(false);
+  run_models({});
 }
 
 TEST(ExpiryRandomTest, EachMessageIsAcknowledgedOrBecomesALetterOnce) {
-  run_models(true);
+  run_models({.keeps = true});
+}
+
+TEST(ExpiryRandomTest, EachMessageIsAcknowledgedExpiresOrIsLostOnce) {
+  run_models({.drops = true});
+}
+
+TEST(ExpiryRandomTest, EachMessageIsAcknowledgedBecomesALetterOrIsLostOnce) {
+  run_models({.keeps = true, .drops = true});
 }
 
 }  // namespace

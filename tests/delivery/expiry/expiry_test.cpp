@@ -383,7 +383,7 @@ TEST(ExpiryTest, AMessageThatWasDroppedNeedNotBeFoundByTheNextStart) {
   world.publish(1);
   world.dispatch();
   ASSERT_EQ(world.stats().in_flight, 2U);
-  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{0});
+  EXPECT_EQ(world.topic->expiry().index()->first_noted(), Offset{0});
   member.consumer.is_writable = false;
   world.publish(1);
   world.live(6s);
@@ -391,7 +391,7 @@ TEST(ExpiryTest, AMessageThatWasDroppedNeedNotBeFoundByTheNextStart) {
   world.dispatch();
   EXPECT_EQ(world.log.first_offset(), Offset{1});
   EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{2}));
-  EXPECT_EQ(world.topic->expiry().first_noted(), std::nullopt);
+  EXPECT_EQ(world.topic->expiry().index()->first_noted(), std::nullopt);
 }
 
 TEST(ExpiryTest, TheNextStartReadsFromTheFirstStoredMessageWithATimeOfItsOwn) {
@@ -402,7 +402,7 @@ TEST(ExpiryTest, TheNextStartReadsFromTheFirstStoredMessageWithATimeOfItsOwn) {
   world.publish(1, 200);
   world.live(2s);
   EXPECT_EQ(world.log.first_offset(), Offset{1});
-  EXPECT_EQ(world.topic->expiry().first_noted(), Offset{1});
+  EXPECT_EQ(world.topic->expiry().index()->first_noted(), Offset{1});
 }
 
 TEST(ExpiryTest, ASeekCountsNoMessageTwice) {

@@ -126,9 +126,16 @@ class ExpiryWorld {
   /// Makes a new topic on the same log, with the groups as they are saved.
   void restart() {
     const auto stored = stored_cursors(topic->groups(), clocks());
-    const auto first = topic->expiry().first_noted();
+    const auto mark = topic->expiry().mark();
     start();
-    topic->expiry().note_stored(first);
+    topic->expiry().note_stored(mark);
+    restore_cursors(*topic, stored, clocks());
+  }
+  /// Makes a new topic on the same log as a start after a crash does. `mark`: the one that was saved last.
+  void crash(std::optional<Offset> mark) {
+    const auto stored = stored_cursors(topic->groups(), clocks());
+    start();
+    topic->expiry().note_stored(mark, 60'000'000);
     restore_cursors(*topic, stored, clocks());
   }
   [[nodiscard]] broker::ClockReading clocks() const { return {now, wall}; }
