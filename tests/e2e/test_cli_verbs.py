@@ -447,7 +447,7 @@ def test_peek_shows_messages_and_changes_nothing(lightq, kind):
     first = json.loads(lightq("peek", "t", "-n", "1", "--json").stdout)
     assert (first["offset"], first["payload"], first["key"]) == (0, "line 0", "tea")
     after = lightq.stats("t")
-    assert {name for name in before if before[name] != after[name]} <= {"durable_offset", "groups", "log_bytes"}
+    assert {name for name in before if before[name] != after[name]} <= {"durable_offset", "groups", "log_bytes", "oldest_ms"}
     assert not after["groups"] and numbers_of(lightq("consume", "t", "--no-follow").stdout) == list(range(500))
 
 

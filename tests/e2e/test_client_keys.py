@@ -88,7 +88,7 @@ def test_a_key_file_is_the_owners_alone_and_never_written_over(lightq):
     assert file.stat().st_mode & 0o777 == 0o600
     assert zmq.curve_public(file.read_bytes().strip()).decode() == public
     assert lightq("key", "public", str(file)).stdout.decode() == public + "\n"
-    assert lightq.json("key", "public", str(file)) == {"file": str(file), "public_key": public}
+    assert lightq.json("key", "public", str(file)) == {"cmd": "key", "file": str(file), "public_key": public, "status": "ok"}
     before = file.read_bytes()
     assert b"exists already" in lightq("key", "new", str(file), code=1).stderr
     assert file.read_bytes() == before
