@@ -25,7 +25,7 @@ TEST(ExpiryMarkTest, ATopicWithoutSuchMessagesHasNoMarkAndReadsOnlyTheTailAfterA
   EXPECT_EQ(mark_of(world), std::nullopt);
   world.crash({});
   EXPECT_EQ(mark_of(world), std::nullopt) << "the tail is not read yet";
-  world.dispatch();
+  world.live(1s);
   EXPECT_EQ(mark_of(world), std::nullopt);
   EXPECT_EQ(world.topic->expiry().index(), nullptr);
 }
