@@ -1,4 +1,5 @@
-/// Tests of the mark before which no message has a time to live of its own: what a start after a crash reads.
+/// Tests of the mark before which no message has a time to live of its own. A start after a crash reads from
+/// there.
 #include <chrono>
 #include <cstdint>
 #include <optional>

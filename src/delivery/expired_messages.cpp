@@ -1,12 +1,12 @@
 /// Ends the messages of a group that have expired. Layer: delivery.
-#include "delivery/expiry/expired_messages.hpp"
+#include "delivery/expired_messages.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 
 #include "admission/turn_work.hpp"
-#include "delivery/dead/group_deaths.hpp"
+#include "delivery/group_deaths.hpp"
 #include "delivery/group_messages.hpp"
 
 namespace lightq::broker {
