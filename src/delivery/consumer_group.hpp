@@ -11,8 +11,6 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
-#include "delivery/ack.hpp"
-#include "delivery/consume_request.hpp"
 #include "delivery/draining.hpp"
 #include "delivery/group_dead.hpp"
 #include "delivery/group_failures.hpp"
@@ -21,6 +19,8 @@
 #include "delivery/group_returns.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/ack.hpp"
+#include "delivery/state/consume_request.hpp"
 #include "delivery/state/turn_result.hpp"
 
 namespace lightq::broker {
@@ -105,8 +105,6 @@ class ConsumerGroup {
   [[nodiscard]] const Error* unavailable() const;
   /// Takes back messages that were not acknowledged in time, and delivers nothing. For a paused topic.
   void tend(const DeliveryContext& context);
-  /// Ends messages before `first` that wait and have expired.
-  void end_expired_before(Offset first) { failures_.expired().end_before(first); }
   /// Restores the messages that were saved. Requires: no consumers.
   void restore(const log::Unfinished& saved, const ClockReading& clocks);
   /// Pauses or resumes the group. While it is paused, `dispatch` delivers nothing; everything else works.

@@ -256,7 +256,7 @@ std::optional<Offset> ConsumerGroups::passed() const {
 namespace {
 
 /// Returns how many messages of `range`, which the log has dropped, a group has not come to and has lost.
-std::uint64_t lost_ahead(const GroupMessages& messages, OffsetRange range, const log::OffsetSet* carried) {
+std::uint64_t lost_ahead(GroupMessages& messages, OffsetRange range, const log::OffsetSet* carried) {
   range.begin = std::max(range.begin, messages.next());
   return messages.expiry().dropped(range, carried).lost;
 }
@@ -283,7 +283,7 @@ bool ConsumerGroups::count_dropped(OffsetRange range) {
   for (const Entry& entry : groups_) {
     if (!is_holder(*entry.group, direct_)) continue;
     held = true;
-    const GroupMessages& messages = entry.group->messages();
+    GroupMessages& messages = entry.group->messages();
     most = std::max(most, lost_ahead(messages, range, carried) + lost_waiting(messages, range, carried));
   }
   drops_.count += most;
@@ -382,8 +382,8 @@ bool ConsumerGroups::is_provisional(const ConsumerGroup& group) const {
 namespace {
 
 /// Returns how many messages the group has lost, those included that it has not tried to read yet.
-std::uint64_t lost_of(const ConsumerGroup& group, log::BatchLog& log) {
-  const GroupMessages& messages = group.messages();
+std::uint64_t lost_of(ConsumerGroup& group, log::BatchLog& log) {
+  GroupMessages& messages = group.messages();
   const Offset first = log.first_offset();
   const log::OffsetSet* const carried = carried_offsets(log);
   const std::uint64_t lost = messages.loss().trimmed + lost_ahead(messages, {Offset{0}, first}, carried);
@@ -407,7 +407,7 @@ std::uint64_t finished_behind_committed(const ConsumerGroup& group, Offset commi
   return behind - std::min(behind, left);
 }
 
-protocol::GroupStats stats_of(const ConsumerGroup& group, log::BatchLog& log, const ClockReading& clocks) {
+protocol::GroupStats stats_of(ConsumerGroup& group, log::BatchLog& log, const ClockReading& clocks) {
   const Timestamp now = clocks.wall;
   const GroupMessages& messages = group.messages();
   const Offset first = log.first_offset();
@@ -458,7 +458,7 @@ const char* word_of(PauseCause cause) {
 
 std::vector<protocol::GroupStats> ConsumerGroups::stats(const ClockReading& clocks) const {
   std::vector<protocol::GroupStats> stats;
-  const auto add = [&](const ConsumerGroup& group) {
+  const auto add = [&](ConsumerGroup& group) {
     protocol::GroupStats& added = stats.emplace_back(stats_of(group, log_, clocks));
     added.parked = group.messages().parked();
     added.dead_waiting = group.messages().dead_waiting();

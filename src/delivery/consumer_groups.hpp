@@ -15,8 +15,8 @@
 
 #include <lightq/protocol/control.hpp>
 
-#include "delivery/client_error.hpp"
 #include "delivery/consumer_group.hpp"
+#include "delivery/state/client_error.hpp"
 #include "delivery/state/damage_count.hpp"
 #include "delivery/state/log_lives.hpp"
 

@@ -88,6 +88,10 @@ void GroupDead::revive(const CountedRanges& messages) {
   failures_.make_ready(messages);
 }
 
+void GroupDead::end_expired_before(Offset first) {
+  failures_.expired().end_before(first);
+}
+
 DeadPiece GroupDead::purge(const DeadFilter& filter, Offset from) {
   const DeadFound found = find(filter, from, true);
   purge(found.ranges);

@@ -62,6 +62,8 @@ class GroupDead {
   /// Makes messages ready, as if they had never been delivered; those that have expired end. Requires: the
   /// group has passed them, and they wait for nothing.
   void revive(const CountedRanges& messages);
+  /// Ends messages before `first` that wait and have expired; see ExpiredMessages::end_before.
+  void end_expired_before(Offset first);
   /// Finishes dead messages.
   DeadPiece purge(const DeadFilter& filter, Offset from);
   /// Requires: as for `retry`.

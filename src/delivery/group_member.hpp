@@ -11,8 +11,8 @@
 #include <lightq/base/fetch_ahead.hpp>
 
 #include "delivery/batches/next_slice.hpp"
-#include "delivery/consume_request.hpp"
 #include "delivery/session_consumer.hpp"
+#include "delivery/state/consume_request.hpp"
 #include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_standing.hpp"
 #include "delivery/state/group_time.hpp"

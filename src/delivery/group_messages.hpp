@@ -101,7 +101,6 @@ class GroupMessages {
 
   /// Returns the group's expired messages.
   [[nodiscard]] GroupExpiry& expiry() { return expiry_; }
-  [[nodiscard]] const GroupExpiry& expiry() const { return expiry_; }
 
   // State.
 

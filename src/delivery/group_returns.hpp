@@ -9,11 +9,11 @@
 
 #include <lightq/base/types.hpp>
 
-#include "delivery/consume_request.hpp"
 #include "delivery/group_failures.hpp"
 #include "delivery/group_member.hpp"
 #include "delivery/group_messages.hpp"
 #include "delivery/record_sink.hpp"
+#include "delivery/state/consume_request.hpp"
 #include "delivery/state/counted_ranges.hpp"
 #include "delivery/state/group_standing.hpp"
 #include "delivery/state/group_time.hpp"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "delivery/consume_request.hpp"
+#include "delivery/state/consume_request.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

@@ -10,8 +10,8 @@
 #include "admission/turn_work.hpp"
 #include "delivery/batches/next_slice.hpp"
 #include "delivery/batches/unpacked.hpp"
-#include "delivery/delivery_context.hpp"
 #include "delivery/expiry/drop_counts.hpp"
+#include "delivery/state/delivery_context.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {

@@ -13,9 +13,9 @@
 #include "admission/range_budget.hpp"
 #include "delivery/batches/next_slice.hpp"
 #include "delivery/dead/dead_messages.hpp"
-#include "delivery/delivery_context.hpp"
 #include "delivery/letters/give_back_mark.hpp"
 #include "delivery/record_reader.hpp"
+#include "delivery/state/delivery_context.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/state/waiting_messages.hpp"
 

@@ -8,7 +8,7 @@
 #include <lightq/base/codec.hpp>
 
 #include "delivery/batches/delivered_slice.hpp"
-#include "delivery/client_error.hpp"
+#include "delivery/state/client_error.hpp"
 
 namespace lightq::broker {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "delivery/batches/next_slice.hpp"
-#include "delivery/delivery_context.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/redelivery_queue.hpp"
+#include "delivery/state/delivery_context.hpp"
 
 namespace lightq::broker {
 

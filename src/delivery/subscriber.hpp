@@ -8,13 +8,13 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/delivery_context.hpp"
 #include "delivery/dispatch_turn.hpp"
 #include "delivery/expiry/expiry_index.hpp"
 #include "delivery/plain_turn.hpp"
 #include "delivery/record_reader.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/slice_source.hpp"
+#include "delivery/state/delivery_context.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/state/turn_result.hpp"
 #include "log/log.hpp"

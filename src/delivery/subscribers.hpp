@@ -13,9 +13,9 @@
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
 
-#include "delivery/delivery_context.hpp"
 #include "delivery/record_sink.hpp"
 #include "delivery/state/damage_count.hpp"
+#include "delivery/state/delivery_context.hpp"
 #include "delivery/state/group_time.hpp"
 #include "delivery/subscriber.hpp"
 #include "log/log.hpp"

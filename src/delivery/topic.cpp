@@ -64,7 +64,7 @@ void note_fresh(ExpiryIndex& expiry, ConsumerGroups& groups) {
 /// do not count as lost.
 void end_expired_before(Offset first, ExpiryIndex& expiry, ConsumerGroups& groups) {
   note_fresh(expiry, groups);
-  groups.for_each([&](ConsumerGroup& group) { group.end_expired_before(first); });
+  groups.for_each([&](ConsumerGroup& group) { group.dead().end_expired_before(first); });
 }
 
 }  // namespace

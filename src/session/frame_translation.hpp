@@ -6,11 +6,11 @@
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
 
-#include "delivery/ack.hpp"
-#include "delivery/client_error.hpp"
-#include "delivery/consume_request.hpp"
 #include "delivery/producers/producer_identity.hpp"
 #include "delivery/session_consumer.hpp"
+#include "delivery/state/ack.hpp"
+#include "delivery/state/client_error.hpp"
+#include "delivery/state/consume_request.hpp"
 
 namespace lightq::broker {
 

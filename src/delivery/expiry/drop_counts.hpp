@@ -1,4 +1,4 @@
-/// What becomes of messages that the log has dropped before a cursor came to them. Layer: delivery.
+/// Counts messages that the log has dropped before a cursor came to them. Layer: delivery.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct DropCounts {
   std::uint64_t lost = 0;
 };
 
-/// Returns what becomes of the messages of `range`, which the log has dropped and the cursor has not passed.
+/// Counts the messages of `range`, which the log has dropped and the cursor has not passed.
 /// `carried`: those that were carried over; null: none. `expired`: those that have expired; null: none.
 /// `keeps`: the cursor keeps expired messages.
 inline DropCounts dropped_in(OffsetRange range, const log::OffsetSet* carried, const log::OffsetSet* expired,

@@ -35,7 +35,7 @@ class GroupExpiry {
     return in({offset, {std::numeric_limits<std::uint64_t>::max()}});
   }
 
-  /// Returns what becomes of messages ahead of the group that the log has dropped; see dropped_in.
+  /// Counts messages ahead of the group that the log has dropped; see dropped_in.
   [[nodiscard]] DropCounts dropped(OffsetRange range, const log::OffsetSet* carried) const {
     return dropped_in(range, carried, index_ == nullptr ? nullptr : &index_->expired(), keeps_);
   }

@@ -12,8 +12,8 @@
 #include <lightq/base/types.hpp>
 
 #include "admission/producer_shares.hpp"
-#include "delivery/client_error.hpp"
 #include "delivery/producers/producer_identity.hpp"
+#include "delivery/state/client_error.hpp"
 
 namespace lightq::broker {
 

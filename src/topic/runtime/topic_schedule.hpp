@@ -10,7 +10,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delayed/delayed_message.hpp"
-#include "delivery/client_error.hpp"
+#include "delivery/state/client_error.hpp"
 #include "store/topic_store.hpp"
 #include "topic/found_topic.hpp"
 #include "topic/reactor_context.hpp"

@@ -1,4 +1,5 @@
-/// Tests of the mark before which no message has a time to live of its own: what a start after a crash reads.
+/// Tests of the mark before which no message has a time to live of its own. A start after a crash reads from
+/// there.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -25,7 +26,7 @@ TEST(ExpiryMarkTest, ATopicWithoutSuchMessagesHasNoMarkAndReadsOnlyTheTailAfterA
   EXPECT_EQ(mark_of(world), std::nullopt);
   world.crash({});
   EXPECT_EQ(mark_of(world), std::nullopt) << "the tail is not read yet";
-  world.dispatch();
+  world.live(1s);
   EXPECT_EQ(mark_of(world), std::nullopt);
   EXPECT_EQ(world.topic->expiry().index(), nullptr);
 }

@@ -33,7 +33,7 @@ class ExpiredMessages {
   /// Ends those of the messages that have expired, and returns the others. Requires: any_in, and as for
   /// `end`.
   [[nodiscard]] CountedRanges end_some_of(const CountedRanges& ranges);
-  /// Ends messages before `first` that wait and have expired: all that the group has been told of.
+  /// Ends messages before `first` that wait and have expired; of very many, 16,384 parts. The others stay.
   void end_before(Offset first);
   /// Protects messages from expiry until they are finished or dead. Requires: the ranges ascend.
   void protect(std::span<const OffsetRange> ranges);

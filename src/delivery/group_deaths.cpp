@@ -1,5 +1,5 @@
 /// Makes messages of a group dead, and records it. Layer: delivery.
-#include "delivery/dead/group_deaths.hpp"
+#include "delivery/group_deaths.hpp"
 
 #include <algorithm>
 

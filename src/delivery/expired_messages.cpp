@@ -1,12 +1,12 @@
 /// Ends the messages of a group that have expired. Layer: delivery.
-#include "delivery/expiry/expired_messages.hpp"
+#include "delivery/expired_messages.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 
 #include "admission/turn_work.hpp"
-#include "delivery/dead/group_deaths.hpp"
+#include "delivery/group_deaths.hpp"
 #include "delivery/group_messages.hpp"
 
 namespace lightq::broker {
@@ -16,6 +16,8 @@ namespace {
 // that die ahead of the group: about a millisecond's work.
 constexpr std::size_t ended_parts_max = 512;
 constexpr std::size_t buried_parts_max = 64;
+// The most such calls at once, before the log's first messages are given up.
+constexpr int end_before_max = 32;
 constexpr std::uint64_t buried_max = 4096;
 }  // namespace
 
@@ -42,8 +44,9 @@ void ExpiredMessages::end(const CountedRanges& ranges) {
 
 void ExpiredMessages::end_before(Offset first) {
   const log::OffsetSet& expiring = messages_.expiry().expiring();
-  bool more = true;
-  while (more && !expiring.empty() && expiring.first() < first) more = end_waiting();
+  for (int calls = 0; calls < end_before_max; ++calls) {
+    if (expiring.empty() || first <= expiring.first() || !end_waiting()) return;
+  }
 }
 
 bool ExpiredMessages::any_in(const CountedRanges& ranges) const {
