@@ -1,0 +1,464 @@
+/// The transitions of the model's groups.
+#include "model/model_group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::model {
+
+using namespace broker;
+using Dead = GroupMessage::Dead;
+
+namespace {
+constexpr std::int64_t rounding_ms_min = 8;
+constexpr std::int64_t rounding_part = 64;
+constexpr std::size_t overdue_many = 50;
+}  // namespace
+
+ModelMember* ModelGroup::member_of(int number) {
+  const auto found = members.find(number);
+  return found == members.end() ? nullptr : &found->second;
+}
+
+// --- Saved views ---
+
+SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
+  const auto found = open.find(offset);
+  if (found == open.end()) return {.is_done = offset < log_end};
+  const GroupMessage& message = found->second;
+  SavedView view{false, message.attempts, message.dead};
+  if (message.holder == 0) return view;
+  if (message.is_started) ++view.attempts;
+  if (max() != 0) view.attempts = std::min(view.attempts, max() - 1);  // a restart alone kills no message
+  return view;
+}
+
+void ModelGroup::note(std::uint64_t offset) {
+  const auto found = open.find(offset);
+  changes_.push_back({parts_.ticked_ms(), offset, view(offset, offset + 1),
+                      found == open.end() ? SteadyTime{} : found->second.ready_by});
+}
+
+GroupMessage& ModelGroup::change(std::uint64_t offset) {
+  note(offset);
+  return open.at(offset);
+}
+
+void ModelGroup::forget_changes(std::int64_t before_ms) {
+  while (!changes_.empty() && changes_.front().ms < before_ms) changes_.pop_front();
+}
+
+bool ModelGroup::is_possible(std::uint64_t offset, const SavedView& found, std::uint64_t log_end) const {
+  if (view(offset, log_end) == found || may_revive(offset, found)) return true;
+  return std::ranges::any_of(changes_, [&](const Change& each) {
+    if (each.offset != offset) return false;
+    SavedView before = each.before;
+    if (before == found) return true;
+    if (before.dead == Dead::waiting && settings.dead_letter_topic.empty()) before.dead = Dead::parked;
+    // A lowered limit may have come between: a restart kills no message.
+    if (max() != 0 && before.dead == Dead::no) before.attempts = std::min(before.attempts, max() - 1);
+    return before == found;
+  });
+}
+
+void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::uint64_t cursor,
+                         bool has_jumped) {
+  const auto now = parts_.now();
+  const auto before = std::exchange(open, {});
+  for (const auto& [offset, view] : views) {
+    if (view.is_done) continue;
+    GroupMessage& message = open[offset];
+    message.attempts = view.attempts;
+    message.dead = view.dead;
+    if (const auto known = before.find(offset); known != before.end()) {
+      const GroupMessage& former = known->second;
+      if (former.holder == 0 && former.dead == Dead::no) {
+        message.waits_until = has_jumped ? now : former.waits_until;
+        message.ready_by = former.ready_by;
+      }
+      message.is_vague = true;
+      message.cause = former.cause;
+      message.reason = former.reason;
+      message.has_letter = former.has_letter;
+    }
+  }
+  // What has changed in the last second may be as it was before.
+  for (const Change& each : changes_) {
+    const auto found = open.find(each.offset);
+    if (found == open.end()) continue;
+    found->second.waits_until = {};
+    found->second.is_vague = true;
+    found->second.ready_by = std::max(found->second.ready_by, each.ready_by);
+  }
+  // A wall clock that was set moves stored times.
+  for (auto& [offset, message] : open) {
+    if (has_jumped && now - std::chrono::minutes(1) < message.ready_by)
+      message.ready_by = std::max(message.ready_by, now);
+    if (message.ready_by < now || (!has_jumped && message.ready_by == now)) continue;
+    message.ready_by += milliseconds(rounding_ms_min + 1) + (message.ready_by - now) / rounding_part +
+                        std::chrono::hours(has_jumped ? 1 : 0);
+  }
+  next = cursor;
+  std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
+  counted_.clear();
+  perhaps_counted_.clear();
+  perhaps_expired = 0;
+  members.clear();
+  counters = {};
+  lost = 0;
+  changes_.clear();
+  obey_limit();
+}
+
+// --- Returns ---
+
+void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& reason) {
+  GroupMessage& message = open.at(offset);
+  ++deaths;
+  ++counters.dead;
+  message.dead = settings.dead_letter_topic.empty() ? Dead::parked : Dead::waiting;
+  message.cause = cause;
+  message.reason = reason;
+  message.is_single = false;
+  message.has_letter = message.is_vague = false;
+}
+
+void ModelGroup::set_wait(GroupMessage& message, milliseconds least, milliseconds most) const {
+  message.waits_until = parts_.now() + least;
+  const std::int64_t rounding = std::max(rounding_ms_min, most.count() / rounding_part);
+  message.ready_by = parts_.now() + most + milliseconds(most.count() == 0 ? 0 : rounding);
+}
+
+void ModelGroup::come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms) {
+  GroupMessage& message = change(offset);
+  counted_.erase(offset);
+  message.holder = 0;
+  message.is_started = message.is_alone = false;
+  message.until = message.until_latest = never;
+  set_wait(message, milliseconds(delay_ms), milliseconds(delay_ms));
+  if (has_failed) ++message.attempts;
+  if (max() != 0 && message.attempts >= max()) return die(offset, DeathCause::attempts, {});
+  if (!has_failed || delay_ms != 0 || settings.backoff_ms.empty()) return;
+  const auto step = std::min<std::size_t>(message.attempts, settings.backoff_ms.size());
+  const milliseconds wait(settings.backoff_ms[step - 1]);
+  set_wait(message, wait - wait / 10 - milliseconds(1), wait + wait / 10 + milliseconds(1));
+}
+
+void ModelGroup::take_overdue() {
+  const auto now = parts_.now();
+  for (auto& [number, member] : members) {
+    if (member.leases) continue;
+    for (auto& [offset, message] : open) {
+      if (message.holder != number || now < message.until) continue;
+      ++counters.timed_out;
+      if (member.hears_late) member.overdue.insert(offset);
+      come_back(offset, true);
+    }
+    if (member.overdue.size() > overdue_many) member.has_many_overdue = true;
+  }
+}
+
+void ModelGroup::revoked(const Told& told) {
+  ModelMember& member = *member_of(told.client);
+  for (const OffsetRange& range : told.ranges) {
+    for (std::uint64_t at = range.begin.value; at < range.end.value; ++at) {
+      const auto found = open.find(at);
+      demand(found != open.end() && found->second.holder == told.client,
+             [&] { return of(at) + "revoked from a consumer that does not have it"; });
+      const bool timed_out = told.cause == RevokeCause::processing_timeout;
+      if (timed_out)
+        demand(found->second.is_started && found->second.until <= parts_.now(),
+               [&] { return of(at) + "its processing time is not over"; });
+      if (told.cause == RevokeCause::silent)
+        demand(member.is_silent && !found->second.is_started,
+               [&] { return of(at) + "taken from a consumer that is not silent, or has started it"; });
+      demand(timed_out || told.cause == RevokeCause::silent, [&] { return of(at) + "another revocation"; });
+      demand(found->second.hand_out < told.hand_out, [&] { return of(at) + "a hand-out that is not over"; });
+      ++(timed_out ? counters.timed_out : counters.revoked);
+      come_back(at, timed_out);
+    }
+  }
+}
+
+// --- Deliveries ---
+
+/// Messages that were returned come before new ones, the lowest first.
+void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const {
+  const auto now = parts_.now();
+  const bool takes_alone = max() != 0 && delivery > alone_from();
+  for (const auto& [offset, message] : open) {
+    if (offset >= first || offset >= next) return;
+    if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
+    if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset))
+      continue;
+    throw Disagreement(
+        of(offset) + std::to_string(message.attempts) + " attempts, message " + std::to_string(first) +
+        " was delivered before it, delivery " + std::to_string(delivery) + ", next " + std::to_string(next) +
+        (message.is_single ? ", single" : "") + ", content " + std::to_string(parts_.number_at(offset)));
+  }
+}
+
+void ModelGroup::set_deadline(GroupMessage& message, std::uint32_t ms) const {
+  if (ms == 0) return;
+  message.until = parts_.now() + milliseconds(ms);
+  message.until_latest = message.until + milliseconds(ms > 10'000 ? ms / 1000 : 0);
+}
+
+void ModelGroup::delivered(const Told& told) {
+  ModelMember* const member = member_of(told.client);
+  const OffsetRange range = told.ranges.front();
+  const std::uint64_t first = range.begin.value;
+  demand(member != nullptr && member->is_admitted, [&] { return of(first) + "its consumer is not there"; });
+  demand(!member->is_silent, [&] { return of(first) + "its consumer cannot take any"; });
+  demand(!is_paused, [&] { return of(first) + "delivered in a pause"; });
+  const std::uint64_t count = distance(range.begin, range.end);
+  demand(count <= member->credit, [&] { return of(first) + "more than the credit"; });
+  demand(told.fault.empty(), [&] { return of(first) + "it has " + told.fault; });
+  member->credit -= count;
+  if (member->leases) {
+    demand(told.hand_out >= member->last_hand_out,
+           [&] { return of(first) + "the hand-out number descends"; });
+    member->last_hand_out = told.hand_out;
+  }
+  if (first < next) {
+    check_order(first, told.delivery);
+  } else {
+    check_order(next, told.delivery);
+    auto newest = open.lower_bound(next);
+    while (newest != open.end() && newest->first < first && parts_.may_have_expired(newest->first)) ++newest;
+    demand(newest != open.end() && newest->first == first, [&] {
+      return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new";
+    });
+    next = range.end.value;
+  }
+  const bool takes_alone = max() != 0 && told.delivery > alone_from();
+  if (!member->leases) {
+    for (const auto& [offset, message] : open) {
+      if (message.holder != told.client) continue;
+      demand(!takes_alone, [&] { return of(first) + "its consumer has others, and it must be alone"; });
+      demand(!message.is_alone, [&] { return of(offset) + "it is not alone any more"; });
+    }
+  }
+  ++hand_outs;
+  redeliveries += told.delivery > 1 ? count : 0;
+  alone += takes_alone ? 1 : 0;
+  for (std::uint64_t at = first; at < range.end.value; ++at) {
+    if (!open.contains(at)) {
+      demand(parts_.was_given_back(at), [&] { return of(at) + "delivered although it is done"; });
+      give_back(at);
+    }
+    GroupMessage& message = change(at);
+    demand(message.holder == 0, [&] { return of(at) + "two consumers have it"; });
+    demand(message.dead == Dead::no, [&] { return of(at) + "delivered although it is dead"; });
+    demand(!parts_.has_expired(at), [&] { return of(at) + "delivered although it has expired"; });
+    demand(message.waits_until <= parts_.now(), [&] { return of(at) + "delivered early"; });
+    demand(told.delivery == message.attempts + 1, [&] {
+      return of(at) + "delivery " + std::to_string(told.delivery) + " after " +
+             std::to_string(message.attempts) + " failures";
+    });
+    demand((!takes_alone && !message.is_single) || count == 1,
+           [&] { return of(at) + "not in a slice of one"; });
+    demand(told.numbers[at - first] == parts_.number_at(at), [&] {
+      return of(at) + "it has content " + std::to_string(told.numbers[at - first]) + ", not " +
+             std::to_string(parts_.number_at(at));
+    });
+    singles += message.is_single && !takes_alone ? 1 : 0;
+    if (member->leases) {
+      const auto last = member->hand_outs.find(at);
+      demand(last == member->hand_outs.end() || last->second < told.hand_out,
+             [&] { return of(at) + "another hand-out with the same number"; });
+      member->hand_outs[at] = told.hand_out;
+    }
+    member->overdue.erase(at);
+    message.may_return = message.is_single = false;
+    message.is_alone = takes_alone;
+    message.holder = told.client;
+    message.hand_out = told.hand_out;
+    message.is_started =
+        !member->leases || (told.delivery == 1 && told.hand_out == member->window_hand_out &&
+                            member->window.begin <= Offset{at} && Offset{at} < member->window.end);
+    message.until = message.until_latest = never;
+    if (message.is_started) set_deadline(message, member->timeout_ms);
+    if (!member->automatic) continue;
+    ++counters.acknowledged;
+    open.erase(at);
+  }
+}
+
+void ModelGroup::told(const Told& told) {
+  switch (told.what) {
+    case Told::What::delivered: return delivered(told);
+    case Told::What::revoked: return revoked(told);
+    case Told::What::late:
+    case Told::What::admitted:
+    case Told::What::ended: return;
+  }
+}
+
+// --- Requests ---
+
+template <typename Visit>
+void ModelGroup::each_held(const ModelMember& member, OffsetRange range, std::uint32_t hand_out,
+                           Visit&& visit) {
+  for (auto at = open.lower_bound(range.begin.value); at != open.end() && at->first < range.end.value;) {
+    const auto here = at++;
+    if (here->second.holder == member.client->number && here->second.hand_out == hand_out)
+      visit(here->first, here->second);
+  }
+}
+
+void ModelGroup::start(ModelMember& member, OffsetRange range, std::uint32_t hand_out) {
+  each_held(member, range, hand_out, [&](std::uint64_t offset, GroupMessage& message) {
+    if (message.is_started) return;
+    change(offset).is_started = true;
+    set_deadline(message, member.timeout_ms);
+  });
+  if (hand_out != member.last_hand_out) return;
+  member.window = range;
+  member.window_hand_out = hand_out;
+}
+
+void ModelGroup::extend(ModelMember& member, OffsetRange range, std::uint32_t hand_out, std::uint32_t ms) {
+  each_held(member, range, hand_out, [&](std::uint64_t offset, GroupMessage& message) {
+    change(offset).is_started = true;
+    message.until = parts_.now() + milliseconds(ms);
+    message.until_latest = message.until;
+  });
+}
+
+void ModelGroup::finish(std::uint64_t offset) {
+  note(offset);
+  open.erase(offset);
+}
+
+void ModelGroup::acknowledge(ModelMember& member, OffsetRange range, std::uint32_t hand_out,
+                             const std::set<std::uint64_t>& under_way) {
+  each_held(member, range, hand_out, [&](std::uint64_t offset, GroupMessage&) {
+    ++counters.acknowledged;
+    finish(offset);
+  });
+  if (member.leases) return;
+  std::erase_if(member.overdue, [&](std::uint64_t offset) {
+    if (Offset{offset} < range.begin || range.end <= Offset{offset}) return false;
+    const auto found = open.find(offset);
+    if (found == open.end() || found->second.holder != 0 || under_way.contains(offset)) return true;
+    ++counters.acknowledged;
+    finish(offset);
+    return true;
+  });
+}
+
+void ModelGroup::reject(ModelMember& member, OffsetRange range, const Rejection& rejection) {
+  each_held(member, range, rejection.hand_out, [&](std::uint64_t offset, GroupMessage&) {
+    switch (rejection.kind) {
+      case RejectKind::release: ++counters.released; return come_back(offset, false, rejection.delay_ms);
+      case RejectKind::retry: ++counters.failed; return come_back(offset, true, rejection.delay_ms);
+      case RejectKind::dead: break;
+    }
+    ++counters.failed;
+    GroupMessage& message = change(offset);
+    message.holder = 0;
+    message.is_started = message.is_alone = false;
+    message.until = message.until_latest = never;
+    ++message.attempts;
+    die(offset, DeathCause::rejected, rejection.reason);
+  });
+}
+
+void ModelGroup::leave(int number, MemberEnd end) {
+  const ModelMember& member = members.at(number);
+  const bool releases = end == MemberEnd::closed && !member.leases;
+  std::vector<std::uint64_t> held;
+  std::size_t started = 0;
+  for (const auto& [offset, message] : open) {
+    if (message.holder != number) continue;
+    held.push_back(offset);
+    started += message.is_started && !releases ? 1 : 0;
+  }
+  for (const std::uint64_t offset : held) {
+    const bool is_lost = open.at(offset).is_started && !releases;
+    ++(is_lost ? counters.lost_with_session : counters.released);
+    come_back(offset, is_lost);
+    GroupMessage& message = open.at(offset);
+    message.is_single = is_lost && started > 1 && max() != 0 && message.dead == Dead::no;
+  }
+  members.erase(number);
+}
+
+// --- Commands ---
+
+void ModelGroup::set_settings(const protocol::GroupSettings& changed) {
+  for (const auto& [offset, message] : open) {
+    if (message.holder != 0) note(offset);  // the limit is a part of what a save states
+  }
+  const protocol::GroupSettings before = std::exchange(settings, changed);
+  for (auto& [offset, message] : open) message.is_alone = false;
+  if (max() != before.max_attempts) obey_limit();
+}
+
+/// A lowered limit acts on what waits.
+void ModelGroup::obey_limit() {
+  if (max() == 0) return;
+  for (auto& [offset, message] : open) {
+    if (message.holder != 0 || message.dead != Dead::no || message.attempts < max()) continue;
+    note(offset);
+    die(offset, DeathCause::attempts, {});
+  }
+}
+
+void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
+  const std::uint64_t first = std::min(to, open.empty() ? to : open.begin()->first);
+  for (std::uint64_t at = first; at < log_end; ++at) note(at);
+  for (const auto& [offset, message] : open) counters.dead -= message.is_computed ? 1 : 0;
+  for (std::uint64_t at = to; at < std::min(next, log_end); ++at) perhaps_counted_.insert(at);
+  open.clear();
+  for (std::uint64_t at = to; at < log_end; ++at) open[at] = {};
+  next = to;
+  for (auto& [number, member] : members) member.overdue.clear();
+}
+
+void ModelGroup::retry_dead(std::uint64_t offset) {
+  note(offset);
+  counted_.erase(offset);
+  open[offset] = {};
+}
+
+void ModelGroup::give_back(std::uint64_t offset) {
+  note(offset);
+  counted_.erase(offset);
+  open[offset] = {};
+  open[offset].may_return = true;
+}
+
+void ModelGroup::drop(std::uint64_t offset) {
+  ++lost;
+  finish(offset);
+}
+
+void ModelGroup::expire(std::uint64_t offset) {
+  demand(parts_.may_have_expired(offset), [&] { return of(offset) + "it expired early, or is lost"; });
+  expired_[offset] = view(offset, offset + 1);
+  if (counted_.insert(offset).second)
+    ++(perhaps_counted_.contains(offset) ? perhaps_expired : counters.expired);
+  ++expirations;
+  if (!keeps_expired()) return finish(offset);
+  note(offset);
+  die(offset, DeathCause::expired, {});
+}
+
+void ModelGroup::keep_expired(std::uint64_t offset) {
+  note(offset);
+  open[offset] = {};
+  die(offset, DeathCause::expired, {});
+}
+
+void ModelGroup::let_expired_go(std::uint64_t offset) {
+  if (open.at(offset).is_computed) --counters.dead;
+  finish(offset);
+}
+
+void ModelGroup::parked(std::uint64_t offset) {
+  change(offset).dead = Dead::parked;
+}
+
+}  // namespace lightq::model
