@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "model/steady_clock.hpp"
 #include "topic/dead/group_letters.hpp"
 
 namespace lightq::model {
@@ -18,6 +17,7 @@ constexpr milliseconds tick_interval{100};
 constexpr int steps_max = 12;   // with ticks, of a time that passes
 constexpr int quiet_turns = 3;  // after so many turns without an event nothing happens without time
 constexpr int rounds_max = 20'000;
+constexpr std::chrono::microseconds clock_at_start = std::chrono::hours(1000);
 }  // namespace
 
 void BrokerUnderTest::Turns::run(int turns) {
@@ -35,7 +35,7 @@ void BrokerUnderTest::Turns::on_ready() {
 BrokerUnderTest::BrokerUnderTest(Catalogue catalogue)
     : catalogue_(std::move(catalogue)),
       context_{loop_, disk_, ports_, sink_, tickets_, settings_, wall_clock_, next_id_, {}, {}, {}} {
-  SteadyClock::stop_at(SteadyTime(std::chrono::hours(1000)));
+  test::SimulatedClock::us = clock_at_start.count();
   storage.on_call = [this](FaultyStorage::Call call, const std::string&) {
     const bool changes = call != FaultyStorage::Call::read && call != FaultyStorage::Call::map;
     if (changes && !is_dead_ && ++calls_ == end_at_) is_dead_ = true;
@@ -47,7 +47,6 @@ BrokerUnderTest::BrokerUnderTest(Catalogue catalogue)
 BrokerUnderTest::~BrokerUnderTest() {
   drop(false);
   loop_.cancel_soon(turns_);
-  SteadyClock::release();
 }
 
 void BrokerUnderTest::end_before(std::uint64_t call) {
@@ -102,7 +101,7 @@ void BrokerUnderTest::drop(bool cleanly) {
   office_->stop();
   recurring_->stop();
   for (Hosted* const each : {&orders_, &letters_}) each->runtime->begin_stop(ClientError::shutting_down);
-  while (!is_idle()) turns_.run(1);
+  while (!is_idle()) run_turns(1);
   for (Hosted* const each : {&orders_, &letters_}) {
     if (cleanly) each->runtime->flush_for_stop();
   }
@@ -134,6 +133,13 @@ void BrokerUnderTest::crash(bool cut, const std::function<bool()>& keeps) {
   start();
 }
 
+/// Runs turns of the loop, and then the jobs of the disk.
+void BrokerUnderTest::run_turns(int turns) {
+  turns_.run(turns);
+  while (test::run_waiting_job(disk_)) {
+  }
+}
+
 bool BrokerUnderTest::is_idle() const {
   return orders_.runtime->idle_on_disk() && letters_.runtime->idle_on_disk();
 }
@@ -142,7 +148,7 @@ void BrokerUnderTest::settle() {
   for (int round = 0; round < rounds_max; ++round) {
     const std::size_t told = journal_.size();
     const std::uint64_t posted = loop_.posted();
-    turns_.run(quiet_turns);
+    run_turns(quiet_turns);
     const bool had_post = !post_.empty();
     for (std::size_t left = post_.size(); left > 0; --left) {
       const Task task = std::move(post_.front());
@@ -163,7 +169,7 @@ void BrokerUnderTest::pass(milliseconds time) {
   for (int step = 0; time.count() > 0; ++step) {
     const milliseconds now = step < steps_max ? std::min(time, tick_interval) : time;
     time -= now;
-    SteadyClock::advance(now);
+    test::SimulatedClock::us += std::chrono::microseconds(now).count();
     wall_us_ += std::chrono::microseconds(now).count();
     ticked_ms_ += std::min(now, tick_interval).count();
     context_.wall_timers.clock_was_set();

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "explorer/delivery/simulated_threads.hpp"
 #include "model/client.hpp"
 #include "plain/endpoint_set.hpp"
 #include "support/faulty_storage.hpp"
@@ -138,21 +139,22 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   void start();
   Result<void> open(Hosted& hosted, const protocol::TopicSettings& settings);
   void drop(bool cleanly);
+  void run_turns(int turns);
   void tick(Hosted& hosted);
   [[nodiscard]] bool is_idle() const;
 
   Catalogue catalogue_;
   Journal journal_;
-  std::atomic<bool> is_dead_ = false;
-  std::atomic<std::uint64_t> calls_ = 0;
-  std::atomic<std::uint64_t> end_at_ = 0;
+  bool is_dead_ = false;
+  std::uint64_t calls_ = 0;
+  std::uint64_t end_at_ = 0;
   std::int64_t wall_us_ = 4'000'000'000'000'000;  // later than the system's, whose timer would fire at once
   std::int64_t ticked_ms_ = 0;
   const broker::WallClock wall_clock_ = [this] { return Timestamp{wall_us_}; };
   std::optional<log::SegmentPool> pool_;
   Sink sink_;
   broker::EventLoop loop_;
-  broker::DiskThread disk_{broker::JobPlace::at_once};
+  broker::DiskThread disk_;  // its jobs run between turns
   broker::PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
   broker::EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;

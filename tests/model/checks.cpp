@@ -91,12 +91,7 @@ void World::check(ModelGroup& group) {
   std::uint64_t ahead = 0;
   if (group.keeps_expired() && messages.expiry().index() != nullptr)
     ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
-  std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
-  for (const ModelLetter& letter : letters_) {
-    const bool is_coming = letter.is_wanted && !letter.is_settled && !letter.is_returned;
-    if (is_coming && letter.group == group.name && perhaps_expired_again(letter)) ++expired_max;
-  }
-  // Those that were given back, and have expired at once, may have died again.
+  const std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
   const std::uint64_t died_max = group.counters.dead + expired_max - group.counters.expired;
   demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
     return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
@@ -176,7 +171,7 @@ bool World::is_live(ModelGroup& group) {
     if (message.dead != Dead::no || message.may_return) continue;
     any_perhaps_alone |= group.is_alone(message) && message.waits_until <= now;
     if (now < message.ready_by) continue;
-    if (may_have_expired(offset)) continue;
+    if (group.may_expire(offset, message)) continue;
     (group.is_alone(message) ? any_alone : any_ready) = true;
   }
   for (const auto& [number, member] : group.members) {

@@ -61,6 +61,7 @@ TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
   for (int run = GetParam() * runs; run < (GetParam() + 1) * runs; ++run) {
     if (only != nullptr && std::strtol(only, nullptr, 10) != run) continue;
     test::Random random(run);
+    test::simulated_random = test::SmallRandom(random.seed());
     Steps steps(random, Steps::catalogue_of(static_cast<std::uint64_t>(run)), run % 4 >= 2);
     int step = 0;
     try {

@@ -8,6 +8,7 @@ namespace lightq::model {
 
 using namespace broker;
 using Dead = GroupMessage::Dead;
+using Protection = GroupMessage::Protection;
 
 namespace {
 constexpr std::int64_t rounding_ms_min = 8;
@@ -35,8 +36,9 @@ SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
 
 void ModelGroup::note(std::uint64_t offset) {
   const auto found = open.find(offset);
-  changes_.push_back({parts_.ticked_ms(), offset, view(offset, offset + 1),
-                      found == open.end() ? SteadyTime{} : found->second.ready_by});
+  const GroupMessage message = found == open.end() ? GroupMessage() : found->second;
+  changes_.push_back(
+      {parts_.ticked_ms(), offset, view(offset, offset + 1), message.ready_by, message.protection});
 }
 
 GroupMessage& ModelGroup::change(std::uint64_t offset) {
@@ -77,6 +79,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
         message.ready_by = former.ready_by;
       }
       message.is_vague = true;
+      message.protection = former.protection;
       message.cause = former.cause;
       message.reason = former.reason;
       message.has_letter = former.has_letter;
@@ -89,6 +92,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
     found->second.waits_until = {};
     found->second.is_vague = true;
     found->second.ready_by = std::max(found->second.ready_by, each.ready_by);
+    if (found->second.protection != each.protection) found->second.protection = Protection::perhaps;
   }
   // A wall clock that was set moves stored times.
   for (auto& [offset, message] : open) {
@@ -114,12 +118,16 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
 
 void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& reason) {
   GroupMessage& message = open.at(offset);
-  ++deaths;
+  parts_.count(cause == DeathCause::expired    ? "dead: expired"
+               : cause == DeathCause::rejected ? "dead: rejected"
+                                               : "dead: attempts",
+               1);
   ++counters.dead;
   message.dead = settings.dead_letter_topic.empty() ? Dead::parked : Dead::waiting;
   message.cause = cause;
   message.reason = reason;
   message.is_single = false;
+  message.protection = Protection::no;
   message.has_letter = message.is_vague = false;
 }
 
@@ -151,6 +159,7 @@ void ModelGroup::take_overdue() {
     for (auto& [offset, message] : open) {
       if (message.holder != number || now < message.until) continue;
       ++counters.timed_out;
+      parts_.count("timed out without leases", 1);
       if (member.hears_late) member.overdue.insert(offset);
       come_back(offset, true);
     }
@@ -175,6 +184,7 @@ void ModelGroup::revoked(const Told& told) {
       demand(timed_out || told.cause == RevokeCause::silent, [&] { return of(at) + "another revocation"; });
       demand(found->second.hand_out < told.hand_out, [&] { return of(at) + "a hand-out that is not over"; });
       ++(timed_out ? counters.timed_out : counters.revoked);
+      parts_.count(timed_out ? "revoked after the processing time" : "revoked from silent consumers", 1);
       come_back(at, timed_out);
     }
   }
@@ -189,8 +199,7 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
   for (const auto& [offset, message] : open) {
     if (offset >= first || offset >= next) return;
     if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
-    if (now < message.ready_by || is_alone(message) != takes_alone || parts_.may_have_expired(offset))
-      continue;
+    if (now < message.ready_by || is_alone(message) != takes_alone || may_expire(offset, message)) continue;
     throw Disagreement(
         of(offset) + std::to_string(message.attempts) + " attempts, message " + std::to_string(first) +
         " was delivered before it, delivery " + std::to_string(delivery) + ", next " + std::to_string(next) +
@@ -225,7 +234,7 @@ void ModelGroup::delivered(const Told& told) {
   } else {
     check_order(next, told.delivery);
     auto newest = open.lower_bound(next);
-    while (newest != open.end() && newest->first < first && parts_.may_have_expired(newest->first)) ++newest;
+    while (newest != open.end() && newest->first < first && may_expire(newest->first, newest->second)) ++newest;
     demand(newest != open.end() && newest->first == first, [&] {
       return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new";
     });
@@ -239,18 +248,20 @@ void ModelGroup::delivered(const Told& told) {
       demand(!message.is_alone, [&] { return of(offset) + "it is not alone any more"; });
     }
   }
-  ++hand_outs;
-  redeliveries += told.delivery > 1 ? count : 0;
-  alone += takes_alone ? 1 : 0;
+  parts_.count("deliveries", count);
+  if (told.delivery > 1) parts_.count("deliveries again", count);
+  if (takes_alone) parts_.count("deliveries of suspects", 1);
   for (std::uint64_t at = first; at < range.end.value; ++at) {
     if (!open.contains(at)) {
       demand(parts_.was_given_back(at), [&] { return of(at) + "delivered although it is done"; });
       give_back(at);
     }
+    if (open.at(at).dead != Dead::no && !open.at(at).has_letter && parts_.was_given_back(at)) retry_dead(at);
     GroupMessage& message = change(at);
     demand(message.holder == 0, [&] { return of(at) + "two consumers have it"; });
     demand(message.dead == Dead::no, [&] { return of(at) + "delivered although it is dead"; });
-    demand(!parts_.has_expired(at), [&] { return of(at) + "delivered although it has expired"; });
+    demand(!must_expire(at, message), [&] { return of(at) + "delivered although it has expired"; });
+    if (parts_.has_expired(at)) parts_.count("deliveries of expired messages that were given back", 1);
     demand(message.waits_until <= parts_.now(), [&] { return of(at) + "delivered early"; });
     demand(told.delivery == message.attempts + 1, [&] {
       return of(at) + "delivery " + std::to_string(told.delivery) + " after " +
@@ -262,7 +273,7 @@ void ModelGroup::delivered(const Told& told) {
       return of(at) + "it has content " + std::to_string(told.numbers[at - first]) + ", not " +
              std::to_string(parts_.number_at(at));
     });
-    singles += message.is_single && !takes_alone ? 1 : 0;
+    if (message.is_single && !takes_alone) parts_.count("deliveries in a slice of one", 1);
     if (member->leases) {
       const auto last = member->hand_outs.find(at);
       demand(last == member->hand_outs.end() || last->second < told.hand_out,
@@ -378,6 +389,7 @@ void ModelGroup::leave(int number, MemberEnd end) {
   for (const std::uint64_t offset : held) {
     const bool is_lost = open.at(offset).is_started && !releases;
     ++(is_lost ? counters.lost_with_session : counters.released);
+    parts_.count(is_lost ? "lost with a session" : "released at the end of a session", 1);
     come_back(offset, is_lost);
     GroupMessage& message = open.at(offset);
     message.is_single = is_lost && started > 1 && max() != 0 && message.dead == Dead::no;
@@ -421,26 +433,28 @@ void ModelGroup::retry_dead(std::uint64_t offset) {
   note(offset);
   counted_.erase(offset);
   open[offset] = {};
+  open[offset].protection = Protection::surely;
 }
 
 void ModelGroup::give_back(std::uint64_t offset) {
-  note(offset);
-  counted_.erase(offset);
-  open[offset] = {};
+  retry_dead(offset);
   open[offset].may_return = true;
 }
 
-void ModelGroup::drop(std::uint64_t offset) {
-  ++lost;
-  finish(offset);
+void ModelGroup::protect(std::uint64_t offset, Protection protection) {
+  GroupMessage& message = change(offset);
+  message.protection = std::max(message.protection, protection);
 }
 
 void ModelGroup::expire(std::uint64_t offset) {
+  const auto found = open.find(offset);
+  demand(found == open.end() || found->second.protection != Protection::surely,
+         [&] { return of(offset) + "it expired although it was given back, or is lost"; });
   demand(parts_.may_have_expired(offset), [&] { return of(offset) + "it expired early, or is lost"; });
   expired_[offset] = view(offset, offset + 1);
   if (counted_.insert(offset).second)
     ++(perhaps_counted_.contains(offset) ? perhaps_expired : counters.expired);
-  ++expirations;
+  parts_.count("expired", 1);
   if (!keeps_expired()) return finish(offset);
   note(offset);
   die(offset, DeathCause::expired, {});
@@ -458,6 +472,7 @@ void ModelGroup::let_expired_go(std::uint64_t offset) {
 }
 
 void ModelGroup::parked(std::uint64_t offset) {
+  parts_.count("parked without a topic", 1);
   change(offset).dead = Dead::parked;
 }
 

@@ -41,6 +41,8 @@ struct GroupMessage {
   bool is_vague = false;     // a start has restored a death that the model does not know
   bool has_letter = false;   // the dead-letter topic has it
   bool is_computed = false;  // it has expired ahead of the group, which keeps it
+  enum class Protection : std::uint8_t { no, perhaps, surely };
+  Protection protection = Protection::no;  // from expiry: it was given back
 };
 
 /// What a save states about a message.
@@ -64,6 +66,8 @@ class ModelGroup {
     std::function<bool(std::uint64_t offset)> may_have_expired;    ///< now, or at an earlier time
     /// Returns true if a letter of this message is being given back, and notes that the group has it.
     std::function<bool(std::uint64_t offset)> was_given_back;
+    /// Counts events of one kind, so that a test can tell that they happen.
+    std::function<void(const char* what, std::uint64_t times)> count;
   };
   ModelGroup(std::string of_name, std::uint64_t from, Parts parts)
       : name(std::move(of_name)), next(from), parts_(std::move(parts)) {}
@@ -82,7 +86,8 @@ class ModelGroup {
   void retry_dead(std::uint64_t offset);
   void finish(std::uint64_t offset);
   void give_back(std::uint64_t offset);
-  void drop(std::uint64_t offset);
+  /// A letter of a message that the group has was given back.
+  void protect(std::uint64_t offset, GroupMessage::Protection protection);
 
   // Expiry. The broker does it at a moment within a second; the world looks when.
 
@@ -94,10 +99,18 @@ class ModelGroup {
   [[nodiscard]] bool keeps_expired() const {
     return settings.dead_letter_expired && !settings.dead_letter_topic.empty();
   }
+  /// Returns true if the message may have expired, and nothing surely protects it from that.
+  [[nodiscard]] bool may_expire(std::uint64_t offset, const GroupMessage& message) const {
+    return message.protection != GroupMessage::Protection::surely && parts_.may_have_expired(offset);
+  }
+  /// Returns true if the message has surely expired, and nothing may protect it from that.
+  [[nodiscard]] bool must_expire(std::uint64_t offset, const GroupMessage& message) const {
+    return message.protection == GroupMessage::Protection::no && parts_.has_expired(offset);
+  }
   /// Returns true if the message has expired and may be there again after a start.
   [[nodiscard]] bool may_revive(std::uint64_t offset, const SavedView& found) const {
     const auto held = open.find(offset);
-    if (held != open.end() && held->second.holder != 0 && parts_.may_have_expired(offset))
+    if (held != open.end() && held->second.holder != 0 && may_expire(offset, held->second))
       return found.is_done || found.dead == GroupMessage::Dead::waiting;  // it came back
     const auto known = expired_.find(offset);
     return known != expired_.end() && (known->second == found || found.dead == GroupMessage::Dead::waiting);
@@ -140,7 +153,6 @@ class ModelGroup {
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
-  std::uint64_t expirations = 0, deaths = 0, hand_outs = 0, redeliveries = 0, alone = 0, singles = 0;
 
  private:
   struct Change {
@@ -148,6 +160,7 @@ class ModelGroup {
     std::uint64_t offset;
     SavedView before;
     SteadyTime ready_by;  // before
+    GroupMessage::Protection protection;  // before
   };
 
   [[nodiscard]] std::string of(std::uint64_t offset) const {

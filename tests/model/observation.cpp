@@ -25,7 +25,8 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
           .number_at = [this](std::uint64_t offset) { return log_.at(offset); },
           .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
           .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
-          .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); }});
+          .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); },
+          .count = [this](const char* what, std::uint64_t times) { tally_[what] += times; }});
   const auto known = broker_.catalogue().groups.find(name);
   if (known != broker_.catalogue().groups.end()) group->settings = known->second.settings;
   return *group;
@@ -171,13 +172,7 @@ void World::observe_letters() {
       demand(headers["lightq-dead-topic"] == "orders", [&] { return name + "another topic"; });
       const auto group = groups_.find(letter.group);
       demand(group != groups_.end(), [&] { return name + "an unknown group"; });
-      auto found = group->second->open.find(letter.offset);
-      if (found == group->second->open.end() && may_have_expired(letter.offset) &&
-          was_given_back(letter.group, letter.offset)) {
-        group->second->give_back(letter.offset);  // it has expired, and is dead again
-        group->second->expire(letter.offset);
-        found = group->second->open.find(letter.offset);
-      }
+      const auto found = group->second->open.find(letter.offset);
       demand(found != group->second->open.end(), [&] { return name + "the message is done"; });
       const bool just_expired = found->second.dead == Dead::no && found->second.holder == 0 &&
                                 group->second->keeps_expired() && may_have_expired(letter.offset);
@@ -254,9 +249,17 @@ bool World::was_given_back(const std::string& group, std::uint64_t offset) {
   return false;
 }
 
-/// Returns true if the letter's message, given back, has expired at once.
-bool World::perhaps_expired_again(const ModelLetter& letter) {
-  return groups_.contains(letter.group) && letter.offset < log_.size() && may_have_expired(letter.offset);
+/// Follows a letter that may be given back now, although the group has its message: a seek went back to it.
+void World::observe_return(ModelGroup& group, const ConsumerGroup& found, const ModelLetter& letter) {
+  const std::uint64_t offset = letter.offset;
+  const GroupMessage& message = group.open.at(offset);
+  if (found.next() <= Offset{offset}) return;
+  if (message.dead == Dead::no) return group.protect(offset, GroupMessage::Protection::perhaps);
+  const DeadMessages* const dead = found.messages().redelivery().dead();
+  if (dead != nullptr && dead->messages_in({{offset}, {offset + 1}}) != 0) return;
+  if (message.has_letter || !is_unfinished(found.messages(), {offset})) return;
+  demand(was_given_back(group.name, offset), "a dead message came back");
+  group.retry_dead(offset);
 }
 
 /// Finds messages that were given back and wait.
@@ -270,7 +273,11 @@ void World::observe_returns() {
     if (group == groups_.end() || letter.is_returned) continue;
     ConsumerGroup* const found = real(*group->second);
     if (found == nullptr || !is_unfinished(found->messages(), {letter.offset})) continue;
-    if (found->next() <= Offset{letter.offset} || group->second->open.contains(letter.offset)) continue;
+    if (group->second->open.contains(letter.offset)) {
+      observe_return(*group->second, *found, letter);
+      continue;
+    }
+    if (found->next() <= Offset{letter.offset}) continue;
     demand(was_given_back(letter.group, letter.offset), "a message came back");
     group->second->give_back(letter.offset);
     group->second->open.at(letter.offset).may_return = false;
@@ -280,10 +287,6 @@ void World::observe_returns() {
     ModelLetter& letter = letters_[at];
     if (!letter.is_wanted || letter.is_settled || !settled.contains({at})) continue;
     letter.is_settled = true;
-    if (!letter.is_returned && perhaps_expired_again(letter)) {
-      letter.is_returned = true;
-      ++groups_.at(letter.group)->perhaps_expired;
-    }
   }
 }
 

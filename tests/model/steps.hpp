@@ -19,8 +19,6 @@ class Steps final : public World {
 
   /// Does one random operation, and compares everything.
   void step();
-  /// Lets everything end, and checks that nothing is left.
-  void finish();
 
   /// Returns the settings of the topics of a run.
   static BrokerUnderTest::Catalogue catalogue_of(std::uint64_t run);
@@ -42,7 +40,6 @@ class Steps final : public World {
   void reject_some();
   void give_credit();
   void turn_silent();
-  void turn_writable();
   [[nodiscard]] ModelGroup* some_group();
   [[nodiscard]] ModelMember* some_member(ModelGroup*& group);
   [[nodiscard]] OffsetRange some_range(const ModelGroup& group);

@@ -46,8 +46,8 @@ class World {
   void observe_letters();
   void observe_outboxes();
   void observe_returns();
+  void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
   void observe_schedule();
-  [[nodiscard]] bool perhaps_expired_again(const ModelLetter& letter);
   void observe_expired();
   void observe_expired(ModelGroup& group);
   /// Follows a message that is in the log now.
