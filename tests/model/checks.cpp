@@ -68,9 +68,10 @@ void World::check(ModelGroup& group) {
   same("are in flight", messages.in_flight(), held);
   same("are parked", messages.parked(), parked);
   same("wait for their transfer", messages.dead_waiting(), waiting);
-  same("are pending",
-       ready + messages.in_flight() + messages.retrying() + messages.parked() + messages.dead_waiting(),
-       group.open.size());
+  const std::uint64_t pending =
+      ready + messages.in_flight() + messages.retrying() + messages.parked() + messages.dead_waiting();
+  if (pending != group.open.size()) note(difference_of(group, *found));
+  same("are pending", pending, group.open.size());
   demand(surely_ready <= ready && ready <= surely_ready + maybe, [&] {
     std::string text =
         name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready) + "; delayed";
@@ -134,6 +135,18 @@ std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool ke
     views[at] = {.dead = has_expired ? Dead::waiting : Dead::no};
   }
   return views;
+}
+
+/// Returns the messages that only the broker's group has, and those that only the model's has.
+std::string World::difference_of(const ModelGroup& group, ConsumerGroup& found) const {
+  const auto views = views_of(found, group.keeps_expired());
+  std::string text = "group " + group.name + ": the model lacks";
+  for (const auto& [offset, view] : views)
+    if (!group.open.contains(offset)) text += " " + std::to_string(offset);
+  text += "; the broker lacks";
+  for (const auto& [offset, message] : group.open)
+    if (!views.contains(offset)) text += " " + std::to_string(offset);
+  return text;
 }
 
 void World::check_messages(ModelGroup& group) {

@@ -229,11 +229,13 @@ void Steps::act_on_letters() {
     filter.ranges = {{{from}, {from + random_.between(1, 10)}}};
   }
   note(std::string("letters are ") + (choice == 0 ? "purged" : "given back"));
-  if (choice != 0) {
-    for (std::size_t at = 0; at < letters_.size(); ++at) {
-      ModelLetter& letter = letters_[at];
-      if (!letter.is_settled) letter.is_wanted = true;
-    }
+  for (std::size_t at = 0; choice != 0 && at < letters_.size(); ++at) {
+    ModelLetter& letter = letters_[at];
+    const char* const cause = filter.cause == DeathCause::attempts ? "attempts" : "rejected";
+    const bool has_cause = !filter.cause || letter.cause == cause;
+    const bool is_in_range = filter.ranges.empty() ||
+                             (filter.ranges[0].begin <= Offset{at} && Offset{at} < filter.ranges[0].end);
+    if (!letter.is_settled && has_cause && is_in_range) letter.is_wanted = true;
   }
   broker_.office().returns().act(
       BrokerUnderTest::letters_id, choice == 0 ? LetterAction::purge : LetterAction::give_back, filter,

@@ -128,7 +128,7 @@ void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& 
   message.reason = reason;
   message.is_single = false;
   message.protection = Protection::no;
-  message.has_letter = message.is_vague = false;
+  message.has_letter = message.may_have_letter = message.is_vague = false;
 }
 
 void ModelGroup::set_wait(GroupMessage& message, milliseconds least, milliseconds most) const {

@@ -40,6 +40,7 @@ struct GroupMessage {
   std::string reason;
   bool is_vague = false;     // a start has restored a death that the model does not know
   bool has_letter = false;   // the dead-letter topic has it
+  bool may_have_letter = false;  // it died twice: a crash may have restored the first death, which has one
   bool is_computed = false;  // it has expired ahead of the group, which keeps it
   enum class Protection : std::uint8_t { no, perhaps, surely };
   Protection protection = Protection::no;  // from expiry: it was given back

@@ -12,6 +12,7 @@ struct ModelLetter {
   std::string group;
   std::uint64_t offset = 0;  ///< of the message in its topic
   std::uint64_t content = 0;
+  std::string cause = {};
   bool is_wanted = false;    ///< a command gives it back, or has tried to
   bool is_returned = false;  ///< its message was given back to the group, or published anew
   bool is_settled = false;

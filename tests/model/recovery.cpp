@@ -131,28 +131,31 @@ void World::recover_groups(bool clean) {
            "a group has a message that the log has not");
     group->restore(all, found->next().value, has_jumped_);
     group->is_paused = found->is_paused();
-    check_letters_of(*group);
+    check_letters_of(*group, clean);
   }
 }
 
 /// A letter is there once, and its message is done in the group, or will be.
-void World::check_letters_of(const ModelGroup& group) {
-  ModelGroup& changed = *groups_.at(group.name);
+void World::check_letters_of(ModelGroup& group, bool clean) {
   std::map<std::uint64_t, ModelLetter*> newest;
   for (ModelLetter& letter : letters_)
     if (letter.group == group.name) newest[letter.offset] = &letter;
-  for (auto& [offset, message] : changed.open) message.has_letter = false;
+  for (auto& [offset, message] : group.open) message.has_letter = message.may_have_letter = false;
   for (auto& [offset, letter] : newest) {
-    const auto found = changed.open.find(offset);
+    const auto found = group.open.find(offset);
     if (letter->is_returned) {
       // The return may be forgotten, with the last second; then it follows again.
-      if (found == changed.open.end() && !letter->is_settled && letter->is_wanted)
+      if (found == group.open.end() && !letter->is_settled && letter->is_wanted)
         letter->is_returned = false;
       continue;
     }
-    if (found == changed.open.end()) continue;
+    if (found == group.open.end()) continue;
     if (log_.size() <= offset) continue;
     if ((letter->is_settled || letter->is_passed_over) && found->second.dead != Dead::waiting) continue;
+    if (letter->is_passed_over) {
+      found->second.may_have_letter = !clean;
+      continue;
+    }
     demand(found->second.dead == Dead::waiting, [&] {
       return "group " + group.name + ", message " + std::to_string(offset) +
              " has a letter, and is there again";

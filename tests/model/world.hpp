@@ -68,12 +68,13 @@ class World {
   void recover_letters(std::uint64_t least);
   void recover_groups(bool clean);
   void recover_schedule(bool cut);
-  void check_letters_of(const ModelGroup& group);
+  void check_letters_of(ModelGroup& group, bool clean);
 
   // Comparison: checks.cpp.
 
   void check(ModelGroup& group);
   void check_messages(ModelGroup& group);
+  [[nodiscard]] std::string difference_of(const ModelGroup& group, broker::ConsumerGroup& found) const;
   /// Returns false, and sets complaint_, if a consumer lacks a message that it could have.
   [[nodiscard]] bool is_live(ModelGroup& group);
   bool is_stuck(std::string complaint);
