@@ -174,6 +174,7 @@ bool World::is_live(ModelGroup& group) {
   if (group.is_paused || broker_.catalogue().is_paused || broker_.is_dead()) return true;
   if (real(group)->pause_cause() != PauseCause::none) return true;
   const SteadyTime now = broker_.now();
+  std::uint64_t last_ready = 0;
   bool any_ready = false, any_alone = false, any_perhaps_alone = false, any_unstarted_silent = false;
   for (const auto& [offset, message] : group.open) {
     if (message.holder != 0) {
@@ -186,6 +187,7 @@ bool World::is_live(ModelGroup& group) {
     if (now < message.ready_by) continue;
     if (group.may_expire(offset, message)) continue;
     (group.is_alone(message) ? any_alone : any_ready) = true;
+    last_ready = offset;
   }
   for (const auto& [number, member] : group.members) {
     if (!member.can_take()) continue;
@@ -200,17 +202,22 @@ bool World::is_live(ModelGroup& group) {
     has_alone = has_alone && held == 1;
     const bool may_take_alone = member.leases || !has_any;
     if (any_alone && may_take_alone)
-      return is_stuck("group " + group.name + ": a consumer can take a message alone, and gets none");
+      return is_stuck("group " + group.name + ": a consumer can take message " + std::to_string(last_ready) + " alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
     if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
     if (any_ready)
       return is_stuck("group " + group.name + ": consumer " + std::to_string(number) +
-                      " can take a message, and gets none");
+                      " can take message " + std::to_string(last_ready) + ", and gets none");
   }
   return true;
 }
 
 bool World::is_stuck(std::string complaint) {
+  for (auto& [name, group] : groups_) {
+    auto& m = real(*group)->messages();
+    complaint += " DEBUG " + name + " next " + std::to_string(m.next().value) + " ready q " + std::to_string(m.redelivery().ready_messages()) + " full " + std::to_string(m.redelivery().is_full()) + " exp " + std::to_string(m.expiry().from(m.next())) + " log " + std::to_string(log_.size()) + " keeps " + std::to_string(m.expiry().keeps()) + " any_waits " + std::to_string(real(*group)->failures().waits_for_room());
+    for (auto& [n, mm] : group->members) complaint += " member " + std::to_string(n) + " credit " + std::to_string(mm.credit) + (mm.can_take() ? " takes" : "");
+  }
   complaint_ = std::move(complaint);
   return false;
 }

@@ -229,17 +229,18 @@ void Steps::act_on_letters() {
     filter.ranges = {{{from}, {from + random_.between(1, 10)}}};
   }
   note(std::string("letters are ") + (choice == 0 ? "purged" : "given back"));
-  for (std::size_t at = 0; choice != 0 && at < letters_.size(); ++at) {
-    ModelLetter& letter = letters_[at];
-    const char* const cause = filter.cause == DeathCause::attempts ? "attempts" : "rejected";
-    const bool has_cause = !filter.cause || letter.cause == cause;
-    const bool is_in_range = filter.ranges.empty() ||
-                             (filter.ranges[0].begin <= Offset{at} && Offset{at} < filter.ranges[0].end);
-    if (!letter.is_settled && has_cause && is_in_range) letter.is_wanted = true;
+  GiveBackCommand command{filter};
+  if (choice != 0) {
+    for (std::size_t at = 0; at < letters_.size(); ++at) {
+      ModelLetter& letter = letters_[at];
+      letter.is_wanted |= !letter.is_settled && command.means(letter, at);
+    }
+    give_backs_.push_back(command);
   }
   broker_.office().returns().act(
       BrokerUnderTest::letters_id, choice == 0 ? LetterAction::purge : LetterAction::give_back, filter,
-      [](std::string_view) { return true; }, [](const Result<LetterCounts>&) {});
+      [](std::string_view) { return true; },
+      [is_over = command.is_over](const Result<LetterCounts>&) { *is_over = true; });
   ++tally_[choice == 0 ? "purges of letters" : "commands to give back"];
 }
 

@@ -108,7 +108,7 @@ void Steps::start_some() {
   note("consumer " + std::to_string(member->client->number) + " starts " + text_of(range) + " of hand-out " +
        std::to_string(hand_out));
   broker::start(broker_.orders(), *member->client, {std::nullopt, {range}, hand_out}, broker_.now());
-  group->start(*member, range, hand_out);
+  group->start_work(*member, range, hand_out);
   ++tally_["starts"];
 }
 

@@ -231,6 +231,7 @@ void ModelGroup::delivered(const Told& told) {
   }
   if (first < next) {
     check_order(first, told.delivery);
+    next = std::max(next, range.end.value);  // it passed these, and they count as returned
   } else {
     check_order(next, told.delivery);
     auto newest = open.lower_bound(next);
@@ -318,7 +319,7 @@ void ModelGroup::each_held(const ModelMember& member, OffsetRange range, std::ui
   }
 }
 
-void ModelGroup::start(ModelMember& member, OffsetRange range, std::uint32_t hand_out) {
+void ModelGroup::start_work(ModelMember& member, OffsetRange range, std::uint32_t hand_out) {
   each_held(member, range, hand_out, [&](std::uint64_t offset, GroupMessage& message) {
     if (message.is_started) return;
     change(offset).is_started = true;

@@ -71,13 +71,13 @@ class ModelGroup {
     std::function<void(const char* what, std::uint64_t times)> count;
   };
   ModelGroup(std::string of_name, std::uint64_t from, Parts parts)
-      : name(std::move(of_name)), next(from), parts_(std::move(parts)) {}
+      : name(std::move(of_name)), start(from), next(from), parts_(std::move(parts)) {}
 
   // What the test does.
 
   void appended(std::uint64_t offset) { open[offset] = {}; }
   void set_settings(const protocol::GroupSettings& settings);
-  void start(ModelMember& member, OffsetRange range, std::uint32_t hand_out);
+  void start_work(ModelMember& member, OffsetRange range, std::uint32_t hand_out);
   void extend(ModelMember& member, OffsetRange range, std::uint32_t hand_out, std::uint32_t ms);
   void acknowledge(ModelMember& member, OffsetRange range, std::uint32_t hand_out,
                    const std::set<std::uint64_t>& under_way);
@@ -145,6 +145,7 @@ class ModelGroup {
   [[nodiscard]] ModelMember* member_of(int number);
 
   const std::string name;
+  const std::uint64_t start;  // its first position
   std::uint64_t next;  // the first message that was never delivered
   std::map<std::uint64_t, GroupMessage> open;
   std::map<int, ModelMember> members;

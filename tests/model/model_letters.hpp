@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
+
+#include "delivery/dead/dead_message.hpp"
 
 namespace lightq::model {
 
@@ -21,5 +24,18 @@ struct ModelLetter {
 
 /// The letters by their offsets. A plain value.
 using ModelLetters = std::deque<ModelLetter>;
+
+/// A command that gives letters back. While it runs it may reach letters that have come after it.
+struct GiveBackCommand {
+  broker::DeadFilter filter;
+  std::shared_ptr<bool> is_over = std::make_shared<bool>(false);
+
+  [[nodiscard]] bool means(const ModelLetter& letter, std::uint64_t at) const {
+    const char* const cause = filter.cause == broker::DeathCause::attempts ? "attempts" : "rejected";
+    if (filter.cause && letter.cause != cause) return false;
+    return filter.ranges.empty() ||
+           (filter.ranges[0].begin <= Offset{at} && Offset{at} < filter.ranges[0].end);
+  }
+};
 
 }  // namespace lightq::model

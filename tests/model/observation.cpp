@@ -47,6 +47,7 @@ void World::note_told(const Told& told, const std::string& group) {
 void World::observe() {
   if (is_over_) return;
   observe_log();
+  if (is_over_) return;
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();
   while (!journal.empty()) {
@@ -73,11 +74,15 @@ void World::observe() {
     }
   }
   std::erase_if(groups_, [&](const auto& each) {
-    return broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
+    const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
+    if (is_gone) half_made_.insert({each.first, each.second->start});
+    return is_gone;
   });
   observe_returns();
   observe_expired();
   observe_letters();
+  if (is_over_) return;
+  std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
   observe_outboxes();
   observe_schedule();
   if (!keeps_changes_) {
@@ -111,6 +116,12 @@ void World::appended(std::uint64_t content) {
   note("letter of " + std::to_string(content) + " is published anew at " + std::to_string(offset));
 }
 
+/// Ends the run if the disk of an ended process has not returned what was to be read.
+bool World::is_cut_off(log::ReadOutcome outcome) {
+  is_over_ = is_over_ || (broker_.is_dead() && outcome == log::ReadOutcome::unavailable);
+  return is_over_;
+}
+
 void World::observe_log() {
   TopicStore& store = broker_.orders_store();
   while (log_.size() < store.next_offset().value) {
@@ -127,6 +138,7 @@ void World::observe_log() {
       }
       continue;
     }
+    if (is_cut_off(read.outcome)) return;
     // It is gone already: an automatic consumer had it.
     const Journal& journal = broker_.journal();
     std::optional<std::uint64_t> content;
@@ -154,6 +166,7 @@ void World::observe_letters() {
   while (letters_.size() < store.next_offset().value) {
     log::ReadPosition place{Offset{letters_.size()}};
     const auto read = store.read(place);
+    if (is_cut_off(read.outcome)) return;
     demand(read.outcome == log::ReadOutcome::batch, "a letter cannot be read");
     Offset at = read.batch.base_offset();
     for (auto record = read.batch.records(); !record.done(); record.next(), at = at + 1) {
@@ -195,6 +208,7 @@ void World::observe_letters() {
       ++tally_["letters"];
       note("letter " + std::to_string(letters_.size()) + ": message " + std::to_string(letter.offset) +
            " of group " + letter.group);
+      for (const GiveBackCommand& each : give_backs_) letter.is_wanted |= each.means(letter, letters_.size());
       letters_.push_back(std::move(letter));
     }
   }
@@ -243,6 +257,9 @@ bool World::was_given_back(const std::string& group, std::uint64_t offset) {
   for (ModelLetter& letter : letters_) {
     if (!letter.is_wanted || letter.is_returned || letter.group != group || letter.offset != offset) continue;
     letter.is_returned = true;
+    for (ModelLetter& other : letters_) {
+      if (other.group == group && other.offset == offset && !other.is_returned) other.is_passed_over = true;
+    }
     ++tally_["letters given back"];
     note("message " + std::to_string(offset) + " is given back to group " + group);
     return true;

@@ -34,6 +34,7 @@ void World::crash(bool cut) {
 
 void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool cut, bool clean) {
   broker_.journal().clear();
+  give_backs_.clear();
   if (!is_durable()) {
     recover_memory();
   } else {
@@ -50,6 +51,7 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
 }
 
 void World::recover_memory() {
+  half_made_.clear();
   log_.clear();
   appended_us_.clear();
   has_expired_.clear();
@@ -102,10 +104,31 @@ void World::recover_letters(std::uint64_t least) {
   for (std::size_t at = 0; at < letters_.size(); ++at) letters_[at].is_settled = settled.contains({at});
 }
 
+/// A group that ended because the disk failed is there again, at its start, or is not.
+void World::recover_half_made() {
+  for (const auto& [name, start] : half_made_) {
+    ConsumerGroup* const found = broker_.orders().letters().groups().find(name);
+    if (found == nullptr || groups_.contains(name)) continue;
+    const std::uint64_t at = found->next().value;
+    if (at != std::min<std::uint64_t>(start, log_.size())) continue;
+    demand(found->committed().value == at, "a new group has messages");
+    ModelGroup& group = add_group(name, at);
+    group.is_saved = true;
+    for (std::uint64_t offset = at; offset < log_.size(); ++offset) group.appended(offset);
+    ++tally_["groups found that had ended"];
+  }
+  half_made_.clear();
+}
+
 /// Each message of each group is in a state that it had at most a second before the end.
 void World::recover_groups(bool clean) {
   std::erase_if(groups_,
                 [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
+  recover_half_made();
+  for (const char* const name : {"a", "b", "c"}) {
+    demand(groups_.contains(name) || broker_.orders().letters().groups().find(name) == nullptr,
+           [&] { return std::string("a start has made group ") + name; });
+  }
   for (auto& [name, group] : groups_) {
     ConsumerGroup* const found = real(*group);
     demand(found != nullptr, [&] { return "group " + name + " is lost"; });
@@ -145,8 +168,13 @@ void World::check_letters_of(ModelGroup& group, bool clean) {
     const auto found = group.open.find(offset);
     if (letter->is_returned) {
       // The return may be forgotten, with the last second; then it follows again.
-      if (found == group.open.end() && !letter->is_settled && letter->is_wanted)
+      if (letter->is_settled || !letter->is_wanted) continue;
+      if (found == group.open.end()) {
         letter->is_returned = false;
+      } else if (!clean && found->second.dead == Dead::waiting) {  // perhaps by its first death
+        letter->is_returned = false;
+        found->second.may_have_letter = true;
+      }
       continue;
     }
     if (found == group.open.end()) continue;

@@ -43,6 +43,7 @@ class World {
   void observe();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
+  [[nodiscard]] bool is_cut_off(log::ReadOutcome outcome);
   void observe_letters();
   void observe_outboxes();
   void observe_returns();
@@ -66,6 +67,7 @@ class World {
   void recover_memory();
   void recover_log(std::uint64_t least);
   void recover_letters(std::uint64_t least);
+  void recover_half_made();
   void recover_groups(bool clean);
   void recover_schedule(bool cut);
   void check_letters_of(ModelGroup& group, bool clean);
@@ -98,8 +100,11 @@ class World {
   std::map<std::uint64_t, std::int64_t> expired_ms_;  // since when, in time with ticks
   bool has_stepped_ = false;  // the wall clock went back, or the topic's time to live was raised
   std::map<std::string, std::unique_ptr<ModelGroup>> groups_;
+  /// Groups that ended because the disk failed when they were made: name and start. A start may find them.
+  std::set<std::pair<std::string, std::uint64_t>> half_made_;
   ModelSchedule schedule_;
   ModelLetters letters_;
+  std::vector<GiveBackCommand> give_backs_;  // they run
   std::uint64_t next_content_ = 1;
   std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
