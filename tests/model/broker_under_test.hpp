@@ -148,7 +148,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   bool is_dead_ = false;
   std::uint64_t calls_ = 0;
   std::uint64_t end_at_ = 0;
-  std::int64_t wall_us_ = 4'000'000'000'000'000;  // later than the system's, whose timer would fire at once
+  std::int64_t wall_us_ = 4'000'000'000'000'000;  // later than the system's: its timers never fire
   std::int64_t ticked_ms_ = 0;
   const broker::WallClock wall_clock_ = [this] { return Timestamp{wall_us_}; };
   std::optional<log::SegmentPool> pool_;

@@ -104,7 +104,7 @@ void World::check(ModelGroup& group) {
   same("were lost", messages.loss().trimmed + messages.loss().damaged, group.lost);
 }
 
-/// Returns what a save would state about each message that the group is not done with.
+/// Returns the statements of a save about each message that the group is not done with.
 std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool keeps) const {
   std::map<std::uint64_t, SavedView> views;
   GroupMessages& messages = group.messages();
@@ -202,22 +202,18 @@ bool World::is_live(ModelGroup& group) {
     has_alone = has_alone && held == 1;
     const bool may_take_alone = member.leases || !has_any;
     if (any_alone && may_take_alone)
-      return is_stuck("group " + group.name + ": a consumer can take message " + std::to_string(last_ready) + " alone, and gets none");
+      return is_stuck("group " + group.name + ": a consumer can take message " + std::to_string(last_ready) +
+                      " alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
     if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
     if (any_ready)
-      return is_stuck("group " + group.name + ": consumer " + std::to_string(number) +
-                      " can take message " + std::to_string(last_ready) + ", and gets none");
+      return is_stuck("group " + group.name + ": consumer " + std::to_string(number) + " can take message " +
+                      std::to_string(last_ready) + ", and gets none");
   }
   return true;
 }
 
 bool World::is_stuck(std::string complaint) {
-  for (auto& [name, group] : groups_) {
-    auto& m = real(*group)->messages();
-    complaint += " DEBUG " + name + " next " + std::to_string(m.next().value) + " ready q " + std::to_string(m.redelivery().ready_messages()) + " full " + std::to_string(m.redelivery().is_full()) + " exp " + std::to_string(m.expiry().from(m.next())) + " log " + std::to_string(log_.size()) + " keeps " + std::to_string(m.expiry().keeps()) + " any_waits " + std::to_string(real(*group)->failures().waits_for_room());
-    for (auto& [n, mm] : group->members) complaint += " member " + std::to_string(n) + " credit " + std::to_string(mm.credit) + (mm.can_take() ? " takes" : "");
-  }
   complaint_ = std::move(complaint);
   return false;
 }

@@ -1,4 +1,4 @@
-/// A consumer over a session, as the broker sees it. It writes down what it is told.
+/// A consumer over a session, as the broker sees it. It writes down the calls.
 #pragma once
 
 #include <cstdint>

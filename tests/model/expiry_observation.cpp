@@ -98,10 +98,11 @@ void World::observe_expired(ModelGroup& group) {
   if (group.next < next) {
     for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)
       demand(at->second.holder == 0 && at->second.attempts == 0, [&] {
-        return "group " + group.name + ", message " + std::to_string(at->first) + ": the group passed it from " +
-               std::to_string(group.next) + " to " + std::to_string(next) + ", holder " +
-               std::to_string(at->second.holder) + ", attempts " + std::to_string(at->second.attempts) +
-               ", state " + std::to_string(static_cast<int>(at->second.dead));
+        return "group " + group.name + ", message " + std::to_string(at->first) +
+               ": the group passed it from " + std::to_string(group.next) + " to " + std::to_string(next) +
+               ", holder " + std::to_string(at->second.holder) + ", attempts " +
+               std::to_string(at->second.attempts) + ", state " +
+               std::to_string(static_cast<int>(at->second.dead));
       });
     group.next = next;
   }

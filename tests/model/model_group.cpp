@@ -85,7 +85,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
       message.has_letter = former.has_letter;
     }
   }
-  // What has changed in the last second may be as it was before.
+  // Changes of the last second may be undone.
   for (const Change& each : changes_) {
     const auto found = open.find(each.offset);
     if (found == open.end()) continue;
@@ -190,123 +190,6 @@ void ModelGroup::revoked(const Told& told) {
   }
 }
 
-// --- Deliveries ---
-
-/// Messages that were returned come before new ones, the lowest first.
-void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const {
-  const auto now = parts_.now();
-  const bool takes_alone = max() != 0 && delivery > alone_from();
-  for (const auto& [offset, message] : open) {
-    if (offset >= first || offset >= next) return;
-    if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
-    if (now < message.ready_by || is_alone(message) != takes_alone || may_expire(offset, message)) continue;
-    throw Disagreement(
-        of(offset) + std::to_string(message.attempts) + " attempts, message " + std::to_string(first) +
-        " was delivered before it, delivery " + std::to_string(delivery) + ", next " + std::to_string(next) +
-        (message.is_single ? ", single" : "") + ", content " + std::to_string(parts_.number_at(offset)));
-  }
-}
-
-void ModelGroup::set_deadline(GroupMessage& message, std::uint32_t ms) const {
-  if (ms == 0) return;
-  message.until = parts_.now() + milliseconds(ms);
-  message.until_latest = message.until + milliseconds(ms > 10'000 ? ms / 1000 : 0);
-}
-
-void ModelGroup::delivered(const Told& told) {
-  ModelMember* const member = member_of(told.client);
-  const OffsetRange range = told.ranges.front();
-  const std::uint64_t first = range.begin.value;
-  demand(member != nullptr && member->is_admitted, [&] { return of(first) + "its consumer is not there"; });
-  demand(!member->is_silent, [&] { return of(first) + "its consumer cannot take any"; });
-  demand(!is_paused, [&] { return of(first) + "delivered in a pause"; });
-  const std::uint64_t count = distance(range.begin, range.end);
-  demand(count <= member->credit, [&] { return of(first) + "more than the credit"; });
-  demand(told.fault.empty(), [&] { return of(first) + "it has " + told.fault; });
-  member->credit -= count;
-  if (member->leases) {
-    demand(told.hand_out >= member->last_hand_out,
-           [&] { return of(first) + "the hand-out number descends"; });
-    member->last_hand_out = told.hand_out;
-  }
-  if (first < next) {
-    check_order(first, told.delivery);
-    next = std::max(next, range.end.value);  // it passed these, and they count as returned
-  } else {
-    check_order(next, told.delivery);
-    auto newest = open.lower_bound(next);
-    while (newest != open.end() && newest->first < first && may_expire(newest->first, newest->second)) ++newest;
-    demand(newest != open.end() && newest->first == first, [&] {
-      return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new";
-    });
-    next = range.end.value;
-  }
-  const bool takes_alone = max() != 0 && told.delivery > alone_from();
-  if (!member->leases) {
-    for (const auto& [offset, message] : open) {
-      if (message.holder != told.client) continue;
-      demand(!takes_alone, [&] { return of(first) + "its consumer has others, and it must be alone"; });
-      demand(!message.is_alone, [&] { return of(offset) + "it is not alone any more"; });
-    }
-  }
-  parts_.count("deliveries", count);
-  if (told.delivery > 1) parts_.count("deliveries again", count);
-  if (takes_alone) parts_.count("deliveries of suspects", 1);
-  for (std::uint64_t at = first; at < range.end.value; ++at) {
-    if (!open.contains(at)) {
-      demand(parts_.was_given_back(at), [&] { return of(at) + "delivered although it is done"; });
-      give_back(at);
-    }
-    if (open.at(at).dead != Dead::no && !open.at(at).has_letter && parts_.was_given_back(at)) retry_dead(at);
-    GroupMessage& message = change(at);
-    demand(message.holder == 0, [&] { return of(at) + "two consumers have it"; });
-    demand(message.dead == Dead::no, [&] { return of(at) + "delivered although it is dead"; });
-    demand(!must_expire(at, message), [&] { return of(at) + "delivered although it has expired"; });
-    if (parts_.has_expired(at)) parts_.count("deliveries of expired messages that were given back", 1);
-    demand(message.waits_until <= parts_.now(), [&] { return of(at) + "delivered early"; });
-    demand(told.delivery == message.attempts + 1, [&] {
-      return of(at) + "delivery " + std::to_string(told.delivery) + " after " +
-             std::to_string(message.attempts) + " failures";
-    });
-    demand((!takes_alone && !message.is_single) || count == 1,
-           [&] { return of(at) + "not in a slice of one"; });
-    demand(told.numbers[at - first] == parts_.number_at(at), [&] {
-      return of(at) + "it has content " + std::to_string(told.numbers[at - first]) + ", not " +
-             std::to_string(parts_.number_at(at));
-    });
-    if (message.is_single && !takes_alone) parts_.count("deliveries in a slice of one", 1);
-    if (member->leases) {
-      const auto last = member->hand_outs.find(at);
-      demand(last == member->hand_outs.end() || last->second < told.hand_out,
-             [&] { return of(at) + "another hand-out with the same number"; });
-      member->hand_outs[at] = told.hand_out;
-    }
-    member->overdue.erase(at);
-    message.may_return = message.is_single = false;
-    message.is_alone = takes_alone;
-    message.holder = told.client;
-    message.hand_out = told.hand_out;
-    message.is_started =
-        !member->leases || (told.delivery == 1 && told.hand_out == member->window_hand_out &&
-                            member->window.begin <= Offset{at} && Offset{at} < member->window.end);
-    message.until = message.until_latest = never;
-    if (message.is_started) set_deadline(message, member->timeout_ms);
-    if (!member->automatic) continue;
-    ++counters.acknowledged;
-    open.erase(at);
-  }
-}
-
-void ModelGroup::told(const Told& told) {
-  switch (told.what) {
-    case Told::What::delivered: return delivered(told);
-    case Told::What::revoked: return revoked(told);
-    case Told::What::late:
-    case Told::What::admitted:
-    case Told::What::ended: return;
-  }
-}
-
 // --- Requests ---
 
 template <typename Visit>
@@ -402,14 +285,14 @@ void ModelGroup::leave(int number, MemberEnd end) {
 
 void ModelGroup::set_settings(const protocol::GroupSettings& changed) {
   for (const auto& [offset, message] : open) {
-    if (message.holder != 0) note(offset);  // the limit is a part of what a save states
+    if (message.holder != 0) note(offset);  // a save states the attempts as the limit allows
   }
   const protocol::GroupSettings before = std::exchange(settings, changed);
   for (auto& [offset, message] : open) message.is_alone = false;
   if (max() != before.max_attempts) obey_limit();
 }
 
-/// A lowered limit acts on what waits.
+/// A lowered limit acts on messages that wait.
 void ModelGroup::obey_limit() {
   if (max() == 0) return;
   for (auto& [offset, message] : open) {

@@ -38,15 +38,15 @@ struct GroupMessage {
   Dead dead = Dead::no;
   broker::DeathCause cause = broker::DeathCause::attempts;
   std::string reason;
-  bool is_vague = false;     // a start has restored a death that the model does not know
-  bool has_letter = false;   // the dead-letter topic has it
+  bool is_vague = false;         // a start has restored a death that the model does not know
+  bool has_letter = false;       // the dead-letter topic has it
   bool may_have_letter = false;  // it died twice: a crash may have restored the first death, which has one
-  bool is_computed = false;  // it has expired ahead of the group, which keeps it
+  bool is_computed = false;      // it has expired ahead of the group, which keeps it
   enum class Protection : std::uint8_t { no, perhaps, surely };
   Protection protection = Protection::no;  // from expiry: it was given back
 };
 
-/// What a save states about a message.
+/// The statement of a save about a message.
 struct SavedView {
   bool is_done = false;
   std::uint32_t attempts = 0;
@@ -54,8 +54,8 @@ struct SavedView {
   friend bool operator==(const SavedView&, const SavedView&) = default;
 };
 
-/// A group of the model. Its functions follow what a test does and what consumers are told, and complain
-/// about what must not happen. No code is shared with the broker's groups.
+/// A group of the model. Its functions follow the operations of a test and the calls of consumers, and
+/// complain if they must not happen. No code is shared with the broker's groups.
 class ModelGroup {
  public:
   /// The surroundings of a group.
@@ -73,7 +73,7 @@ class ModelGroup {
   ModelGroup(std::string of_name, std::uint64_t from, Parts parts)
       : name(std::move(of_name)), start(from), next(from), parts_(std::move(parts)) {}
 
-  // What the test does.
+  // Operations of the test.
 
   void appended(std::uint64_t offset) { open[offset] = {}; }
   void set_settings(const protocol::GroupSettings& settings);
@@ -112,14 +112,14 @@ class ModelGroup {
   [[nodiscard]] bool may_revive(std::uint64_t offset, const SavedView& found) const {
     const auto held = open.find(offset);
     if (held != open.end() && held->second.holder != 0 && may_expire(offset, held->second))
-      return found.is_done || found.dead == GroupMessage::Dead::waiting;  // it came back
+      return found.is_done || found.dead == GroupMessage::Dead::waiting;  // it was returned
     const auto known = expired_.find(offset);
     return known != expired_.end() && (known->second == found || found.dead == GroupMessage::Dead::waiting);
   }
 
-  // What the broker did.
+  // Acts of the broker.
 
-  /// Takes back what members without leases have not acknowledged in time.
+  /// Takes messages back that members without leases have not acknowledged in time.
   void take_overdue();
   void told(const Told& told);
   void parked(std::uint64_t offset);
@@ -146,7 +146,7 @@ class ModelGroup {
 
   const std::string name;
   const std::uint64_t start;  // its first position
-  std::uint64_t next;  // the first message that was never delivered
+  std::uint64_t next;         // the first message that was never delivered
   std::map<std::uint64_t, GroupMessage> open;
   std::map<int, ModelMember> members;
   protocol::GroupSettings settings;
@@ -161,7 +161,7 @@ class ModelGroup {
     std::int64_t ms;
     std::uint64_t offset;
     SavedView before;
-    SteadyTime ready_by;  // before
+    SteadyTime ready_by;                  // before
     GroupMessage::Protection protection;  // before
   };
 
@@ -176,6 +176,10 @@ class ModelGroup {
   void delivered(const Told& told);
   void revoked(const Told& told);
   void check_order(std::uint64_t first, std::uint32_t delivery) const;
+  void check_place(OffsetRange range, std::uint32_t delivery);
+  void check_alone(const ModelMember& member, std::uint64_t first, bool takes_alone) const;
+  void check_delivered(const Told& told, std::uint64_t at, bool takes_alone);
+  void deliver(ModelMember& member, const Told& told, std::uint64_t at, bool takes_alone);
   void set_deadline(GroupMessage& message, std::uint32_t ms) const;
   void set_wait(GroupMessage& message, milliseconds least, milliseconds most) const;
   template <typename Visit>

@@ -66,7 +66,7 @@ class ModelSchedule {
     order_.erase(first);
     waiting.erase(number);
   }
-  /// Notes what is so close to its due time that it may be planned.
+  /// Notes messages so close to their due time that they may be planned.
   void look_at(Timestamp wall) {
     for (const auto& [due, number] : order_) {
       if (due > wall.us + plan_ahead_us) break;
@@ -81,7 +81,7 @@ class ModelSchedule {
   [[nodiscard]] std::optional<std::int64_t> first_due() const {
     return order_.empty() ? std::nullopt : std::optional(order_.begin()->first);
   }
-  /// Replaces what waits by what a start has found.
+  /// Replaces the messages by those that a start has found.
   void replace(std::map<std::uint64_t, ModelDelayed> found) {
     waiting = std::move(found);
     order_.clear();

@@ -1,4 +1,4 @@
-/// Follows what the broker did.
+/// Follows the acts of the broker.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -116,7 +116,7 @@ void World::appended(std::uint64_t content) {
   note("letter of " + std::to_string(content) + " is published anew at " + std::to_string(offset));
 }
 
-/// Ends the run if the disk of an ended process has not returned what was to be read.
+/// Ends the run if the disk of an ended process cannot be read any more.
 bool World::is_cut_off(log::ReadOutcome outcome) {
   is_over_ = is_over_ || (broker_.is_dead() && outcome == log::ReadOutcome::unavailable);
   return is_over_;

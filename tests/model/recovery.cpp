@@ -1,4 +1,4 @@
-/// Compares what a start has found with what the model allows.
+/// Compares the state after a start with the states that the model allows.
 #include <algorithm>
 #include <utility>
 
@@ -76,8 +76,8 @@ void World::recover_log(std::uint64_t least) {
     if (is_skipped && place.offset < read.next) {
       demand(read.outcome == log::ReadOutcome::trimmed || Offset{least} <= place.offset,
              "a synced message is damaged");
-      // A hole in what was not synced: groups lose these when they come to them, which the model does not
-      // follow.
+      // A hole among messages that were not synced: groups lose these when they come to them, which the model
+      // does not follow.
       is_over_ = is_over_ || read.outcome == log::ReadOutcome::damaged;
       place = log::ReadPosition{read.next};
       continue;

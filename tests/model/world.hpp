@@ -37,9 +37,9 @@ class World {
  protected:
   static constexpr std::int64_t save_ms_max = 1'300;  // the last second, and a tick or two
 
-  // What the broker did: observation.cpp.
+  // Acts of the broker: observation.cpp.
 
-  /// Follows what has happened since the last call. Called whenever nothing happens any more without time.
+  /// Follows everything since the last call. Called whenever nothing happens any more without time.
   void observe();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
@@ -110,7 +110,7 @@ class World {
   std::string complaint_;
   bool is_over_ = false;
   bool has_jumped_ = false;         // the wall clock, since the last start
-  bool keeps_changes_ = false;      // the process has ended: what came later is not saved
+  bool keeps_changes_ = false;      // the process has ended: later changes are not saved
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
   std::vector<std::shared_ptr<broker::SessionProducer>> producers_;  // also of ended processes
   BrokerUnderTest broker_;  // last, because its end calls the clients of the groups
