@@ -440,6 +440,8 @@ bool ConsumerGroup::set_settings(const GroupSetup& setup) {
   has_settings_ = !is_default(setup);
   if (!failures_.rules().limits_attempts()) draining_.end();
   if (failures_.is_walking()) wait_until({});
+  // Some rest because of messages that are alone by the former settings.
+  for (const auto& member : members_) member->wake();
   return has_parked;
 }
 

@@ -2,6 +2,7 @@
 /// and lack of memory.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,6 +99,19 @@ TEST_F(QueueInletTest, LettersOfMoreThanTheTopicHoldsAreNotRefused) {
   ASSERT_TRUE(run_until([this] { return is_ended || settled.has_value(); }));
   EXPECT_EQ(settled, 11U);
   EXPECT_EQ(topic->stats().refused, 0U);
+}
+
+TEST_F(QueueInletTest, ConsumersGetTheLettersThatFoundSpaceWhileOthersWaitForIt) {
+  open_producer();
+  test::FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("workers", GroupMode::group), consumer).code, ClientError::none);
+  for (int i = 0; i < 5; ++i) turn(std::chrono::milliseconds(1));
+  std::vector<NumberedLetter> letters;
+  for (std::uint64_t number = 1; number <= 10; ++number) letters.push_back(letter_of(number, 20'000));
+  producer->take(std::move(letters));
+  EXPECT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
+  EXPECT_FALSE(settled.has_value());
+  topic->detach_consumer(consumer);
 }
 
 class DirectInletTest : public LetterProducerTest {

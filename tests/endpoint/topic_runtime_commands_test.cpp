@@ -98,6 +98,19 @@ TEST_F(TopicRuntimeCommandsTest, APauseThatCannotBeSavedIsReportedAndInForce) {
   EXPECT_TRUE(group("g").paused);
 }
 
+TEST_F(TopicRuntimeCommandsTest, AStartMakesRetriedMessagesReadyWithoutAnyClient) {
+  FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("workers"), consumer), ClientError::none);
+  publish(1);
+  ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
+  reject(*topic, consumer, {.delay_ms = 500, .ranges = {{{0}, {1}}}}, EventLoop::Clock::now());
+  ASSERT_EQ(group("workers").retrying, 1U);
+  topic->detach_consumer(consumer);
+  restart(true);
+  EXPECT_TRUE(run_until([&] { return group("workers").ready == 1; }));
+  EXPECT_EQ(group("workers").retrying, 0U);
+}
+
 TEST_F(TopicRuntimeCommandsTest, AStopAfterNothingWasDoneAsksNothingOfTheDisk) {
   make_group("g");
   make_group("another");

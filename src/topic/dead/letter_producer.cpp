@@ -72,7 +72,7 @@ bool LetterProducer::store_waiting() {
   leave_room();
   while (!waiting_.empty() && !refusal_) {
     switch (store_next()) {
-      case Stored::yes: break;
+      case Stored::yes: topic_->want_dispatch(); break;  // even if the next one finds no space
       case Stored::no_space:
         if (!keep_what_has_room()) {
           stop({ErrorCode::limit_reached, "the topic is full, and too many dead letters wait for space"});
@@ -85,7 +85,6 @@ bool LetterProducer::store_waiting() {
       case Stored::ended: return true;
     }
   }
-  topic_->want_dispatch();
   await_durable();
   return true;
 }

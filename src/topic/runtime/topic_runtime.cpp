@@ -87,7 +87,9 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
   // After a crash the cursor may lack because the first such messages came after the last save.
   topic_.expiry().note_stored(found.stored_cursor(ttl_cursor_name),
                               found.was_closed() ? std::nullopt : std::optional(unsaved_tail_us));
-  if (topic_.expiry().index() != nullptr) activity_.want_dispatch();
+  // Restored messages become ready, expire or die in time, whether or not a client comes.
+  const bool any_waits = topic_.groups().next_timer() != never;
+  if (topic_.expiry().index() != nullptr || any_waits) activity_.want_dispatch();
   if (found.schedule != nullptr) schedule_->start(std::move(found.schedule));
 }
 

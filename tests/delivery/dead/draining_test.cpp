@@ -60,6 +60,24 @@ class DrainingTest : public GroupFailuresTest {
   int published = 0;
 };
 
+// A member that has one message alone rests. Settings by which that message is no suspect any more wake it.
+TEST_F(DrainingTest, AMemberTakesMessagesAgainWhenItsMessageIsNoSuspectAnyMore) {
+  set(2);
+  join(one, asked());
+  publish_numbers(0, 3);
+  dispatch();
+  one.consumer.take();
+  reject(one, {{0}, {1}});
+  acknowledge(one, {{{1}, {3}}});
+  dispatch();
+  EXPECT_EQ(one.consumer.take(), Strings{"0#2"});
+  publish_numbers(3, 5);
+  dispatch();
+  EXPECT_EQ(one.consumer.take(), Strings{});
+  set(6);
+  EXPECT_EQ(one.consumer.take(), (Strings{"3", "4"}));
+}
+
 TEST_F(DrainingTest, ASuspectIsDeliveredBesideAMemberThatNeverFinishes) {
   EXPECT_TRUE(receives_the_suspect_within(3s, 100ms));
 }

@@ -1,0 +1,112 @@
+/// Compares a broker with the model of everything that its topics do, over random operations with restarts
+/// and crashes. LIGHTQ_SEED=random begins from other seeds, LIGHTQ_STEPS sets the number of steps, and
+/// LIGHTQ_RUN=n does only run number n.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "model/steps.hpp"
+
+namespace lightq::model {
+namespace {
+
+constexpr int parts = 10;
+constexpr int steps_of_run = 1000;
+constexpr int enough_runs = 90;  // for all of these to happen
+
+// Each of the parts must count all of these.
+constexpr const char* happens[] = {
+    "acknowledged",
+    "changes of delayed messages",
+    "clock steps",
+    "closes",
+    "commands to give back",
+    "dead messages purged",
+    "dead messages retried",
+    "dead: attempts",
+    "dead: expired",
+    "dead: rejected",
+    "delayed messages in the log",
+    "delayed publishes",
+    "deliveries",
+    "deliveries again",
+    "deliveries in a slice of one",
+    "deliveries of expired messages that were given back",
+    "deliveries of suspects",
+    "expired",
+    "extensions",
+    "joins",
+    "kills",
+    "late acknowledgements",
+    "letters",
+    "letters given back",
+    "letters published anew",
+    "lost with a session",
+    "messages lost that were not synced",
+    "parked without a topic",
+    "pauses of groups",
+    "pauses of the topic",
+    "power cuts",
+    "publishes",
+    "publishes without room",
+    "purges",
+    "purges of letters",
+    "rejections",
+    "released at the end of a session",
+    "restarts",
+    "revoked after the processing time",
+    "revoked from silent consumers",
+    "seeks",
+    "sessions lost",
+    "settings",
+    "silences",
+    "starts",
+    "timed out without leases",
+    "times",
+    "times to live",
+};
+
+std::uint64_t steps_of_all() {
+  const char* given = std::getenv("LIGHTQ_STEPS");
+  if (given != nullptr) return std::strtoull(given, nullptr, 10);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 100'000;
+#else
+  return 1'020'000;  // some runs end early
+#endif
+}
+
+class EverythingTest : public testing::TestWithParam<int> {};
+
+TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
+  Tally tally;
+  const auto runs = static_cast<int>(steps_of_all() / parts / steps_of_run);
+  const char* const only = std::getenv("LIGHTQ_RUN");  // the number of one run
+  for (int run = GetParam() * runs; run < (GetParam() + 1) * runs; ++run) {
+    if (only != nullptr && std::strtol(only, nullptr, 10) != run) continue;
+    test::Random random(run);
+    test::simulated_random = test::SmallRandom(random.seed());
+    Steps steps(random, Steps::catalogue_of(static_cast<std::uint64_t>(run)), run % 4 >= 2);
+    int step = 0;
+    try {
+      for (; step < steps_of_run && !steps.is_over(); ++step) steps.step();
+    } catch (const std::exception& wrong) {
+      FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n"
+             << steps.history().text();
+    }
+    tally["steps"] += static_cast<std::uint64_t>(step);
+    for (const auto& [name, number] : steps.tally()) tally[name] += number;
+  }
+  EXPECT_TRUE(only != nullptr || tally["steps"] > steps_of_all() / parts * 9 / 10) << "many runs end early";
+  for (const char* const name : happens) {
+    EXPECT_TRUE(runs < enough_runs || only != nullptr || tally[name] > 0) << "never: " << name;
+  }
+  for (const auto& [name, number] : tally)
+    std::printf("%8llu %s\n", static_cast<unsigned long long>(number), name.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(Tenths, EverythingTest, testing::Range(0, parts));
+
+}  // namespace
+}  // namespace lightq::model
