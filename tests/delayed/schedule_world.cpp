@@ -228,8 +228,8 @@ void ScheduleWorld::reschedule_some() {
   if (piece->answers.size() != filter.numbers.size()) return fail("a number has no answer");
   for (const auto& answer : piece->answers) {
     Message& message = messages_[waiting_.at(answer.number)];
-    const auto* const found = schedule_->waiting().find(answer.number);
-    if (found == nullptr) return fail("a rescheduled message does not wait");
+    const auto found = schedule_->waiting().find(answer.number);
+    if (!found) return fail("a rescheduled message does not wait");
     if (answer.outcome == broker::DelayedOutcome::too_late) continue;
     const std::int64_t before = message.dues.back().due;
     if (hurries && before <= now_) continue;
@@ -260,7 +260,7 @@ void ScheduleWorld::check_restart(bool power_is_cut) {
   const auto in_log = payloads_in_log();
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> waits;
   for (auto walk = schedule_->waiting().walk(); walk.get() != nullptr; walk.next()) {
-    const auto* const message = schedule_->waiting().find(walk.get()->number);
+    const auto message = schedule_->waiting().find(walk.get()->number);
     const auto body = schedule_->body_of(*message);
     if (body.outcome != broker::DelayedBody::Outcome::found) return fail("a message cannot be read");
     const std::string payload(as_text(payload_of(body.kinds, body.message)));
