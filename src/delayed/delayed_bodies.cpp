@@ -32,7 +32,11 @@ void DelayedBodies::write(std::byte* to, std::uint32_t messages) const {
 /// Returns a record at or before `index`, and less than `step` records before it.
 LogBodies::Record LogBodies::nearest(const BatchView& batch, std::uint32_t index) {
   const std::uint64_t base = batch.base_offset().value;
-  if (batch_ == base && last_.index <= index && index - last_.index < step) return last_;
+  if (batch_ == base && last_.index <= index) {
+    const std::uint32_t ahead = index - last_.index;
+    if (ahead <= equal_) return {index, last_.position + ahead * stride_};
+    if (ahead < step) return last_;
+  }
   if (index < step) return {};
   auto found = positions_.find(base);
   if (found == positions_.end()) {
@@ -56,6 +60,7 @@ LogBodies::Record LogBodies::nearest(const BatchView& batch, std::uint32_t index
 /// Returns the message of a record.
 ByteView LogBodies::record_of(const BatchView& batch, std::uint32_t index) {
   last_ = nearest(batch, index);
+  equal_ = 0;
   batch_ = batch.base_offset().value;
   const std::byte* const start = batch.bytes().data();
   for (; last_.index < index; ++last_.index) walk(start, last_.position);
@@ -90,9 +95,8 @@ DelayedBodies LogBodies::read(std::uint64_t place, std::uint32_t count) {
   bodies.stride = record_bytes(record.size());
   bodies.bytes = static_cast<std::uint32_t>(message.size());
   bodies.records = message.data() - sizeof(std::uint32_t);
-  // The next read mostly follows.
-  last_.index += bodies.count - 1;
-  last_.position += (bodies.count - 1) * bodies.stride;
+  equal_ = bodies.count;
+  stride_ = bodies.stride;
   return bodies;
 }
 

@@ -80,6 +80,9 @@ class LogBodies {
   log::ReadPosition at_;
   std::uint64_t batch_ = ~std::uint64_t{0};  // base offset of the batch that was read last
   Record last_;                              // of that batch
+  // As many records from last_ on have this distance from one to the next.
+  std::uint32_t equal_ = 0;
+  std::size_t stride_ = 0;
   // By base offset: the positions of every `step`th record.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> positions_;
   std::size_t positions_kept_ = 0;
