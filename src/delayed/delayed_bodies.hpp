@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
+#include "delayed/waiting_index.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -29,6 +29,29 @@ struct DelayedBody {
   ByteView message = {};      ///< attributes and payload
 };
 
+/// The contents of neighbouring messages of one length, as DelayedBody. `records` begins with the length
+/// field of the first one's record, or where that would be. The others follow at equal distances.
+struct DelayedBodies {
+  DelayedBody::Outcome outcome = DelayedBody::Outcome::damaged;
+  AttributeKinds kinds = {};
+  Timestamp arrived = {};
+  const std::byte* records = nullptr;
+  std::size_t stride = 0;   ///< from one to the next
+  std::uint32_t bytes = 0;  ///< of each message
+  std::uint32_t count = 1;  ///< of messages; of those that are not found, it is 1
+
+  /// Returns a message. Requires: found; `index` is below the count.
+  [[nodiscard]] ByteView message(std::uint32_t index) const {
+    return {records + sizeof(std::uint32_t) + index * stride, bytes};
+  }
+  [[nodiscard]] DelayedBody first() const {
+    if (outcome != DelayedBody::Outcome::found) return {.outcome = outcome};
+    return {outcome, kinds, arrived, message(0)};
+  }
+  /// Writes the first `messages` as records of a topic's log, which take record_bytes(bytes) each.
+  void write(std::byte* to, std::uint32_t messages) const;
+};
+
 /// Reads the messages of a schedule on disk. A message's place is an offset of the schedule's log. Keeps the
 /// positions of some records of long batches, so that a read in any order walks over at most `step` records.
 /// Thread: one.
@@ -40,7 +63,9 @@ class LogBodies {
 
   /// Lifetime: `log` outlives this object.
   explicit LogBodies(log::BatchLog& log) : log_(log) {}
-  DelayedBody read(std::uint64_t place);
+  /// Reads the first messages of a run: those in one batch. Their places ascend by one from `place` on.
+  /// Requires: all have the same length.
+  DelayedBodies read(std::uint64_t place, std::uint32_t count);
 
  private:
   /// A record's index in its batch, and its position in bytes.
@@ -55,43 +80,42 @@ class LogBodies {
   log::ReadPosition at_;
   std::uint64_t batch_ = ~std::uint64_t{0};  // base offset of the batch that was read last
   Record last_;                              // of that batch
+  // As many records from last_ on have this distance from one to the next.
+  std::uint32_t equal_ = 0;
+  std::size_t stride_ = 0;
   // By base offset: the positions of every `step`th record.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> positions_;
   std::size_t positions_kept_ = 0;
 };
 
-/// Keeps the messages of a schedule in memory, each in an allocation of its own. A message's place is its
-/// address. Thread: one.
+/// Keeps the messages of a schedule in memory. Those of a run are in one allocation, as records of a log. A
+/// message's place is the address of that; its number tells which of them it is. Thread: one.
 class MemoryBodies {
  public:
-  MemoryBodies() = default;
-  MemoryBodies(MemoryBodies&& other) noexcept : first_(std::exchange(other.first_, nullptr)) {}
-  MemoryBodies& operator=(MemoryBodies&&) = delete;
-  ~MemoryBodies() {
-    while (first_ != nullptr) drop(reinterpret_cast<std::uintptr_t>(first_));
-  }
-
-  /// Returns the message's place. Throws std::bad_alloc; nothing has changed then.
-  std::uint64_t add(AttributeKinds kinds, Timestamp arrived, ByteView message);
-  /// Requires: the message is there.
-  void drop(std::uint64_t place);
-  /// Requires: the message is there.
-  [[nodiscard]] static DelayedBody read(std::uint64_t place) {
-    const auto* const body = reinterpret_cast<const Body*>(static_cast<std::uintptr_t>(place));
-    return {DelayedBody::Outcome::found, body->kinds, body->arrived, {body->message(), body->bytes}};
-  }
-
- private:
-  /// The message follows directly.
-  struct Body {
-    Body* next = nullptr;
-    Body* previous = nullptr;
+  /// An allocation. The records follow directly.
+  struct Kept {
     Timestamp arrived;
-    std::uint32_t bytes = 0;
+    std::uint64_t number = 0;  ///< of the first message
+    std::uint32_t bytes = 0;   ///< of each message
+    std::uint32_t count = 0;   ///< of messages, also those that were dropped
+    std::uint32_t left = 0;    ///< of messages
     AttributeKinds kinds;
-    [[nodiscard]] const std::byte* message() const { return reinterpret_cast<const std::byte*>(this + 1); }
+
+    [[nodiscard]] std::size_t stride() const { return record_bytes(bytes); }
+    [[nodiscard]] std::byte* records() { return reinterpret_cast<std::byte*>(this + 1); }
   };
-  Body* first_ = nullptr;
+
+  /// Allocates the records of the messages of `run`, apart from its place. Returns their place. The caller
+  /// writes `run.count` records to `records_at(place)`. Throws std::bad_alloc; nothing has changed then.
+  [[nodiscard]] static std::uint64_t add(const WaitingRun& run, AttributeKinds kinds, Timestamp arrived);
+  [[nodiscard]] static std::byte* records_at(std::uint64_t place) { return at(place)->records(); }
+  [[nodiscard]] static Kept* at(std::uint64_t place) {
+    return reinterpret_cast<Kept*>(static_cast<std::uintptr_t>(place));
+  }
+  /// Notes that `count` messages are not needed any more. The last ones free the memory: then returns true.
+  static bool drop(std::uint64_t place, std::uint32_t count);
+  /// Returns the content of a run. Requires: it is there.
+  [[nodiscard]] static DelayedBodies read(const WaitingRun& run);
 };
 
 /// Returns the message of a producer's record without its due time. Requires: `kinds` are the record's.

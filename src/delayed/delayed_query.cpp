@@ -41,7 +41,7 @@ void DelayedQuery::find_by_due(Found& found, DuePosition from, std::size_t most)
       found.more = true;
       return;
     }
-    const WaitingMessage& message = *schedule_.waiting().find(position.number);
+    const WaitingMessage message = walk.run().first();
     if (means(message)) found.messages.push_back(message);
   }
 }
@@ -58,13 +58,13 @@ void DelayedQuery::find_by_number(Found& found, std::uint64_t from, std::size_t 
     const bool is_alone = range.begin < range.end && range.end - range.begin == 1;
     for (std::uint64_t at = std::max(from, range.begin); at < range.end;) {
       if (is_full(at)) return;
-      const WaitingMessage* const message = schedule_.waiting().from_number(at);
-      if (message == nullptr || range.end <= message->number) {
+      const auto run = schedule_.waiting().from_number(at);
+      if (!run || range.end <= run->number) {
         if (is_alone) found.absent.push_back(at);
         break;
       }
-      at = message->number + 1;
-      if (means(*message)) found.messages.push_back(*message);
+      at = run->number + 1;
+      if (means(run->first())) found.messages.push_back(run->first());
     }
   }
 }

@@ -2,7 +2,6 @@
 #include "delayed/due_moves.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "delayed/schedule_record.hpp"
@@ -16,36 +15,42 @@ namespace {
 constexpr std::int64_t plan_until_us = 3 * DueMoves::plan_ahead_us;
 constexpr std::uint32_t move_records_max = 4096;
 
+/// Returns how many of the first messages of a planned entry do not wait any more, because they were
+/// cancelled or damaged. `run`: of the index, from the entry's first number on.
+std::uint32_t gone_from(const MovePlan::Planned& planned, const std::optional<WaitingRun>& run) {
+  if (!run || planned.end() <= run->number) return planned.count;
+  const bool is_other = run->due_us != planned.position.due_us;
+  return static_cast<std::uint32_t>((is_other ? std::min(run->end(), planned.end()) : run->number) -
+                                    planned.position.number);
+}
+
 }  // namespace
 
 std::span<std::byte> MoveBatch::finish(std::uint64_t id, std::uint64_t first) {
-  const auto bytes = builder.finish({.producer_id = id, .first_sequence = first});
-  // The records were added as bytes, so the builder does not know their kinds.
-  store_little_endian(bytes.data() + batch_layout::flags, kinds.bits());
-  store_little_endian(bytes.data() + batch_layout::body_crc, batch_body_crc(bytes));
-  return bytes;
+  return builder.finish({.producer_id = id, .first_sequence = first});
 }
 
-/// Returns the first message behind the planned ones, or null.
-const DuePosition* DueMoves::first_unplanned() const {
+/// Walks from the first message behind the planned ones on.
+WaitingIndex::Walk DueMoves::unplanned() const {
   const auto last = plan_.last();
-  if (!last) return from_.waiting().first();
+  if (!last) return from_.waiting().walk();
   auto walk = from_.waiting().walk(*last);
   if (walk.get() != nullptr && *walk.get() == *last) walk.next();
-  return walk.get();
+  return walk;
 }
 
-std::vector<DuePosition> DueMoves::due_soon(Timestamp now) const {
-  std::vector<DuePosition> positions;
-  const DuePosition* const first = first_unplanned();
-  if (first == nullptr) return positions;
-  auto walk = from_.waiting().walk(*first);
-  for (; walk.get() != nullptr && walk.get()->due_us <= now.us + plan_until_us; walk.next()) {
-    if (limits_.planned <= plan_.size() + positions.size()) break;
-    if (limits_.planned_at_once <= positions.size()) break;
-    positions.push_back(*walk.get());
+std::vector<WaitingRun> DueMoves::due_soon(Timestamp now) const {
+  std::vector<WaitingRun> runs;
+  if (limits_.planned <= plan_.size()) return runs;
+  std::size_t left = std::min(limits_.planned - plan_.size(), limits_.planned_at_once);
+  auto walk = unplanned();
+  for (; left != 0 && walk.get() != nullptr && walk.get()->due_us <= now.us + plan_until_us;
+       walk.next_run()) {
+    runs.push_back(walk.run());
+    runs.back().count = static_cast<std::uint32_t>(std::min<std::size_t>(runs.back().count, left));
+    left -= runs.back().count;
   }
-  return positions;
+  return runs;
 }
 
 Result<bool> DueMoves::plan(Timestamp now, Offset log_end) {
@@ -54,26 +59,37 @@ Result<bool> DueMoves::plan(Timestamp now, Offset log_end) {
     if (plan_.waits_for_disk() && limits_.mended_at_once < plan_.size()) return false;
     plan_.mend();
   }
-  const DuePosition* const first = first_unplanned();
-  if (first == nullptr || now.us + plan_ahead_us < first->due_us) return false;
-  const std::vector<DuePosition> positions = due_soon(now);
-  if (positions.empty()) return false;
+  const auto first = unplanned();
+  if (first.get() == nullptr || now.us + plan_ahead_us < first.get()->due_us) return false;
+  const std::vector<WaitingRun> runs = due_soon(now);
+  if (runs.empty()) return false;
   std::vector<std::vector<std::byte>> records;
   add_done(records);
-  std::vector<std::uint64_t> numbers;
-  std::uint64_t sequence = plan_.next_sequence();
-  for (std::size_t at = 0; at < positions.size(); at += numbers.size()) {
-    numbers.clear();
-    const std::size_t end = std::min(positions.size(), at + schedule_record_numbers_max);
-    for (std::size_t each = at; each < end; ++each) numbers.push_back(positions[each].number);
-    records.push_back(encode_plan(sequence, log_end.value, numbers));
-    sequence += numbers.size();
-  }
+  add_plans(records, runs, log_end.value);
   const auto written = append_records(*from_.log(), records, now);
   if (!written) return written.error();
   done_.clear();
-  plan_.add(positions, log_end.value, *written);
+  plan_.add(runs, log_end.value, *written);
   return true;
+}
+
+/// Adds records of a plan.
+void DueMoves::add_plans(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> runs,
+                         std::uint64_t log_offset) const {
+  std::uint64_t sequence = plan_.next_sequence();
+  std::vector<std::uint64_t> numbers;
+  const auto write = [&] {
+    records.push_back(encode_plan(sequence, log_offset, numbers));
+    sequence += numbers.size();
+    numbers.clear();
+  };
+  for (const WaitingRun& run : runs) {
+    for (std::uint64_t number = run.number; number < run.end(); ++number) {
+      numbers.push_back(number);
+      if (numbers.size() == schedule_record_numbers_max) write();
+    }
+  }
+  if (!numbers.empty()) write();
 }
 
 void DueMoves::log_begins(Offset first) {
@@ -84,84 +100,98 @@ void DueMoves::log_begins(Offset first) {
 
 bool DueMoves::take_due(MoveBatch& batch, Timestamp now, std::size_t bytes_max) {
   batch.builder.clear();
-  batch.positions.clear();
+  batch.runs.clear();
   if (from_.log() == nullptr) return take_due_in_memory(batch, now, bytes_max);
-  for (std::size_t at = 0; at < plan_.size();) {
-    const MovePlan::Planned next = plan_.at(at);
+  std::uint32_t taken_of_entry = 0;
+  for (std::size_t entry = 0; entry < plan_.entries();) {
+    const MovePlan::Planned next = plan_.at(entry).rest(taken_of_entry);
     if (now.us < next.position.due_us || !plan_.is_durable(next.sequence)) break;
     if (plan_.broken_at() && *plan_.broken_at() < next.position) break;
     // A batch has consecutive numbers. A plan that was mended leaves some out.
-    if (!batch.positions.empty() && next.sequence != batch.first_sequence + batch.positions.size()) break;
-    const Taken taken = take(batch, next.position, next.sequence, bytes_max);
-    if (taken == Taken::stop) break;
-    if (taken == Taken::yes) ++at;
-    if (taken == Taken::skipped && at == 0) plan_.drop_front();
-    if (taken == Taken::skipped && at != 0) break;  // its number is left out: another batch follows
+    if (!batch.empty() && next.sequence != batch.first_sequence + batch.builder.record_count()) break;
+    auto run = from_.waiting().from_number(next.position.number);
+    if (const std::uint32_t gone = gone_from(next, run); gone != 0) {
+      if (!batch.empty()) break;  // their numbers are left out: another batch follows
+      plan_.drop_front(gone);
+      continue;
+    }
+    run->count = std::min(run->count, next.count);
+    const Taken taken = take(batch, *run, next.sequence, bytes_max);
+    if (taken.messages == 0) break;
+    if (taken.are_damaged) continue;  // they are gone now
+    taken_of_entry += taken.messages;
+    if (taken.messages < next.count) continue;
+    ++entry;
+    taken_of_entry = 0;
   }
-  return !batch.positions.empty();
+  return !batch.empty();
 }
 
 bool DueMoves::take_due_in_memory(MoveBatch& batch, Timestamp now, std::size_t bytes_max) {
-  for (;;) {
-    const std::size_t taken = batch.positions.size();
-    auto walk = from_.waiting().walk(taken == 0 ? DuePosition{} : batch.positions.back());
-    if (taken != 0) walk.next();
-    if (walk.get() == nullptr || now.us < walk.get()->due_us) break;
-    if (take(batch, *walk.get(), taken, bytes_max) == Taken::stop) break;
+  for (auto walk = from_.waiting().walk(); walk.get() != nullptr && walk.get()->due_us <= now.us;
+       walk.next_run()) {
+    const std::uint32_t count = walk.run().count;
+    if (take(batch, walk.run(), batch.builder.record_count(), bytes_max).messages < count) break;
   }
-  return !batch.positions.empty();
+  return !batch.empty();
 }
 
-DueMoves::Taken DueMoves::take(MoveBatch& batch, DuePosition position, std::uint64_t sequence,
+DueMoves::Taken DueMoves::take(MoveBatch& batch, const WaitingRun& run, std::uint64_t sequence,
                                std::size_t bytes_max) {
-  const WaitingMessage* const message = from_.waiting().find(position.number);
-  if (message == nullptr || message->due_us != position.due_us) return Taken::skipped;  // it was cancelled
-  const DelayedBody body = from_.body_of(*message);
-  if (body.outcome == DelayedBody::Outcome::unavailable) return Taken::stop;
-  if (body.outcome == DelayedBody::Outcome::damaged) {
-    from_.drop_damaged(position.number);
-    return Taken::skipped;
+  const DelayedBodies bodies = from_.bodies_of(run);
+  if (bodies.outcome == DelayedBody::Outcome::unavailable) return {};
+  if (bodies.outcome == DelayedBody::Outcome::damaged) {
+    from_.drop_damaged(run.number);
+    return {.messages = 1, .are_damaged = true};
   }
-  BatchBuilder& builder = batch.builder;
-  if (batch.positions.empty()) {
-    batch.kinds = body.kinds;
+  MovePacker& builder = batch.builder;
+  std::uint32_t least = 0;
+  if (batch.empty()) {
     batch.first_sequence = sequence;
-  } else if (batch.kinds != body.kinds || move_records_max <= builder.record_count() ||
-             bytes_max < builder.size_bytes() + record_bytes(body.message.size())) {
-    return Taken::stop;
+    least = 1;
+  } else if (builder.kinds() != bodies.kinds) {
+    return {};
   }
-  std::byte* const to = builder.add_uninitialized(body.message.size());
-  if (!body.message.empty()) std::memcpy(to, body.message.data(), body.message.size());
-  batch.positions.push_back(position);
-  return Taken::yes;
+  const std::size_t bytes_left = bytes_max - std::min(bytes_max, builder.size_bytes());
+  const std::size_t most =
+      std::min<std::size_t>(move_records_max - builder.record_count(), bytes_left / record_bytes(run.bytes));
+  const auto messages = static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(bodies.count, least, std::max<std::size_t>(most, least)));
+  if (messages == 0) return {};
+  builder.add(bodies, messages);
+  WaitingRun taken = run;
+  taken.count = messages;
+  batch.runs.push_back(taken);
+  return {.messages = messages};
 }
 
 void DueMoves::moved(const MoveBatch& batch, Offset end, Timestamp now) {
-  late_us_max_ = std::max(late_us_max_, now.us - batch.positions.front().due_us);
+  late_us_max_ = std::max(late_us_max_, now.us - batch.runs.front().due_us);
   std::uint64_t sequence = batch.first_sequence;
-  for (const DuePosition& position : batch.positions) {
+  for (const WaitingRun& run : batch.runs) {
     if (from_.log() != nullptr) {
-      undone_.add({sequence++, from_.waiting().find(position.number)->place, end});
-      plan_.drop_front();
+      undone_.add({sequence, run.place, end, run.count});
+      plan_.drop_front(run.count);
+      sequence += run.count;
     }
-    from_.forget(position.number);
+    from_.forget(run.number, run.count);
+    moved_ += run.count;
   }
-  moved_ += batch.positions.size();
   was_taken_back_ = false;
 }
 
 void DueMoves::log_durable(Offset durable) {
   while (!undone_.empty() && undone_.front().log_end <= durable) {
-    note_done(undone_.front().sequence);
+    note_done(undone_.front().sequence, undone_.front().count);
     undone_.pop_front();
   }
 }
 
-void DueMoves::note_done(std::uint64_t sequence) {
+void DueMoves::note_done(std::uint64_t sequence, std::uint32_t count) {
   if (!done_.empty() && done_.back().end == sequence) {
-    ++done_.back().end;
+    done_.back().end += count;
   } else {
-    done_.push_back({sequence, sequence + 1});
+    done_.push_back({sequence, sequence + count});
   }
 }
 
@@ -194,10 +224,11 @@ std::optional<Timestamp> DueMoves::next_time() const {
   const bool is_broken = !plan_.empty() && plan_.broken_at() && *plan_.broken_at() < plan_.front().position;
   if (!plan_.empty() && !is_broken && plan_.is_durable(plan_.front().sequence))
     next = {plan_.front().position.due_us};
-  const DuePosition* const first = limits_.planned <= plan_.size() ? nullptr : first_unplanned();
+  if (limits_.planned <= plan_.size()) return next;
+  const auto first = unplanned();
   const std::int64_t earliest = std::numeric_limits<std::int64_t>::min() + plan_ahead_us;
-  if (first != nullptr) {
-    const Timestamp planned_at{std::max(first->due_us, earliest) - plan_ahead_us};
+  if (first.get() != nullptr) {
+    const Timestamp planned_at{std::max(first.get()->due_us, earliest) - plan_ahead_us};
     next = next ? std::min(*next, planned_at) : planned_at;
   }
   return next;

@@ -12,20 +12,22 @@
 #include <lightq/base/types.hpp>
 
 #include "delayed/delayed_message.hpp"
+#include "delayed/move_packer.hpp"
 #include "delayed/move_plan.hpp"
 #include "delayed/schedule_limits.hpp"
 #include "delayed/scheduled_messages.hpp"
 #include "delayed/undone_moves.hpp"
+#include "delayed/waiting_index.hpp"
 
 namespace lightq::broker {
 
 /// Messages on their way to the topic's log, packed as one batch.
 struct MoveBatch {
-  BatchBuilder builder;
-  AttributeKinds kinds;
+  MovePacker builder;
   std::uint64_t first_sequence = 0;  ///< of a schedule on disk; the others follow
-  std::vector<DuePosition> positions;
+  std::vector<WaitingRun> runs;      ///< the messages
 
+  [[nodiscard]] bool empty() const { return builder.empty(); }
   /// Returns the batch as the producer `id` appends it, with its kinds. Requires: not empty.
   std::span<std::byte> finish(std::uint64_t id, std::uint64_t first_sequence);
 };
@@ -73,13 +75,19 @@ class DueMoves {
   [[nodiscard]] std::int64_t late_us_max() const { return late_us_max_; }
 
  private:
-  enum class Taken : std::uint8_t { yes, skipped, stop };
+  /// The first messages of a run that were taken, or dropped because they are damaged. 0: none now.
+  struct Taken {
+    std::uint32_t messages = 0;
+    bool are_damaged = false;
+  };
 
-  [[nodiscard]] const DuePosition* first_unplanned() const;
-  [[nodiscard]] std::vector<DuePosition> due_soon(Timestamp now) const;
+  [[nodiscard]] WaitingIndex::Walk unplanned() const;
+  [[nodiscard]] std::vector<WaitingRun> due_soon(Timestamp now) const;
   bool take_due_in_memory(MoveBatch& batch, Timestamp now, std::size_t bytes_max);
-  Taken take(MoveBatch& batch, DuePosition position, std::uint64_t sequence, std::size_t bytes_max);
-  void note_done(std::uint64_t sequence);
+  Taken take(MoveBatch& batch, const WaitingRun& run, std::uint64_t sequence, std::size_t bytes_max);
+  void add_plans(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> runs,
+                 std::uint64_t log_offset) const;
+  void note_done(std::uint64_t sequence, std::uint32_t count);
   void add_done(std::vector<std::vector<std::byte>>& records) const;
 
   ScheduledMessages& from_;

@@ -11,11 +11,13 @@
 #include <lightq/base/types.hpp>
 
 #include "delayed/delayed_message.hpp"
+#include "delayed/waiting_index.hpp"
 
 namespace lightq::broker {
 
-/// Keeps the planned messages in the order of their due times, which is that of their sequence numbers, and
-/// those that were moved and are not yet durable in the topic's log. docs/adr/0065-*.md gives the reasons.
+/// Keeps the planned messages in the order of their due times, which is that of their sequence numbers. An
+/// entry has one message, or neighbours in number and sequence with one due time. docs/adr/0065-*.md gives
+/// the reasons.
 ///
 /// A sequence number is used for one message only. A message that arrives and sorts before planned ones
 /// breaks the plan there: those behind it get new, higher numbers. Example: A has 5 and B has 6. X sorts
@@ -25,24 +27,36 @@ namespace lightq::broker {
 class MovePlan {
  public:
   struct Planned {
-    std::uint64_t sequence = 0;
-    DuePosition position;
-    std::uint64_t log_offset = 0;  // of its record
+    std::uint64_t sequence = 0;    ///< of the first message
+    DuePosition position;          ///< of the first one
+    std::uint64_t log_offset = 0;  ///< of their record
+    std::uint32_t count = 1;       ///< of messages
+
+    /// Returns the entry without its first messages. Requires: at least one remains.
+    [[nodiscard]] Planned rest(std::uint32_t messages) const {
+      return {
+          sequence + messages, {position.due_us, position.number + messages}, log_offset, count - messages};
+    }
+    /// Returns the number behind the last one.
+    [[nodiscard]] std::uint64_t end() const { return position.number + count; }
+    [[nodiscard]] DuePosition last() const { return {position.due_us, end() - 1}; }
   };
 
   [[nodiscard]] bool empty() const { return planned_.empty(); }
-  [[nodiscard]] std::size_t size() const { return planned_.size(); }
+  /// Returns the number of messages.
+  [[nodiscard]] std::size_t size() const { return messages_; }
+  [[nodiscard]] std::size_t entries() const { return planned_.size(); }
   [[nodiscard]] const Planned& front() const { return planned_.front(); }
-  [[nodiscard]] const Planned& at(std::size_t index) const { return planned_[index]; }
+  [[nodiscard]] const Planned& at(std::size_t entry) const { return planned_[entry]; }
   /// Returns the position behind which nothing is planned.
   [[nodiscard]] std::optional<DuePosition> last() const {
-    return planned_.empty() ? std::nullopt : std::optional(planned_.back().position);
+    return planned_.empty() ? std::nullopt : std::optional(planned_.back().last());
   }
   [[nodiscard]] bool contains(DuePosition position) const;
 
   /// Called when a message begins to wait at `position`.
   void note(DuePosition position) {
-    if (planned_.empty() || planned_.back().position < position) return;
+    if (planned_.empty() || planned_.back().last() < position) return;
     if (!break_ || position < *break_) break_ = position;
   }
   /// Returns the first position of a message that waits between planned ones and has no number.
@@ -52,6 +66,7 @@ class MovePlan {
   /// Takes back all numbers.
   void clear() {
     planned_.clear();
+    messages_ = 0;
     break_.reset();
   }
 
@@ -59,7 +74,7 @@ class MovePlan {
   void set_next_sequence(std::uint64_t sequence) { next_sequence_ = sequence; }
   /// Adds messages to the end of the plan. `log_offset`: as their record states it. `end`: the record is
   /// durable when the schedule is, up to there.
-  void add(std::span<const DuePosition> positions, std::uint64_t log_offset, Offset end);
+  void add(std::span<const WaitingRun> runs, std::uint64_t log_offset, Offset end);
   /// Called when the schedule is durable up to `durable`.
   void durable_up_to(Offset durable);
   /// Returns true if the record of this number is durable. Only then the message may be appended.
@@ -67,11 +82,8 @@ class MovePlan {
   /// Returns true if a record of the plan is not durable yet.
   [[nodiscard]] bool waits_for_disk() const { return !ends_.empty(); }
 
-  /// Removes the first message: it does not wait any more.
-  void drop_front() {
-    planned_.pop_front();
-    if (planned_.empty()) break_.reset();
-  }
+  /// Removes the first messages: they do not wait any more. Requires: the first entry has as many.
+  void drop_front(std::uint32_t messages);
 
  private:
   struct End {
@@ -79,6 +91,7 @@ class MovePlan {
     Offset end;
   };
   std::deque<Planned> planned_;
+  std::size_t messages_ = 0;
   std::deque<End> ends_;  // of records that are not durable
   std::optional<DuePosition> break_;
   std::uint64_t next_sequence_ = 0;

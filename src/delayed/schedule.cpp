@@ -5,6 +5,21 @@
 
 namespace lightq::broker {
 
+namespace {
+
+/// Calls `act(first, count)` for each part of `numbers` in which each is one above the one before.
+template <typename Act>
+void for_each_range(std::span<const std::uint64_t> numbers, const Act& act) {
+  for (std::size_t begin = 0; begin < numbers.size();) {
+    std::size_t end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    act(numbers[begin], static_cast<std::uint32_t>(end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace
+
 log::AppendResult Schedule::append(std::span<std::byte> batch, Timestamp now) {
   const ScheduledMessages::Stored stored = messages_.append(batch, now);
   if (stored.result.outcome == log::AppendOutcome::appended) moves_.note(stored.first);
@@ -21,7 +36,8 @@ Result<void> Schedule::write(const std::vector<std::byte>& record, Timestamp now
 Result<void> Schedule::cancel(std::span<const std::uint64_t> numbers, Timestamp now) {
   if (numbers.empty()) return {};
   if (auto written = write(encode_cancel(numbers), now); !written) return written;
-  for (const std::uint64_t number : numbers) messages_.forget(number);
+  for_each_range(numbers,
+                 [&](std::uint64_t number, std::uint32_t count) { messages_.forget(number, count); });
   const log::BatchLog* const log = messages_.log();
   cancelled_.add(numbers, log == nullptr ? 0 : log->next_offset().value - 1);
   cancelled_so_far_ += numbers.size();
@@ -31,10 +47,10 @@ Result<void> Schedule::cancel(std::span<const std::uint64_t> numbers, Timestamp 
 Result<void> Schedule::set_due(std::span<const std::uint64_t> numbers, Timestamp due, Timestamp now) {
   if (numbers.empty()) return {};
   if (auto written = write(encode_due(due.us, numbers), now); !written) return written;
-  for (const std::uint64_t number : numbers) {
-    messages_.set_due(number, due.us);
+  for_each_range(numbers, [&](std::uint64_t number, std::uint32_t count) {
+    messages_.set_due(number, count, due.us);
     moves_.note({due.us, number});
-  }
+  });
   return {};
 }
 

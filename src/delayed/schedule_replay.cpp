@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "delayed/due_runs.hpp"
 #include "delayed/schedule.hpp"
 #include "log/offsets/offset_set.hpp"
 
@@ -90,13 +91,15 @@ Result<void> ScheduleReplay::take(const BatchView& batch) {
     to_.count_corrupt(batch.record_count());
     return {};
   }
-  for (auto record = batch.records(); !record.done(); record.next(), ++place) {
-    if (batch.producer_id() != 0) {
-      const std::size_t bytes = without_due(batch.kinds(), record.message()).size();
-      const Timestamp due = waiting_until(record.attributes().due(), batch.append_time());
-      to_.load({place, due.us, place, static_cast<std::uint32_t>(bytes)});
-      continue;
+  if (batch.producer_id() != 0) {
+    for (DueRuns runs(batch, batch.append_time()); runs.next();) {
+      WaitingRun run = runs.run();
+      run.number = run.place = place + runs.index();
+      to_.load(run);
     }
+    return {};
+  }
+  for (auto record = batch.records(); !record.done(); record.next(), ++place) {
     const DecodedRecord decoded = decode_schedule_record(record.message());
     if (!decoded.record && decoded.fault == RecordFault::newer) {
       return Error{ErrorCode::foreign_format, "the schedule has a record of a newer version at offset " +
@@ -114,7 +117,7 @@ Result<void> ScheduleReplay::take(const BatchView& batch) {
 void ScheduleReplay::take(std::uint64_t /*place*/, const PlanRecord& plan) {
   std::uint64_t sequence = plan.first_sequence;
   for (const std::uint64_t number : plan.numbers) {
-    if (to_.waiting().find(number) != nullptr) {
+    if (to_.waiting().find(number)) {
       void_plan(number);
       planned_[number] = {sequence, plan.log_offset};
       by_sequence_[sequence] = number;
@@ -144,8 +147,8 @@ void ScheduleReplay::take(std::uint64_t place, const CancelRecord& cancel) {
 
 void ScheduleReplay::take(std::uint64_t /*place*/, const DueRecord& due) {
   for (const std::uint64_t number : due.numbers) {
-    if (to_.waiting().find(number) == nullptr) continue;
-    to_.set_due(number, due.due_us);
+    if (!to_.waiting().find(number)) continue;
+    to_.set_due(number, 1, due.due_us);
     void_plan(number);  // its plan was taken back: the due time of a message under way never changes
   }
 }

@@ -17,8 +17,8 @@ bool ScheduleUpkeep::copy_oldest(Timestamp now) {
   std::size_t bytes = 0;
   bool any_dropped = false;
   for (std::uint64_t at = from; bytes < limits_.copy_bytes;) {
-    const WaitingMessage* const message = messages_.from_place(at);
-    if (message == nullptr || moves_.is_under_way(message->position())) break;
+    const auto message = messages_.from_place(at);
+    if (!message || moves_.is_under_way(message->position())) break;
     at = message->place + 1;
     const DelayedBody body = messages_.body_of(*message);
     if (body.outcome == DelayedBody::Outcome::unavailable) break;

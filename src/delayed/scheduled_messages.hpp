@@ -19,14 +19,17 @@
 namespace lightq::broker {
 
 /// Stores delayed messages, in a log or in memory, and finds those that wait: by number, by due time and by
-/// place. A message's place is the offset of its newest copy; in memory it is its number. Schedule owns it.
-/// Thread: one.
+/// place. A message's place is the offset of its newest copy, or the address of its memory (MemoryBodies).
+/// Schedule owns it. Thread: one.
 class ScheduledMessages {
  public:
   /// Keeps the messages in memory.
-  ScheduledMessages() = default;
+  ScheduledMessages() : waiting_(WaitingIndex::Places::equal) {}
   /// Keeps the messages in a log. Lifetime: `log` outlives this object.
   explicit ScheduledMessages(log::BatchLog& log) : log_(&log), stored_(std::make_unique<LogBodies>(log)) {}
+  ScheduledMessages(const ScheduledMessages&) = delete;
+  ScheduledMessages& operator=(const ScheduledMessages&) = delete;
+  ~ScheduledMessages();
 
   /// Returns the log, or null if the messages are in memory.
   [[nodiscard]] log::BatchLog* log() const { return log_; }
@@ -54,12 +57,16 @@ class ScheduledMessages {
   Stored append(std::span<std::byte> batch, Timestamp now);
   /// Returns the content of a message that waits.
   DelayedBody body_of(const WaitingMessage& message) {
-    return log_ == nullptr ? kept_.read(message.place) : stored_->read(message.place);
+    return bodies_of({message.number, message.due_us, message.place, message.bytes}).first();
   }
-  /// Changes the due time. Requires: the message waits.
-  void set_due(std::uint64_t number, std::int64_t due_us) { waiting_.set_due(number, due_us); }
-  /// Forgets a message, if it waits.
-  void forget(std::uint64_t number);
+  /// Returns the contents of the first messages of a run that waits.
+  DelayedBodies bodies_of(const WaitingRun& run) {
+    return log_ == nullptr ? MemoryBodies::read(run) : stored_->read(run.place, run.count);
+  }
+  /// Changes the due time of `count` messages from `number` on, as far as they wait.
+  void set_due(std::uint64_t number, std::uint32_t count, std::int64_t due_us);
+  /// Forgets `count` messages from `number` on, as far as they wait.
+  void forget(std::uint64_t number, std::uint32_t count = 1);
   /// Forgets a message that cannot be read any more, and counts it.
   void drop_damaged(std::uint64_t number) {
     forget(number);
@@ -68,12 +75,12 @@ class ScheduledMessages {
 
   // Messages on disk, by place.
 
-  /// Returns the message with the lowest place that is not below `at`, or null.
-  [[nodiscard]] const WaitingMessage* from_place(std::uint64_t at);
+  /// Returns the message with the lowest place that is not below `at`, or nothing.
+  [[nodiscard]] std::optional<WaitingMessage> from_place(std::uint64_t at);
   /// Returns the lowest place of a message that waits.
   [[nodiscard]] std::optional<std::uint64_t> lowest_place() {
-    const WaitingMessage* const lowest = from_place(0);
-    return lowest == nullptr ? std::nullopt : std::optional(lowest->place);
+    const auto lowest = from_place(0);
+    return lowest ? std::optional(lowest->place) : std::nullopt;
   }
   /// Notes that a copy of the message is at `place`. Requires: the message waits; no other one is there.
   void copied(std::uint64_t number, std::uint64_t place);
@@ -82,8 +89,8 @@ class ScheduledMessages {
 
   void load_begin() { waiting_.load_begin(); }
   void load_end() { waiting_.load_end(); }
-  /// Adds a message. Requires: on disk; its number does not wait.
-  void load(const WaitingMessage& message);
+  /// Adds messages. Requires: on disk; their numbers do not wait.
+  void load(const WaitingRun& run);
 
  private:
   struct Relocated {
@@ -92,10 +99,11 @@ class ScheduledMessages {
     [[nodiscard]] std::uint64_t key() const { return place; }
   };
   Stored append_to_memory(const BatchView& batch, Timestamp now);
+  void drop_kept(const WaitingRun& run);
+  void pack(std::uint64_t place);
 
   log::BatchLog* log_ = nullptr;  // null: in memory
   std::unique_ptr<LogBodies> stored_;
-  MemoryBodies kept_;
   std::uint64_t next_in_memory_ = 1;
   WaitingIndex waiting_;
   SortedBlocks<Relocated> relocated_;  // the messages that were copied

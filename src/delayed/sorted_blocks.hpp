@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace lightq::broker {
@@ -46,11 +47,22 @@ class SortedBlocks {
                                             [&](const Entry& entry) { return entry.key() < key; });
     return normal({index, static_cast<std::size_t>(found - block.begin())});
   }
+  /// Returns the place of the last entry with this key or a lower one, or nothing.
+  [[nodiscard]] std::optional<Place> at_or_below(const Key& key) const {
+    if (empty()) return std::nullopt;
+    const std::size_t index = block_of(key);
+    const Block& block = *blocks_[index];
+    const auto behind = std::partition_point(block.begin(), block.end(),
+                                             [&](const Entry& entry) { return !(key < entry.key()); });
+    if (behind == block.begin()) return std::nullopt;
+    return Place{index, static_cast<std::size_t>(behind - block.begin()) - 1};
+  }
   /// Returns the entry at a place, or null at the end.
   [[nodiscard]] const Entry* at(Place place) const {
     return place.block < blocks_.size() ? blocks_[place.block]->begin() + place.at : nullptr;
   }
-  /// Returns the entry at a place, to change it without its key; null at the end.
+  /// Returns the entry at a place, to change it; null at the end. Its key must stay between those of its
+  /// neighbours.
   [[nodiscard]] Entry* at(Place place) {
     return place.block < blocks_.size() ? blocks_[place.block]->begin() + place.at : nullptr;
   }

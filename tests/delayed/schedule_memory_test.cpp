@@ -1,9 +1,12 @@
 /// Tests of a schedule in memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "delayed/delayed_query.hpp"
 #include "delayed/schedule.hpp"
@@ -81,6 +84,76 @@ TEST(ScheduleInMemory, CommandsFindMessagesByNumberTimeAndId) {
   schedule.moved(batch, {}, {20});
   EXPECT_EQ(DelayedQuery(schedule, hurried).act(DelayedAction::hurry, {}, {}, {20})->too_late, 1U);
   EXPECT_EQ(DelayedQuery(schedule, hurried).act(DelayedAction::cancel, {}, {}, {20})->too_late, 1U);
+}
+
+TEST(ScheduleInMemory, CommandsAndMovesDivideRuns) {
+  std::mt19937_64 random(4);
+  Schedule schedule;
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::string> model;  // by due time and number
+  std::map<std::uint64_t, std::int64_t> dues;                           // by number
+  std::int64_t now = 1'000'000;
+  std::size_t moved = 0;
+  MoveBatch batch;
+  for (int operation = 0; operation < 5'000; ++operation) {
+    if (random() % 3 == 0) {
+      BatchBuilder builder;
+      const std::int64_t due = now + static_cast<std::int64_t>(random() % 300);
+      const std::size_t messages = 1 + random() % 50;
+      for (std::size_t each = 0; each < messages; ++each) {
+        std::string payload = std::to_string(operation) + "." + std::to_string(each);
+        payload.resize(12, ' ');
+        model[{due, schedule.next_number() + each}] = payload;
+        dues[schedule.next_number() + each] = due;
+        builder.add(as_byte_view(payload), Attributes{.deliver_at = {due}},
+                    AttributeKinds(AttributeKinds::dues));
+      }
+      ASSERT_EQ(schedule.append(builder.finish({.producer_id = 1}), {now}).outcome,
+                log::AppendOutcome::appended);
+    }
+    if (random() % 3 == 0 && !dues.empty()) {  // neighbours: a part of one run, or parts of several
+      auto first = dues.lower_bound(random() % schedule.next_number());
+      if (first == dues.end()) first = dues.begin();
+      const DelayedFilter filter{.numbers = {{first->first, first->first + 1 + random() % 30}}};
+      const bool cancels = random() % 2 == 0;
+      const std::int64_t due = now + static_cast<std::int64_t>(random() % 300);
+      const auto piece =
+          DelayedQuery(schedule, filter)
+              .act(cancels ? DelayedAction::cancel : DelayedAction::reschedule, {}, {due}, {now});
+      std::size_t meant = 0;
+      for (auto at = first; at != dues.end() && at->first < filter.numbers[0].end; ++meant) {
+        auto node = model.extract({at->second, at->first});
+        // A past time means now, and leaves a message that is due already as it is.
+        if (!cancels && (now < due || now < at->second)) at->second = std::max(due, now);
+        node.key() = {at->second, at->first};
+        if (!cancels) model.insert(std::move(node));
+        at = cancels ? dues.erase(at) : std::next(at);
+      }
+      ASSERT_EQ(piece->done, meant);
+    }
+    now += static_cast<std::int64_t>(random() % 40);
+    if (random() % 2 == 0 && schedule.take_due(batch, {now}, 1 + random() % 1'000)) {
+      const auto bytes = batch.finish(9, moved);
+      ASSERT_FALSE(BatchView::check_produced(bytes).fault);
+      for (auto record = BatchView::trusted(bytes.data()).records(); !record.done(); record.next()) {
+        ASSERT_LE(model.begin()->first.first, now);
+        ASSERT_EQ(as_text(record.payload()), model.begin()->second);
+        dues.erase(model.begin()->first.second);
+        model.erase(model.begin());
+        ++moved;
+      }
+      schedule.moved(batch, {}, {now});
+    }
+    ASSERT_EQ(schedule.waiting().size(), model.size());
+    ASSERT_EQ(schedule.waiting().bytes(), 12 * model.size());
+  }
+  EXPECT_GT(moved, 1'000U);
+  const DelayedList list = DelayedQuery(schedule, {}).list({}, 9'999);
+  ASSERT_EQ(list.messages.size(), model.size());
+  auto expected = model.begin();
+  for (const DelayedMessage& message : list.messages) {
+    ASSERT_EQ(message.due.us, expected->first.first);
+    ASSERT_EQ(as_text(message.payload()), (expected++)->second);
+  }
 }
 
 }  // namespace

@@ -104,13 +104,26 @@ void ScheduleWorld::publish(std::size_t messages) {
   publish_due(dues);
 }
 
-void ScheduleWorld::publish_due(const std::vector<std::int64_t>& dues) {
+void ScheduleWorld::publish_alike(std::size_t messages) {
+  constexpr std::size_t longest_name = 12;
+  const std::int64_t due = some(3) == 0 ? now_ + 10'000 * static_cast<std::int64_t>(some(4))
+                                        : -1 - static_cast<std::int64_t>(some(60'000));
+  std::vector<std::int64_t> dues(messages, due);
+  // One in the middle may be due at another time.
+  if (some(3) == 0) dues[some(messages)] = -1 - static_cast<std::int64_t>(some(60'000));
+  publish_due(dues, longest_name + some(100));
+}
+
+void ScheduleWorld::publish_due(const std::vector<std::int64_t>& dues, std::size_t payload_bytes) {
   BatchBuilder builder;
   std::vector<Message> made;
   const bool has_keys = some(4) == 0;
   for (const std::int64_t due : dues) {
     Message message;
-    message.payload = "m" + std::to_string(messages_.size() + made.size()) + std::string(some(200), 'x');
+    message.payload = "m" + std::to_string(messages_.size() + made.size());
+    const std::size_t more =
+        payload_bytes == 0 ? some(200) : payload_bytes - std::min(payload_bytes, message.payload.size());
+    message.payload.append(more, 'x');
     Attributes attributes;
     if (has_keys) attributes.key = "key";
     attributes.delay = std::chrono::microseconds(due < 0 ? -due : 0);
@@ -190,6 +203,12 @@ void ScheduleWorld::sync_log() {
 
 std::vector<std::uint64_t> ScheduleWorld::some_numbers() {
   std::vector<std::uint64_t> numbers;
+  if (some(3) == 0) {  // neighbours: a part of a run, or parts of several
+    auto at = waiting_.lower_bound(some(schedule_log_->next_offset().value + 1));
+    for (std::size_t left = 1 + some(30); left > 0 && at != waiting_.end(); --left, ++at)
+      numbers.push_back(at->first);
+    return numbers;
+  }
   for (std::size_t left = 1 + some(3); left > 0 && !waiting_.empty(); --left) {
     const auto found = waiting_.lower_bound(some(schedule_log_->next_offset().value + 1));
     if (found != waiting_.end()) numbers.push_back(found->first);
@@ -228,8 +247,8 @@ void ScheduleWorld::reschedule_some() {
   if (piece->answers.size() != filter.numbers.size()) return fail("a number has no answer");
   for (const auto& answer : piece->answers) {
     Message& message = messages_[waiting_.at(answer.number)];
-    const auto* const found = schedule_->waiting().find(answer.number);
-    if (found == nullptr) return fail("a rescheduled message does not wait");
+    const auto found = schedule_->waiting().find(answer.number);
+    if (!found) return fail("a rescheduled message does not wait");
     if (answer.outcome == broker::DelayedOutcome::too_late) continue;
     const std::int64_t before = message.dues.back().due;
     if (hurries && before <= now_) continue;
@@ -238,6 +257,38 @@ void ScheduleWorld::reschedule_some() {
     by_due_.insert({due, answer.number});
     message.dues.push_back({due, schedule_log_->next_offset()});
   }
+}
+
+void ScheduleWorld::list_some() {
+  DuePosition from{now_ + static_cast<std::int64_t>(some(200'000)) - 100'000,
+                   some(schedule_log_->next_offset().value + 1)};
+  if (const auto any = waiting_.lower_bound(from.number); some(2) == 0 && any != waiting_.end())
+    from = {messages_[any->second].dues.back().due, any->first};  // often within a run
+  const DelayedFilter all;
+  const auto list = DelayedQuery(*schedule_, all).list(from, 50);
+  auto expected = by_due_.lower_bound({from.due_us, from.number});
+  for (const auto& message : list.messages) {
+    if (expected == by_due_.end()) return fail("a message is listed that does not wait");
+    if (expected->second != message.number || expected->first != message.due.us)
+      return fail("a message is listed in the wrong place");
+    const std::string& payload = messages_[waiting_.at(message.number)].payload;
+    if (as_text(message.payload()) != payload) return fail("another message is listed");
+    if (message.bytes != message.message.size()) return fail("a message is listed with a wrong length");
+    ++expected;
+  }
+  if (!list.more && expected != by_due_.end()) fail("a message that waits is not listed");
+}
+
+/// Compares the sums of the index with those of the model.
+void ScheduleWorld::check_sums() {
+  const auto& index = schedule_->waiting();
+  std::uint64_t bytes = 0;
+  std::size_t messages = 0;
+  for (auto walk = index.walk(); walk.get() != nullptr; walk.next(), ++messages)
+    bytes += index.find(walk.get()->number)->bytes;
+  if (messages != waiting_.size() || index.size() != messages)
+    fail("the index has another number of messages");
+  if (index.bytes() != bytes) fail("the index has another sum of bytes");
 }
 
 void ScheduleWorld::maintain() {
@@ -260,7 +311,7 @@ void ScheduleWorld::check_restart(bool power_is_cut) {
   const auto in_log = payloads_in_log();
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> waits;
   for (auto walk = schedule_->waiting().walk(); walk.get() != nullptr; walk.next()) {
-    const auto* const message = schedule_->waiting().find(walk.get()->number);
+    const auto message = schedule_->waiting().find(walk.get()->number);
     const auto body = schedule_->body_of(*message);
     if (body.outcome != broker::DelayedBody::Outcome::found) return fail("a message cannot be read");
     const std::string payload(as_text(payload_of(body.kinds, body.message)));
@@ -313,11 +364,13 @@ void ScheduleWorld::check_restart(bool power_is_cut) {
 }
 
 void ScheduleWorld::step() {
-  switch (some(24)) {
+  switch (some(26)) {
     case 0:
     case 1:
     case 2:
     case 3: publish(1 + some(6)); break;
+    case 24: publish_alike(1 + some(40)); break;
+    case 25: some(4) == 0 ? check_sums() : list_some(); break;
     case 4: cancel_some(); break;
     case 5: reschedule_some(); break;
     case 6: maintain(); break;

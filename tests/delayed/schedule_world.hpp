@@ -32,7 +32,10 @@ class ScheduleWorld {
   // Operations. All of them work also while the disk fails.
 
   void publish(std::size_t messages);
-  void publish_due(const std::vector<std::int64_t>& dues);  ///< as records have them
+  /// `dues`: as records have them. `payload_bytes`: of each message; 0: random.
+  void publish_due(const std::vector<std::int64_t>& dues, std::size_t payload_bytes = 0);
+  /// Publishes messages of one length, all but perhaps one with the same due time.
+  void publish_alike(std::size_t messages);
   void step_clock(std::int64_t us) { now_ += us; }
   /// Plans, and moves the messages that may leave.
   void pump();
@@ -41,6 +44,8 @@ class ScheduleWorld {
   void cancel_some();
   void reschedule_some();
   void maintain();
+  /// Compares a part of the list of waiting messages with the model.
+  void list_some();
   /// Ends the process; the operating system keeps all that was written.
   void kill() { restart(false); }
   void power_cut() { restart(true); }
@@ -80,6 +85,7 @@ class ScheduleWorld {
   void note_durable();
   void fail(const std::string& what);
   void move_due();
+  void check_sums();
   [[nodiscard]] std::size_t some(std::size_t most) { return random() % most; }
   std::vector<std::uint64_t> some_numbers();
   [[nodiscard]] std::map<std::string, int> payloads_in_log();

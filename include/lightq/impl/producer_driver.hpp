@@ -130,9 +130,13 @@ LIGHTQ_INLINE Result<void> ProducerDriver::make_room(std::size_t payload_bytes,
 LIGHTQ_INLINE Result<void> ProducerDriver::check_due(const Attributes& attributes) const {
   if (!parts().options.delayed)
     return Error{ErrorCode::invalid_argument, "a delay needs a producer with ProducerOptions::delayed"};
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  if (!is_due_too_far(attributes.due(), {std::chrono::floor<std::chrono::microseconds>(now).count()}))
-    return {};
+  const std::int64_t due = attributes.due();
+  Timestamp now;  // of no importance to a delay
+  if (due >= 0) {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    now = {std::chrono::floor<std::chrono::microseconds>(since_1970).count()};
+  }
+  if (!is_due_too_far(due, now)) return {};
   return Error{ErrorCode::invalid_argument, "a message is due at most ten years (3,653 days) ahead"};
 }
 
