@@ -33,10 +33,7 @@ class ReadQueueTest : public TopicRuntimeTest {
     open(producer_);
     ASSERT_TRUE(run_until([&] { return producer_.is_admitted; }));
   }
-  void TearDown() override {
-    topic->publishing().detach(producer_);
-    TopicRuntimeTest::TearDown();
-  }
+  ~ReadQueueTest() override { topic->publishing().detach(producer_); }
 
   /// Appends the payloads to the log as one batch.
   void store(const Payloads& payloads, Codec codec = Codec::none) {

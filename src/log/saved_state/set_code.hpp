@@ -45,7 +45,7 @@ std::optional<OffsetSet> take_part(ByteView& bytes, const SetBounds& bounds, std
 std::optional<TimedSets> take_timed_parts(ByteView& bytes, const SetBounds& bounds, std::size_t times_max,
                                           std::size_t& memory_left);
 
-/// Returns true if all offsets of `part` are in `whole`. Takes time for each run of both.
+/// Returns true if all offsets of `part` are in `whole`. Takes time for each run of `part`.
 bool is_part_of(const OffsetSet& part, const OffsetSet& whole);
 /// Returns true if all offsets of the parts are in `whole`, each in one part only. Merges the parts, so that
 /// it takes time for each run, and memory for each part.
