@@ -30,7 +30,7 @@ unsigned status_of(ErrorCode code) {
     case ErrorCode::address_in_use: return 409;
     case ErrorCode::busy:
     case ErrorCode::limit_reached: return 429;
-    case ErrorCode::not_supported: return 501;
+    case ErrorCode::not_supported: return 422;
     case ErrorCode::shutting_down:
     case ErrorCode::closed: return 503;
     case ErrorCode::timeout: return 504;
@@ -62,10 +62,10 @@ std::string_view reason_of(unsigned status) {
       {414, "URI Too Long"},
       {415, "Unsupported Media Type"},
       {421, "Misdirected Request"},
+      {422, "Unprocessable Content"},
       {429, "Too Many Requests"},
       {431, "Request Header Fields Too Large"},
       {500, "Internal Server Error"},
-      {501, "Not Implemented"},
       {503, "Service Unavailable"},
       {504, "Gateway Timeout"},
       {505, "HTTP Version Not Supported"},

@@ -164,6 +164,19 @@ def test_pages_of_other_sites_are_refused(http):
     assert http.get("/api/v1/topics", Sec_Fetch_Site="none").status == 200
 
 
+def test_the_openapi_document_names_every_resource(broker, http):
+    document = HttpClient(broker).get("/api/v1/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    ids = [each["operationId"] for path in document["paths"].values() for each in path.values()]
+    assert len(ids) == len(set(ids)) and len(ids) > 40, ids
+    ok(http, "PUT", TOPIC, 201, broker_type="queue")
+    for path, operations in document["paths"].items():
+        names = {parameter["name"]: "x" for parameter in next(iter(operations.values()))["parameters"] if parameter["in"] == "path"}
+        other = HttpClient(broker, basic()).ask("OPTIONS", path.format(**names))
+        allowed = set(other.headers["Allow"].split(", ")) - {"HEAD"}
+        assert other.status == 405 and allowed == {method.upper() for method in operations}, path
+
+
 def test_other_methods(http):
     refused = http.ask("POST", TOPIC)
     assert refused.status == 405 and set(refused.headers["Allow"].split(", ")) == {"PUT", "GET", "HEAD", "PATCH", "DELETE"}

@@ -105,7 +105,7 @@ def test_a_transient_topic_confirms_no_flush(http, control):
     control.ok("create_topic", **ASKER, topic="memory", broker_type="queue")
     path = "/api/v1/topics/memory/messages"
     refused = http.ask("POST", f"{path}?confirm=flushed", b"a")
-    assert (refused.status, refused.json()["code"]) == (501, "not_supported")
+    assert (refused.status, refused.json()["code"]) == (422, "not_supported")
     assert http.ask("POST", path, b"a").json() == {"first_offset": 0, "messages": 1, "flushed": False}
 
 

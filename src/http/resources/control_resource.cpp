@@ -8,6 +8,7 @@
 
 #include <lightq/protocol/json.hpp>
 
+#include "http/api_document.hpp"
 #include "http/problem.hpp"
 
 namespace lightq::broker {
@@ -21,6 +22,9 @@ HttpResponse response_to(const protocol::Reply& reply, unsigned status) {
 }  // namespace
 
 void ControlResource::add_to(Router& router) {
+  router.add("GET", "/api/v1/openapi.json", [text = api_document()](const HttpExchange& exchange) {
+    exchange.reply({.content_type = "application/json", .body = text});
+  });
   for (const CommandRoute& route : command_routes()) {
     router.add(std::string(route.method), route.path,
                [this, &route](const HttpExchange& exchange) { run(route, exchange); });
