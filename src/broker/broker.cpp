@@ -15,11 +15,13 @@
 #include "broker/broker_storage.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/exposure.hpp"
+#include "broker/logging/audit_log.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
 #include "broker/wall_clock.hpp"
+#include "control/audit/audited_answer.hpp"
 #include "control/catalogue/registration_check.hpp"
 #include "control/commands/command_handler.hpp"
 #include "control/commands/operations.hpp"
@@ -69,6 +71,7 @@ class Broker::Parts {
 
  private:
   Result<void> open_catalogue();
+  Result<void> open_audit();
   Result<void> open_control();
   void warn_if_topics_are_open() const;
   [[nodiscard]] bool warn_if_insecure() const;
@@ -84,6 +87,7 @@ class Broker::Parts {
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());
+  std::unique_ptr<AuditLog> audit_;  // null: none
   BrokerStorage storage_;
   BrokerKeys keys_;
   EventLoop control_;
@@ -262,11 +266,21 @@ void Broker::Parts::make_reactors() {
   }
 }
 
+Result<void> Broker::Parts::open_audit() {
+  if (config_.audit_log.empty()) return {};
+  auto audit = AuditLog::open({.file = config_.audit_log, .file_bytes_max = config_.audit_log_bytes});
+  if (!audit) return audit.error();
+  audit_ = std::move(*audit);
+  return {};
+}
+
 Result<void> Broker::Parts::open_control() {
+  if (auto opened = open_audit(); !opened) return opened;
   auto server = ControlServer::open(
       control_, sink_, config_.control_uri,
       [this](protocol::Request request, const Answer& answer) {
-        handler_->handle(std::move(request), answer);
+        const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
+        handler_->handle(std::move(request), reply);
       },
       unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));

@@ -19,7 +19,7 @@
 #include "admission/memory_reserve.hpp"
 #include "broker/broker.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/logging.hpp"
+#include "broker/logging/logging.hpp"
 
 namespace lightq::broker {
 
