@@ -31,7 +31,9 @@ std::string line_of_request(const protocol::Request& request, bool verified, con
   int sent = 0;
   const Answer answer([&sent](const protocol::Reply&) { ++sent; }, source_of_address());
   const Answer with_line = audited(trail, request, answer, noon);
-  if (verified) EXPECT_FALSE(with_line.asked_by(std::optional<std::uint64_t>(7)));
+  if (verified) {
+    EXPECT_FALSE(with_line.asked_by(std::optional<std::uint64_t>(7)));
+  }
   EXPECT_TRUE(trail.lines.empty()) << "the outcome is not known yet";
   with_line(reply);
   EXPECT_EQ(sent, 1);

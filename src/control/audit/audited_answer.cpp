@@ -36,7 +36,7 @@ std::string time_text(Timestamp time) {
 
 /// Returns the credentials with which a request asks.
 template <typename Asked>
-const Credentials* asking_credentials(const Asked& request) {
+const protocol::Credentials* asking_credentials(const Asked& request) {
   if constexpr (requires { request.asker.user_id; })
     return &request.asker;
   else if constexpr (requires { request.admin.user_id; })
@@ -123,7 +123,7 @@ Answer audited(AuditTrail& trail, const protocol::Request& request, const Answer
   OrderedJson line{{"time", time_text(now())}, {"from", shown_source(answer.source())}};
   std::visit(
       [&](const auto& asked) {
-        const Credentials* const credentials = asking_credentials(asked);
+        const protocol::Credentials* const credentials = asking_credentials(asked);
         if (credentials != nullptr && !credentials->user_id.empty())
           line["user"] = shown_user(credentials->user_id);
         line["cmd"] = command_of(request);
