@@ -64,6 +64,7 @@ class Broker::Parts {
 
   Result<void> open_parts(const PipeWait& wait);
   Result<void> bring_up();
+  [[nodiscard]] bool answers_within(std::chrono::milliseconds time);
   void stop();
   void end_control(EventLoop::Clock::time_point deadline);
   [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
@@ -132,6 +133,10 @@ const std::string& Broker::control_uri() const {
 
 const std::filesystem::path& Broker::data_dir() const {
   return parts_->data_dir();
+}
+
+bool Broker::answers_within(std::chrono::milliseconds time) {
+  return parts_->answers_within(time);
 }
 
 void Broker::stop() {
@@ -315,6 +320,16 @@ Result<void> Broker::Parts::bring_up() {
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
              std::to_string(topics) + " topics, data in " + directory_->path().string());
   return {};
+}
+
+bool Broker::Parts::answers_within(std::chrono::milliseconds time) {
+  if (stopped_) return false;
+  const auto answered = std::make_shared<std::promise<void>>();  // the answer may come after this call
+  auto waits = answered->get_future();
+  control_.post_answer([this, answered] {
+    reactors_->broker_stats([answered](const Result<protocol::BrokerStats>&) { answered->set_value(); });
+  });
+  return waits.wait_for(time) == std::future_status::ready;
 }
 
 /// Ends the control thread once the last answers have been sent, or at the deadline. Thread: the control
