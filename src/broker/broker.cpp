@@ -15,11 +15,13 @@
 #include "broker/broker_storage.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/exposure.hpp"
+#include "broker/logging/audit_log.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
 #include "broker/wall_clock.hpp"
+#include "control/audit/audited_answer.hpp"
 #include "control/catalogue/registration_check.hpp"
 #include "control/commands/command_handler.hpp"
 #include "control/commands/operations.hpp"
@@ -63,6 +65,7 @@ class Broker::Parts {
 
   Result<void> open_parts(const PipeWait& wait);
   Result<void> bring_up();
+  [[nodiscard]] bool answers_within(std::chrono::milliseconds time);
   void stop();
   void end_control(EventLoop::Clock::time_point deadline);
   [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
@@ -70,6 +73,7 @@ class Broker::Parts {
 
  private:
   Result<void> open_catalogue();
+  Result<void> open_audit();
   Result<void> open_control();
   Result<void> open_http();
   void warn_if_topics_are_open() const;
@@ -86,6 +90,7 @@ class Broker::Parts {
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());
+  std::unique_ptr<AuditLog> audit_;  // null: none
   BrokerStorage storage_;
   BrokerKeys keys_;
   EventLoop control_;
@@ -131,6 +136,10 @@ const std::string& Broker::control_uri() const {
 
 const std::filesystem::path& Broker::data_dir() const {
   return parts_->data_dir();
+}
+
+bool Broker::answers_within(std::chrono::milliseconds time) {
+  return parts_->answers_within(time);
 }
 
 void Broker::stop() {
@@ -267,11 +276,21 @@ void Broker::Parts::make_reactors() {
   }
 }
 
+Result<void> Broker::Parts::open_audit() {
+  if (config_.audit_log.empty()) return {};
+  auto audit = AuditLog::open({.file = config_.audit_log, .file_bytes_max = config_.audit_log_bytes});
+  if (!audit) return audit.error();
+  audit_ = std::move(*audit);
+  return {};
+}
+
 Result<void> Broker::Parts::open_control() {
+  if (auto opened = open_audit(); !opened) return opened;
   auto server = ControlServer::open(
       control_, sink_, config_.control_uri,
       [this](protocol::Request request, const Answer& answer) {
-        handler_->handle(std::move(request), answer);
+        const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
+        handler_->handle(std::move(request), reply);
       },
       unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));
@@ -345,6 +364,16 @@ Result<void> Broker::Parts::bring_up() {
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
              std::to_string(topics) + " topics, data in " + directory_->path().string());
   return {};
+}
+
+bool Broker::Parts::answers_within(std::chrono::milliseconds time) {
+  if (stopped_) return false;
+  const auto answered = std::make_shared<std::promise<void>>();  // the answer may come after this call
+  auto waits = answered->get_future();
+  control_.post_answer([this, answered] {
+    reactors_->broker_stats([answered](const Result<protocol::BrokerStats>&) { answered->set_value(); });
+  });
+  return waits.wait_for(time) == std::future_status::ready;
 }
 
 /// Ends the control thread once the last answers have been sent, or at the deadline. Thread: the control

@@ -1,6 +1,7 @@
 /// The broker: creates all layers and connects them. Layer: broker.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -36,6 +37,10 @@ class Broker {
   /// Returns the control socket's address, with the actual port.
   [[nodiscard]] const std::string& control_uri() const;
   [[nodiscard]] const std::filesystem::path& data_dir() const;
+
+  /// Returns true if the control thread and every reactor have answered a question within `time`, which shows
+  /// that their loops turn.
+  [[nodiscard]] bool answers_within(std::chrono::milliseconds time);
 
   /// Stops the broker: accepts no more requests and messages, sends the messages already passed to consumers,
   /// flushes, and ends its threads. Waits for consumers until `stop_deadline` at the latest, and for the disk

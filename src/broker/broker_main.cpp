@@ -19,7 +19,8 @@
 #include "admission/memory_reserve.hpp"
 #include "broker/broker.hpp"
 #include "broker/data_directory.hpp"
-#include "broker/logging.hpp"
+#include "broker/logging/logging.hpp"
+#include "broker/service_manager.hpp"
 
 namespace lightq::broker {
 
@@ -77,6 +78,24 @@ sigset_t block_stop_signals() {
   return signals;
 }
 
+/// Waits for a signal. Gives the service manager signs of life meanwhile, if it wants them and the broker's
+/// threads answer. Returns the signal.
+int wait_for_signal(const sigset_t& signals, Broker* broker, const ServiceManager& manager) {
+  const auto interval = manager.watchdog_interval();
+  while (true) {
+    int signal = 0;
+    if (!interval || broker == nullptr) {
+      if (sigwait(&signals, &signal) == 0) return signal;
+      continue;
+    }
+    const timespec wait{static_cast<time_t>(interval->count() / 1000),
+                        static_cast<long>(interval->count() % 1000 * 1'000'000)};
+    signal = sigtimedwait(&signals, nullptr, &wait);
+    if (signal > 0) return signal;
+    if (errno == EAGAIN && broker->answers_within(*interval)) manager.tell("WATCHDOG=1");
+  }
+}
+
 std::string stop_line(int signal) {
   if (signal == SIGHUP) return "stopping on SIGHUP";
   return signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT";
@@ -93,6 +112,8 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
   if (config->core_dumps) allow_core_dumps();
+  ServiceManager manager;
+  manager.take_environment();
   MemoryReserve::install();
   auto logging = Logging::open(
       {.level = config->log_level, .file = config->log_file, .file_bytes_max = config->log_file_bytes});
@@ -108,9 +129,9 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     logging->reset();  // writes its lines first
     return fail(broker.error(), exit_failed);
   }
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
-  }
+  if (broker) manager.tell("READY=1\nSTATUS=control " + (*broker)->control_uri());
+  const int signal = wait_for_signal(signals, broker ? broker->get() : nullptr, manager);
+  manager.tell("STOPPING=1");
   (*logging)->info(stop_line(signal));
   if (broker) (*broker)->stop();
   return 0;

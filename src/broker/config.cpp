@@ -213,6 +213,9 @@ Result<void> set_min_free_bytes(Config& config, const std::string& text) {
 Result<void> set_log_file_bytes(Config& config, const std::string& text) {
   return assign(config.log_file_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
 }
+Result<void> set_audit_log_bytes(Config& config, const std::string& text) {
+  return assign(config.audit_log_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
+}
 Result<void> set_handshakes_max(Config& config, const std::string& text) {
   return assign(config.handshakes_max,
                 number_in(text, limits::handshakes_max_min, limits::handshakes_max_max));
@@ -279,6 +282,10 @@ constexpr Setting table[] = {
     {"log_file", text, "FILE", "also write the log to this file, and rotate it", set_path<&Config::log_file>},
     {"log_file_bytes", bytes, "BYTES", "rotate the log file at this size, 64KiB to 1GiB; 5 are kept (10MiB)",
      set_log_file_bytes},
+    {"audit_log", text, "FILE", "write a line of JSON for each control request to this file, and rotate it",
+     set_path<&Config::audit_log>},
+    {"audit_log_bytes", bytes, "BYTES",
+     "rotate the audit log at this size, 64KiB to 1GiB; 5 are kept (10MiB)", set_audit_log_bytes},
     {"message_bytes_max", bytes, "BYTES", "largest message, up to 1GiB (16MiB)", set_message_bytes_max},
     {"min_free_bytes", bytes, "BYTES",
      "appends wait while the disk has less free space than this (the larger of 1GiB and 2 % of the disk)",

@@ -41,6 +41,8 @@ struct Config {
   LogLevel log_level = LogLevel::info;
   std::filesystem::path log_file;  ///< empty: standard error only
   std::uint64_t log_file_bytes = 10 * limits::MiB;
+  std::filesystem::path audit_log;  ///< empty: none
+  std::uint64_t audit_log_bytes = 10 * limits::MiB;
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::uint64_t disk_bytes_max = 0;             ///< for all topics' files; 0: no limit but the disk
   std::optional<std::uint64_t> min_free_bytes;  ///< not set: the larger of 1 GiB and 2 % of the disk

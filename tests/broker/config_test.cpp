@@ -171,6 +171,9 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["log_file"] = {[](const Config& c) { return c.log_file.string(); }, "", "/l/f", "/l/f"};
   all["log_file_bytes"] = {[](const Config& c) { return shown(c.log_file_bytes); }, "10485760", "1MiB",
                            "1048576"};
+  all["audit_log"] = {[](const Config& c) { return c.audit_log.string(); }, "", "/l/f", "/l/f"};
+  all["audit_log_bytes"] = {[](const Config& c) { return shown(c.audit_log_bytes); }, "10485760", "1MiB",
+                            "1048576"};
   all["message_bytes_max"] = {[](const Config& c) { return shown(c.message_bytes_max); }, "16777216", "2MiB",
                               "2097152"};
   all["min_free_bytes"] = {

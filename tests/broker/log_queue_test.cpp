@@ -1,5 +1,5 @@
 /// Tests of broker/log_queue, and of broker/log_descriptor, through which it writes.
-#include "broker/log_queue.hpp"
+#include "broker/logging/log_queue.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "broker/log_descriptor.hpp"
+#include "broker/logging/log_descriptor.hpp"
 
 namespace lightq::broker {
 namespace {

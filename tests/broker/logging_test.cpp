@@ -1,5 +1,5 @@
 /// Tests of the broker's log: broker/logging.
-#include "broker/logging.hpp"
+#include "broker/logging/logging.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ inline std::string heading_of_setting(std::string_view name) {
   if (is_one_of({"open_topics", "encrypt", "allowed_client_keys", "insecure", "core_dumps", "ticket_ms"}) ||
       contains({"tls_", "storage_key", "admin_password", "rest"}))
     return "Security";
-  if (name.starts_with("log_")) return "Log file";
+  if (name.starts_with("log_") || name.starts_with("audit_")) return "Log files";
   if (is_one_of({"min_free_bytes", "disk_bytes_max", "flush_interval_ms", "memory_bytes_max",
                  "ring_bytes_max", "decrypted_bytes_total"}))
     return "Disk and memory";

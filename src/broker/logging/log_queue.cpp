@@ -1,5 +1,5 @@
 /// A bounded queue of log lines and the thread that writes them. Layer: logging.
-#include "broker/log_queue.hpp"
+#include "broker/logging/log_queue.hpp"
 
 #include <condition_variable>
 #include <deque>

@@ -1,6 +1,6 @@
 /// Formats the broker's log lines as logfmt and writes them with spdlog. Only this file uses spdlog. Layer:
 /// logging.
-#include "broker/logging.hpp"
+#include "broker/logging/logging.hpp"
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
@@ -16,8 +16,8 @@
 
 #include <lightq/base/shown_text.hpp>
 
-#include "broker/log_descriptor.hpp"
-#include "broker/log_queue.hpp"
+#include "broker/logging/log_descriptor.hpp"
+#include "broker/logging/log_queue.hpp"
 
 namespace lightq::broker {
 

@@ -1,5 +1,5 @@
 /// Writes to a descriptor in pieces that do not block, and waits for space between them. Layer: logging.
-#include "broker/log_descriptor.hpp"
+#include "broker/logging/log_descriptor.hpp"
 
 #include <poll.h>
 #include <unistd.h>
