@@ -11,9 +11,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/ack.hpp"
-#include "delivery/consume_request.hpp"
 #include "delivery/session_consumer.hpp"
+#include "delivery/state/ack.hpp"
+#include "delivery/state/consume_request.hpp"
 #include "requests/received_message.hpp"
 #include "requests/requester.hpp"
 #include "topic/runtime/topic_runtime.hpp"

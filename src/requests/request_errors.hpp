@@ -5,7 +5,7 @@
 
 #include <lightq/base/error.hpp>
 
-#include "delivery/client_error.hpp"
+#include "delivery/state/client_error.hpp"
 
 namespace lightq::broker {
 

@@ -153,8 +153,8 @@ ScheduleMover::Moved ScheduleMover::stored(OwnProducer::Stored stored, Timestamp
 /// Called when the batch is in the topic's log.
 void ScheduleMover::note_moved(Timestamp now) {
   next_in_memory_ += batch_.builder.record_count();
-  for (const DuePosition& position : batch_.positions)
-    parts_.owner.context.latencies.due_lateness.record(now.us - position.due_us);
+  for (const WaitingRun& run : batch_.runs)
+    parts_.owner.context.latencies.due_lateness.record(now.us - run.due_us, run.count);
   parts_.schedule.moved(batch_, parts_.owner.store.next_offset(), now);
   has_moved_ = true;
   moved_at_ = now;
