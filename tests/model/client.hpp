@@ -50,11 +50,11 @@ class Client final : public broker::SessionConsumer {
       const auto length = load_little_endian<std::uint32_t>(at);
       const ByteView message(at + sizeof length, length);
       const ByteView payload = payload_of(kinds, message);
-      const auto content = Content::number_in(as_text(payload));
+      const AttributesView attributes = AttributesView::trusted(kinds, message.data());
+      const auto content = Content::number_in(attributes, payload);
       told.numbers.push_back(content.value_or(UINT64_MAX));
       if (content) {
-        const auto fault =
-            Content{*content}.difference(AttributesView::trusted(kinds, message.data()), payload);
+        const auto fault = Content{*content}.difference(attributes, payload);
         if (!fault.empty()) told.fault = fault;
       } else {
         told.fault = "an unknown payload";

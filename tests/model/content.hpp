@@ -17,20 +17,22 @@ struct Content {
   std::uint64_t number = 0;
 
   [[nodiscard]] std::string payload() const {
-    const std::size_t bytes = number % 11 == 0 ? 300 + number % 700 : number % 60;
-    return "m" + std::to_string(number) + ":" + std::string(bytes, 'x');
+    const std::size_t bytes = base() % 11 == 0 ? 300 + base() % 700 : base() % 60;
+    return "m" + std::to_string(base()) + ":" + std::string(bytes, 'x');
   }
   [[nodiscard]] std::string key() const {
-    return number % 3 == 0 ? "key " + std::to_string(number % 7) : std::string();
+    return base() % 3 == 0 ? "key " + std::to_string(base() % 7) : std::string();
   }
-  [[nodiscard]] std::string id() const { return number % 5 == 0 ? "id " + std::to_string(number) : ""; }
+  [[nodiscard]] std::string id() const { return base() % 5 == 0 ? "id " + std::to_string(base()) : ""; }
   /// The time to live; 0: none. Messages from `ttl_from` on may have one.
   static constexpr std::uint64_t ttl_from = 1'000'000;
+  /// Added to the number of a message that has lost its time to live, because a letter was published anew.
+  static constexpr std::uint64_t without_ttl_bit = std::uint64_t{1} << 62;
   [[nodiscard]] std::int64_t ttl_ms() const {
-    if (number < ttl_from || number % 6 != 0) return 0;
+    if (number < ttl_from || (number & without_ttl_bit) != 0 || number % 6 != 0) return 0;
     return static_cast<std::int64_t>(1 + number * 7919 % (number % 12 == 0 ? 600 : 20'000));
   }
-  [[nodiscard]] std::string header() const { return number % 4 == 0 ? std::to_string(number) : ""; }
+  [[nodiscard]] std::string header() const { return base() % 4 == 0 ? std::to_string(base()) : ""; }
 
   /// Adds the message to a batch. `due`: as a record has it; 0: none.
   void add_to(BatchBuilder& batch, std::int64_t due = 0, bool with_dues = false) const {
@@ -57,6 +59,19 @@ struct Content {
     std::uint64_t number = 0;
     const auto end = std::from_chars(payload.data() + 1, payload.data() + payload.size(), number);
     return end.ec == std::errc() && *end.ptr == ':' ? std::optional(number) : std::nullopt;
+  }
+
+  /// Returns the number that the payload has.
+  [[nodiscard]] std::uint64_t base() const { return number & ~without_ttl_bit; }
+  /// Returns the message without its time to live.
+  [[nodiscard]] Content without_ttl() const { return {ttl_ms() == 0 ? number : number | without_ttl_bit}; }
+  /// Returns the number of the message in a record, or nothing if it is none of these.
+  static std::optional<std::uint64_t> number_in(const AttributesView& attributes, ByteView payload) {
+    const auto found = number_in(as_text(payload));
+    if (!found) return std::nullopt;
+    for (const Header each : attributes.headers())
+      if (each.name == "lightq-ttl-ms") return found;
+    return Content{*found}.without_ttl().number;
   }
 
   /// Returns the difference between a record and this message, or nothing. Headers of deaths are skipped.

@@ -108,7 +108,7 @@ void World::appended(std::uint64_t content) {
     return;
   }
   const auto letter = std::ranges::find_if(letters_, [&](const ModelLetter& each) {
-    return each.is_wanted && !each.is_returned && each.content == content;
+    return each.is_wanted && !each.is_returned && Content{each.content}.without_ttl().number == content;
   });
   demand(letter != letters_.end(), [&] { return "message " + std::to_string(content) + " was doubled"; });
   letter->is_returned = true;
@@ -132,7 +132,7 @@ void World::observe_log() {
       Offset at = read.batch.base_offset();
       for (auto record = read.batch.records(); !record.done(); record.next(), at = at + 1) {
         if (at < Offset{from}) continue;
-        const auto content = Content::number_in(as_text(record.payload()));
+        const auto content = Content::number_in(record.attributes(), record.payload());
         demand(content.has_value(), "an unknown message is in the log");
         appended(*content);
       }
@@ -178,7 +178,7 @@ void World::observe_letters() {
       letter.group = headers["lightq-dead-group"];
       letter.cause = headers["lightq-dead-cause"];
       letter.offset = number_of(headers["lightq-dead-offset"]);
-      const auto content = Content::number_in(as_text(record.payload()));
+      const auto content = Content::number_in(record.attributes(), record.payload());
       demand(content.has_value(), "a letter has an unknown payload");
       letter.content = *content;
       const std::string name =

@@ -85,7 +85,8 @@ void World::recover_log(std::uint64_t least) {
     demand(read.outcome == log::ReadOutcome::batch, "the log cannot be read");
     Offset at = read.batch.base_offset();
     for (auto record = read.batch.records(); !record.done(); record.next(), at = at + 1)
-      demand(Content::number_in(as_text(record.payload())) == log_.at(at.value), "a message has changed");
+      demand(Content::number_in(record.attributes(), record.payload()) == log_.at(at.value),
+             "a message has changed");
     place.offset = read.batch.end_offset();
   }
   tally_["messages lost that were not synced"] += log_.size() - end;
