@@ -22,58 +22,58 @@ namespace {
 
 using protocol::detail::Json;
 
-constexpr CommandLogin admin = CommandLogin::admin;
-constexpr CommandLogin user = CommandLogin::user;
+constexpr CommandLogin for_admin = CommandLogin::admin;
+constexpr CommandLogin for_user = CommandLogin::user;
 
 constexpr CommandRoute routes[] = {
     {"GET", "/api/v1/version", "version", CommandLogin::none},
-    {"GET", "/api/v1/stats", "stats", admin},
-    {"GET", "/api/v1/stats/topics", "stats_all", admin, "after #topics_max"},
+    {"GET", "/api/v1/stats", "stats", for_admin},
+    {"GET", "/api/v1/stats/topics", "stats_all", for_admin, "after #topics_max"},
 
-    {"GET", "/api/v1/topics", "list_topics", admin},
-    {"PUT", "/api/v1/topics/{topic}", "create_topic", admin, {}, true, 201},
-    {"GET", "/api/v1/topics/{topic}", "stats", user},
-    {"PATCH", "/api/v1/topics/{topic}", "set_topic", user, {}, true},
-    {"DELETE", "/api/v1/topics/{topic}", "delete_topic", admin},
-    {"POST", "/api/v1/topics/{topic}/join", "join", user, {}, true},
-    {"POST", "/api/v1/topics/{topic}/leave", "leave", user, {}, true},
-    {"POST", "/api/v1/topics/{topic}/pause", "pause", user},
-    {"POST", "/api/v1/topics/{topic}/resume", "resume", user},
-    {"POST", "/api/v1/topics/{topic}/purge", "purge", user, "?delayed"},
+    {"GET", "/api/v1/topics", "list_topics", for_admin},
+    {"PUT", "/api/v1/topics/{topic}", "create_topic", for_admin, {}, true, 201},
+    {"GET", "/api/v1/topics/{topic}", "stats", for_user},
+    {"PATCH", "/api/v1/topics/{topic}", "set_topic", for_user, {}, true},
+    {"DELETE", "/api/v1/topics/{topic}", "delete_topic", for_admin},
+    {"POST", "/api/v1/topics/{topic}/join", "join", for_user, {}, true},
+    {"POST", "/api/v1/topics/{topic}/leave", "leave", for_user, {}, true},
+    {"POST", "/api/v1/topics/{topic}/pause", "pause", for_user},
+    {"POST", "/api/v1/topics/{topic}/resume", "resume", for_user},
+    {"POST", "/api/v1/topics/{topic}/purge", "purge", for_user, "?delayed"},
     {"PUT", "/api/v1/topics/{topic}/password", "set_password", CommandLogin::own, {}, true},
-    {"GET", "/api/v1/topics/{topic}/dead", "list_dead", user, "#limit #after_offset"},
-    {"POST", "/api/v1/topics/{topic}/dead/retry", "retry_dead", user, "?preview", true},
-    {"POST", "/api/v1/topics/{topic}/dead/purge", "purge_dead", user, "?preview", true},
+    {"GET", "/api/v1/topics/{topic}/dead", "list_dead", for_user, "#limit #after_offset"},
+    {"POST", "/api/v1/topics/{topic}/dead/retry", "retry_dead", for_user, "?preview", true},
+    {"POST", "/api/v1/topics/{topic}/dead/purge", "purge_dead", for_user, "?preview", true},
 
-    {"PATCH", "/api/v1/topics/{topic}/groups/{group}", "set_group", user, {}, true},
-    {"DELETE", "/api/v1/topics/{topic}/groups/{group}", "delete_group", user},
-    {"POST", "/api/v1/topics/{topic}/groups/{group}/pause", "pause", user},
-    {"POST", "/api/v1/topics/{topic}/groups/{group}/resume", "resume", user},
-    {"POST", "/api/v1/topics/{topic}/groups/{group}/purge", "purge", user},
-    {"GET", "/api/v1/topics/{topic}/groups/{group}/dead", "list_dead", user, "#limit #after_offset"},
-    {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/retry", "retry_dead", user, "?preview", true},
-    {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/purge", "purge_dead", user, "?preview", true},
+    {"PATCH", "/api/v1/topics/{topic}/groups/{group}", "set_group", for_user, {}, true},
+    {"DELETE", "/api/v1/topics/{topic}/groups/{group}", "delete_group", for_user},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/pause", "pause", for_user},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/resume", "resume", for_user},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/purge", "purge", for_user},
+    {"GET", "/api/v1/topics/{topic}/groups/{group}/dead", "list_dead", for_user, "#limit #after_offset"},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/retry", "retry_dead", for_user, "?preview", true},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/purge", "purge_dead", for_user, "?preview", true},
 
-    {"GET", "/api/v1/topics/{topic}/delayed", "list_delayed", user,
+    {"GET", "/api/v1/topics/{topic}/delayed", "list_delayed", for_user,
      "#limit #payload_bytes #after_due_us #after_number"},
-    {"POST", "/api/v1/topics/{topic}/delayed/cancel", "cancel_delayed", user, "?preview", true},
-    {"POST", "/api/v1/topics/{topic}/delayed/hurry", "hurry_delayed", user, "?preview", true},
-    {"POST", "/api/v1/topics/{topic}/delayed/reschedule", "reschedule_delayed", user, "?preview", true},
+    {"POST", "/api/v1/topics/{topic}/delayed/cancel", "cancel_delayed", for_user, "?preview", true},
+    {"POST", "/api/v1/topics/{topic}/delayed/hurry", "hurry_delayed", for_user, "?preview", true},
+    {"POST", "/api/v1/topics/{topic}/delayed/reschedule", "reschedule_delayed", for_user, "?preview", true},
 
-    {"GET", "/api/v1/schedules", "list_schedules", admin, "after #limit"},
-    {"GET", "/api/v1/topics/{topic}/schedules", "list_schedules", user, "after #limit"},
-    {"GET", "/api/v1/topics/{topic}/schedules/{name}", "list_schedules", user, "#times"},
-    {"PUT", "/api/v1/topics/{topic}/schedules/{name}", "set_schedule", user, {}, true},
-    {"DELETE", "/api/v1/topics/{topic}/schedules/{name}", "remove_schedule", user},
-    {"POST", "/api/v1/topics/{topic}/schedules/{name}/pause", "pause_schedule", user},
-    {"POST", "/api/v1/topics/{topic}/schedules/{name}/resume", "resume_schedule", user},
+    {"GET", "/api/v1/schedules", "list_schedules", for_admin, "after #limit"},
+    {"GET", "/api/v1/topics/{topic}/schedules", "list_schedules", for_user, "after #limit"},
+    {"GET", "/api/v1/topics/{topic}/schedules/{name}", "list_schedules", for_user, "#times"},
+    {"PUT", "/api/v1/topics/{topic}/schedules/{name}", "set_schedule", for_user, {}, true},
+    {"DELETE", "/api/v1/topics/{topic}/schedules/{name}", "remove_schedule", for_user},
+    {"POST", "/api/v1/topics/{topic}/schedules/{name}/pause", "pause_schedule", for_user},
+    {"POST", "/api/v1/topics/{topic}/schedules/{name}/resume", "resume_schedule", for_user},
 
-    {"GET", "/api/v1/users", "list_users", admin},
-    {"PUT", "/api/v1/users/{user_id}", "create_user", admin, {}, true, 201},
-    {"DELETE", "/api/v1/users/{user_id}", "delete_user", admin},
+    {"GET", "/api/v1/users", "list_users", for_admin},
+    {"PUT", "/api/v1/users/{user_id}", "create_user", for_admin, {}, true, 201},
+    {"DELETE", "/api/v1/users/{user_id}", "delete_user", for_admin},
     {"PUT", "/api/v1/users/{user_id}/password", "set_password", CommandLogin::own, {}, true},
-    {"POST", "/api/v1/users/{user_id}/grant", "grant", admin, {}, true},
-    {"POST", "/api/v1/users/{user_id}/revoke", "revoke", admin, {}, true},
+    {"POST", "/api/v1/users/{user_id}/grant", "grant", for_admin, {}, true},
+    {"POST", "/api/v1/users/{user_id}/revoke", "revoke", for_admin, {}, true},
 };
 
 constexpr std::array<std::string_view, 3> login_members = {"cmd", "admin_user_id", "admin_password"};
@@ -161,13 +161,13 @@ std::optional<Error> add_login(const CommandRoute& route, const HttpRequest& req
   if (route.login == CommandLogin::none) return std::nullopt;
   const Error refused{ErrorCode::unauthorized_access, std::string(to_word(ErrorCode::unauthorized_access))};
   if (request.authorization.empty())
-    return route.login == user ? std::optional<Error>() : std::optional<Error>(refused);
+    return route.login == for_user ? std::optional<Error>() : std::optional<Error>(refused);
   const auto given = basic_credentials(request.authorization);
   if (!given || given->user_id.empty() || given->password.expose().empty()) return refused;
   const std::string password(given->password.expose());
   const bool names_itself = route.login == CommandLogin::own && members.contains("user_id") &&
                             members["user_id"] == Json(given->user_id);
-  if (route.login == user || names_itself) {
+  if (route.login == for_user || names_itself) {
     members["user_id"] = given->user_id;
     members["password"] = password;
   } else {
@@ -192,7 +192,7 @@ Result<protocol::Request> command_of(const CommandRoute& route, const HttpExchan
   if (!route.has_content && !exchange.request.body.empty())
     return Error{ErrorCode::invalid_request, "this takes no content"};
   if (auto fault = add_content(exchange.request, bytes_max, members)) return *fault;
-  if (route.login == user) {
+  if (route.login == for_user) {
     for (const char* const name : {"user_id", "password"}) {
       if (members.contains(name)) return invalid(name, "not in the content");
     }

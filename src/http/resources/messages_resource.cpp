@@ -191,7 +191,7 @@ void MessagesResource::add_to(Router& router) {
                                    std::pair("retry", What::retry), std::pair("release", What::release),
                                    std::pair("dead", What::dead), std::pair("extend", What::extend)})
     router.add("POST", std::string("/api/v1/topics/{topic}/leases/{lease}/") + name,
-               [this, what = what](HttpExchange exchange) { settle(std::move(exchange), what); });
+               [this, asked = what](HttpExchange exchange) { settle(std::move(exchange), asked); });
 }
 
 /// Calls `work` on the topic's reactor, if the client may do what `role` and `scope` say.
