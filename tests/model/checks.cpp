@@ -23,6 +23,7 @@ void World::check() {
     for (int tries = 0; !is_live(*group); ++tries) {
       demand(tries < settled_again_max, [&] { return complaint_; });
       broker_.settle();
+      if (is_over_) return;
     }
   }
   if (broker_.is_dead()) return;

@@ -34,6 +34,7 @@ void Steps::step() {
   operate();
   if (is_over_) return;
   broker_.settle();
+  if (is_over_) return;
   check();
 }
 
