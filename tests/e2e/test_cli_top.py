@@ -84,8 +84,7 @@ def test_topics_are_sorted_opened_and_left(lightq, top, columns, rows):
     until(lambda: terminal.screen()[2].startswith("many"), "the order by lag")
     terminal.press("r")
     until(lambda: terminal.screen()[2].startswith("few"), "the reverse order")
-    terminal.press("Down")
-    terminal.press("Enter")
+    terminal.press("Down", "Enter")  # both in one read
     screen = terminal.wait("billing")
     assert screen[1].startswith("topic many") and "1,000" in next(line for line in screen if "billing" in line)
     terminal.press("q")

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/top/key_decoder.hpp"
 #include "client/top/top_screen.hpp"
 
 namespace lightq::cli {
@@ -81,32 +83,41 @@ bool draw(OwnedTerminal& terminal, TopScreen& screen) {
   return terminal.tell_screen(frame + "\x1b[J");
 }
 
-/// Translates the bytes that the terminal sends for a key; 0 for keys that have no meaning here.
-char key_of(std::string_view typed) {
-  if (typed == "\x1b[A" || typed == "\x1bOA") return TopScreen::up;
-  if (typed == "\x1b[B" || typed == "\x1bOB") return TopScreen::down;
-  if (typed.size() == 1) return typed[0] == '\n' ? TopScreen::enter : typed[0];
-  return '\0';
-}
+/// Presses the keys of the terminal on the screen.
+class Keyboard {
+ public:
+  /// Waits until a key is pressed, the time has come or a signal has arrived. Returns false if the command
+  /// shall end.
+  bool handle_keys(TopScreen& screen, Clock::time_point until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    const std::int64_t wait = decoder_.is_incomplete() ? escape_ms : left.count();
+    pollfd keys{STDIN_FILENO, POLLIN, 0};
+    const int ready = ::poll(&keys, 1, static_cast<int>(std::max<std::int64_t>(wait, 0)));
+    if (ready == 0) return press(screen, decoder_.finish()) && !interrupted();
+    if (ready < 0) return !interrupted();
+    char typed[64];
+    const ssize_t got = ::read(STDIN_FILENO, typed, sizeof typed);
+    if (got <= 0) return false;  // the terminal has gone
+    return press(screen, decoder_.decode({typed, static_cast<std::size_t>(got)}));
+  }
 
-/// Waits until a key is pressed, the time has come or a signal has arrived. Returns false if the command
-/// shall end.
-bool handle_keys(TopScreen& screen, Clock::time_point until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-  pollfd keys{STDIN_FILENO, POLLIN, 0};
-  if (::poll(&keys, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) <= 0) return !interrupted();
-  char typed[64];
-  const ssize_t got = ::read(STDIN_FILENO, typed, sizeof typed);
-  if (got <= 0) return false;  // the terminal has gone
-  const std::string_view all(typed, static_cast<std::size_t>(got));
-  if (all.front() == TopScreen::escape) return screen.press(key_of(all));  // an arrow key, or Escape alone
-  return std::ranges::all_of(all, [&](char key) { return screen.press(key_of({&key, 1})); });
-}
+ private:
+  // The bytes of one key come at once, or closely after each other over a network. Escape alone has no
+  // others.
+  static constexpr std::int64_t escape_ms = 50;
+
+  static bool press(TopScreen& screen, const std::string& keys) {
+    return std::ranges::all_of(keys, [&](char key) { return screen.press(key); });
+  }
+
+  KeyDecoder decoder_;
+};
 
 int show(Client& client, const TopRequest& request) {
   const Timeout interval = std::max(request.interval, Timeout(100));  // limits the load on the broker
   TopScreen screen(client.uri());
   OwnedTerminal terminal;
+  Keyboard keyboard;
   Clock::time_point taken;
   Clock::time_point next = Clock::now();
   for (bool goes_on = true; goes_on && !interrupted();) {
@@ -120,7 +131,7 @@ int show(Client& client, const TopRequest& request) {
       }
       next = now + interval;
     }
-    goes_on = draw(terminal, screen) && handle_keys(screen, next);
+    goes_on = draw(terminal, screen) && keyboard.handle_keys(screen, next);
   }
   return exit_ok;
 }
