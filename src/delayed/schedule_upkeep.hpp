@@ -13,7 +13,9 @@
 namespace lightq::broker {
 
 /// Copies old messages to the end of a schedule's log if their files are mostly done, and drops the files
-/// that a start does not need. Does nothing for messages in memory. Schedule owns it. Thread: one.
+/// that a start does not need. The last file cannot be dropped: if all waiting messages are in it and nothing
+/// has been written for quiet_us, another file begins, so that it can. Does nothing for messages in memory.
+/// Schedule owns it. Thread: one.
 class ScheduleUpkeep {
  public:
   /// Lifetime: all of them outlive this object.
@@ -29,8 +31,11 @@ class ScheduleUpkeep {
   }
 
  private:
+  static constexpr std::int64_t quiet_us = 1'000'000;
+
   bool copy_oldest(Timestamp now);
   void drop_files();
+  bool begin_file_if_quiet(Timestamp now);
 
   ScheduledMessages& messages_;
   DueMoves& moves_;
@@ -38,6 +43,8 @@ class ScheduleUpkeep {
   const ScheduleLimits& limits_;
   Offset copied_to_;               // the end of the last copies
   std::uint64_t copied_from_ = 0;  // nothing at or behind it is dropped before copied_to_ is durable
+  Offset seen_end_;                // the end of the log when something had been written the last time
+  Timestamp quiet_since_;          // when that was noticed
 };
 
 }  // namespace lightq::broker

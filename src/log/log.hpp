@@ -143,6 +143,8 @@ class BatchLog {
   /// drops exactly the present ones. Errors: no_space, io_error. Even then some of the oldest messages may
   /// have been dropped, to make space.
   virtual Result<void> end_segment() { return {}; }
+  /// Returns where the part of the log begins that appends go to. drop_before() drops nothing from there on.
+  [[nodiscard]] virtual Offset last_part_begin() const { return next_offset(); }
   /// Drops everything before `before` that can be dropped, durable or not. A durable log removes the files in
   /// a disk job: if the process is killed before that job has run, the messages exist again.
   virtual void drop_before(Offset before) { trim(before); }

@@ -43,6 +43,7 @@ class LogStore : public TopicStore {
     carried_read_ = false;
     return log_->end_segment();
   }
+  [[nodiscard]] Offset last_part_begin() const final { return log_->last_part_begin(); }
   void drop_before(Offset before) final {
     log_->drop_before(before);
     if (carried_ != nullptr) carried_->remove({Offset{0}, before});

@@ -154,6 +154,38 @@ TEST(Schedule, CancellingAgainIsTheSameAlsoForAMessageThatWasCopied) {
   }
 }
 
+TEST(Schedule, AFileWithOneWaitingMessageIsReplacedOnceAndThenLeftAlone) {
+  ScheduleWorld world(1, {.segment_bytes = 8 * limits::MiB});
+  world.publish_due({world.now() + 3'600'000'000});
+  for (int round = 0; round < 400; ++round) {
+    world.publish_due(std::vector<std::int64_t>(10, 0), 100);
+    world.finish(0);
+  }
+  const log::SegmentLog& log = world.schedule_log();
+  const auto is_cleared = [&] {
+    return log.segments().size() == 1 && log.stored_bytes() <= 65 * limits::KiB;
+  };
+  ASSERT_FALSE(is_cleared());
+  const auto tick = [&] {
+    world.step_clock(100'000);
+    world.maintain();
+    world.sync_schedule();
+  };
+  tick();
+  const Offset end = log.next_offset();
+  for (int ticks = 0; ticks < 8; ++ticks) tick();
+  EXPECT_EQ(log.next_offset(), end)
+      << "the messages of the last file are not copied while they wait for quiet";
+  for (int ticks = 0; ticks < 8; ++ticks) tick();
+  EXPECT_TRUE(is_cleared()) << log.segments().size() << ", " << log.stored_bytes();
+  const Offset cleared_end = log.next_offset();
+  for (int ticks = 0; ticks < 50; ++ticks) tick();
+  EXPECT_EQ(log.next_offset(), cleared_end);
+  world.kill();
+  EXPECT_EQ(world.waiting(), 1U);
+  EXPECT_EQ(world.wrong(), "");
+}
+
 TEST(Schedule, AMessageThatIsGivenUpDoesNotComeBack) {
   ScheduleWorld world(1);
   world.publish_due({-10'000, -10'000});

@@ -53,6 +53,7 @@ class WriteBehindLog final : public Log {
   void trim(Offset /*before*/) override {}
   /// Writes all batches to the tail first.
   Result<void> end_segment() override;
+  [[nodiscard]] Offset last_part_begin() const override { return tail_->last_part_begin(); }
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
   /// Writes all batches to the tail first.

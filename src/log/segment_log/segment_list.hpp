@@ -54,6 +54,10 @@ class SegmentList {
     return segments_.empty() ? next_ : segments_.front()->first_offset();
   }
   [[nodiscard]] Offset next_offset() const { return next_; }
+  /// Returns where the newest segment begins; next_offset() if there is none.
+  [[nodiscard]] Offset last_begin() const {
+    return segments_.empty() ? next_ : segments_.back()->first_offset();
+  }
   /// Returns the bytes of all batches.
   [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
   /// Returns the bytes of all files, used or not.

@@ -70,6 +70,7 @@ class SegmentLog final : public Log {
     return segments_.file_bytes() + next_.prepared_bytes();
   }
   void trim(Offset /*before*/) override {}
+  [[nodiscard]] Offset last_part_begin() const override { return segments_.last_begin(); }
   Result<void> end_segment() override { return retention_.end_segment(); }
   /// Drops the oldest segment as long as the one after it begins at `before` or earlier. So a dropped segment
   /// contains nothing at or past `before`, and the last segment stays.

@@ -22,25 +22,25 @@ constexpr std::int64_t flush_ms = 100;
 constexpr int turns_to_stop_max = 10'000;
 }  // namespace
 
-Result<std::unique_ptr<TopicRuntime>> BrokerLife::open(const TopicDefinition& definition, Ticker& ticker) {
+Result<std::unique_ptr<TopicRuntime>> BrokerLife::open(const TopicDefinition& definition, Reactor& reactor) {
   const broker::StorageSettings settings{.topics_directory = "/topics", .flush_interval_ms = flush_ms};
   auto opened = opener_->open(definition, settings, wall(), sink_);
   if (!opened) return opened.error();
-  auto store = opened->take_store(disk_, loop_);
-  return std::make_unique<TopicRuntime>(context_, ticker, broker::make_endpoint_set, definition,
-                                        std::move(store), std::move(opened).value_or_throw());
+  auto store = opened->take_store(reactor.disk, loop_);
+  return std::make_unique<TopicRuntime>(reactor.context, reactor.ticker, broker::make_endpoint_set,
+                                        definition, std::move(store), std::move(opened).value_or_throw());
 }
 
 Result<void> BrokerLife::start(ExplorerStorage& storage, const TopicMix& mix, Timestamp now) {
   wall_us_ = now.us;
-  source_ticker_ = {};
-  letters_ticker_ = {};
+  source_reactor_.ticker = {};
+  letters_reactor_.ticker = {};
   pool_.emplace(log::SegmentPoolOptions{"/pool"}, storage);
   opener_.emplace(storage, *pool_);
   if (mix.letters) {
     protocol::TopicSettings settings{.broker_type = protocol::BrokerType::file,
                                      .segment_bytes = mix.source.segment_bytes};
-    auto opened = open({letters_id, *TopicName::parse("letters"), settings}, letters_ticker_);
+    auto opened = open({letters_id, *TopicName::parse("letters"), settings}, letters_reactor_);
     if (!opened) return opened.error();
     letters = std::move(*opened);
   }
@@ -49,7 +49,7 @@ Result<void> BrokerLife::start(ExplorerStorage& storage, const TopicMix& mix, Ti
   group.max_attempts = mix.attempts_max;
   if (mix.letters) group.dead_letter_topic = "letters";
   definition.groups.emplace(group_name, broker::GroupSetup(group, mix.letters ? letters_id : TopicId{}));
-  auto opened = open(definition, source_ticker_);
+  auto opened = open(definition, source_reactor_);
   if (!opened) {
     const Error error = opened.error();
     stop();
@@ -64,14 +64,14 @@ Result<void> BrokerLife::start(ExplorerStorage& storage, const TopicMix& mix, Ti
       .waiting_groups = broker::groups_with_letters,
       .source_of = broker::letters_of_group});
   office->connect(*this);
-  source_ticker_.office = letters_ticker_.office = office.get();
+  source_reactor_.ticker.office = letters_reactor_.ticker.office = office.get();
   if (!broker::groups_with_letters(*source).empty()) office->wake(source_id);
   if (letters->letter_book().run() != 0) office->returns().resume(letters_id);
   return {};
 }
 
 void BrokerLife::stop() {
-  source_ticker_.office = letters_ticker_.office = nullptr;
+  source_reactor_.ticker.office = letters_reactor_.ticker.office = nullptr;
   if (source != nullptr) leave();
   office.reset();
   post_.clear();
@@ -90,8 +90,10 @@ void BrokerLife::stop() {
   pool_.reset();
 }
 
-bool BrokerLife::run_waiting_job_of_this() {
-  return run_waiting_job(disk_);
+bool BrokerLife::run_job(bool letters_first) {
+  const Reactor& first = letters_first ? letters_reactor_ : source_reactor_;
+  const Reactor& second = letters_first ? source_reactor_ : letters_reactor_;
+  return run_waiting_job(first.disk) || run_waiting_job(second.disk);
 }
 
 void BrokerLife::run_loop() {
@@ -115,8 +117,8 @@ void BrokerLife::turn(std::int64_t us) {
   SimulatedClock::us += us;
   wall_us_ += us;
   run_loop();
-  tick(source.get(), source_ticker_);
-  tick(letters.get(), letters_ticker_);
+  tick(source.get(), source_reactor_.ticker);
+  tick(letters.get(), letters_reactor_.ticker);
   if (post_.empty()) return;
   const Task task = std::move(post_.front());
   post_.pop_front();
@@ -126,7 +128,8 @@ void BrokerLife::turn(std::int64_t us) {
 void BrokerLife::step_clock(std::int64_t us) {
   SimulatedClock::us += us > 0 ? us : 0;
   wall_us_ += us;
-  context_.wall_timers.clock_was_set();
+  for (Reactor* const reactor : {&source_reactor_, &letters_reactor_})
+    reactor->context.wall_timers.clock_was_set();
 }
 
 bool BrokerLife::join() {

@@ -52,8 +52,9 @@ class BrokerLife final : public broker::LetterPost {
   void turn(std::int64_t us);
   /// Runs `task` as a call of the loop, as requests of clients are.
   void call(const std::function<void()>& task);
-  /// Runs a job of the disk, or returns false.
-  bool run_job() { return run_waiting_job_of_this(); }
+  /// Runs a job of a disk thread, or returns false if none waits. `letters_first`: of the dead-letter topic's
+  /// thread if it has one.
+  bool run_job(bool letters_first = false);
   void step_clock(std::int64_t us);
   [[nodiscard]] Timestamp wall() const { return {wall_us_}; }
   [[nodiscard]] broker::TopicStore& store() { return store_of(*source); }
@@ -89,9 +90,18 @@ class BrokerLife final : public broker::LetterPost {
     bool wanted = false;
     broker::LetterOffice* office = nullptr;
   };
+  /// The part of a reactor that a topic has for itself. Two topics of a broker may belong to two reactors, so
+  /// that either disk thread may be the faster one.
+  struct Reactor {
+    explicit Reactor(BrokerLife& life)
+        : context{life.loop_,    disk, life.ports_, life.sink_, life.tickets_, life.settings_, life.now_,
+                  life.next_id_, {},   {},          {}} {}
+    broker::DiskThread disk;
+    broker::ReactorContext context;
+    Ticker ticker;
+  };
   Result<std::unique_ptr<broker::TopicRuntime>> open(const broker::TopicDefinition& definition,
-                                                     Ticker& ticker);
-  bool run_waiting_job_of_this();
+                                                     Reactor& reactor);
   void run_loop();
   static void tick(broker::TopicRuntime* topic, Ticker& ticker);
 
@@ -99,17 +109,14 @@ class BrokerLife final : public broker::LetterPost {
   std::int64_t wall_us_ = 0;
   const broker::WallClock now_ = [this] { return Timestamp{wall_us_}; };
   broker::EventLoop loop_;
-  broker::DiskThread disk_;
   broker::PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
   broker::EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;
   const broker::TicketKey tickets_{broker::TicketKey::random_bytes()};
-  broker::ReactorContext context_{loop_, disk_,    ports_, sink_, tickets_, settings_,
-                                  now_,  next_id_, {},     {},    {}};
+  Reactor source_reactor_{*this};
+  Reactor letters_reactor_{*this};
   std::optional<log::SegmentPool> pool_;
   std::optional<broker::TopicOpener> opener_;
-  Ticker source_ticker_;
-  Ticker letters_ticker_;
   std::deque<Task> post_;
 };
 

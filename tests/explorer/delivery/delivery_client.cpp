@@ -260,8 +260,8 @@ void DeliveryClient::turn(std::int64_t us) {
   look();
 }
 
-bool DeliveryClient::run_job() {
-  const bool ran = life_.run_job();
+bool DeliveryClient::run_job(SmallRandom& random) {
+  const bool ran = life_.run_job(mix.letters && random.one_in(2));
   look();
   return ran;
 }
@@ -271,7 +271,7 @@ void DeliveryClient::finish(SmallRandom& random) {
   for (int turns = 0; turns < turns_to_finish_max && quiet < 12 && !violation; ++turns) {
     turn(20'000);
     if (turns % 4 == 0) turn(second_us);
-    while (run_job()) {
+    while (run_job(random)) {
     }
     consume(random, true);
     if (turns % 32 == 8) mix.letters ? give_back() : act_on_dead(random);

@@ -63,7 +63,7 @@ class DeliveryClient {
     call([&] { do_give_back(); });
   }
   void turn(std::int64_t us);
-  bool run_job();
+  bool run_job(SmallRandom& random);
   void step_clock(std::int64_t us) { life_.step_clock(us); }
   /// Runs until nothing more happens, with a consumer that acknowledges everything. Checks that nothing was
   /// lost.

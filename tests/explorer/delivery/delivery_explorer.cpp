@@ -68,7 +68,10 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
   const bool delays = part == DeliveryPart::schedule || part == DeliveryPart::all;
   const std::uint64_t way = random_.below(40);
   if (way == 0) return restart(LifeEnd::kill);
-  if (way == 1) return cut_for_real();
+  if (way == 1) {
+    cut_for_real();
+    return random_.one_in(2) ? live_shortly() : void();
+  }
   if (way == 2) return random_.one_in(2) ? fail_a_sync() : kill_in_a_call();
   if (way == 3) return client.save();
   if (way == 4) return client.step_clock(static_cast<std::int64_t>(random_.below(300'000)));
@@ -93,11 +96,25 @@ void DeliveryExplorer::operate(DeliveryClient& client) {
 void DeliveryExplorer::work(DeliveryClient& client) {
   for (std::uint64_t i = random_.between(1, 6); i != 0 && !done() && !client.violation; --i) {
     if (random_.one_in(2)) {
-      static_cast<void>(client.run_job());
+      static_cast<void>(client.run_job(random_));
     } else {
       client.turn(random_.one_in(6) ? 1'100'000 : random_.one_in(3) ? 110'000 : 5000);
     }
   }
+}
+
+// Ends a life soon after its start, when it has written little: the next one finds what a start has mended.
+void DeliveryExplorer::live_shortly() {
+  DeliveryClient& client = *client_;
+  for (std::uint64_t i = random_.between(1, 4); i != 0 && client.is_open() && !done() && !client.violation;
+       --i) {
+    if (random_.one_in(2)) {
+      client.publish(random_.between(1, 3), some_bytes());
+    } else {
+      static_cast<void>(client.run_job(random_));
+    }
+  }
+  if (client.is_open() && !done() && !client.violation) restart(LifeEnd::kill);
 }
 
 // Lets a sync fail. From then on all promised messages stay, and the data of the failed sync may never reach
@@ -115,7 +132,7 @@ void DeliveryExplorer::fail_a_sync() {
       case 0: client.publish(random_.between(1, 2), some_bytes()); break;
       case 1: client.consume(random_); break;
       case 2: client.turn(110'000); break;
-      default: static_cast<void>(client.run_job());
+      default: static_cast<void>(client.run_job(random_));
     }
   }
   disk.on_call = nullptr;
@@ -142,7 +159,7 @@ void DeliveryExplorer::kill_in_a_call() {
     switch (random_.below(4)) {
       case 0: client.consume(random_); break;
       case 1: client.turn(110'000); break;
-      default: static_cast<void>(client.run_job());
+      default: static_cast<void>(client.run_job(random_));
     }
   }
   if (done() || client.violation) return;
@@ -240,7 +257,7 @@ void DeliveryExplorer::explore_one(std::size_t depth, LifeEnd end) {
       case 1: client.consume(random_); break;
       case 2: client.save(); break;
       case 3:
-      case 4: static_cast<void>(client.run_job()); break;
+      case 4: static_cast<void>(client.run_job(random_)); break;
       default: client.turn(110'000);
     }
   }

@@ -74,6 +74,7 @@ class DeliveryExplorer {
   void kill_in_a_call();
   void restart(LifeEnd end);
   void cut_for_real();
+  void live_shortly();
   void watch(ExplorerStorage& disk, DeliveryClient& owner, std::size_t depth);
   void explore(std::size_t depth, ExplorerStorage& from, DeliveryClient& owner);
   void explore_one(std::size_t depth, LifeEnd end);
