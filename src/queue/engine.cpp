@@ -191,7 +191,7 @@ Offset Engine::go_back(log::TableCursor& cursor, Offset offset) {
 
 std::shared_ptr<log::SegmentNode> Engine::node_of(Offset offset) {
   const QueueLock lock(mutex_);
-  return log_->node_of(offset);
+  return log_->segments().node_of(offset);
 }
 
 bool Engine::wait(Offset offset, std::chrono::milliseconds timeout) {
@@ -202,7 +202,7 @@ Result<Offset> Engine::offset_at_time(Timestamp time) {
   std::shared_ptr<log::SegmentNode> node;
   {
     const QueueLock lock(mutex_);
-    const auto& segments = log_->segments();
+    const auto& segments = log_->segments().all();
     // The clock may have been set back, so a later segment may be older.
     const auto found = std::ranges::find_if(segments, [&](const auto& segment) {
       return !segment->empty() && time <= segment->times().newest();

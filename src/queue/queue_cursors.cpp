@@ -118,7 +118,7 @@ Offset QueueCursors::committed(const log::TableCursor& cursor) {
   room_.note_made();
   // Without a background thread, the writer does the work at its next batch.
   if (log_.options().background) jobs_.post();
-  const auto node = log_->node_of(cursor.committed());
+  const auto node = log_->segments().node_of(cursor.committed());
   if (node != nullptr && node->next() != nullptr) return node->end_offset();
   return cursor.committed() + check_again_after;
 }

@@ -124,7 +124,7 @@ bool LogClient::close_log() {
   note();
   if (closed && told_durable_ != history.end()) complain("close returned, and not all is durable");
   // A last segment with an unreadable header is scanned again.
-  history.closed = closed && !log_->segments().empty() && log_->segments().back()->header().epoch != 0;
+  history.closed = closed && !log_->segments().empty() && log_->segments().active().header().epoch != 0;
   return closed.ok();
 }
 

@@ -14,7 +14,7 @@ std::optional<std::string> flip_open_batch(std::uint64_t& cases) {
   writer.options.mapped_writes = true;
   writer.open(Ending::kill);
   for (const std::size_t bytes : {40, 0, 7, 64, 300}) writer.pack(bytes);
-  const std::string path = writer.log()->segments().back()->path();
+  const std::string path = writer.log()->segments().active().path();
   const History history = writer.history;
   writer.close();
   ExplorerStorage scratch(world);

@@ -50,13 +50,13 @@ void LogClient::finish_batch() {
 void LogClient::stamp_open_batch() {
   const Timestamp opened = open_.opened();
   const auto batch = open_.finish();
-  const log::SegmentHeader& header = log_->segments().back()->header();
+  const log::SegmentHeader& header = log_->segments().active().header();
   stamp_batch(batch, log_->next_offset(), opened, header.epoch, header.batch_mask);
   log_->append_in_place(batch);
 }
 
 std::span<std::byte> LogClient::active_file() {
-  const std::string path = log_->segments().back()->path();
+  const std::string path = log_->segments().active().path();
   const bool unnamed = !storage_->exists(path);
   return storage_->bytes_of(unnamed ? std::string(directory) + "/" + log::next_prepared_name : path);
 }

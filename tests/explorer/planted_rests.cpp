@@ -71,7 +71,7 @@ std::optional<std::string> use_again(bool mapped) {
   if (!life.log().drop_first({messages_per_segment}, 0)) return "nothing was dropped";
   life.do_all_work();
   life.append(messages_per_segment);
-  const Offset newest = life.log().segments().back()->first_offset();
+  const Offset newest = life.log().segments().active().first_offset();
   const std::string path = life.path_of(newest);
   // The power cut undoes the name and the header; the batches survive.
   std::copy_n(earlier.begin(), log::segment_header_bytes, storage.bytes_of(path).begin());
@@ -117,8 +117,8 @@ std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
   auto forged = make_batch({"forged"});
   // The victim's next file will have the same mask as its first one.
   if (!append(*victim, "first")) return "nothing was appended";
-  const std::uint32_t mask = victim->segments().back()->header().batch_mask;
-  stamp_batch(forged, {2}, now, forger->segments().back()->header().epoch + 1, mask);
+  const std::uint32_t mask = victim->segments().active().header().batch_mask;
+  stamp_batch(forged, {2}, now, forger->segments().active().header().epoch + 1, mask);
   if (!append(*forger, std::string(1000, 'x') + std::string(as_text(forged)))) return "nothing was appended";
   if (!forger->drop_first(forger->next_offset(), 0)) return "nothing was dropped";
   for (now.us += 10'000'000; const auto job = forger->take_disk_job(now); now.us += 10'000'000) {

@@ -151,8 +151,8 @@ TEST_F(FirstSinceOnDisk, BeginsAtAFileThatCannotBeOpened) {
   }
   ASSERT_TRUE(log->flush().ok());
   open();
-  const Offset second = log->segments()[1]->first_offset();
-  const Timestamp asked = log->segments()[1]->times().newest();
+  const Offset second = log->segments().at(1).first_offset();
+  const Timestamp asked = log->segments().at(1).times().newest();
   ASSERT_TRUE(storage.unlink(segment_path(second.value)).ok());
   EXPECT_EQ(log->first_since(asked).offset, second) << "nothing that may be meant is left out";
 }

@@ -138,7 +138,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
         const ReadResult result = log->read(place);
         if (result.outcome == ReadOutcome::batch) {
           const std::uint32_t mask = BatchView::mask_of(result.batch.bytes());
-          ASSERT_TRUE(mask == 0 || std::ranges::any_of(log->segments(), [&](const auto& segment) {
+          ASSERT_TRUE(mask == 0 || std::ranges::any_of(log->segments().all(), [&](const auto& segment) {
                         return segment->header().batch_mask == mask;
                       }));
           ASSERT_EQ(BatchView::check_header(result.batch.bytes(), mask), std::nullopt);
@@ -198,7 +198,7 @@ TEST_P(CrashTest, MatchesAModelMapWithEncryption) {
     step(i % 1000 < 500);
     ASSERT_FALSE(HasFatalFailure()) << "step " << i;
   }
-  EXPECT_NE(log->segments().back()->header().key_id, 0U);
+  EXPECT_NE(log->segments().active().header().key_id, 0U);
   log.reset();
 }
 

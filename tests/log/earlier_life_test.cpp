@@ -29,7 +29,7 @@ class EarlierLifeTest : public test::LogFixture {
     while (work()) now.us += 10'000'000;
     while (log->segments().size() < 2) EXPECT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
     oldest = log->first_offset();
-    newest = log->segments().back()->first_offset();
+    newest = log->segments().active().first_offset();
     log.reset();
     pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
     EXPECT_EQ(storage.bytes_of(segment_path(newest.value)).size(), old_.size());
@@ -88,7 +88,7 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
   void begin_in_used_file() {
     open();
     EXPECT_EQ(append({"0"}), AppendOutcome::appended);
-    const std::uint32_t epoch = log->segments().back()->header().epoch;
+    const std::uint32_t epoch = log->segments().active().header().epoch;
     sync_file(0);  // the system does this now and then by itself
     EXPECT_EQ(append({"1"}), AppendOutcome::appended);
     EXPECT_EQ(append({"2"}), AppendOutcome::appended);
@@ -96,8 +96,8 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
     begin_segment();
-    EXPECT_EQ(log->segments().back()->header().first_offset, newest);
-    EXPECT_EQ(log->segments().back()->header().epoch, epoch + 1);
+    EXPECT_EQ(log->segments().active().header().first_offset, newest);
+    EXPECT_EQ(log->segments().active().header().epoch, epoch + 1);
   }
   void lose_power() {
     EXPECT_TRUE(storage.sync_directory(directory).ok());  // the system does this now and then by itself

@@ -29,7 +29,7 @@ class ForgedBatchTest : public test::ToolFixture {
     stamp_batch(batch, offset, Timestamp{1}, epoch, mask);
     return std::string(20'000, 'x') + std::string(as_text(batch));
   }
-  [[nodiscard]] const SegmentHeader& header() const { return log->segments().back()->header(); }
+  [[nodiscard]] const SegmentHeader& header() const { return log->segments().active().header(); }
   /// Appends the message, drops its segment, and begins a segment with one message in the same file. Then
   /// opens the log as after a kill. Returns how many offsets the log has then that were not appended.
   std::uint64_t use_file_again(std::uint32_t mask) {
@@ -79,7 +79,8 @@ TEST_F(ForgedBatchTest, NoLogUsesFilesOfAnother) {
   open();
   ASSERT_EQ(append({"message"}), AppendOutcome::appended);
   EXPECT_EQ(pool->files(), 1U);
-  EXPECT_EQ(as_text(storage.bytes_of(log->segments().back()->path())).find("secret"), std::string_view::npos);
+  EXPECT_EQ(as_text(storage.bytes_of(log->segments().active().path())).find("secret"),
+            std::string_view::npos);
 }
 
 // The epoch is right, so only the mask distinguishes the forged batch from real ones.
@@ -121,7 +122,7 @@ TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
 // The search for sound batches past damage reads through the bytes of messages.
 TEST_F(ForgedBatchTest, AfterDamageAForgedBatchIsIgnored) {
   ASSERT_EQ(append({"before"}), AppendOutcome::appended);
-  const std::uint64_t damaged = log->segments().back()->end_position();
+  const std::uint64_t damaged = log->segments().active().end_position();
   ASSERT_EQ(append({message_with_batch({1}, header().epoch, 0)}), AppendOutcome::appended);
   ASSERT_EQ(append({"behind"}), AppendOutcome::appended);
   std::fill_n(storage.bytes_of(segment_path(0)).begin() + static_cast<std::ptrdiff_t>(damaged), 40,

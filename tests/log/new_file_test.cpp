@@ -25,7 +25,7 @@ class NewFileTest : public test::LogFixture {
   void append_bytes(std::size_t bytes) {
     ASSERT_EQ(append({std::string(bytes, 'x')}), AppendOutcome::appended);
   }
-  [[nodiscard]] std::uint64_t end() const { return log->segments().back()->end_position(); }
+  [[nodiscard]] std::uint64_t end() const { return log->segments().active().end_position(); }
 
   std::uint64_t written_to = 0;  ///< the largest position in any file
   int writes = 0;

@@ -31,7 +31,7 @@ class PassedOnFileTest : public test::ToolFixture {
     EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
     do_all_work();
     EXPECT_EQ(append({"c"}), AppendOutcome::appended);
-    newest = log->segments().back()->first_offset();
+    newest = log->segments().active().first_offset();
     EXPECT_LT(newest, foreign_end);
     EXPECT_EQ(epoch_of(storage.bytes_of(segment_path(newest.value))), epoch_of(earlier_) + 1);
     log.reset();
@@ -68,7 +68,7 @@ class PassedOnFileTest : public test::ToolFixture {
       auto batch = test::make_batch(payloads);
       EXPECT_EQ(opened->append(batch, now).outcome, AppendOutcome::appended);
     }
-    const SegmentFile& last = *opened->segments().at(opened->segments().size() - 2);
+    const SegmentFile& last = opened->segments().at(opened->segments().size() - 2);
     foreign_ = storage.bytes_of(last.path());
     const Offset end = last.end_offset();
     EXPECT_TRUE(opened->destroy().ok());

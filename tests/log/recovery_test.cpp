@@ -363,7 +363,7 @@ class FullLastSegmentTest : public RecoveryTest, public testing::WithParamInterf
     options.mapped_writes = GetParam();
     open();
     while (log->segments().size() < 2) add();
-    const std::string last = log->segments().back()->path();
+    const std::string last = log->segments().active().path();
     messages.pop_back();
     log.reset();
     EXPECT_TRUE(storage.unlink(last).ok());
@@ -399,7 +399,7 @@ INSTANTIATE_TEST_SUITE_P(Writing, FullLastSegmentTest, testing::Bool(),
 TEST_P(FullLastSegmentTest, IsMarkedByItsSealWhenItIsClosed) {
   open();
   EXPECT_FALSE(log->recovery().closed) << "its seal is of this boot only";
-  ASSERT_TRUE(log->segments().back()->sealed);
+  ASSERT_TRUE(log->segments().active().sealed);
   ASSERT_TRUE(log->close().ok());
   log.reset();
   storage.power_cut([] { return false; });

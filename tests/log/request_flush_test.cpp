@@ -199,7 +199,7 @@ TEST_F(RequestFlushTest, TriesANameThatCouldNotBeGivenOnceASecond) {
   options.segment_bytes = limits::segment_bytes_min;
   open();
   const auto is_unnamed = [this] {
-    return log->segments().size() > 1 && !storage.exists(log->segments().back()->path());
+    return log->segments().size() > 1 && !storage.exists(log->segments().active().path());
   };
   for (int i = 0; i < 1000 && !is_unnamed(); ++i) {
     append({std::string(3000, 'x')});

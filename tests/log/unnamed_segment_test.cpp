@@ -39,7 +39,7 @@ class UnnamedSegmentTest : public ToolFixture {
     const auto before = segments().size();
     ASSERT_EQ(append({payload}), log::AppendOutcome::appended);
     written[next] = payload;
-    first = log->segments().back()->first_offset();
+    first = log->segments().active().first_offset();
     EXPECT_EQ(segments().size(), log->segments().size() - (is_unnamed() ? 1 : 0)) << before;
   }
   [[nodiscard]] bool is_unnamed() {
@@ -335,8 +335,8 @@ TEST_F(UnnamedSegmentTest, IsCopiedWhenItIsRenamedInTheMeantime) {
       ASSERT_LT(written.size(), 1000U);
       written[log->next_offset().value] = std::string(3000, 'x');
       ASSERT_EQ(append({std::string(3000, 'x')}), log::AppendOutcome::appended);
-      if (storage.exists(log->segments().back()->path())) work();
-    } while (storage.exists(log->segments().back()->path()));
+      if (storage.exists(log->segments().active().path())) work();
+    } while (storage.exists(log->segments().active().path()));
     storage.on_call = [&, named = false](Call call, const std::string& path) mutable {
       if (call == Call::open && path.starts_with(to) && path.find(".seg") != std::string::npos &&
           !std::exchange(named, true)) {
@@ -352,7 +352,7 @@ TEST_F(UnnamedSegmentTest, IsCopiedWhenItIsRenamedInTheMeantime) {
       EXPECT_TRUE(taken.ok()) << taken.error().text();
     }
     storage.on_call = nullptr;
-    EXPECT_TRUE(storage.exists(log->segments().back()->path()));
+    EXPECT_TRUE(storage.exists(log->segments().active().path()));
     EXPECT_EQ(read_back(to), written) << to;
   }
 }

@@ -118,7 +118,7 @@ TEST_F(EncryptedLogTest, WithoutTheRightKeyNothingIsChanged) {
   append({"last"});
   const std::uint64_t key_id = keys->of(log->incarnation())->key_id();
   const auto all = read_everything(*log);
-  const auto& last = *log->segments().back();
+  const auto& last = log->segments().active();
   storage.bytes_of(last.path())[last.end_position() - 1] ^= std::byte{1};  // recovery would cut this batch
   log.reset();
   const auto before = files();
@@ -169,7 +169,7 @@ TEST_F(EncryptedLogTest, RecycledFilesAreEncryptedLikeTheirLog) {
   use(keys.get());
   open();
   while (log->segments().size() < 4) append({std::string(20'000, 'm')});
-  const std::uint64_t key_before = log->segments().back()->header().key_id;
+  const std::uint64_t key_before = log->segments().active().header().key_id;
   log->drop_before(log->next_offset());
   now.us += 10'000;
   work();
@@ -179,14 +179,14 @@ TEST_F(EncryptedLogTest, RecycledFilesAreEncryptedLikeTheirLog) {
   open();
   for (int i = 0; i < 20 && pool->files() == in_pool; ++i) append({std::string(20'000, 'n')});
   EXPECT_LT(pool->files(), in_pool);
-  const std::uint64_t key_now = log->segments().back()->header().key_id;
+  const std::uint64_t key_now = log->segments().active().header().key_id;
   EXPECT_NE(key_now, 0U);
   EXPECT_NE(key_now, key_before);
   const auto all = read_everything(*log);
   EXPECT_EQ(all.size(), distance(log->first_offset(), log->next_offset()));
   open();
   EXPECT_EQ(read_everything(*log), all);
-  EXPECT_EQ(log->segments().back()->header().key_id, key_now);
+  EXPECT_EQ(log->segments().active().header().key_id, key_now);
 }
 
 TEST_F(EncryptedLogTest, ForgedBatchesAreSkippedAsDamage) {
@@ -220,7 +220,7 @@ TEST_F(EncryptedLogTest, AnUnencryptedForgedBatchIsNotDelivered) {
   append({"mine"});
   const std::string path = segment_path(0);
   auto planted = test::make_batch({std::string(96, 'y')});
-  const SegmentHeader& header = log->segments()[0]->header();
+  const SegmentHeader& header = log->segments().at(0).header();
   stamp_batch(planted, {0}, now, header.epoch, header.batch_mask);
   log.reset();
   std::ranges::copy(planted, storage.bytes_of(path).begin() + segment_header_bytes);

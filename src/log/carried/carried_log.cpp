@@ -211,7 +211,7 @@ void CarriedLog::maintain(Timestamp now) {
 
 /// Appends copies of the oldest segment again. When none is left in it, drops the segment.
 void CarriedLog::move_oldest() {
-  const Offset end = log_->segments().front()->end_offset();
+  const Offset end = log_->segments().oldest().end_offset();
   if (log_->segments().size() == 1) {
     if (!log_->end_segment()) return;
   }

@@ -65,13 +65,13 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
       log->recovery_.closed ? sync.durable_offset() < log->next_offset() : !log->options_.mapped_writes;
   if (has_failed_sync(log->options_.directory, storage)) sync.settle_doubts();
   if (to_sync && !sync.poisoned()) static_cast<void>(sync.flush());
-  for (const auto& segment : log->segments()) segment->release();
+  for (const auto& segment : log->segments().all()) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.active().sealed) {
     if (auto mapped = log->segments_.active().open_mapped(storage, log->options_.views); !mapped)
       return mapped.error();
   }
   SegmentNode* before = nullptr;
-  for (const auto& segment : log->segments()) {
+  for (const auto& segment : log->segments().all()) {
     log->roller_.publish(*segment, before);
     before = segment->node().get();
   }

@@ -106,13 +106,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t incarnation() const { return identity_.incarnation; }
   /// See LogDirectory::rolls.
   [[nodiscard]] std::uint64_t rolls() const { return directory_.rolls(); }
-  [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_.all(); }
-  /// See SegmentList::node_of. Requires `views`.
-  [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const {
-    return segments_.node_of(offset);
-  }
 
   // The parts of the log, for owners that need more than a log offers.
+  [[nodiscard]] const SegmentList& segments() const { return segments_; }
   [[nodiscard]] const SegmentAppender& appender() const { return appender_; }
   [[nodiscard]] const SegmentSync& sync() const { return sync_; }
   [[nodiscard]] SegmentRetention& retention() { return retention_; }
