@@ -1,5 +1,6 @@
 """Tests the Debian packages: their contents, lintian, the same bytes twice, the unit, and a whole life in a copy of this
 machine's root. The environment names the build directory (LIGHTQ_BUILD_DIR), which scripts/package packs."""
+import json
 import os
 import pathlib
 import re
@@ -56,7 +57,7 @@ exec chroot "$@"
 
 
 def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -113,19 +114,20 @@ def test_lintian_finds_nothing(packages):
 
 
 def in_a_copy(tmp_path, packages, command):
-    """Runs a command in a copy of this machine's root, with the packages and tests/package in /tmp."""
+    """Runs a command in a copy of this machine's root, with the packages, tests/package and deploy/docker in /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root can copy the root")
     given = tmp_path / "given"
     given.mkdir()
     for package in packages.values():
         shutil.copy(package, given)
-    shutil.copytree(HERE, given / "package", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (HERE, ROOT / "deploy/docker"):
+        shutil.copytree(folder, given / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     copy = tmp_path / "copy"
     copy.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", COPY, "copy", copy, given,
-                           copy / "root", "bash", "-euxc", command], capture_output=True, text=True, timeout=120,
+                           copy / "root", "bash", "-euxc", command], capture_output=True, text=True,
                           env=dict(environment, TMPDIR="/tmp"))
     if done.returncode == COPY_REFUSED or done.stderr.startswith("unshare: "):
         pytest.skip("this machine does not permit it: " + done.stderr.strip())
@@ -166,3 +168,35 @@ def test_programs_find_the_library(packages, tmp_path):
         ./found/queueing
         g++ -std=c++20 -fsyntax-only $(pkg-config --cflags lightq) package/example/light.cpp
         g++ -std=c++20 package/queueing/queueing.cpp -o bare $(pkg-config --cflags --libs lightq-log)""")
+
+
+# The steps of deploy/docker/Dockerfile after the build, and `docker run --read-only --cap-drop=ALL`.
+CONTAINER = """
+/tmp/docker/make_root /tmp/NAME /made
+cd /made
+[ ! -e bin/sh ] && [ ! -e usr/bin/dpkg ] || exit 1
+mount --bind /made /made
+mount -o remount,bind,ro /made
+mkdir /tmp/volume && chown 65532:65532 /tmp/volume && mount --bind /tmp/volume /made/var/lib/lightq
+inside() { chroot --userspec=65532:65532 /made "$@"; }
+export LIGHTQ_CONTROL=tcp://127.0.0.1:0 LIGHTQ_HTTP=off
+chroot --userspec=65532:65532 /made ENTRYPOINT CMD </dev/null >/tmp/log 2>&1 &
+broker=$!
+for _ in $(seq 200); do inside HEALTHCHECK && break || sleep 0.05; done
+inside HEALTHCHECK || { cat /tmp/log >&2; exit 1; }
+inside /usr/bin/lightq topic create letters --type file
+echo one | inside /usr/bin/lightq produce letters
+inside /usr/bin/lightq consume letters -n 1
+kill -TERM $broker
+wait $broker
+"""
+
+
+def test_the_container_runs_read_only_and_without_root(packages, tmp_path):
+    dockerfile = (ROOT / "deploy/docker/Dockerfile").read_text()
+    assert "USER 65532:65532" in dockerfile
+    command = CONTAINER.replace("NAME", packages["lightq"].name)
+    for instruction in ("ENTRYPOINT", "HEALTHCHECK", "CMD"):
+        given = re.search(rf"^{instruction} .*?(\[.*\])$", dockerfile, re.M)[1]
+        command = command.replace(instruction, " ".join(json.loads(given)))
+    assert in_a_copy(tmp_path, packages, command).split("\n")[-2] == "one"
