@@ -200,3 +200,9 @@ def test_the_container_runs_read_only_and_without_root(packages, tmp_path):
         given = re.search(rf"^{instruction} .*?(\[.*\])$", dockerfile, re.M)[1]
         command = command.replace(instruction, " ".join(json.loads(given)))
     assert in_a_copy(tmp_path, packages, command).split("\n")[-2] == "one"
+
+
+def test_other_packages_have_the_version_of_the_header():
+    header = (ROOT / "include/lightq/version.hpp").read_text()
+    port = json.loads((ROOT / "deploy/vcpkg/lightq/vcpkg.json").read_text())
+    assert port["version"] == re.search(r'version_text = "([0-9.]+)"', header)[1]
