@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "http/resources/page_resource.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -44,6 +46,7 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
   metrics_.add_to(server_->router());
   commands_.add_to(server_->router());
   messages_.add_to(server_->router());
+  PageResource::add_to(server_->router());
 }
 
 }  // namespace lightq::broker
