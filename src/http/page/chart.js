@@ -27,7 +27,7 @@ export class Sparkline {
   constructor() {
     this.in = svg('path', {class: 'in'});
     this.out = svg('path', {class: 'out'});
-    this.node = svg('svg', {class: 'spark', viewBox: '0 0 96 24', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, this.in, this.out);
+    this.node = svg('svg', {class: 'sparkline', viewBox: '0 0 96 24', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, this.in, this.out);
   }
   show(history) {
     const incoming = history.fine.newest(60, 0);

@@ -44,6 +44,7 @@ export function messageCard(message) {
     element('div', {class: 'facts'}, element('strong', {}, `offset ${message.offset}`),
       message.stored_us ? element('span', {}, `stored ${moment(message.stored_us / 1000)}`) : null,
       message.time_us ? element('span', {}, `happened ${moment(message.time_us / 1000)}`) : null,
+      message.expired ? element('span', {}, 'expired') : null,
       message.id === undefined ? null : element('span', {}, 'id ', element('code', {}, shown(message.id)))),
     textOf(message, 'key') === null ? null : element('div', {class: 'key'}, 'key ', element('code', {}, textOf(message, 'key'))),
     headers.length === 0 ? null : element('dl', {class: 'headers'}, headers.map((header) =>
@@ -114,8 +115,9 @@ export class MessagesTab {
         this.found.append(element('p', {class: 'empty'}, 'There are no messages from this offset on.'));
         return;
       }
-      const next = messages[messages.length - 1].offset + 1;
-      this.found.prepend(element('p', {class: 'help'}, `${messages.length} messages, ${bytes(JSON.stringify(messages).length)} as JSON`));
+      const next = answer.next || messages[messages.length - 1].offset + 1;
+      const lost = answer.lost > 0 ? `; ${answer.lost} are not stored any more` : '';
+      this.found.prepend(element('p', {class: 'help'}, `${messages.length} messages, ${bytes(JSON.stringify(messages).length)} as JSON${lost}`));
       if (next < this.next) {
         this.found.append(button('Next messages', () => {
           this.from.value = next;
