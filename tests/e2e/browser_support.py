@@ -152,6 +152,25 @@ class Browser:
         self.until("!document.getElementById('top').hidden && document.getElementById('live').className === 'ok'",
                    "logged in")
 
+    @contextlib.contextmanager
+    def answering(self, where, script):
+        """A context in which pages that are opened receive other answers from URLs that contain `where`: `script` is a
+        function in the page that returns the content in place of the broker's."""
+        source = f"""{{
+            const real = window.fetch;
+            const change = {script};
+            window.fetch = async (url, options) => {{
+                const answer = await real(url, options);
+                if (!url.includes({json.dumps(where)}) || answer.status === 401) return answer;
+                return new Response(JSON.stringify(change(await answer.json())));
+            }};
+        }}"""
+        added = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
+        try:
+            yield
+        finally:
+            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+
     # --- What has happened in it ---
 
     def requests(self):

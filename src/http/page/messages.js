@@ -4,6 +4,7 @@ import {attempt, button, element, field, note, shown} from './dom.js';
 import {bytes, moment} from './text.js';
 
 const SHOWN_BYTES = 16384;  // of a payload
+const SHORT_BYTES = 256;    // of a key, a header, or a payload in a row of a table
 
 // Returns the bytes of base64.
 function decoded(text) {
@@ -15,27 +16,37 @@ function dump(data) {
   const lines = [];
   for (let at = 0; at < data.length; at += 16) {
     const part = [...data.slice(at, at + 16)];
-    const hex = part.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
     const text = part.map((byte) => byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.').join('');
-    lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(47)}  ${text}`);
+    lines.push(`${at.toString(16).padStart(6, '0')}  ${hexadecimal(part).padEnd(47)}  ${text}`);
   }
   return lines.join('\n');
 }
 
-// Returns a member of a message as text: `name`, or `name`_base64, as a node with every invisible character shown.
-export function textOf(message, name) {
-  if (name in message) return shown(message[name], true);
-  if (!(name + '_base64' in message)) return null;
-  const data = decoded(message[name + '_base64']);
-  return [element('span', {class: 'mark'}, `${data.length} bytes, not text`), '\n', dump(data.slice(0, SHOWN_BYTES))];
+// Returns bytes as text; null if they are not UTF-8.
+function utf8(data) {
+  try {
+    return new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(data);
+  } catch (error) {
+    return null;
+  }
 }
 
-export function payloadOf(message) {
-  const text = message.payload;
-  if (text === undefined || text.length <= SHOWN_BYTES) return element('pre', {class: 'payload'}, textOf(message, 'payload'));
-  return element('pre', {class: 'payload'}, shown(text.slice(0, SHOWN_BYTES), true),
-    element('span', {class: 'mark'}, `and ${text.length - SHOWN_BYTES} more characters`));
+// Returns a member of a message as nodes: `name`, or `name`_base64; null if it has neither. Every invisible character is
+// shown. Bytes that are no text are hexadecimal: in one line, or with `lines` as a table.
+export function textOf(message, name, lines = false) {
+  if (!(name in message) && !(name + '_base64' in message)) return null;
+  const data = name in message ? null : decoded(message[name + '_base64']);
+  const text = data === null ? message[name] : utf8(data);
+  const size = lines ? SHOWN_BYTES : SHORT_BYTES;
+  if (text !== null) {
+    return [shown(text.slice(0, size), lines), text.length > size ? mark(`and ${text.length - size} more characters`) : null];
+  }
+  const part = data.slice(0, size);
+  return [mark(`${data.length} bytes, not text`), lines ? '\n' + dump(part) : ' ' + hexadecimal([...part])];
 }
+
+const mark = (text) => element('span', {class: 'mark'}, text);
+const hexadecimal = (numbers) => numbers.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
 
 // Returns a message with its key, headers and payload.
 export function messageCard(message) {
@@ -49,7 +60,7 @@ export function messageCard(message) {
     textOf(message, 'key') === null ? null : element('div', {class: 'key'}, 'key ', element('code', {}, textOf(message, 'key'))),
     headers.length === 0 ? null : element('dl', {class: 'headers'}, headers.map((header) =>
       element('div', {}, element('dt', {}, textOf(header, 'name')), element('dd', {}, textOf(header, 'value'))))),
-    payloadOf(message));
+    element('pre', {class: 'payload'}, textOf(message, 'payload', true)));
 }
 
 export class MessagesTab {
