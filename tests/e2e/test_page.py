@@ -11,6 +11,7 @@ import pytest
 
 from browser_support import Browser
 from conftest import brokers
+from delayed_support import delayed, schedule
 from http_support import HTTP, HttpClient, address_of, basic
 from support import ADMIN, ADMIN_PASSWORD, Secrets, until
 
@@ -194,12 +195,24 @@ def test_dead_letters_are_retried_and_purged(page, http, url):
     assert group_of(http, "orders", "billing")["parked"] == 0
 
 
-def test_a_schedule_is_paused(page, http, url):
-    create(http, "orders")
+def test_delayed_messages_and_schedules(page, http, control, session, url):
+    control.create("orders", "file")
+    schedule(session, [delayed(b"the first", 3600), delayed(b"the second", 7200), delayed(b"the third", 10800)], "orders")
     send(http, "PUT", "topics/orders/schedules/nightly", {"cron": "0 3 * * *", "payload": "go"})
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
     show(page, "#/topic/orders/delayed")
+    page.sees("the third")
+    page.click("button", "Deliver now")
+    page.sees("The message is due now.")
+    until(lambda: stats(http, "orders")["next_offset"] == 1, "the first message is in the log")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 2", "two are left")
+    page.click(".plain button", "Cancel")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 1", "one is left")
+    page.click("button", "Cancel all")
+    page.sees("1 delayed messages of orders are removed for good.")
+    confirm(page, "orders")
     page.sees("No delayed messages wait.")
+    assert (stats(http, "orders")["delayed"]["messages"], stats(http, "orders")["next_offset"]) == (0, 1)
     page.sees("nightly")
     page.click(".plain button", "Pause")
     until(lambda: send(http, "GET", "topics/orders/schedules")["schedules"][0]["paused"], "the schedule is paused")

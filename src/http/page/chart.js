@@ -12,7 +12,7 @@ function line(values, width, height, most) {
       isDown = false;
       return;
     }
-    commands += `${isDown ? 'L' : 'M'}${(i * step).toFixed(1)} ${(height - (value / most) * height).toFixed(1)}`;
+    commands += `${isDown ? 'L' : 'M'}${(i * step).toFixed(1)} ${(1 + height - (value / most) * height).toFixed(1)}`;
     isDown = true;
   });
   return commands;
@@ -51,8 +51,8 @@ export class Chart {
     this.out = svg('path', {class: 'out'});
     this.top = element('span', {class: 'scale'});
     this.begin = element('span');
-    const grid = [0, 60, 120].map((y) => svg('path', {class: 'grid', d: `M0 ${y}H600`}));
-    this.picture = svg('svg', {viewBox: '0 0 600 121', preserveAspectRatio: 'none', role: 'img'}, grid, this.in, this.out);
+    const grid = [1, 61, 121].map((y) => svg('path', {class: 'grid', d: `M0 ${y}H600`}));
+    this.picture = svg('svg', {viewBox: '0 0 600 122', preserveAspectRatio: 'none', role: 'img'}, grid, this.in, this.out);
     this.node = element('figure', {class: 'chart'}, this.top, this.picture,
       element('div', {class: 'axis'}, this.begin, element('span', {}, 'now')));
   }

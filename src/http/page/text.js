@@ -44,6 +44,11 @@ export function count(value) {
   return whole.format(value);
 }
 
+// Returns a count in few characters.
+export function short(value) {
+  return value >= 10000 && value < 100000 ? Math.round(value / 1000) + ' k' : count(value);
+}
+
 // Returns a rate in messages a second.
 export function rate(value) {
   if (!Number.isFinite(value)) return '–';
@@ -69,6 +74,13 @@ export function duration(ms) {
   if (seconds < 3600) return Math.floor(seconds / 60) + ' min ' + Math.floor(seconds % 60) + ' s';
   if (seconds < 86400) return Math.floor(seconds / 3600) + ' h ' + Math.floor((seconds % 3600) / 60) + ' min';
   return Math.floor(seconds / 86400) + ' d ' + Math.floor((seconds % 86400) / 3600) + ' h';
+}
+
+// Returns a length of time in one unit.
+export function age(ms) {
+  if (ms < 60000) return Math.round(ms / 1000) + ' s';
+  if (ms < 3600000) return Math.floor(ms / 60000) + ' min';
+  return ms < 86400000 ? Math.floor(ms / 3600000) + ' h' : Math.floor(ms / 86400000) + ' d';
 }
 
 // Returns a moment, of milliseconds since 1970, in the browser's time zone.

@@ -4,7 +4,7 @@ import {Sparkline} from './chart.js';
 import {button, element, field, note, setShown, setText} from './dom.js';
 import {form} from './dialog.js';
 import {reasonsOf} from './reasons.js';
-import {bytes, count, duration, rate} from './text.js';
+import {age, bytes, count, rate, short} from './text.js';
 
 const OVERSCAN = 6;  // rows beyond the edges, so that a scroll shows no gap
 
@@ -20,10 +20,10 @@ const COLUMNS = [
   {id: 'dead', name: 'Dead', title: 'parked, or on the way to a dead-letter topic', show: (row) => count(row.dead)},
   {id: 'delayed', name: 'Delayed', title: 'messages that are not due yet', show: (row) => count(row.delayed)},
   {id: 'lag', name: 'Lag', title: 'of the slowest group: messages that no consumer has, and the age of its oldest pending message',
-    show: (row) => row.lag > 0 || row.age > 0 ? `${count(row.lag)} · ${duration(row.age)}` : '0'},
+    show: (row) => row.lag > 0 || row.age > 0 ? `${short(row.lag)} · ${age(row.age)}` : '0'},
   {id: 'consumers', name: 'Consumers', show: (row) => count(row.consumers)},
   {id: 'bytes', name: 'Stored', title: 'bytes of the log on the disk, or in memory for topics without files',
-    show: (row) => bytes(row.bytes) + (row.isInMemory ? ' mem' : '')},
+    show: (row) => bytes(row.bytes)},
   {id: 'why', name: 'Why is nothing moving?', value: (row) => row.level * 1000 + row.reasons.length},
 ];
 
@@ -81,6 +81,7 @@ class Row {
     }
     this.cells.dead.classList.toggle('zero', row.dead === 0);
     this.cells.dead.classList.toggle('alarm', row.dead > 0);
+    this.cells.bytes.title = row.isInMemory ? 'in memory' : 'on the disk';
     this.spark.show(row.history);
     const why = row.reasons.length === 0 ? '' : row.reasons[0].text + (row.reasons.length > 1 ? ` (+${row.reasons.length - 1})` : '');
     setText(this.cells.why, why);
@@ -237,7 +238,7 @@ export class TopicsView {
     const isTight = process.openFiles > 0.8 * process.maxFiles;
     this.tile('connections', 'Connections', count(process.connections));
     this.tile('memory', 'Memory', bytes(process.memory));
-    this.tile('files', 'Descriptors', `${count(process.openFiles)} / ${count(process.maxFiles)}`, isTight ? 'alarm' : '');
+    this.tile('files', 'Descriptors', `${short(process.openFiles)} / ${short(process.maxFiles)}`, isTight ? 'alarm' : '');
     const refusals = Object.values(state.broker.limits_reached).reduce((total, each) => total + each, 0);
     this.tile('limits', 'Refused by limits', count(refusals), refusals > 0 ? 'warn' : '');
   }

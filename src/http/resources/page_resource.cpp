@@ -11,7 +11,8 @@ namespace {
 
 /// Nothing is permitted that is not named. Trusted types forbid every way to make markup of a text.
 constexpr const char* content_security_policy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri "
+    "'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 HttpResponse response_with(const PageFile& file) {

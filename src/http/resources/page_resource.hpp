@@ -18,9 +18,9 @@ struct PageFile {
 /// Returns all files of the page. They are the same in every broker, and name nothing of it.
 [[nodiscard]] std::span<const PageFile> page_files();
 
-/// Serves the page's files, without login: the page asks for it and sends it with its own requests. The headers
-/// permit the page only scripts, styles and requests of its own origin. A file is copied when it is asked for, and
-/// nothing runs before. Thread: that of the router.
+/// Serves the page's files, without login: the page asks for it and sends it with its own requests. The
+/// headers permit the page only scripts, styles and requests of its own origin. A file is copied when it is
+/// asked for, and nothing runs before. Thread: that of the router.
 class PageResource {
  public:
   static void add_to(Router& router);
