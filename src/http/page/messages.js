@@ -94,19 +94,22 @@ export class MessagesTab {
   publishForm() {
     const key = element('input', {name: 'key', autocomplete: 'off', spellcheck: 'false'});
     const headers = element('textarea', {name: 'headers', rows: 2, spellcheck: 'false', placeholder: 'name: value'});
+    const delay = element('input', {name: 'delay', type: 'number', min: 1, step: 1});
     const payload = element('textarea', {name: 'payload', rows: 6, spellcheck: 'false'});
     return element('form', {onsubmit: (event) => {
       event.preventDefault();
       attempt(async () => {
         const message = {payload: payload.value};
         if (key.value !== '') message.key = key.value;
+        if (delay.value !== '') message.delay_ms = Number(delay.value);
         const lines = headers.value.split('\n').filter((line) => line.trim() !== '');
         if (lines.length > 0) message.headers = lines.map(headerOf);
         const answer = await ask('POST', path('topics', this.topic, 'messages'), JSON.stringify(message), 'application/x-ndjson');
-        note(`The message has the offset ${answer.first_offset}.`);
+        note(delay.value === '' ? `The message has the offset ${answer.first_offset}.` : 'The message is delivered later.');
         this.refreshNow();
       });
-    }}, field('Key', key), field('Headers, one a line', headers), field('Payload', payload), element('button', {type: 'submit', class: 'main'}, 'Publish'));
+    }}, field('Key', key), field('Headers, one a line', headers), field('Payload', payload),
+    field('Deliver after', delay, 'milliseconds; empty: at once'), element('button', {type: 'submit', class: 'main'}, 'Publish'));
   }
 
   async browse() {
