@@ -42,9 +42,9 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
       commands_({.loop = *server_, .gate = gate_, .request_bytes_max = parts.request_bytes_max}),
       messages_(
           {.loop = *server_, .gate = gate_, .on_topic = parts.on_topic, .reactors = parts.reactors.size()}) {
-  PageResource::add_to(server_->router());
   health_.add_to(server_->router());
   metrics_.add_to(server_->router());
+  PageResource::add_to(server_->router());
   commands_.add_to(server_->router());
   messages_.add_to(server_->router());
 }
