@@ -311,7 +311,7 @@ def browsing(page, http, url, messages):
     """A context in which the page can browse the topic `hostile`. For a broker that does not offer it, a script in the
     page answers with `messages`."""
     if http.get("/api/v1/topics/hostile/browse").status != 404:
-        yield
+        yield  # the page asks the broker itself
         return
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
     show(page, "#/topic/hostile/messages")

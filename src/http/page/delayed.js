@@ -25,13 +25,16 @@ export class DelayedTab {
     const text = !delayed ? 'The topic has never had delayed messages.' :
       `${count(delayed.messages)} wait, ${bytes(delayed.bytes)}` + (delayed.messages > 0 ? `; the first is due ${moment(delayed.next_due_us / 1000)}` : '') + '.';
     if (this.summary.textContent !== text) this.summary.textContent = text;
-    if (this.isListed) return;
-    this.isListed = true;
+    const waiting = delayed ? `${delayed.messages} ${delayed.next_due_us}` : '';
+    if (this.waiting === undefined) this.listSchedules();
+    // The first page follows the statistics; a list that is in use stays as it is.
+    if (this.waiting === waiting || this.isFurther || this.found.contains(document.activeElement)) return;
+    this.waiting = waiting;
     this.list();
-    this.listSchedules();
   }
 
   async list(after = '') {
+    this.isFurther = after !== '';
     await attempt(async () => {
       const where = `${path('topics', this.topic, 'delayed')}?limit=${PAGE}${after}`;
       let reply;
@@ -49,7 +52,7 @@ export class DelayedTab {
       });
       this.found.replaceChildren(table([
         {name: 'Due', cell: (row) => moment(row.due_us / 1000)},
-        {name: 'In', cell: (row) => row.due_us / 1000 > Date.now() ? duration(row.due_us / 1000 - Date.now()) : 'now'},
+        {name: 'In', cell: (row) => row.state === 'moving' ? 'moving' : row.due_us / 1000 > Date.now() ? duration(row.due_us / 1000 - Date.now()) : 'now'},
         {name: 'Key', cell: (row) => element('code', {}, shown(row.key || '–'))},
         {name: 'Id', cell: (row) => shown(row.id || '–')},
         {name: 'Payload', cell: (row) => element('code', {class: 'cut'}, textOf(row, 'payload') || '–')},
