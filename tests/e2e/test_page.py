@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import unicodedata
 from urllib.parse import quote
 
 
@@ -304,6 +305,25 @@ def test_markup_and_control_characters_are_shown_and_never_run(page, http, contr
     page.sees("There is no such topic")
     page.sees(f"{SCRIPT}␇U+202E")
     assert page.run("window.hit === undefined && document.querySelectorAll('main script, main img').length === 0")
+
+
+def test_every_invisible_character_has_a_sign(page, url):
+    page.open(url)
+    page.until("Boolean(document.querySelector('input[name=password]'))")
+    marked = page.run("""(async () => {
+        const {pieces} = await import('/page/text.js');
+        const marked = [];
+        for (let code = 0; code < 0x110000; ++code) {
+            const found = pieces('a' + String.fromCodePoint(code) + 'b');
+            if (found.some((piece) => piece.isMark)) marked.push(code);
+        }
+        return marked;
+    })()""")
+    invisible = {code for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp", "Cs", "Zs")}
+    assert invisible - set(marked) == {ord(" ")}
+    assert not {code for code in marked if unicodedata.category(chr(code))[0] in "NP"}
+    # Letters and marks that no font shows are among them: fillers, and selectors of variants.
+    assert {0x115F, 0x3164, 0xFE0F, 0xE0100} <= set(marked) and not {ord(each) for each in "aÄ€漢😀"} & set(marked)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,8 @@
 // Texts as people read them: numbers, times, and texts of the broker with every invisible character made visible.
 
-// Control characters, marks of direction and width, separators of lines, and halves of surrogate pairs: a browser
-// shows these as nothing, or lets them change how other characters look.
-const INVISIBLE =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
+// Control and format characters, separators of lines, halves of surrogate pairs, characters that fonts leave out, and all
+// spaces but the usual one: a browser shows these as nothing, or lets them change how other characters look.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
 
 // Returns a visible form of an invisible character.
 function visible(character) {
