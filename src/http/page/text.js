@@ -4,12 +4,13 @@
 // spaces but the usual one: a browser shows these as nothing, or lets them change how other characters look.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
 
-// Returns a visible form of an invisible character.
+// Returns a visible form of an invisible character, in letters that every font has.
 function visible(character) {
   const code = character.codePointAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  if (code === 0x7f) return '\u2421';
-  return 'U+' + code.toString(16).toUpperCase().padStart(4, '0');
+  const names = {0: '\\0', 9: '\\t', 10: '\\n', 13: '\\r'};
+  if (code in names) return names[code];
+  const digits = code.toString(16).toUpperCase();
+  return code < 0x100 ? '\\x' + digits.padStart(2, '0') : 'U+' + digits.padStart(4, '0');
 }
 
 // Returns pieces of a text: [{text, isMark}]. With `lines`, a line feed also begins a new line.
