@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "http/resources/page_resource.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -42,6 +44,7 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
           {.loop = *server_, .gate = gate_, .on_topic = parts.on_topic, .reactors = parts.reactors.size()}) {
   health_.add_to(server_->router());
   metrics_.add_to(server_->router());
+  PageResource::add_to(server_->router());
   commands_.add_to(server_->router());
   messages_.add_to(server_->router());
 }

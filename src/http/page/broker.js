@@ -1,0 +1,72 @@
+// The broker's own figures, for administrators: what it uses, and how often each limit has refused something.
+import {element, setText, table} from './dom.js';
+import {bytes, count, duration, moment} from './text.js';
+
+// Returns figures of the text of metrics: those of the process and of connections.
+export function processOf(metrics) {
+  const value = (name) => {
+    const found = metrics.match(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm'));
+    return found ? Number(found[1]) : NaN;
+  };
+  const kinds = {};
+  let connections = 0;
+  for (const [, kind, number] of metrics.matchAll(/^lightq_connections\{kind="([a-z]+)"\} (\S+)$/gm)) {
+    kinds[kind] = Number(number);
+    connections += Number(number);
+  }
+  return {memory: value('process_resident_memory_bytes'), openFiles: value('process_open_fds'),
+    maxFiles: value('process_max_fds'), cpuSeconds: value('process_cpu_seconds_total'), connections, kinds};
+}
+
+export class BrokerView {
+  constructor() {
+    this.values = element('dl', {class: 'values'});
+    this.files = element('meter', {min: 0, max: 1, high: 0.8, value: 0, 'aria-label': 'file descriptors in use'});
+    this.limits = element('div');
+    this.empty = element('p', {class: 'empty'}, 'Only administrators see the figures of the broker.');
+    this.content = element('div', {hidden: true},
+      element('section', {class: 'card'}, element('h2', {}, 'Now'), this.values,
+        element('p', {class: 'help'}, 'Descriptors in use ', this.files)),
+      element('section', {class: 'card'}, element('h2', {}, 'Refused by limits since the start'), this.limits));
+    this.node = element('div', {class: 'view'}, element('h1', {}, 'Broker'), this.empty, this.content);
+    this.last = '';
+  }
+  close() {}
+  update(state) {
+    const {broker, process} = state;
+    this.empty.hidden = Boolean(broker);
+    this.content.hidden = !broker;
+    if (!broker) return;
+    const cpu = state.cpuShare;
+    const facts = [['Version', broker.version], ['Started', moment(broker.since_ms)], ['Runs for', duration(broker.uptime_ms)],
+      ['Process', broker.pid], ['Data directory', broker.data_dir],
+      ['Encrypted', broker.encrypted ? 'yes' : broker.insecure ? 'no, and other machines can reach it' : 'no'],
+      ['Topics', count(broker.topics)], ['Bytes of logs', bytes(broker.log_bytes)],
+      ['Received since the start', `${count(broker.messages_received)} messages, ${bytes(broker.total_bytes_written)}`],
+      ['Delivered since the start', `${count(broker.deliveries)} messages, ${bytes(broker.total_bytes_read)}`],
+      ['Wrong logins', count(broker.auth_failures)], ['Refused connections', count(broker.refused_connections)],
+      ['Throttled requests', count(broker.throttled_requests)]];
+    if (process) {
+      for (const [kind, number] of Object.entries(process.kinds)) facts.push([`Connections: ${kind}`, count(number)]);
+      facts.push(['Memory of the process', bytes(process.memory)],
+        ['Processor', Number.isFinite(cpu) ? `${(100 * cpu).toFixed(1)} % of a core` : '–'],
+        ['Descriptors', `${count(process.openFiles)} of ${count(process.maxFiles)}`]);
+      this.files.value = process.openFiles / process.maxFiles;
+    }
+    this.showFacts(facts);
+    const reached = Object.entries(broker.limits_reached).filter(([, times]) => times > 0).sort((one, other) => other[1] - one[1]);
+    const text = JSON.stringify(reached);
+    if (text === this.last) return;
+    this.last = text;
+    this.limits.replaceChildren(table([
+      {name: 'Limit', cell: ([name]) => element('code', {}, name)},
+      {name: 'Refusals', isNumber: true, cell: ([, times]) => count(times)},
+    ], reached, `None of ${Object.keys(broker.limits_reached).length} limits has refused anything.`, 'Limits'));
+  }
+  showFacts(facts) {
+    if (this.values.childElementCount !== facts.length) {
+      this.values.replaceChildren(...facts.map(([name]) => element('div', {}, element('dt', {}, name), element('dd'))));
+    }
+    facts.forEach(([, value], i) => setText(this.values.children[i].lastElementChild, String(value)));
+  }
+}

@@ -1,0 +1,412 @@
+"""Tests of the page in a headless Chromium: login, a topic's life, dead letters, a login that ends, hostile texts, and
+a thousand topics."""
+import contextlib
+import json
+import pathlib
+import re
+import unicodedata
+from urllib.parse import quote
+
+
+import pytest
+
+from browser_support import Browser
+from conftest import brokers
+from delayed_support import delayed, schedule
+from http_support import HTTP, HttpClient, address_of, basic
+from support import ADMIN, ADMIN_PASSWORD, Secrets, until
+
+pytestmark = pytest.mark.one_broker
+
+FILES = pathlib.Path(__file__).resolve().parents[2] / "src/http/page"
+ANN = Secrets.plant("planted-page-secret-2718")
+ANN_LATER = Secrets.plant("planted-page-secret-8281")
+SCRIPT = "<script>window.hit=1</script><img src=x onerror=\"window.hit=1\">"
+TOPICS = 1000
+
+
+@pytest.fixture(scope="module")
+def broker_of_the_file():
+    with brokers() as make:
+        yield make(*HTTP)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def http(broker):
+    client = HttpClient(broker, basic())
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def url(broker):
+    scheme, host, port = address_of(broker)
+    return f"{scheme}://{host}:{port}/"
+
+
+@pytest.fixture
+def page(browser, url):
+    """The browser, with nobody logged in. At the end no script has failed, and only the broker was asked."""
+    browser.events.clear()
+    browser.view(1280, 800)
+    browser.call("Network.clearBrowserCache")
+    browser.open("about:blank")
+    yield browser
+    assert browser.complaints() == []
+    assert {request for request in browser.requests() if not request.startswith((url, "about:blank"))} == set()
+    browser.open("about:blank")
+
+
+def send(http, method, path, members=None, status=200, **headers):
+    body = members if members is None or isinstance(members, bytes) else json.dumps(members).encode()
+    response = http.ask(method, "/api/v1/" + path, body, **headers)
+    assert response.status == status, response.body
+    return response.json()
+
+
+def create(http, topic, kind="queue", **settings):
+    send(http, "PUT", f"topics/{topic}", {"broker_type": kind, **settings}, 201)
+
+
+def stats(http, topic):
+    return send(http, "GET", f"topics/{topic}")
+
+
+def group_of(http, topic, name):
+    return next(group for group in stats(http, topic)["groups"] if group["group"] == name)
+
+
+def show(page, where):
+    page.run(f"location.hash = {json.dumps(where)}")
+
+
+def confirm(page, name):
+    page.type("dialog input", name)
+    page.click("dialog button[type=submit]")
+    page.until("document.querySelector('dialog') === null", "the dialog is closed")
+
+
+def test_the_files_are_those_of_the_sources_under_a_strict_policy(broker, http):
+    index = http.get("/")
+    assert index.headers["Content-Type"] == "text/html; charset=utf-8"
+    links = re.findall(r'(?:src|href)="(/[^"]+)"', index.body.decode())
+    names = {file.name for file in FILES.iterdir() if file.suffix in (".css", ".js", ".svg")}
+    assert {link.removeprefix("/page/") for link in links} <= names
+    for path, name in [("/", "index.html"), *((f"/page/{name}", name) for name in names)]:
+        served = HttpClient(broker).get(path)
+        assert (served.status, served.body) == (200, (FILES / name).read_bytes()), path
+        policy = dict(part.strip().split(" ", 1) for part in served.headers["Content-Security-Policy"].split(";"))
+        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert {policy[kind] for kind in ("script-src", "style-src", "img-src", "connect-src")} == {"'self'"}
+        assert policy["require-trusted-types-for"] == "'script'"
+        assert (served.headers["X-Content-Type-Options"], served.headers["X-Frame-Options"]) == ("nosniff", "DENY")
+    text = index.body.decode()
+    assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|https?:", text)
+    sources = "".join((FILES / name).read_text() for name in names if name.endswith(".js"))
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Storage\b|document\.cookie", sources)
+    assert http.ask("HEAD", "/").status == 200
+    assert (http.get("/page/none.js").status, http.ask("POST", "/", b"").status) == (404, 405)
+
+
+def test_a_login_and_a_topics_life(page, http, url):
+    page.open(url)
+    page.type("input[name=user]", ADMIN)
+    page.type("input[name=password]", "wrong")
+    page.press("Enter")
+    page.sees("The user or the password is wrong.")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+
+    page.click("button", "New topic")
+    page.type("dialog input[name=topic]", "orders")
+    page.press("Enter")
+    page.click(".topics a", "orders")
+    page.click(".tabs a", "Messages")
+    page.type("input[name=key]", "k1")
+    page.type("textarea[name=headers]", "kind: test\nsecond: a: b")
+    page.type("textarea[name=payload]", "first\nsecond €")
+    page.click("button", "Publish")
+    page.sees("The message has the offset 0.")
+    message, = send(http, "GET", "topics/orders/messages?group=billing&lease=60000")["messages"]
+    assert (message["key"], message["payload"]) == ("k1", "first\nsecond €")
+    assert message["headers"] == [{"name": "kind", "value": "test"}, {"name": "second", "value": "a: b"}]
+
+    page.click(".tabs a", "Overview")
+    page.sees("billing")
+    page.until("document.querySelector('.group dl').innerText.replace(/\\s+/g, ' ').includes('In flight 1')", "in flight")
+    page.click(".group button", "Pause")
+    page.until("document.querySelector('.group .why').innerText.includes('paused')", "the group is paused")
+    assert group_of(http, "orders", "billing")["paused_by"] == "command"
+    page.click(".group button", "Resume")
+    until(lambda: not group_of(http, "orders", "billing")["paused"], "the group goes on")
+    page.click(".title button", "Pause")
+    page.sees("topic is paused")
+    page.click(".title button", "Resume")
+    until(lambda: not stats(http, "orders")["paused"], "the topic goes on")
+
+    page.click(".title button", "Purge")
+    page.type("dialog input", "order")
+    assert page.run("document.querySelector('dialog button[type=submit]').disabled")
+    page.press("Escape")
+    page.until("document.querySelector('dialog') === null", "Escape closes the dialog")
+    assert page.run("document.activeElement.innerText") == "Purge…"
+    assert stats(http, "orders")["first_offset"] == 0
+    page.click(".title button", "Purge")
+    confirm(page, "orders")
+    page.sees("1 messages were purged.")
+    assert stats(http, "orders")["first_offset"] == 1
+
+    page.click(".tabs a", "Settings")
+    page.type("input[name=ttl]", "60000")
+    page.click("button", "Change")
+    until(lambda: stats(http, "orders")["settings"]["message_ttl_ms"] == 60000, "the time to live")
+    page.click("button", "Delete topic")
+    confirm(page, "orders")
+    page.sees("There are no topics yet")
+    assert send(http, "GET", "topics")["topics"] == []
+
+
+def test_dead_letters_are_retried_and_purged(page, http, url):
+    create(http, "orders")
+    for text in b"a", b"b", b"c":
+        send(http, "POST", "topics/orders/messages", text)
+    lease = send(http, "GET", "topics/orders/messages?group=billing&max=3")["lease"]
+    send(http, "POST", f"topics/orders/leases/{lease}/dead?reason=no+such+account")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    page.sees("billing: 3 dead")
+    page.click(".topics a", "orders")
+    page.click(".group a", "Dead letters")
+    page.sees("no such account")
+    page.click("input[aria-label='offset 1']")
+    page.click("button", "Retry 1 chosen")
+    page.sees("1 messages are retried.")
+    page.until("document.querySelectorAll('.plain tbody tr').length === 2", "two are left")
+    group = group_of(http, "orders", "billing")
+    assert (group["ready"], group["parked"]) == (1, 2)
+    page.click("button", "Purge all")
+    page.sees("2 dead messages of billing are given up for good.")
+    confirm(page, "billing")
+    page.sees("There are no dead messages.")
+    assert group_of(http, "orders", "billing")["parked"] == 0
+
+
+def test_delayed_messages_and_schedules(page, http, control, session, url):
+    control.create("orders", "file")
+    schedule(session, [delayed(b"the first", 3600), delayed(b"the second", 7200), delayed(b"the third", 10800)], "orders")
+    send(http, "PUT", "topics/orders/schedules/nightly", {"cron": "0 3 * * *", "payload": "go"})
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/orders/delayed")
+    page.sees("the third")
+    page.click("button", "Deliver now")
+    page.sees("The message is due now.")
+    until(lambda: stats(http, "orders")["next_offset"] == 1, "the first message is in the log")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 2", "two are left")
+    page.click(".plain button", "Cancel")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 1", "one is left")
+    page.click("button", "Cancel all")
+    page.sees("1 delayed messages of orders are removed for good.")
+    confirm(page, "orders")
+    page.sees("No delayed messages wait.")
+    assert (stats(http, "orders")["delayed"]["messages"], stats(http, "orders")["next_offset"]) == (0, 1)
+    page.sees("nightly")
+    page.click(".plain button", "Pause")
+    until(lambda: send(http, "GET", "topics/orders/schedules")["schedules"][0]["paused"], "the schedule is paused")
+
+
+def test_a_login_that_ends_leads_to_the_form_and_back_to_the_view(page, http, url):
+    create(http, "orders")
+    send(http, "PUT", "users/ann", {"password": ANN, "rights": [{"topic": "*", "rights": ["consume"]}]}, 201)
+    page.log_in(url, "ann", ANN)
+    assert not page.run("Boolean(document.querySelector('.tiles').innerText.includes('Memory'))")
+    show(page, "#/topic/orders")
+    page.sees("No consumer group has joined this topic.")
+    page.click(".title button", "Purge")
+    page.type("dialog input", "orders")
+    page.click("dialog button[type=submit]")
+    page.sees("lacks the right 'manage'")
+    send(http, "PUT", "users/ann/password", {"new_password": ANN_LATER})
+    page.sees("Your login is no longer valid.")
+    assert page.run("document.querySelector('dialog') === null && document.getElementById('top').hidden")
+    assert page.run("document.getElementById('content').innerText.includes('orders')") is False
+    asked = len(page.requests())
+    page.type("input[name=user]", "ann")
+    page.type("input[name=password]", ANN_LATER)
+    page.press("Enter")
+    page.sees("No consumer group has joined this topic.")
+    assert len(page.requests()) > asked
+    page.click("#logout")
+    page.sees("You are logged out.")
+
+
+def test_the_password_is_only_in_memory(page, http, url):
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    assert page.run("[localStorage.length, sessionStorage.length, document.cookie, history.length > 0, location.search]") == [0, 0, "", True, ""]
+    assert not any(ADMIN_PASSWORD in request for request in page.requests())
+    assert page.run("document.documentElement.outerHTML").find(ADMIN_PASSWORD) == -1
+    page.call("Page.reload")
+    page.until("Boolean(document.querySelector('input[name=password]'))", "the login form")
+
+
+def test_users_and_their_rights(page, http, url):
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    page.click("#nav a", "Users")
+    page.click("button", "New user")
+    page.type("dialog input[name=user]", "ann")
+    page.type("dialog input[name=password]", ANN)
+    page.type("dialog input[name=pattern]", "orders.*")
+    page.click("dialog input[value=consume]")
+    page.click("dialog button[type=submit]")
+    page.sees("orders.*")
+    ann = {"user_id": "ann", "admin": False, "rights": [{"topic": "orders.*", "rights": ["consume"]}]}
+    assert send(http, "GET", "users")["users"] == [ann]
+    page.click("button", "Grant")
+    page.type("dialog input[name=pattern]", "logs:viewers")
+    page.click("dialog input[value=consume]")
+    page.click("dialog button[type=submit]")
+    page.sees("logs:viewers")
+    page.click("li button", "Revoke")
+    until(lambda: len(send(http, "GET", "users")["users"][0]["rights"]) == 1, "a right is revoked")
+    page.click("button", "Delete")
+    confirm(page, "ann")
+    page.sees("There are no users beside the administrator.")
+
+
+def test_markup_and_control_characters_are_shown_and_never_run(page, http, control, url):
+    name = f"{SCRIPT}\u0007\u202e"
+    create(http, "hostile", "file")
+    line = {"payload": f"{SCRIPT}\u0000\u001b[31m", "key": f"key {name}", "headers": [{"name": f"h{SCRIPT}", "value": name}]}
+    send(http, "POST", "topics/hostile/messages", json.dumps(line).encode(), Content_Type="application/x-ndjson")
+    send(http, "POST", "topics/hostile/messages", b"\xff\xfe\x00")
+    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id=name, password=ANN)
+    taken = send(http, "GET", "topics/hostile/messages?group=billing&max=2")
+    send(http, "POST", f"topics/hostile/leases/{taken['lease']}/dead?reason={quote(name, safe='')}")
+    with browsing(page, http, url, taken["messages"]):
+        page.log_in(url, ADMIN, ADMIN_PASSWORD)
+        show(page, "#/topic/hostile/messages")
+        page.click("button", "Show")
+        page.sees(f"{SCRIPT}\\0\\x1B[31m")
+        page.sees(f"key key {SCRIPT}\\x07U+202E")
+        page.sees(f"h{SCRIPT}")
+        page.sees("3 bytes, not text")
+        page.sees("ff fe 00")
+    for where in "#/topic/hostile/dead", "#/users":
+        show(page, where)
+        page.sees(f"{SCRIPT}\\x07U+202E")
+    page.click("button", "Delete")
+    page.sees("Everything that depends on the rights of <script>")
+    page.press("Escape")
+    show(page, "#/topic/" + quote(name, safe=""))
+    page.sees("There is no such topic")
+    page.sees(f"{SCRIPT}\\x07U+202E")
+    assert page.run("window.hit === undefined && document.querySelectorAll('main script, main img').length === 0")
+
+
+def test_every_invisible_character_has_a_sign(page, url):
+    page.open(url)
+    page.until("Boolean(document.querySelector('input[name=password]'))")
+    marked = page.run("""(async () => {
+        const {pieces} = await import('/page/text.js');
+        const marked = [];
+        for (let code = 0; code < 0x110000; ++code) {
+            const found = pieces('a' + String.fromCodePoint(code) + 'b');
+            if (found.some((piece) => piece.isMark)) marked.push(code);
+        }
+        return marked;
+    })()""")
+    invisible = {code for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp", "Cs", "Zs")}
+    assert invisible - set(marked) == {ord(" ")}
+    assert not {code for code in marked if unicodedata.category(chr(code))[0] in "NP"}
+    # Letters and marks that no font shows are among them: fillers, and selectors of variants.
+    assert {0x115F, 0x3164, 0xFE0F, 0xE0100} <= set(marked) and not {ord(each) for each in "aÄ€漢😀"} & set(marked)
+
+
+@contextlib.contextmanager
+def browsing(page, http, url, messages):
+    """A context in which the page can browse the topic `hostile`. For a broker that does not offer it, a script in the
+    page answers with `messages`."""
+    if http.get("/api/v1/topics/hostile/browse").status != 404:
+        yield  # the page asks the broker itself
+        return
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/hostile/messages")
+    page.click("button", "Show")
+    page.sees("This broker does not offer browsing over HTTP.")
+    page.open("about:blank")
+    with page.answering("/browse?", f"() => ({json.dumps({'messages': messages})})"):
+        yield
+
+
+def test_a_user_whose_name_no_url_can_have_is_not_taken_for_something_else(page, control, url):
+    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id="..", password=ANN)
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/users")
+    page.click("button", "Delete")
+    page.type("dialog input", "..")
+    asked = len(page.requests())
+    page.click("dialog button[type=submit]")
+    page.sees("cannot be a part of a URL")
+    assert not any("users" in request for request in page.requests()[asked:])
+
+
+def test_a_thousand_topics_by_keyboard_on_every_width(page, http, url):
+    for name in "t0000", "t0007":
+        create(http, name)
+    send(http, "POST", "topics/t0007/messages", b"a")
+    lease = send(http, "GET", "topics/t0007/messages?group=billing")["lease"]
+    send(http, "POST", f"topics/t0007/leases/{lease}/release")
+    # The statistics of two topics are shown as those of a thousand: creating so many would take most of the test's time.
+    many = f"""(answer) => ({{...answer, topics: Array.from({{length: {TOPICS}}}, (_, i) =>
+        ({{...answer.topics[i === 7 ? 1 : 0], topic: 't' + String(i).padStart(4, '0')}}))}})"""
+    with page.answering("/stats/topics?topics_max=1024", many):
+        watch_many(page, url)
+
+
+def watch_many(page, url):
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    page.sees(f"{TOPICS:,} topics")
+    rows = "document.querySelectorAll('.rows .row').length"
+    names = "[...document.querySelectorAll('.rows .topic')].map((each) => each.innerText)"
+    assert 10 < page.run(rows) < 60
+    page.run("scrollTo(0, document.body.scrollHeight)")
+    page.until(f"{names}.at(-1) === 't{TOPICS - 1:04}'", "the last row")
+    assert page.run(rows) < 60
+    page.run("scrollTo(0, 0)")
+    page.until(f"{names}[0] === 't0000'", "the first row")
+    page.click(".head button", "Ready")
+    page.until(f"{names}[0] === 't0007'", "the topic with most ready messages first")
+
+    page.press("/")
+    page.call("Input.insertText", text="t019")
+    page.until(f"{rows} === 10", "ten topics fit")
+    page.run("document.querySelector('.rows a').focus()")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    assert page.run("document.activeElement.innerText") == "t0192"
+    page.press("Enter")
+    page.until("document.title === 't0192 – LightQ'", "the topic's view")
+
+    for scheme, is_dark in ("light", False), ("dark", True):
+        page.view(390, 800, scheme)
+        for where in "#/", "#/topic/t0007", "#/topic/t0007/messages", "#/topic/t0007/settings", "#/users", "#/broker":
+            show(page, where)
+            page.until("document.documentElement.scrollWidth <= 390", f"{where} is as wide as the screen")
+        ground = page.run("getComputedStyle(document.documentElement).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == is_dark
+
+
+def test_nothing_is_asked_while_the_page_is_hidden(page, http, url):
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    page.run("Object.defineProperty(document, 'hidden', {get: () => window.isHidden}); window.isHidden = true;"
+             "document.dispatchEvent(new Event('visibilitychange'))")
+    page.run("new Promise((done) => setTimeout(done, 300))")  # answers under way arrive
+    asked = len(page.requests())
+    page.run("new Promise((done) => setTimeout(done, 1300))")
+    assert len(page.requests()) == asked
+    page.run("window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+    until(lambda: page.run("1") and len(page.requests()) > asked, "it asks again")
