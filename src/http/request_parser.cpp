@@ -56,6 +56,14 @@ std::string all_values(const Message& message, http::field name) {
   return joined;
 }
 
+/// Returns true if a line continues the header before it: some programs read it as a header of its own.
+/// `taken`: whole lines of a head, perhaps with its end and a body.
+bool has_folded_line(std::string_view taken) {
+  if (taken.starts_with("\r\n")) return false;
+  const std::string_view head = taken.substr(0, taken.find("\r\n\r\n"));
+  return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
+}
+
 std::string in_lower_case(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(),
@@ -67,6 +75,10 @@ std::string in_lower_case(std::string_view text) {
 std::string media_type_of(std::string_view value) {
   const std::string_view type = value.substr(0, value.find(';'));
   return in_lower_case(type.substr(0, type.find_last_not_of(" \t") + 1));
+}
+
+bool has_escaped_slash(std::string_view path) {
+  return path.find("%2F") != std::string_view::npos || path.find("%2f") != std::string_view::npos;
 }
 
 /// Splits a request target in the forms `/path?query` and `http://host/path?query`. The host of the latter
@@ -107,11 +119,15 @@ class RequestParser::Impl {
       boost::system::error_code error;
       const std::size_t put =
           parser_->put(boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
-      taken += put;
       if (error && error != http::error::need_more) {
         refuse(refused(error));
         break;
       }
+      if (!is_checked_ && has_folded_line(bytes.substr(taken, put))) {
+        refuse(refused(400, "a header is continued on the next line"));
+        break;
+      }
+      taken += put;
       if (parser_->is_header_done() && !std::exchange(is_checked_, true)) check_head();
       if (state_ == State::more && parser_->is_done()) finish();
       if (put == 0 || error == http::error::need_more) break;
@@ -173,7 +189,9 @@ class RequestParser::Impl {
   /// Returns why it is not certain where the body ends, or null.
   static const char* doubt_about_length(const Message& head) {
     const bool has_encoding = head.count(http::field::transfer_encoding) > 0;
-    if (head.count(http::field::content_length) > 1) return "Content-Length is given more than once";
+    const bool is_list = head[http::field::content_length].find(',') != boost::beast::string_view::npos;
+    if (head.count(http::field::content_length) > 1 || is_list)
+      return "Content-Length is given more than once";
     if (!has_encoding) return nullptr;
     if (head.count(http::field::content_length) > 0)
       return "Content-Length and Transfer-Encoding are given together";
@@ -195,6 +213,8 @@ class RequestParser::Impl {
   void take_target(const Message& head) {
     const auto parts = split_target(view(head.target()), request_.host);
     if (!parts) return refuse(refused(400, "the URL does not begin with a slash, or has a #"));
+    // The path is decoded before it is split, so an escaped slash would separate names.
+    if (has_escaped_slash(parts->first)) return refuse(refused(400, "the path has an escaped slash"));
     auto path = percent_decoded(parts->first, false);
     auto query = Query::parse(parts->second);
     if (!path) return refuse(refused(400, "the path has a % without two hexadecimal digits, or a byte 0"));
