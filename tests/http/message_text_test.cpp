@@ -59,6 +59,15 @@ TEST(MessageText, RefusesWrongHeaders) {
               HasSubstr("only the broker"));
 }
 
+TEST(MessageText, RefusesAttributesThatAreGivenTwice) {
+  for (const char* name : {"key", "id", "ttl", "time"})
+    EXPECT_THAT(message_of_request(request_with({{name, "1"}, {name, "2"}})).error().message,
+                HasSubstr("more than once"))
+        << name;
+  EXPECT_EQ(shown(message_of_request(request_with({{"header-a", "1"}, {"header-a", "2"}}))),
+            std::vector<std::string>{"|0|a=1;a=2;|p"});
+}
+
 TEST(MessageText, ReadsLines) {
   const std::string text =
       "{\"payload\":\"a\"}\r\n\n{\"key_base64\":\"/w==\",\"time_us\":3,\"headers\":[{\"name\":\"n\",\"value_"

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <lightq/base/attributes.hpp>
@@ -176,7 +178,10 @@ void append_number(std::string_view name, std::int64_t number, std::string& to) 
 Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
   SentMessage message;
   message.payload = request.body;
+  std::set<std::string_view> once;
   for (const auto& [name, value] : request.fields) {
+    if (!name.starts_with(header_prefix) && !once.insert(name).second)
+      return invalid_field("Lightq-" + without_controls(name), "is given more than once");
     if (name == "key") {
       message.key = value;
     } else if (name == "id") {
