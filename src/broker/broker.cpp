@@ -74,6 +74,7 @@ class Broker::Parts {
  private:
   Result<void> open_catalogue();
   Result<void> open_audit();
+  void execute(protocol::Request request, const Answer& answer);
   Result<void> open_control();
   Result<void> open_http();
   void warn_if_topics_are_open() const;
@@ -284,14 +285,17 @@ Result<void> Broker::Parts::open_audit() {
   return {};
 }
 
+/// Executes a command of either listener. Thread: the control thread.
+void Broker::Parts::execute(protocol::Request request, const Answer& answer) {
+  const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
+  handler_->handle(std::move(request), reply);
+}
+
 Result<void> Broker::Parts::open_control() {
   if (auto opened = open_audit(); !opened) return opened;
   auto server = ControlServer::open(
       control_, sink_, config_.control_uri,
-      [this](protocol::Request request, const Answer& answer) {
-        const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
-        handler_->handle(std::move(request), reply);
-      },
+      [this](protocol::Request request, const Answer& answer) { execute(std::move(request), answer); },
       unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));
   if (!server) return server.error();
@@ -327,7 +331,7 @@ Result<void> Broker::Parts::open_http() {
        .metrics_topics_max = config_.metrics_topics_max,
        .control_connections = [this] { return server_->connections(); },
        .execute = [this](protocol::Request request,
-                         const Answer& answer) { handler_->handle(std::move(request), answer); },
+                         const Answer& answer) { execute(std::move(request), answer); },
        .request_bytes_max = config_.request_bytes_max,
        .on_topic = [this](TopicId topic, auto call) { return reactors_->post_to(topic, std::move(call)); }});
   if (opened) {
