@@ -82,7 +82,7 @@ void MessageDesk::lease(Reactor& reactor, TopicId topic, const Requester& reques
   if (runtime == nullptr) return done(unknown_topic());
   if (!requester.may(reactor.context().access, *runtime)) return done(right_withdrawn());
   if (static_cast<std::uint64_t>(wish.lasts.count()) > runtime->redelivery_ms_max())
-    return done(Error{ErrorCode::limit_reached,
+    return done(Error{ErrorCode::invalid_request,
                       "lease: more than redelivery_ms_max, " + std::to_string(runtime->redelivery_ms_max())});
   std::uint64_t id = 0;
   while (id == 0 || leases_.contains(id)) id = random_number<std::uint64_t>();

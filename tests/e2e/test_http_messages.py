@@ -231,7 +231,7 @@ def test_one_message_as_bytes(http):
 
 @pytest.mark.parametrize("query", ["max=0", "max=1001", "wait=30001", "lease=1", "from=middle", "group=-", "nothing=1", "ack=x", "lease=4294967295"])
 def test_wrong_parameters(http, query):
-    assert http.get(f"{MESSAGES}?{query}").status in (400, 429)
+    assert http.get(f"{MESSAGES}?{query}").status == 400
 
 
 @pytest.mark.parametrize("offsets", ["", "x", "1,", "2,1", "3-2", "1,1", "-1", "1-", "99999999999999999999"])
@@ -277,6 +277,8 @@ def test_rights_are_those_of_sessions(broker, http, control):
     assert settle(producer, lease, "acknowledge").status == 403
     assert settle(consumer, lease, "acknowledge").json()["messages"] == 1
     assert HttpClient(broker).get(f"{MESSAGES}?group=g").status == 401
+    lines = HttpClient(broker).ask("POST", MESSAGES, b"no line of JSON", Content_Type="application/x-ndjson")
+    assert lines.status == 401, "the lines are not parsed"
     assert HttpClient(broker, basic("consumer", "wrong")).get(f"{MESSAGES}?group=g").status == 401
     missing = consumer.get("/api/v1/topics/nothing/messages?group=g")
     assert missing.status == 403, "a user without a right does not learn whether a topic exists"

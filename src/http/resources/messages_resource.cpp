@@ -176,6 +176,16 @@ HttpResponse response_to(Leased&& leased, bool as_bytes) {
   return as_bytes ? bytes_response(std::move(leased), lease) : json_response(text_of(leased, lease));
 }
 
+/// Returns the work of a desk that publishes the messages and answers.
+auto publication_of(MessagesToPublish messages, const HttpReply& reply) {
+  return [kept = std::make_shared<MessagesToPublish>(std::move(messages)), reply](
+             MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+    desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
+      reply(done ? response_to(*done) : problem(done.error()));
+    });
+  };
+}
+
 }  // namespace
 
 MessagesResource::MessagesResource(Parts parts) : parts_(std::move(parts)) {
@@ -194,45 +204,73 @@ void MessagesResource::add_to(Router& router) {
                [this, asked = what](HttpExchange exchange) { settle(std::move(exchange), asked); });
 }
 
-/// Calls `work` on the topic's reactor, if the client may do what `role` and `scope` say.
-void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
-                               DeskWork work) {
+/// Calls `then` on the control thread if the client has the right that `role` and `scope` need.
+void MessagesResource::permit(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
+                              Permitted then) const {
   const auto topic = TopicName::parse(exchange.parts.at(0));
   if (!topic) return exchange.reply(problem({ErrorCode::invalid_request, "the path has no name of a topic"}));
   const auto right = role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
-  parts_.gate.on_topic(
-      std::move(exchange), *topic, {right, scope},
-      [this, topic = *topic, role, scope, work = std::move(work)](const Asker& asker, Operations& operations,
-                                                                  const HttpReply& reply) {
-        const auto found = operations.topics().find(topic);
-        if (!found) return reply(problem(found.error()));
-        const Requester requester(asker.holder, asker.kind == Asker::Kind::anonymous, role, scope);
-        const bool posted = parts_.on_topic(
-            *found, [this, id = *found, requester, work](std::size_t index, Reactor& reactor) {
-              work(*desks_[index], reactor, id, requester);
-            });
-        if (!posted) reply(problem({ErrorCode::busy, "the broker has too many requests under way"}));
+  parts_.gate.on_topic(std::move(exchange), *topic, {right, scope},
+                       [topic = *topic, role, scope, then = std::move(then)](
+                           const Asker& asker, Operations& operations, const HttpReply& reply) {
+                         const auto found = operations.topics().find(topic);
+                         if (!found) return reply(problem(found.error()));
+                         const bool is_open = asker.kind == Asker::Kind::anonymous;
+                         then(*found, Requester(asker.holder, is_open, role, scope), reply);
+                       });
+}
+
+/// Calls `work` on the topic's reactor. Thread: any.
+void MessagesResource::to_desk(TopicId topic, const Requester& requester, const HttpReply& reply,
+                               DeskWork work) const {
+  const bool posted = parts_.on_topic(
+      topic, [this, topic, requester, work = std::move(work)](std::size_t index, Reactor& reactor) {
+        work(*desks_[index], reactor, topic, requester);
       });
+  if (!posted) reply(problem({ErrorCode::busy, "the broker has too many requests under way"}));
+}
+
+/// Calls `work` on the topic's reactor if the client has the right that `role` and `scope` need.
+void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
+                               DeskWork work) const {
+  permit(std::move(exchange), role, scope,
+         [this, work = std::move(work)](TopicId topic, const Requester& requester, const HttpReply& reply) {
+           to_desk(topic, requester, reply, work);
+         });
 }
 
 void MessagesResource::publish(HttpExchange exchange) {
+  if (exchange.request.content_type == lines_type) return publish_lines(std::move(exchange));
   auto messages = messages_of(exchange.request);
   if (!messages) return exchange.reply(problem(messages.error()));
-  const auto kept = std::make_shared<MessagesToPublish>(std::move(*messages));
   exchange.request.body = std::string();
   const HttpReply answer = exchange.reply;
-  at_desk(
-      std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
-      [kept, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
-        desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
-          reply(done ? response_to(*done) : problem(done.error()));
-        });
-      });
+  at_desk(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+          publication_of(std::move(*messages), answer));
+}
+
+/// Many lines take long to parse, so that is done on the HTTP thread after the login was checked.
+void MessagesResource::publish_lines(HttpExchange exchange) {
+  const auto request = std::make_shared<HttpRequest>();
+  request->query = std::move(exchange.request.query);
+  request->content_type = std::move(exchange.request.content_type);
+  request->body = std::move(exchange.request.body);
+  permit(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+         [this, request](TopicId topic, const Requester& requester, const HttpReply& reply) {
+           parts_.loop.post([this, request, topic, requester, reply] {
+             auto messages = messages_of(*request);
+             if (!messages) return reply(problem(messages.error()));
+             to_desk(topic, requester, reply, publication_of(std::move(*messages), reply));
+           });
+         });
 }
 
 void MessagesResource::receive(HttpExchange exchange) {
-  if (exchange.request.is_head())
-    return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET"));
+  if (exchange.request.is_head()) {
+    HttpResponse refused = problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET");
+    refused.headers.emplace_back("Allow", "POST, GET");
+    return exchange.reply(std::move(refused));
+  }
   auto wish = lease_wish_of(exchange.request.query);
   const bool as_bytes = exchange.request.accept.find(bytes_type) != std::string::npos;
   if (wish && as_bytes && wish->messages_max != 1)

@@ -41,12 +41,16 @@ class MessagesResource {
  private:
   using DeskWork =
       std::function<void(MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester)>;
+  using Permitted = std::function<void(TopicId topic, const Requester& requester, const HttpReply& reply)>;
 
   void publish(HttpExchange exchange);
+  void publish_lines(HttpExchange exchange);
   void receive(HttpExchange exchange);
   void received(TopicId topic, Result<Leased> leased, bool as_bytes, const HttpReply& reply) const;
   void settle(HttpExchange exchange, Settling::What what);
-  void at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope, DeskWork work);
+  void permit(HttpExchange exchange, EndpointRole role, const GroupScope& scope, Permitted then) const;
+  void to_desk(TopicId topic, const Requester& requester, const HttpReply& reply, DeskWork work) const;
+  void at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope, DeskWork work) const;
   void take_back(TopicId topic, std::uint64_t lease) const;
 
   const Parts parts_;
