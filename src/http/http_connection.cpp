@@ -27,8 +27,10 @@ std::string date_now() {
 std::string head_of(const HttpResponse& response, bool keep_alive) {
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head.append(reason_of(response.status)).append("\r\nDate: ").append(date_now());
-  head.append("\r\nContent-Type: ").append(response.content_type);
-  head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  if (response.status != 204) {  // which has no content, not even an empty one
+    head.append("\r\nContent-Type: ").append(response.content_type);
+    head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  }
   for (const auto& [name, value] : response.headers)
     head.append("\r\n").append(name).append(": ").append(value);
   head.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: ");
@@ -59,6 +61,7 @@ void HttpConnection::close() {
   deadline_.cancel();
   socket_.close(ignored);
   release_content();
+  release_response();
   if (const auto not_sent = std::exchange(not_sent_, nullptr)) not_sent();
   owner_.closed(*this);
 }
@@ -168,14 +171,14 @@ void HttpConnection::handle() {
 
 bool HttpConnection::keep_content() {
   const std::size_t bytes = parser_->content_bytes();
-  if (bytes <= content_bytes_) return true;
-  if (!owner_.keep_content(bytes - content_bytes_)) return false;
-  content_bytes_ = bytes;
+  if (bytes <= counted_.content) return true;
+  if (!owner_.keep_content(source_.key, bytes - counted_.content)) return false;
+  counted_.content = bytes;
   return true;
 }
 
 void HttpConnection::release_content() {
-  if (content_bytes_ > 0) owner_.release_content(std::exchange(content_bytes_, 0));
+  if (counted_.content > 0) owner_.release_content(source_.key, std::exchange(counted_.content, 0));
 }
 
 void HttpConnection::watch_end(std::uint64_t request) {
@@ -212,9 +215,27 @@ void HttpConnection::respond(std::uint64_t request, HttpResponse response) {
   send(std::move(response));
 }
 
+/// Counts a long response until it is sent. If there is no space for it, refuses the request instead.
+void HttpConnection::keep_response(HttpResponse& response) {
+  const std::size_t bytes = response.body.size();
+  if (is_head_ || bytes < limits::http_response_bytes_free) return;
+  if (owner_.keep_response(source_.key, bytes)) {
+    counted_.response = bytes;
+    return;
+  }
+  const auto not_sent = std::move(response.not_sent);
+  response = problem({ErrorCode::busy, "too many long responses are not read yet; try again"});
+  if (not_sent) not_sent();
+}
+
+void HttpConnection::release_response() {
+  if (counted_.response > 0) owner_.release_response(source_.key, std::exchange(counted_.response, 0));
+}
+
 void HttpConnection::send(HttpResponse response) {
   wait_for(Wait::send);
   release_content();
+  keep_response(response);
   is_responding_ = true;
   not_sent_ = std::move(response.not_sent);
   std::string text = head_of(response, keeps_alive_);
@@ -262,6 +283,7 @@ void HttpConnection::on_written(const AsioError& error, std::size_t bytes) {
 }
 
 void HttpConnection::after_response() {
+  release_response();
   not_sent_ = nullptr;
   if (!keeps_alive_) return linger();
   wait_for(Wait::idle);

@@ -37,9 +37,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     virtual void refused(const HttpResponse& response) = 0;
     /// Called once, at the end.
     virtual void closed(HttpConnection& connection) = 0;
-    /// Called when more bytes of a request's content are kept. Returns false if there is no space for them.
-    virtual bool keep_content(std::size_t bytes) = 0;
-    virtual void release_content(std::size_t bytes) = 0;
+    /// Called when more bytes of a request's content from `source` are kept. Returns false if there is no
+    /// space for them.
+    virtual bool keep_content(const std::string& source, std::size_t bytes) = 0;
+    virtual void release_content(const std::string& source, std::size_t bytes) = 0;
+    /// Called before a long response to `source` is sent. Returns false if there is no space for it.
+    virtual bool keep_response(const std::string& source, std::size_t bytes) = 0;
+    virtual void release_response(const std::string& source, std::size_t bytes) = 0;
     /// Called when a request was refused because there was no space for its content.
     virtual void content_refused() = 0;
     /// Returns memory for input, shared by all connections.
@@ -71,6 +75,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   using AsioError = boost::system::error_code;
 
+  /// The bytes that the owner counts for this connection.
+  struct Counted {
+    std::size_t content = 0;   // of the request
+    std::size_t response = 0;  // 0 for a short one
+  };
+
   void wait_for(Wait wait);
   void on_deadline();
   void read_more();
@@ -88,6 +98,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void look_for_end();
   bool keep_content();
   void release_content();
+  void keep_response(HttpResponse& response);
+  void release_response();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer deadline_;
@@ -102,8 +114,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::vector<std::byte> output_;          // to write next
   std::vector<std::byte> sending_;         // while is_writing_
   std::size_t written_ = 0;                // of sending_
-  std::size_t content_bytes_ = 0;          // that the owner counts
-  std::function<void()> not_sent_;         // of the response that is sent
+  Counted counted_;
+  std::function<void()> not_sent_;  // of the response that is sent
   Wait wait_ = Wait::first_byte;
   std::uint64_t requests_ = 0;
   bool is_under_way_ = false;  // a request is handled

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -284,6 +285,51 @@ TEST_F(HttpServerTest, SendsLongResponsesToAClientThatReadsLate) {
   client.ask("/later", "Connection: close\r\n");
   later()({.body = std::string(8 * limits::MiB, 'x') + "end"});
   EXPECT_THAT(client.hear(), EndsWith("xend"));
+}
+
+TEST_F(HttpServerTest, ResponsesThatNobodyReadsAreBounded) {
+  HttpSettings settings;
+  settings.responses_bytes_total = 10 * limits::MiB;
+  settings.requests_per_second = limits::requests_per_second_max;
+  start(std::move(settings));
+  const std::string text(8 * limits::MiB, 'x');  // more than the system keeps
+  HttpPeer first = peer();
+  first.ask("/later");
+  later()({.body = text});
+  HttpPeer second = peer();
+  second.ask("/later");
+  std::promise<void> not_sent;
+  later()({.body = text, .not_sent = [&] { not_sent.set_value(); }});
+  EXPECT_THAT(second.hear("try again"), HasSubstr("429 Too Many Requests"));
+  EXPECT_EQ(not_sent.get_future().wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(limits_.of(Limit::http_responses_bytes_total), 1U);
+  second.ask("/hello");
+  EXPECT_THAT(second.hear("hello\n"), HasSubstr("200 OK")) << "short responses do not count";
+  EXPECT_EQ(first.hear(text).size() > text.size(), true);
+  first.ask("/later");
+  later()({.body = text});
+  EXPECT_THAT(first.hear("xxx"), HasSubstr("200 OK")) << "what was read does not count any more";
+}
+
+TEST_F(HttpServerTest, ASourceLeavesSpaceForTheContentsOfOthers) {
+  HttpSettings settings;
+  settings.bodies_bytes_total = 1'000;
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.say("POST /hello HTTP/1.1\r\nHost: localhost\r\nContent-Length: 950\r\n\r\n" +
+             std::string(900, 'x'));
+  EXPECT_THAT(client.hear(), StartsWith("HTTP/1.1 429 "));
+  EXPECT_EQ(limits_.of(Limit::http_bodies_bytes_total), 1U);
+}
+
+TEST_F(HttpServerTest, AResponseThatHasNoContentHasNoLength) {
+  start();
+  HttpPeer client = peer();
+  client.ask("/later", "Connection: close\r\n");
+  later()({.status = 204});
+  const std::string answer = client.hear();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 204 No Content\r\n"));
+  EXPECT_EQ(answer.find("\r\nContent-"), std::string::npos) << answer;
 }
 
 TEST_F(HttpServerTest, EndsWhileRequestsAreUnderWay) {

@@ -247,6 +247,9 @@ inline constexpr std::size_t http_scrapes_max = 8;  ///< requests for /metrics t
 inline constexpr std::size_t http_scrapes_per_user_max = 2;
 /// The contents of all requests that arrive or are under way, together; beyond: 429.
 inline constexpr std::size_t http_bodies_bytes_total = 64 * MiB;
+/// The long responses that clients have not read, together; beyond: 429 in place of the next one.
+inline constexpr std::size_t http_responses_bytes_total = 256 * MiB;
+inline constexpr std::size_t http_response_bytes_free = 4 * KiB;  ///< shorter responses do not count
 /// A request for messages: how long it may wait for some, or a message for space in its topic.
 inline constexpr std::uint64_t http_wait_ms_max = 25'000;
 inline constexpr std::uint64_t http_wait_ms_default = 5'000;     ///< of a message that waits for space
