@@ -217,7 +217,8 @@ class RequestParser::Impl {
     if (has_escaped_slash(parts->first)) return refuse(refused(400, "the path has an escaped slash"));
     auto path = percent_decoded(parts->first, false);
     auto query = Query::parse(parts->second);
-    if (!path) return refuse(refused(400, "the path has a % without two hexadecimal digits, or a byte 0"));
+    if (!path)
+      return refuse(refused(400, "the path has a % without two hexadecimal digits, a byte 0, or no UTF-8"));
     if (!query) return refuse(refused(400, query.error().text()));
     request_.path = std::move(*path);
     request_.query = std::move(*query);
