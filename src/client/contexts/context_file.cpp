@@ -76,7 +76,8 @@ class ObjectReader {
     const std::string_view number = text_.substr(at_, digits);
     unsigned code = 0;
     const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), code, 16);
-    if (fault != std::errc() || end != number.data() + digits || code > '~') return std::nullopt;
+    const bool is_whole = number.size() == digits && end == number.data() + number.size();
+    if (fault != std::errc() || !is_whole || code > 0x7FU) return std::nullopt;
     at_ += digits;
     return static_cast<char>(code);
   }
