@@ -21,6 +21,7 @@ struct HttpRequest {
   std::string origin;        ///< the value of Origin; empty: there is none
   std::string accept;        ///< the values of Accept
   std::string fetch_site;    ///< the value of Sec-Fetch-Site, which browsers send; empty: there is none
+  std::string last_event_id;  ///< the value of Last-Event-ID; empty: there is none
   std::string content_type;  ///< the value of Content-Type, without parameters, in lower case
   /// The headers that begin with `Lightq-`, with names in lower case and without that beginning.
   std::vector<std::pair<std::string, std::string>> fields;

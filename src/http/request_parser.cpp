@@ -157,12 +157,15 @@ class RequestParser::Impl {
     const auto content_type = only_value(head, http::field::content_type);
     if (!host || !origin || !authorization || !content_type)
       return refuse(refused(400, "Host, Origin, Authorization or Content-Type is given more than once"));
+    if (head.count("Last-Event-ID") > 1)
+      return refuse(refused(400, "Last-Event-ID is given more than once"));
     if (head.count(http::field::host) == 0) return refuse(refused(400, "the request has no Host"));
     request_.host = *host;
     request_.origin = *origin;
     request_.authorization = Secret(*authorization);
     request_.content_type = media_type_of(*content_type);
     request_.fetch_site = view(head["Sec-Fetch-Site"]);
+    request_.last_event_id = view(head["Last-Event-ID"]);
     take_fields(head);
     take_target(head);
     const bool has_body = parser_->chunked() || parser_->content_length_remaining().value_or(0) > 0;

@@ -233,8 +233,11 @@ void append_message(const ReceivedMessage& message, std::string& to) {
   to += '{';
   append_number("offset", static_cast<std::int64_t>(message.offset.value), to);
   to += ',';
-  append_number("delivery", message.delivery, to);
-  to += ',';
+  if (message.marks.delivery > 0) {
+    append_number("delivery", message.marks.delivery, to);
+    to += ',';
+  }
+  if (message.marks.expired) to += "\"expired\":true,";
   append_number("stored_us", message.stored.us, to);
   if (message.time.us != 0) {
     to += ',';
@@ -261,17 +264,48 @@ void append_message(const ReceivedMessage& message, std::string& to) {
   to += '}';
 }
 
+namespace {
+
+void append_list(const std::vector<ReceivedMessage>& messages, std::string& to) {
+  to += ",\"messages\":[";
+  bool is_first = true;
+  for (const ReceivedMessage& message : messages) {
+    if (!std::exchange(is_first, false)) to += ',';
+    append_message(message, to);
+  }
+  to += ']';
+}
+
+}  // namespace
+
+std::string name_of_lease(std::uint64_t lease) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name(16, '0');
+  for (std::size_t at = name.size(); at > 0; lease >>= 4U) name[--at] = digits[lease & 0xFU];
+  return name;
+}
+
+std::uint64_t lease_named(std::string_view name) {
+  std::uint64_t lease = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lease, 16);
+  return name.size() == 16 && error == std::errc{} && end == name.data() + name.size() ? lease : 0;
+}
+
 std::string text_of(const Leased& leased, std::string_view lease) {
   std::string text = "{";
   if (!lease.empty()) text.append("\"lease\":\"").append(lease).append("\",");
   append_number("lost", static_cast<std::int64_t>(leased.lost), text);
-  text += ",\"messages\":[";
-  bool is_first = true;
-  for (const ReceivedMessage& message : leased.messages) {
-    if (!std::exchange(is_first, false)) text += ',';
-    append_message(message, text);
-  }
-  return text += "]}\n";
+  append_list(leased.messages, text);
+  return text += "}\n";
+}
+
+std::string text_of(const Browsed& browsed) {
+  std::string text = "{";
+  append_number("next", static_cast<std::int64_t>(browsed.next.value), text);
+  text += ',';
+  append_number("lost", static_cast<std::int64_t>(browsed.lost), text);
+  append_list(browsed.messages, text);
+  return text += "}\n";
 }
 
 std::string text_of(const std::vector<OffsetRange>& ranges) {
