@@ -115,7 +115,8 @@ Document publish_operation() {
   auto& parameters = document["parameters"];
   parameters.push_back(parameter("confirm", "query", choice_schema({"default", "received", "flushed"})));
   parameters.push_back(parameter("wait", "query", number_schema(0, limits::http_wait_ms_max)));
-  for (const char* const header : {"Lightq-Key", "Lightq-Id", "Lightq-Time", "Lightq-Ttl"})
+  for (const char* const header :
+       {"Lightq-Key", "Lightq-Id", "Lightq-Time", "Lightq-Ttl", "Lightq-Delay", "Lightq-At"})
     parameters.push_back(parameter(header, "header", text_schema()));
   document["requestBody"] = {
       {"content",
@@ -204,7 +205,8 @@ Document components() {
   message["additionalProperties"] = false;
   for (const char* const name : {"payload", "payload_base64", "key", "key_base64", "id"})
     message["properties"][name] = text_schema();
-  for (const char* const name : {"time_us", "ttl_ms"}) message["properties"][name] = {{"type", "integer"}};
+  for (const char* const name : {"time_us", "ttl_ms", "delay_ms", "at_us"})
+    message["properties"][name] = {{"type", "integer"}};
   message["properties"]["headers"] = {{"type", "array"}, {"items", {{"type", "object"}}}};
   Document document;
   document["schemas"]["Message"] = std::move(message);

@@ -68,7 +68,7 @@ void HttpConnection::close() {
 
 void HttpConnection::wait_for(Wait wait) {
   const HttpTimes& times = settings_.times;
-  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,  times.idle,
+  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,   times.idle,
                                                times.work,       times.send, times.linger, times.send};
   wait_ = wait;
   deadline_.expires_after(longest[static_cast<std::size_t>(wait)]);

@@ -19,7 +19,7 @@ struct HttpResponse {
   /// is. Thread: the HTTP thread.
   std::function<void()> not_sent = {};
   bool is_stream = false;
-  /// Of a stream: called each time the system has taken all content so far; not behind the last part. Never
+  /// Called for a stream, each time the system has taken all content so far; not behind the last part. Never
   /// called within send_more. Thread: the HTTP thread.
   std::function<void()> taken = {};
 };

@@ -2,6 +2,7 @@
 #include "http/request_parser.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -157,8 +158,7 @@ class RequestParser::Impl {
     const auto content_type = only_value(head, http::field::content_type);
     if (!host || !origin || !authorization || !content_type)
       return refuse(refused(400, "Host, Origin, Authorization or Content-Type is given more than once"));
-    if (head.count("Last-Event-ID") > 1)
-      return refuse(refused(400, "Last-Event-ID is given more than once"));
+    if (head.count("Last-Event-ID") > 1) return refuse(refused(400, "Last-Event-ID is given more than once"));
     if (head.count(http::field::host) == 0) return refuse(refused(400, "the request has no Host"));
     request_.host = *host;
     request_.origin = *origin;
@@ -203,7 +203,20 @@ class RequestParser::Impl {
     if (!path) return refuse(refused(400, "the path has a % without two hexadecimal digits, or a byte 0"));
     if (!query) return refuse(refused(400, query.error().text()));
     request_.path = std::move(*path);
+    take_segments(parts->first);
     request_.query = std::move(*query);
+  }
+
+  /// Requires: the path can be decoded.
+  void take_segments(std::string_view path) {
+    request_.segments.clear();
+    path.remove_prefix(1);
+    while (true) {
+      const std::size_t slash = std::min(path.find('/'), path.size());
+      request_.segments.push_back(percent_decoded(path.substr(0, slash), false).value_or(std::string()));
+      if (slash == path.size()) return;
+      path.remove_prefix(slash + 1);
+    }
   }
 
   void finish() {

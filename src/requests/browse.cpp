@@ -50,9 +50,7 @@ void Browse::go_on() {
   Turn turn(*this);
   switch (topic->reads().read(*reader_, turn)) {
     case TurnEnd::over: return parts_.later();
-    case TurnEnd::pending:
-      is_waiting_ = true;
-      return topic->reads().await(*this);
+    case TurnEnd::pending: is_waiting_ = true; return topic->reads().await(*this);
     case TurnEnd::unavailable:
       if (browsed_.messages.empty())
         return fail({ErrorCode::io_error, "the messages cannot be read now; ask again"});

@@ -22,8 +22,8 @@ namespace lightq::broker {
 struct BrowseWish {
   StartPosition start;
   std::uint64_t messages_max = 1;
-  std::uint64_t bytes_max = 1;        ///< more only by one message
-  std::chrono::milliseconds wait{};   ///< for messages that the disk does not have ready
+  std::uint64_t bytes_max = 1;       ///< more only by one message
+  std::chrono::milliseconds wait{};  ///< for messages that the disk does not have ready
 };
 
 /// The messages of a read.

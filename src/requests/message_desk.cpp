@@ -57,9 +57,10 @@ void MessageDesk::publish(Reactor& reactor, TopicId topic, const Requester& requ
   const std::uint64_t id = next_number_++;
   const auto wait = messages.wait;
   Waiting& waiting = publications_[id];
-  waiting.publication =
-      std::make_unique<Publication>(*runtime, reactor.context().access, requester, std::move(messages),
-                                    std::move(done), [this, &loop, id] { drop_publication(loop, id); });
+  waiting.publication = std::make_unique<Publication>(
+      Publication::Parts{*runtime, reactor.context().access, reactor.context().tickets, requester,
+                         [this, &loop, id] { drop_publication(loop, id); }},
+      std::move(messages), std::move(done));
   waiting.publication->begin();
   const auto found = publications_.find(id);
   if (found == publications_.end()) return;
@@ -157,8 +158,8 @@ void MessageDesk::watch(EventLoop& loop) {
   });
 }
 
-/// Ends those whose rights were withdrawn, and gives streams credit for messages whose time is over. Each may
-/// be removed by its call.
+/// Ends those whose rights were withdrawn, and gives streams credit for messages that were taken back. Each
+/// may be removed by its call.
 void MessageDesk::look_at_all() {
   std::vector<std::uint64_t> ids;
   for (const auto& [id, held] : leases_) ids.push_back(id);
@@ -181,10 +182,9 @@ void MessageDesk::stream(Reactor& reactor, TopicId topic, const Requester& reque
   EventLoop& loop = reactor.loop();
   const std::uint64_t id = free_id();
   auto& stream = streams_[id];
-  stream = std::make_unique<Stream>(
-      Stream::Parts{*runtime, reactor.context().access, requester, id, client,
-                    [this, &loop, id] { drop_stream(loop, id); }},
-      std::move(wish));
+  stream = std::make_unique<Stream>(Stream::Parts{*runtime, reactor.context().access, requester, id, client,
+                                                  [this, &loop, id] { drop_stream(loop, id); }},
+                                    std::move(wish));
   const auto refusal = stream->begin();
   if (refusal.code != ClientError::none) {
     if (refusal.code == ClientError::limit_reached)
@@ -238,10 +238,9 @@ void MessageDesk::browse(Reactor& reactor, TopicId topic, const Requester& reque
       drop_if_over();
     });
   };
-  reading.browse = std::make_unique<Browse>(
-      Browse::Parts{[&reactor, topic] { return reactor.find(topic); }, reactor.context().access, requester,
-                    later},
-      wish, std::move(done));
+  reading.browse = std::make_unique<Browse>(Browse::Parts{[&reactor, topic] { return reactor.find(topic); },
+                                                          reactor.context().access, requester, later},
+                                            wish, std::move(done));
   reading.end = loop.at(EventLoop::Clock::now() + wish.wait, [this, id, drop_if_over] {
     const auto late = browses_.find(id);
     if (late == browses_.end()) return;

@@ -22,8 +22,9 @@ namespace lightq::broker {
 
 /// Publishes, leases, streams and reads messages for clients that have no session. Owns the publications and
 /// reads that wait, the leases and the streams. A stream ends with its client; each of the others has a time
-/// at which it ends. While there are leases or streams, their rights are checked once a second. Thread: the reactor's, except the constructor and destructor.
-/// Lifetime: the reactor outlives the desk; the desk is destroyed after the reactor's thread has ended.
+/// at which it ends. While there are leases or streams, their rights are checked once a second. Thread: the
+/// reactor's, except the constructor and destructor. Lifetime: the reactor outlives the desk; the desk is
+/// destroyed after the reactor's thread has ended.
 class MessageDesk {
  public:
   MessageDesk() = default;
@@ -50,8 +51,8 @@ class MessageDesk {
   /// Reads messages without a group. Calls `done` once, now or later. Errors: see Browse.
   void browse(Reactor& reactor, TopicId topic, const Requester& requester, const BrowseWish& wish,
               Browse::Done done);
-  /// Settles messages of a lease, or of a stream whose lease it is. Errors: timeout (there is no such lease of this client, or it is over),
-  /// unauthorized_access, invalid_request.
+  /// Settles messages of a lease, or of a stream whose lease it is. Errors: timeout (there is no such lease
+  /// of this client, or it is over), unauthorized_access, invalid_request.
   [[nodiscard]] Result<Settled> settle(Reactor& reactor, TopicId topic, const Requester& requester,
                                        std::uint64_t lease, const Settling& settling);
   /// Returns the number of leases and streams, and of publications and reads that wait.

@@ -1,4 +1,4 @@
-/// A consumer for requests over HTTP, whose messages other requests settle. Layer: requests.
+/// A consumer for requests over HTTP. Other requests settle its messages. Layer: requests.
 #pragma once
 
 #include <chrono>

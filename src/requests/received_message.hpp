@@ -21,8 +21,8 @@ struct ReceivedMessage {
   };
   Offset offset;
   Marks marks;
-  Timestamp stored;            ///< when it was appended
-  Timestamp time;              ///< the producer's time; 0: none was given
+  Timestamp stored;  ///< when it was appended
+  Timestamp time;    ///< the producer's time; 0: none was given
   std::string key;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string payload;

@@ -11,7 +11,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// Returns how much may be granted: what `most` leaves besides what is used and what was granted before.
+/// Returns how much may be granted: `most`, less the amounts that are used or were granted before.
 std::uint64_t credit_left(std::uint64_t most, std::uint64_t used, std::uint64_t granted,
                           std::uint64_t delivered) {
   const std::uint64_t open = granted > delivered ? granted - delivered : 0;
@@ -77,10 +77,10 @@ void Stream::written(std::uint64_t messages, std::uint64_t bytes) {
 void Stream::give_credit() {
   if (topic() == nullptr) return;
   const std::uint64_t unwritten = messages_delivered_ - messages_written_;
-  const Credit credit{credit_left(wish_.messages_max, std::max(unwritten, in_flight()), messages_granted_,
-                                  messages_delivered_),
-                      credit_left(wish_.bytes_max, bytes_delivered_ - bytes_written_, bytes_granted_,
-                                  bytes_delivered_)};
+  const Credit credit{
+      credit_left(wish_.messages_max, std::max(unwritten, in_flight()), messages_granted_,
+                  messages_delivered_),
+      credit_left(wish_.bytes_max, bytes_delivered_ - bytes_written_, bytes_granted_, bytes_delivered_)};
   if (credit.messages == 0 && credit.bytes == 0) return;
   if (topic()->consumers().add_credit(*this, credit)) {
     messages_granted_ += credit.messages;

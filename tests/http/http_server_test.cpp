@@ -99,9 +99,8 @@ class HttpServerTest : public ::testing::Test {
       exchange.reply(std::move(response));
     });
     server_->router().add("GET", "/endless", [this](HttpExchange exchange) {
-      exchange.reply({.body = std::string(endless_bytes_, 'x'),
-                      .not_sent = [this] { note_gone(); },
-                      .is_stream = true});
+      exchange.reply(
+          {.body = std::string(endless_bytes_, 'x'), .not_sent = [this] { note_gone(); }, .is_stream = true});
     });
     server_->start();
     port_ = static_cast<std::uint16_t>(std::stoi(server_->uri().substr(server_->uri().rfind(':') + 1)));

@@ -85,9 +85,11 @@ HttpResponse json_response(std::string text) {
 }
 
 HttpResponse response_to(const Published& published) {
-  return json_response("{\"first_offset\":" + std::to_string(published.first.value) +
+  return json_response(std::string(published.are_delayed ? "{\"first_number\":" : "{\"first_offset\":") +
+                       std::to_string(published.first.value) +
                        ",\"messages\":" + std::to_string(published.messages) +
-                       ",\"flushed\":" + (published.is_flushed ? "true" : "false") + "}\n");
+                       ",\"flushed\":" + (published.is_flushed ? "true" : "false") +
+                       (published.is_repeated ? ",\"repeated\":true}\n" : "}\n"));
 }
 
 HttpResponse response_to(const Settled& settled) {
@@ -153,14 +155,14 @@ void MessagesResource::receive(HttpExchange exchange) {
   const GroupScope scope =
       GroupScope::of(wish->group.empty() ? protocol::default_group : std::string_view(wish->group));
   const HttpReply answer = exchange.reply;
-  parts_.desks.at_desk(
-      std::move(exchange), EndpointRole::pull, scope,
-      [this, wish = *wish, as_bytes, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic,
-                                                     const Requester& requester) {
-        desk.lease(reactor, topic, requester, wish, [this, topic, as_bytes, reply](Result<Leased> leased) {
-          received(topic, std::move(leased), as_bytes, reply);
-        });
-      });
+  parts_.desks.at_desk(std::move(exchange), EndpointRole::pull, scope,
+                       [this, wish = *wish, as_bytes, reply = answer](
+                           MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+                         desk.lease(reactor, topic, requester, wish,
+                                    [this, topic, as_bytes, reply](Result<Leased> leased) {
+                                      received(topic, std::move(leased), as_bytes, reply);
+                                    });
+                       });
 }
 
 /// Makes the text on the HTTP thread. Thread: the reactor's.

@@ -73,9 +73,9 @@ void StreamResource::open(HttpExchange exchange) {
         const auto at_desk = [&desks = parts.desks, topic](std::function<void(MessageDesk&)> call) {
           return desks.call(topic, std::move(call));
         };
-        desk.stream(reactor, topic, requester, wish,
-                    std::make_shared<EventStream>(
-                        EventStream::Parts{parts.loop, reply, send_more, at_desk, place}));
+        desk.stream(
+            reactor, topic, requester, wish,
+            std::make_shared<EventStream>(EventStream::Parts{parts.loop, reply, send_more, at_desk, place}));
       });
 }
 
