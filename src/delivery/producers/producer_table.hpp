@@ -59,8 +59,8 @@ enum class Admission {
 /// and no user's producer takes their place. A new one takes the place of the longest closed one when there
 /// are too many: of one that belongs to a run or has stored nothing, if there is one.
 ///
-/// A request with an id is a producer, too, of one message (is_of_request). It is never open for long, so there
-/// are at most half as many as producers: a new one takes the place of the oldest.
+/// A request with an id is a producer, too, of one message (is_of_request). It is never open for long, so
+/// there are at most half as many as producers: a new one takes the place of the oldest.
 ///
 /// Idle time is measured on the table's own time. It follows the wall clock but not its steps: it never goes
 /// back, and between two calls it advances by `step_us_max` at most.
@@ -152,7 +152,7 @@ class ProducerTable {
   std::unordered_map<std::uint64_t, std::uint32_t> own_;  // the broker's own, by id: how often each is open
   std::deque<std::uint64_t> requests_;  // ids of requests, the oldest first; some may be forgotten
   Timestamp time_;                      // the table's own
-  std::optional<Timestamp> seen_;  // the wall clock at the last call; nothing since `restore`
+  std::optional<Timestamp> seen_;       // the wall clock at the last call; nothing since `restore`
 };
 
 }  // namespace lightq::broker

@@ -51,7 +51,8 @@ class TopicProducers {
   /// it may begin.
   ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
-  /// Opens `producer` with the id of a request, known or new. Otherwise as `open`. Requires: !is_connected(id).
+  /// Opens `producer` with the id of a request, known or new. Otherwise as `open`. Requires:
+  /// !is_connected(id).
   ProducerTable::Opened open_request(std::uint64_t id, SessionProducer& producer,
                                      const ProducerTable::Opener& opener);
   /// Returns true if a producer with this id is connected.

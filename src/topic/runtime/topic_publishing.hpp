@@ -76,7 +76,8 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   [[nodiscard]] bool has_request(std::uint64_t id) const { return parts_.producers.is_connected(id); }
   /// Opens a request: `producer` may store its message once it is admitted. Requires: !has_request(id).
   /// Errors: as of `open`; unknown_producer if the id is that of another producer.
-  ProducerTable::Opened open_request(std::uint64_t id, SessionProducer& producer, ProducerTable::Opener opener);
+  ProducerTable::Opened open_request(std::uint64_t id, SessionProducer& producer,
+                                     ProducerTable::Opener opener);
   /// Returns the identity of the batch with which the request stores its message next.
   [[nodiscard]] BatchIdentity request_identity(std::uint64_t id) const;
   void hold(SessionProducer& producer) override {
