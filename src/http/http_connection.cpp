@@ -236,7 +236,8 @@ void HttpConnection::send(HttpResponse response) {
   std::string text = head_of(response, keeps_alive_);
   if (!is_head_) text += response.body;
   write(text);
-  if (cipher_ != nullptr && !cipher_->failure().empty()) close();
+  if (cipher_ != nullptr && !cipher_->failure().empty()) return close();
+  if (response.is_stream) read_more();
 }
 
 void HttpConnection::send_more(std::uint64_t request, std::string_view part, bool is_last) {

@@ -1,10 +1,13 @@
 /// The messages of one request on their way into a topic. Layer: requests.
 #include "requests/publication.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/random.hpp>
 #include <lightq/base/ttl.hpp>
 
 #include "delivery/batches/message_ids.hpp"
@@ -28,6 +31,13 @@ const char* fault_in_schedule(const BatchView& batch, const ProduceTarget& sched
   if (has_wrong_ids(batch))
     return "a delayed message has two ids, an empty one, or one that is longer than 128 bytes";
   return schedule.fault_of(batch);
+}
+
+/// Returns an identity that no producer has. In the log of a schedule, batches without a producer are records
+/// of the schedule itself. The sequence number is that of a request, so a start does not keep many of them.
+BatchIdentity identity_in_schedule(const ProduceTarget& schedule) {
+  return {.producer_id = std::max<std::uint64_t>(random_number<std::uint64_t>(), 1),
+          .first_sequence = request_sequences_begin + schedule.ends().next.value};
 }
 
 }  // namespace
@@ -59,8 +69,10 @@ void Publication::begin() {
   // Clients without a user cannot be told apart, so none may use up the ids of others.
   if (!messages_.request_id.empty() && !messages_.are_delayed && !requester_.is_open())
     return begin_request();
-  target_->attach(*this);
+  ProduceTarget& target = *target_;
+  target.attach(*this);
   begin_storing();
+  target.published();
 }
 
 /// Finds the log or the schedule that takes the messages. Returns false if there is none: the answer was
@@ -92,7 +104,8 @@ void Publication::begin_request() {
     published_.messages = 1;
     published_.is_repeated = true;
     end_ = *stored + 1;
-    return stored_all();
+    stored_all();
+    return publishing.published();
   }
   const auto opened = publishing.open_request(number_, *this, {.user = requester_.user()});
   if (opened.refusal == ClientError::none) return;
@@ -101,15 +114,18 @@ void Publication::begin_request() {
            : Error{ErrorCode::busy, "the Lightq-Id cannot be used; take another one"});
 }
 
+/// Called within a dispatch, so the messages are dispatched by a later one.
 void Publication::admitted() {
+  if (topic_ == nullptr) return;
+  TopicRuntime& topic = *topic_;
   begin_storing();
+  topic.want_dispatch();
 }
 
 void Publication::begin_storing() {
   is_admitted_ = true;
   ProduceTarget& target = *target_;
   if (!store_all()) target.hold(*this);
-  target.published();
 }
 
 /// Stores batches while there is space. Returns false if the topic has none: `resume` follows.
@@ -125,8 +141,9 @@ bool Publication::store_all() {
 
 Publication::Step Publication::store_next() {
   BatchBuilder& batch = messages_.batches[next_];
-  const BatchIdentity identity =
-      number_ == 0 ? BatchIdentity{} : topic_->publishing().request_identity(number_);
+  BatchIdentity identity;
+  if (number_ != 0) identity = topic_->publishing().request_identity(number_);
+  if (messages_.are_delayed) identity = identity_in_schedule(*target_);
   const std::span<std::byte> bytes = batch.finish(identity);
   const BatchView view = BatchView::trusted(bytes.data());
   const HeaderContent content = header_content(view);

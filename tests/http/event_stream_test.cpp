@@ -45,7 +45,8 @@ class HandLoop final : public HttpLoop {
 };
 
 StreamedMessages messages_with(const std::vector<std::string>& payloads, std::uint64_t lost = 0) {
-  StreamedMessages streamed{.lost = lost};
+  StreamedMessages streamed;
+  streamed.lost = lost;
   for (const std::string& payload : payloads) {
     ReceivedMessage message;
     message.offset = {streamed.messages.size() + 7};
