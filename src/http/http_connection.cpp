@@ -29,7 +29,7 @@ std::string head_of(const HttpResponse& response, bool keep_alive) {
   head.append(reason_of(response.status)).append("\r\nDate: ").append(date_now());
   if (response.status != 204) {  // which has no content, not even an empty one
     head.append("\r\nContent-Type: ").append(response.content_type);
-    head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+    if (!response.is_stream) head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   }
   for (const auto& [name, value] : response.headers)
     head.append("\r\n").append(name).append(": ").append(value);
@@ -62,6 +62,7 @@ void HttpConnection::close() {
   socket_.close(ignored);
   release_content();
   release_response();
+  taken_ = nullptr;
   if (const auto not_sent = std::exchange(not_sent_, nullptr)) not_sent();
   owner_.closed(*this);
 }
@@ -70,8 +71,8 @@ void HttpConnection::close() {
 
 void HttpConnection::wait_for(Wait wait) {
   const HttpTimes& times = settings_.times;
-  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,  times.idle,
-                                               times.work,       times.send, times.linger};
+  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,   times.idle,
+                                               times.work,       times.send, times.linger, times.send};
   wait_ = wait;
   deadline_.expires_after(longest[static_cast<std::size_t>(wait)]);
   deadline_.async_wait([self = shared_from_this()](const AsioError& error) {
@@ -86,6 +87,7 @@ void HttpConnection::on_deadline() {
     case Wait::first_byte:
     case Wait::idle:
     case Wait::send:
+    case Wait::stream:
     case Wait::linger: return close();
     case Wait::head:
     case Wait::body: return refuse(problem(408, ErrorCode::timeout, "the request did not arrive in time"));
@@ -108,6 +110,7 @@ void HttpConnection::on_readable(const AsioError& error) {
   if (is_closed_) return;
   if (error) return close();
   if (wait_ == Wait::work) return look_for_end();
+  if (wait_ == Wait::stream) return drop_input();
   if (wait_ == Wait::send) return;  // reads on after the response
   AsioError failed;
   std::vector<std::byte>& scratch = owner_.scratch();
@@ -196,6 +199,17 @@ void HttpConnection::look_for_end() {
   if (failed || count == 0) close();
 }
 
+/// Reads on during a stream, to see its end. Its client has nothing more to say.
+void HttpConnection::drop_input() {
+  AsioError failed;
+  const std::size_t count = socket_.read_some(boost::asio::buffer(owner_.scratch()), failed);
+  if (failed == boost::asio::error::would_block) return read_more();
+  if (failed || (cipher_ != nullptr && !take_bytes(count))) return close();
+  input_.clear();
+  write_pending();
+  read_more();
+}
+
 /// Answers a request that is not handled, and ends the connection: it is not known where the next one begins.
 void HttpConnection::refuse(HttpResponse response) {
   owner_.refused(response);
@@ -233,14 +247,25 @@ void HttpConnection::release_response() {
 }
 
 void HttpConnection::send(HttpResponse response) {
-  wait_for(Wait::send);
   release_content();
   keep_response(response);
-  is_responding_ = true;
+  wait_for(response.is_stream ? Wait::stream : Wait::send);
+  is_responding_ = !response.is_stream;
+  keeps_alive_ = keeps_alive_ && !response.is_stream;
   not_sent_ = std::move(response.not_sent);
+  taken_ = std::move(response.taken);
   std::string text = head_of(response, keeps_alive_);
   if (!is_head_) text += response.body;
   write(text);
+  if (cipher_ != nullptr && !cipher_->failure().empty()) return close();
+  if (response.is_stream) read_more();
+}
+
+void HttpConnection::send_more(std::uint64_t request, std::string_view part, bool is_last) {
+  if (is_closed_ || wait_ != Wait::stream || request != requests_) return;
+  if (is_last) wait_for(Wait::send);
+  is_responding_ = is_last;
+  write(part);
   if (cipher_ != nullptr && !cipher_->failure().empty()) close();
 }
 
@@ -263,9 +288,11 @@ void HttpConnection::write_pending() {
     written_ = 0;
   }
   if (sending_.empty()) {
-    if (std::exchange(is_responding_, false)) after_response();
+    if (std::exchange(is_responding_, false)) return after_response();
+    if (wait_ == Wait::stream) deadline_.cancel();
     return;
   }
+  if (wait_ == Wait::stream) wait_for(Wait::stream);
   is_writing_ = true;
   socket_.async_write_some(boost::asio::buffer(sending_.data() + written_, sending_.size() - written_),
                            [self = shared_from_this()](const AsioError& error, std::size_t bytes) {
@@ -280,11 +307,14 @@ void HttpConnection::on_written(const AsioError& error, std::size_t bytes) {
   written_ += bytes;
   if (written_ == sending_.size()) std::vector<std::byte>().swap(sending_);
   write_pending();
+  // `taken_` may send more, or end the stream.
+  const auto taken = taken_;
+  if (taken != nullptr && wait_ == Wait::stream && !is_writing_ && !is_closed_) taken();
 }
 
 void HttpConnection::after_response() {
   release_response();
-  not_sent_ = nullptr;
+  not_sent_ = taken_ = nullptr;
   if (!keeps_alive_) return linger();
   wait_for(Wait::idle);
   owner_.idle_changed(*this, true);

@@ -60,6 +60,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   /// number: the request took too long, and was answered already. HttpResponse::not_sent is called then.
   void respond(std::uint64_t request, HttpResponse response);
 
+  /// Sends further content of the stream with which this request was answered: see HttpExchange::send_more.
+  void send_more(std::uint64_t request, std::string_view part, bool is_last);
   /// Closes the connection when the client ends its side before the response. Requires: this request is under
   /// way.
   void watch_end(std::uint64_t request);
@@ -71,7 +73,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
  private:
   /// The reason for which the connection waits. Each has a deadline.
-  enum class Wait : std::uint8_t { first_byte, head, body, idle, work, send, linger };
+  /// In a stream it runs only while content waits.
+  enum class Wait : std::uint8_t { first_byte, head, body, idle, work, send, linger, stream };
 
   using AsioError = boost::system::error_code;
 
@@ -96,6 +99,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void after_response();
   void linger();
   void look_for_end();
+  void drop_input();
   bool keep_content();
   void release_content();
   void keep_response(HttpResponse& response);
@@ -116,6 +120,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t written_ = 0;                // of sending_
   Counted counted_;
   std::function<void()> not_sent_;  // of the response that is sent
+  std::function<void()> taken_;     // of the stream that is sent
   Wait wait_ = Wait::first_byte;
   std::uint64_t requests_ = 0;
   bool is_under_way_ = false;  // a request is handled

@@ -132,12 +132,17 @@ class HttpServer::Impl final : public HttpConnection::Owner {
       if (const auto found = connections_.find(id); found != connections_.end())
         found->second->watch_end(number);
     };
+    const auto send_more = [this, id = connection.id(), number = connection.request_number()](
+                               std::string_view part, bool is_last) {
+      if (const auto found = connections_.find(id); found != connections_.end())
+        found->second->send_more(number, part, is_last);
+    };
     if (!taken) {
       ++throttled_;
       return reply(problem({ErrorCode::busy, "too many requests from this source address; try again"}));
     }
     if (auto refusal = names_.refusal_of(request)) return reply(std::move(*refusal));
-    router_.handle({std::move(request), {}, connection.source(), reply, watch_end});
+    router_.handle({std::move(request), {}, connection.source(), reply, watch_end, send_more});
   }
   void idle_changed(HttpConnection& connection, bool is_idle) override {
     known_.put(connection.id(), connection.source().key, is_idle ? Eviction::first : Eviction::later);

@@ -2,6 +2,7 @@
 #include "http/request_parser.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,10 +76,6 @@ std::string in_lower_case(std::string_view text) {
 std::string media_type_of(std::string_view value) {
   const std::string_view type = value.substr(0, value.find(';'));
   return in_lower_case(type.substr(0, type.find_last_not_of(" \t") + 1));
-}
-
-bool has_escaped_slash(std::string_view path) {
-  return path.find("%2F") != std::string_view::npos || path.find("%2f") != std::string_view::npos;
 }
 
 /// Splits a request target in the forms `/path?query` and `http://host/path?query`. The host of the latter
@@ -173,12 +170,14 @@ class RequestParser::Impl {
     const auto content_type = only_value(head, http::field::content_type);
     if (!host || !origin || !authorization || !content_type)
       return refuse(refused(400, "Host, Origin, Authorization or Content-Type is given more than once"));
+    if (head.count("Last-Event-ID") > 1) return refuse(refused(400, "Last-Event-ID is given more than once"));
     if (head.count(http::field::host) == 0) return refuse(refused(400, "the request has no Host"));
     request_.host = *host;
     request_.origin = *origin;
     request_.authorization = Secret(*authorization);
     request_.content_type = media_type_of(*content_type);
     request_.fetch_site = view(head["Sec-Fetch-Site"]);
+    request_.last_event_id = view(head["Last-Event-ID"]);
     take_fields(head);
     take_target(head);
     const bool has_body = parser_->chunked() || parser_->content_length_remaining().value_or(0) > 0;
@@ -213,15 +212,26 @@ class RequestParser::Impl {
   void take_target(const Message& head) {
     const auto parts = split_target(view(head.target()), request_.host);
     if (!parts) return refuse(refused(400, "the URL does not begin with a slash, or has a #"));
-    // The path is decoded before it is split, so an escaped slash would separate names.
-    if (has_escaped_slash(parts->first)) return refuse(refused(400, "the path has an escaped slash"));
     auto path = percent_decoded(parts->first, false);
     auto query = Query::parse(parts->second);
     if (!path)
       return refuse(refused(400, "the path has a % without two hexadecimal digits, a byte 0, or no UTF-8"));
     if (!query) return refuse(refused(400, query.error().text()));
     request_.path = std::move(*path);
+    take_segments(parts->first);
     request_.query = std::move(*query);
+  }
+
+  /// Requires: the path can be decoded.
+  void take_segments(std::string_view path) {
+    request_.segments.clear();
+    path.remove_prefix(1);
+    while (true) {
+      const std::size_t slash = std::min(path.find('/'), path.size());
+      request_.segments.push_back(percent_decoded(path.substr(0, slash), false).value_or(std::string()));
+      if (slash == path.size()) return;
+      path.remove_prefix(slash + 1);
+    }
   }
 
   void finish() {

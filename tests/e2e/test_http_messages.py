@@ -291,12 +291,23 @@ def test_a_request_that_waits_ends_with_its_right(broker, http, control):
     take(http)
     peer = RawPeer(broker)
     login = "".join(f"{name}: {value}\r\n" for name, value in consumer.items())
-    peer.say(f"GET {MESSAGES}?group=g&wait=3000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{login}\r\n")
+    peer.say(f"GET {MESSAGES}?group=g&wait=20000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{login}\r\n")
     until(lambda: control.ok("stats", **ASKER, topic="orders")["groups"][0]["consumers"] == 1, lambda: "the request waits")
     control.ok("revoke", **ASKER, user_id="consumer", topic="orders", rights=["consume"])
+    assert peer.hear().startswith(b"HTTP/1.1 403 "), "before its time is over"
     publish(http, 1)
-    assert b'"messages":[]' in peer.hear()
     assert payloads(take(http)) == ["m0"]
+
+
+def test_a_lease_ends_with_its_right(broker, http, control):
+    consumer = HttpClient(broker, make_user(control, "consumer", ("orders", "consume")))
+    publish(http, 1)
+    lease = take(consumer)["lease"]
+    control.ok("revoke", **ASKER, user_id="consumer", topic="orders", rights=["consume"])
+    again = take(http, wait=10_000)
+    assert payloads(again) == ["m0"] and again["messages"][0]["delivery"] == 1
+    control.ok("grant", **ASKER, user_id="consumer", topic="orders", rights=["consume"])
+    assert settle(consumer, lease, "acknowledge").status == 410
 
 
 def test_an_open_topic_needs_no_login_but_no_page_of_another_site(broker, http, control):

@@ -91,6 +91,18 @@ class HttpServerTest : public ::testing::Test {
       later_.push_back(std::move(exchange.reply));
       came_.notify_one();
     });
+    server_->router().add("GET", "/parts", [this](HttpExchange exchange) {
+      HttpResponse response{.body = "a", .not_sent = [this] { note_gone(); }, .is_stream = true};
+      response.taken = [this, send = exchange.send_more, calls = std::make_shared<int>(0)] {
+        if (++*calls == 1) send("b", false);
+        if (*calls == 2) server_->after(100ms, [send] { send("c", true); });
+      };
+      exchange.reply(std::move(response));
+    });
+    server_->router().add("GET", "/endless", [this](HttpExchange exchange) {
+      exchange.reply(
+          {.body = std::string(endless_bytes_, 'x'), .not_sent = [this] { note_gone(); }, .is_stream = true});
+    });
     server_->start();
     port_ = static_cast<std::uint16_t>(std::stoi(server_->uri().substr(server_->uri().rfind(':') + 1)));
   }
@@ -104,10 +116,23 @@ class HttpServerTest : public ::testing::Test {
     return reply;
   }
 
+  void note_gone() {
+    const std::lock_guard lock(mutex_);
+    ++gone_;
+    came_.notify_one();
+  }
+  /// Waits until the client of a stream has gone.
+  void await_gone() {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(came_.wait_for(lock, 20s, [this] { return gone_ == 1; }));
+  }
+
   LimitCounts limits_;
   std::unique_ptr<HttpServer> server_;
+  std::size_t endless_bytes_ = 1;
 
  private:
+  int gone_ = 0;
   QuietSink sink_;
   std::uint16_t port_ = 0;
   std::mutex mutex_;
@@ -330,6 +355,40 @@ TEST_F(HttpServerTest, AResponseThatHasNoContentHasNoLength) {
   const std::string answer = client.hear();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 204 No Content\r\n"));
   EXPECT_EQ(answer.find("\r\nContent-"), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, AStreamIsSentInPartsUntilTheConnectionEnds) {
+  HttpSettings settings;
+  settings.times.send = 50ms;  // a stream may be silent for longer
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.ask("/parts");
+  const std::string answer = client.hear();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_EQ(answer.find("Content-Length"), std::string::npos);
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nabc"));
+}
+
+TEST_F(HttpServerTest, AStreamLearnsThatItsClientHasGone) {
+  start();
+  {
+    HttpPeer client = peer();
+    client.ask("/endless");
+    client.hear("\r\n\r\nx");
+    client.say("bytes that nobody reads");
+  }
+  await_gone();
+}
+
+TEST_F(HttpServerTest, AStreamEndsIfItsClientTakesNothing) {
+  HttpSettings settings;
+  settings.times.send = 100ms;
+  endless_bytes_ = 64 * limits::MiB;
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.ask("/endless");
+  await_gone();
 }
 
 TEST_F(HttpServerTest, EndsWhileRequestsAreUnderWay) {

@@ -158,16 +158,6 @@ TEST(RequestParser, ABodyMayHaveLinesThatBeginWithSpaces) {
   }
 }
 
-TEST(RequestParser, RefusesEscapedSlashesInThePath) {
-  for (const char* path : {"/a%2Fb", "/a%2fb", "/%2F", "/a%2F%2e%2e%2Fb"})
-    EXPECT_EQ(status_of("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n"), 400U) << path;
-  RequestParser parser;
-  feed(parser, "GET /%61?b=%2F HTTP/1.1\r\nHost: h\r\n\r\n", 1000);
-  const HttpRequest request = parser.take_request();
-  EXPECT_EQ(request.path, "/a");
-  EXPECT_EQ(request.query.find("b"), "/");
-}
-
 TEST(RequestParser, HasLimits) {
   EXPECT_EQ(status_of(std::string(plain) + "A: " + std::string(limits::http_head_bytes_max, 'a')), 431U);
   std::string many(plain);

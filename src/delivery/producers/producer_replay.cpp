@@ -61,6 +61,11 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
       {batch.producer_id(), batch.producer_epoch()}, batch.first_sequence(), batch.record_count()};
   const std::uint64_t id = sequences.producer.id;
   if (id == 0) return;
+  if (request_sequences_begin <= sequences.begin && sequences.begin < own_sequences_begin) {
+    // A request has one message, and here it is.
+    doubtful_.erase(id);
+    return table_.found(sequences);
+  }
   const KnownProducer* const known = table_.find(id);
   // The numbers of the broker's own producers may leave out some. In doubt, that may be a lost batch.
   const bool may_leave_out = own_sequences_begin <= sequences.begin && !doubtful_.contains(id);
