@@ -112,6 +112,17 @@ def test_delayed_messages_arrive(http):
     until(lambda: sorted(stored(http)) == ["a", "b", "past", "soon"], lambda: f"all arrive: {stored(http)}")
 
 
+def test_delayed_messages_survive_the_end_of_the_broker(broker, http):
+    for i in range(3):
+        publish(http, f"m{i}".encode(), Lightq_Delay="600000", Lightq_Id=str(i))
+    broker.kill()
+    broker.start()
+    again = HttpClient(broker, basic())
+    assert [message["id"] for message in again.get(f"{TOPIC}/delayed").json()["messages"]] == ["0", "1", "2"]
+    assert again.ask("POST", f"{TOPIC}/delayed/hurry").json()["messages"] == 3
+    until(lambda: stored(again) == ["m0", "m1", "m2"], lambda: f"all arrive: {stored(again)}")
+
+
 @pytest.mark.parametrize("headers", [{"Lightq-Delay": "0"}, {"Lightq-Delay": "1s"}, {"Lightq-Delay": "315619200001"}, {"Lightq-At": "x"},
                                      {"Lightq-Delay": "1", "Lightq-At": "1"}])
 def test_wrong_delays(http, headers):
