@@ -1,5 +1,6 @@
 """Tests of publishing over HTTP with an id or a delay, and of names with a slash in the path."""
 import json
+import threading
 import time
 
 import pytest
@@ -70,6 +71,43 @@ def test_an_id_survives_the_end_of_the_broker(broker, http, end):
     assert publish(again, b"new", Lightq_Id="20")["first_offset"] == 20
 
 
+def test_requests_that_a_kill_leaves_unanswered_are_repeated(broker, http):
+    """Each kill comes while requests are under way. A repetition finds the message, or stores it."""
+    expected = []
+    for kill in range(4):
+        clients = [HttpClient(broker, basic()) for _ in range(5)]
+        for number, client in enumerate(clients):
+            client.connection.request("POST", MESSAGES, b"%d.%d" % (kill, number), {**client.login, "Lightq-Id": f"{kill}.{number}"})
+        if kill % 2 == 1:
+            assert clients[0].connection.getresponse().status == 200
+        broker.kill()
+        broker.start()
+        again = HttpClient(broker, basic())
+        for number in range(5):
+            publish(again, b"%d.%d" % (kill, number), Lightq_Id=f"{kill}.{number}")
+            expected.append(f"{kill}.{number}")
+        assert sorted(stored(again)) == expected
+
+
+def test_requests_with_one_id_at_once_store_one_message(broker, http):
+    answers = []
+
+    def send():
+        client = HttpClient(broker, basic())
+        for i in range(20):
+            while (done := client.ask("POST", MESSAGES, b"x", Lightq_Id=str(i))).status == 429:
+                assert done.json()["code"] == "busy"
+            answers.append((i, done.json()["first_offset"]))
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 80 and len(set(answers)) == 20
+    assert len(stored(http)) == 20
+
+
 def test_an_id_is_free_if_nothing_was_stored(http, control):
     control.ok("create_topic", **ASKER, topic="full", broker_type="queue", ring_bytes=1 << 16, overflow="reject")
     path = "/api/v1/topics/full/messages"
@@ -110,6 +148,17 @@ def test_delayed_messages_arrive(http):
     lines = b'{"payload":"a","delay_ms":1}\n{"payload":"b","at_us":1}\n'
     assert publish(http, lines, Content_Type="application/x-ndjson")["messages"] == 2
     until(lambda: sorted(stored(http)) == ["a", "b", "past", "soon"], lambda: f"all arrive: {stored(http)}")
+
+
+def test_delayed_messages_survive_the_end_of_the_broker(broker, http):
+    for i in range(3):
+        publish(http, f"m{i}".encode(), Lightq_Delay="600000", Lightq_Id=str(i))
+    broker.kill()
+    broker.start()
+    again = HttpClient(broker, basic())
+    assert [message["id"] for message in again.get(f"{TOPIC}/delayed").json()["messages"]] == ["0", "1", "2"]
+    assert again.ask("POST", f"{TOPIC}/delayed/hurry").json()["messages"] == 3
+    until(lambda: stored(again) == ["m0", "m1", "m2"], lambda: f"all arrive: {stored(again)}")
 
 
 @pytest.mark.parametrize("headers", [{"Lightq-Delay": "0"}, {"Lightq-Delay": "1s"}, {"Lightq-Delay": "315619200001"}, {"Lightq-At": "x"},

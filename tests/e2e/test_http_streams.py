@@ -138,6 +138,18 @@ def test_streams_and_requests_share_a_group(broker, http):
     assert [message["payload"] for message in taken["messages"]] == ["m1"]
 
 
+def test_a_stream_over_tls(make_broker):
+    broker = make_broker(*HTTP, "--encrypt")
+    http = HttpClient(broker, basic())
+    assert http.ask("PUT", TOPIC, b'{"broker_type":"queue"}').status == 201
+    events = EventReader(broker, f"{STREAM}?group=g&ack=now", basic())
+    for begin in range(0, 300, 100):
+        publish(http, *(f"{i}:" + "x" * 3000 for i in range(begin, begin + 100)))
+    assert [text.split(":")[0] for text in events.payloads(300)] == [str(i) for i in range(300)]
+    events.close()
+    until(lambda: group_of(http)["consumers"] == 0, lambda: "the broker sees the end")
+
+
 # --- Ends ---
 
 def test_a_stream_ends_with_its_right(broker, http, control):
@@ -218,6 +230,25 @@ def test_browsing_changes_nothing(http):
     assert http.get(TOPIC).json()["groups"] == []
     taken = http.get(f"{TOPIC}/messages?group=g").json()["messages"]
     assert (taken[0]["payload"], taken[0]["delivery"]) == ("m0", 1)
+
+
+def test_messages_are_as_the_document_says(broker, http):
+    http.ask("POST", f"{TOPIC}/messages", b"a", Lightq_Key="k", Lightq_Time="1", Lightq_Header_Colour="red", Lightq_Ttl="1000000")
+    schema = http.get("/api/v1/openapi.json").json()["components"]["schemas"]["StoredMessage"]
+    events = EventReader(broker, f"{STREAM}?group=g", basic())
+    events.next()
+    for message in (http.get(BROWSE).json()["messages"][0], events.next()[2], http.get(f"{TOPIC}/messages?group=other").json()["messages"][0]):
+        assert set(schema["required"]) <= set(message) <= set(schema["properties"]), message
+        types = {"integer": int, "string": str, "array": list, "boolean": bool}
+        assert all(isinstance(value, types[schema["properties"][name]["type"]]) for name, value in message.items()), message
+
+
+def test_browsing_after_a_restart(broker, http):
+    publish(http, *numbered(0, 500))
+    broker.stop()
+    broker.start()
+    read = HttpClient(broker, basic()).get(f"{BROWSE}?from=400&max=1000").json()
+    assert [message["payload"] for message in read["messages"]] == numbered(400, 500) and read["next"] == 500
 
 
 def test_browsing_lines_and_times(http):
