@@ -4,6 +4,8 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 
 #include <lightq/base/random.hpp>
 #include <lightq/base/wipe.hpp>
@@ -38,6 +40,14 @@ std::string TicketKey::secret_of(std::string_view id) const {
 
 std::string TicketKey::id() const {
   return secret_of("the key's own id");  // never the id of a ticket, because it is not hexadecimal
+}
+
+std::uint64_t TicketKey::number_of_request(std::uint64_t user, std::string_view id) const {
+  // Never the id of a ticket, because it is not hexadecimal.
+  const std::string digits = secret_of("a request " + std::to_string(user) + " " + std::string(id));
+  std::uint64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + 16, number, 16);
+  return std::max<std::uint64_t>(number, 1);
 }
 
 protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,

@@ -45,6 +45,10 @@ class TicketKey {
   /// Returns hexadecimal digits that identify the key and reveal nothing about it.
   [[nodiscard]] std::string id() const;
 
+  /// Returns a number for the id that a user has given to a request. Others cannot compute it. Different
+  /// pairs have different numbers, but for a chance of 2^-64. Never 0.
+  [[nodiscard]] std::uint64_t number_of_request(std::uint64_t user, std::string_view id) const;
+
   /// Issues a ticket. It is valid for `lifetime` from `now` on, as long as its holder keeps the permission.
   /// Requires: `lifetime` is at most `lifetime_max`.
   [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,

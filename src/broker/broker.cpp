@@ -82,6 +82,7 @@ class Broker::Parts {
   void make_reactors();
   void make_operations(bool insecure);
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
+  void handle(protocol::Request request, const Answer& answer);
 
   Config config_;
   const std::string bind_address_;
@@ -288,10 +289,7 @@ Result<void> Broker::Parts::open_control() {
   if (auto opened = open_audit(); !opened) return opened;
   auto server = ControlServer::open(
       control_, sink_, config_.control_uri,
-      [this](protocol::Request request, const Answer& answer) {
-        const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
-        handler_->handle(std::move(request), reply);
-      },
+      [this](protocol::Request request, const Answer& answer) { handle(std::move(request), answer); },
       unauthenticated_limits_of(config_), {.requests_per_second = config_.requests_per_second},
       control_limits_of(config_));
   if (!server) return server.error();
@@ -305,6 +303,13 @@ Result<void> Broker::Parts::open_control() {
                ", because the broker has no Unix socket in its data directory: " + own.error().text());
   if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());
   return {};
+}
+
+/// Executes a request of the control socket or of HTTP, and puts it into the audit log. Thread: the control
+/// thread.
+void Broker::Parts::handle(protocol::Request request, const Answer& answer) {
+  const Answer reply = audit_ == nullptr ? answer : audited(*audit_, request, answer, wall_clock_now);
+  handler_->handle(std::move(request), reply);
 }
 
 /// Opens HTTP unless it is off. If another process has the default address, only warns.
@@ -327,7 +332,7 @@ Result<void> Broker::Parts::open_http() {
        .metrics_topics_max = config_.metrics_topics_max,
        .control_connections = [this] { return server_->connections(); },
        .execute = [this](protocol::Request request,
-                         const Answer& answer) { handler_->handle(std::move(request), answer); },
+                         const Answer& answer) { handle(std::move(request), answer); },
        .request_bytes_max = config_.request_bytes_max,
        .on_topic = [this](TopicId topic, auto call) { return reactors_->post_to(topic, std::move(call)); }});
   if (opened) {

@@ -20,6 +20,8 @@ namespace {
 using Document = protocol::detail::OrderedJson;
 
 constexpr std::string_view message_path = "/api/v1/topics/{topic}/messages";
+constexpr std::string_view stream_path = "/api/v1/topics/{topic}/stream";
+constexpr std::string_view browse_path = "/api/v1/topics/{topic}/browse";
 constexpr std::string_view lease_path = "/api/v1/topics/{topic}/leases/{lease}/";
 
 Document reference(const char* to) {
@@ -113,7 +115,8 @@ Document publish_operation() {
   auto& parameters = document["parameters"];
   parameters.push_back(parameter("confirm", "query", choice_schema({"default", "received", "flushed"})));
   parameters.push_back(parameter("wait", "query", number_schema(0, limits::http_wait_ms_max)));
-  for (const char* const header : {"Lightq-Key", "Lightq-Id", "Lightq-Time", "Lightq-Ttl"})
+  for (const char* const header :
+       {"Lightq-Key", "Lightq-Id", "Lightq-Time", "Lightq-Ttl", "Lightq-Delay", "Lightq-At"})
     parameters.push_back(parameter(header, "header", text_schema()));
   document["requestBody"] = {
       {"content",
@@ -136,6 +139,38 @@ Document receive_operation() {
   return document;
 }
 
+Document stream_operation() {
+  Document document = operation("stream", stream_path, 200);
+  auto& parameters = document["parameters"];
+  for (const char* const name : {"group", "from"})
+    parameters.push_back(parameter(name, "query", text_schema()));
+  parameters.push_back(parameter("time_us", "query", number_schema(0, INT64_MAX)));
+  parameters.push_back(parameter("max", "query", number_schema(1, limits::http_messages_max)));
+  parameters.push_back(parameter("lease", "query", number_schema(limits::http_lease_ms_min, UINT32_MAX)));
+  parameters.push_back(parameter("ack", "query", choice_schema({"later", "now"})));
+  parameters.push_back(parameter("Last-Event-ID", "header", text_schema()));
+  document["responses"]["200"] =
+      response("server-sent events, until one side ends", "text/event-stream", text_schema());
+  return document;
+}
+
+Document browse_operation() {
+  Document document = operation("browse", browse_path, 200);
+  auto& parameters = document["parameters"];
+  parameters.push_back(parameter("from", "query", text_schema()));
+  parameters.push_back(parameter("time_us", "query", number_schema(0, INT64_MAX)));
+  parameters.push_back(parameter("max", "query", number_schema(1, limits::http_messages_max)));
+  Document schema{{"type", "object"}};
+  schema["required"] = {"next", "lost", "messages"};
+  for (const char* const name : {"next", "lost"}) schema["properties"][name] = {{"type", "integer"}};
+  schema["properties"]["messages"] = {{"type", "array"},
+                                      {"items", reference("#/components/schemas/StoredMessage")}};
+  document["responses"]["200"] = response("messages", "application/json", std::move(schema));
+  document["responses"]["200"]["content"]["application/x-ndjson"] = {
+      {"schema", reference("#/components/schemas/StoredMessage")}};
+  return document;
+}
+
 Document settle_operation(const std::string& what) {
   Document document = operation(what, lease_path, 200);
   auto& parameters = document["parameters"];
@@ -143,6 +178,20 @@ Document settle_operation(const std::string& what) {
   parameters.push_back(parameter("ms", "query", number_schema(0, UINT32_MAX)));
   parameters.push_back(parameter("reason", "query", text_schema()));
   return document;
+}
+
+/// Returns the schema of a message that a client reads.
+Document stored_message() {
+  Document message{{"type", "object"}};
+  message["required"] = {"offset", "stored_us"};
+  message["additionalProperties"] = false;
+  for (const char* const name : {"offset", "delivery", "stored_us", "time_us"})
+    message["properties"][name] = {{"type", "integer"}};
+  for (const char* const name : {"payload", "payload_base64", "key", "key_base64"})
+    message["properties"][name] = text_schema();
+  message["properties"]["expired"] = {{"type", "boolean"}};
+  message["properties"]["headers"] = {{"type", "array"}, {"items", {{"type", "object"}}}};
+  return message;
 }
 
 Document components() {
@@ -156,10 +205,12 @@ Document components() {
   message["additionalProperties"] = false;
   for (const char* const name : {"payload", "payload_base64", "key", "key_base64", "id"})
     message["properties"][name] = text_schema();
-  for (const char* const name : {"time_us", "ttl_ms"}) message["properties"][name] = {{"type", "integer"}};
+  for (const char* const name : {"time_us", "ttl_ms", "delay_ms", "at_us"})
+    message["properties"][name] = {{"type", "integer"}};
   message["properties"]["headers"] = {{"type", "array"}, {"items", {{"type", "object"}}}};
   Document document;
   document["schemas"]["Message"] = std::move(message);
+  document["schemas"]["StoredMessage"] = stored_message();
   document["responses"]["Problem"] = response("refused", "application/problem+json", std::move(problem));
   document["securitySchemes"]["basic"] = {{"type", "http"}, {"scheme", "basic"}};
   return document;
@@ -175,6 +226,8 @@ std::string api_document() {
   Document& paths = document["paths"];
   for (const CommandRoute& route : command_routes()) add_command(route, paths);
   paths[std::string(message_path)] = {{"post", publish_operation()}, {"get", receive_operation()}};
+  paths[std::string(stream_path)]["get"] = stream_operation();
+  paths[std::string(browse_path)]["get"] = browse_operation();
   for (const char* const what : {"acknowledge", "retry", "release", "dead", "extend"})
     paths[std::string(lease_path) + what]["post"] = settle_operation(what);
   document["components"] = components();

@@ -15,6 +15,7 @@
 #include <lightq/protocol/json_fields.hpp>
 
 #include "http/basic_login.hpp"
+#include "http/query.hpp"
 
 namespace lightq::broker {
 
@@ -165,6 +166,8 @@ std::optional<Error> add_login(const CommandRoute& route, const HttpRequest& req
   const auto given = basic_credentials(request.authorization);
   if (!given || given->user_id.empty() || given->password.expose().empty()) return refused;
   const std::string password(given->password.expose());
+  // A name or password that is not UTF-8 must not become another one in JSON.
+  if (!is_utf8(given->user_id) || !is_utf8(password)) return refused;
   const bool names_itself = route.login == CommandLogin::own && members.contains("user_id") &&
                             members["user_id"] == Json(given->user_id);
   if (route.login == for_user || names_itself) {

@@ -27,8 +27,10 @@ std::string date_now() {
 std::string head_of(const HttpResponse& response, bool keep_alive) {
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head.append(reason_of(response.status)).append("\r\nDate: ").append(date_now());
-  head.append("\r\nContent-Type: ").append(response.content_type);
-  head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  if (response.status != 204) {  // which has no content, not even an empty one
+    head.append("\r\nContent-Type: ").append(response.content_type);
+    if (!response.is_stream) head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  }
   for (const auto& [name, value] : response.headers)
     head.append("\r\n").append(name).append(": ").append(value);
   head.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: ");
@@ -59,6 +61,8 @@ void HttpConnection::close() {
   deadline_.cancel();
   socket_.close(ignored);
   release_content();
+  release_response();
+  taken_ = nullptr;
   if (const auto not_sent = std::exchange(not_sent_, nullptr)) not_sent();
   owner_.closed(*this);
 }
@@ -67,8 +71,8 @@ void HttpConnection::close() {
 
 void HttpConnection::wait_for(Wait wait) {
   const HttpTimes& times = settings_.times;
-  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,  times.idle,
-                                               times.work,       times.send, times.linger};
+  const std::chrono::milliseconds longest[] = {times.first_byte, times.head, times.body,   times.idle,
+                                               times.work,       times.send, times.linger, times.send};
   wait_ = wait;
   deadline_.expires_after(longest[static_cast<std::size_t>(wait)]);
   deadline_.async_wait([self = shared_from_this()](const AsioError& error) {
@@ -83,6 +87,7 @@ void HttpConnection::on_deadline() {
     case Wait::first_byte:
     case Wait::idle:
     case Wait::send:
+    case Wait::stream:
     case Wait::linger: return close();
     case Wait::head:
     case Wait::body: return refuse(problem(408, ErrorCode::timeout, "the request did not arrive in time"));
@@ -105,6 +110,7 @@ void HttpConnection::on_readable(const AsioError& error) {
   if (is_closed_) return;
   if (error) return close();
   if (wait_ == Wait::work) return look_for_end();
+  if (wait_ == Wait::stream) return drop_input();
   if (wait_ == Wait::send) return;  // reads on after the response
   AsioError failed;
   std::vector<std::byte>& scratch = owner_.scratch();
@@ -168,14 +174,14 @@ void HttpConnection::handle() {
 
 bool HttpConnection::keep_content() {
   const std::size_t bytes = parser_->content_bytes();
-  if (bytes <= content_bytes_) return true;
-  if (!owner_.keep_content(bytes - content_bytes_)) return false;
-  content_bytes_ = bytes;
+  if (bytes <= counted_.content) return true;
+  if (!owner_.keep_content(source_.key, bytes - counted_.content)) return false;
+  counted_.content = bytes;
   return true;
 }
 
 void HttpConnection::release_content() {
-  if (content_bytes_ > 0) owner_.release_content(std::exchange(content_bytes_, 0));
+  if (counted_.content > 0) owner_.release_content(source_.key, std::exchange(counted_.content, 0));
 }
 
 void HttpConnection::watch_end(std::uint64_t request) {
@@ -191,6 +197,17 @@ void HttpConnection::look_for_end() {
       socket_.receive(boost::asio::buffer(&first, 1), boost::asio::ip::tcp::socket::message_peek, failed);
   if (failed == boost::asio::error::would_block) return read_more();
   if (failed || count == 0) close();
+}
+
+/// Reads on during a stream, to see its end. Its client has nothing more to say.
+void HttpConnection::drop_input() {
+  AsioError failed;
+  const std::size_t count = socket_.read_some(boost::asio::buffer(owner_.scratch()), failed);
+  if (failed == boost::asio::error::would_block) return read_more();
+  if (failed || (cipher_ != nullptr && !take_bytes(count))) return close();
+  input_.clear();
+  write_pending();
+  read_more();
 }
 
 /// Answers a request that is not handled, and ends the connection: it is not known where the next one begins.
@@ -212,14 +229,43 @@ void HttpConnection::respond(std::uint64_t request, HttpResponse response) {
   send(std::move(response));
 }
 
+/// Counts a long response until it is sent. If there is no space for it, refuses the request instead.
+void HttpConnection::keep_response(HttpResponse& response) {
+  const std::size_t bytes = response.body.size();
+  if (is_head_ || bytes < limits::http_response_bytes_free) return;
+  if (owner_.keep_response(source_.key, bytes)) {
+    counted_.response = bytes;
+    return;
+  }
+  const auto not_sent = std::move(response.not_sent);
+  response = problem({ErrorCode::busy, "too many long responses are not read yet; try again"});
+  if (not_sent) not_sent();
+}
+
+void HttpConnection::release_response() {
+  if (counted_.response > 0) owner_.release_response(source_.key, std::exchange(counted_.response, 0));
+}
+
 void HttpConnection::send(HttpResponse response) {
-  wait_for(Wait::send);
   release_content();
-  is_responding_ = true;
+  keep_response(response);
+  wait_for(response.is_stream ? Wait::stream : Wait::send);
+  is_responding_ = !response.is_stream;
+  keeps_alive_ = keeps_alive_ && !response.is_stream;
   not_sent_ = std::move(response.not_sent);
+  taken_ = std::move(response.taken);
   std::string text = head_of(response, keeps_alive_);
   if (!is_head_) text += response.body;
   write(text);
+  if (cipher_ != nullptr && !cipher_->failure().empty()) return close();
+  if (response.is_stream) read_more();
+}
+
+void HttpConnection::send_more(std::uint64_t request, std::string_view part, bool is_last) {
+  if (is_closed_ || wait_ != Wait::stream || request != requests_) return;
+  if (is_last) wait_for(Wait::send);
+  is_responding_ = is_last;
+  write(part);
   if (cipher_ != nullptr && !cipher_->failure().empty()) close();
 }
 
@@ -242,9 +288,11 @@ void HttpConnection::write_pending() {
     written_ = 0;
   }
   if (sending_.empty()) {
-    if (std::exchange(is_responding_, false)) after_response();
+    if (std::exchange(is_responding_, false)) return after_response();
+    if (wait_ == Wait::stream) deadline_.cancel();
     return;
   }
+  if (wait_ == Wait::stream) wait_for(Wait::stream);
   is_writing_ = true;
   socket_.async_write_some(boost::asio::buffer(sending_.data() + written_, sending_.size() - written_),
                            [self = shared_from_this()](const AsioError& error, std::size_t bytes) {
@@ -259,10 +307,14 @@ void HttpConnection::on_written(const AsioError& error, std::size_t bytes) {
   written_ += bytes;
   if (written_ == sending_.size()) std::vector<std::byte>().swap(sending_);
   write_pending();
+  // `taken_` may send more, or end the stream.
+  const auto taken = taken_;
+  if (taken != nullptr && wait_ == Wait::stream && !is_writing_ && !is_closed_) taken();
 }
 
 void HttpConnection::after_response() {
-  not_sent_ = nullptr;
+  release_response();
+  not_sent_ = taken_ = nullptr;
   if (!keeps_alive_) return linger();
   wait_for(Wait::idle);
   owner_.idle_changed(*this, true);

@@ -37,9 +37,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     virtual void refused(const HttpResponse& response) = 0;
     /// Called once, at the end.
     virtual void closed(HttpConnection& connection) = 0;
-    /// Called when more bytes of a request's content are kept. Returns false if there is no space for them.
-    virtual bool keep_content(std::size_t bytes) = 0;
-    virtual void release_content(std::size_t bytes) = 0;
+    /// Called when more bytes of a request's content from `source` are kept. Returns false if there is no
+    /// space for them.
+    virtual bool keep_content(const std::string& source, std::size_t bytes) = 0;
+    virtual void release_content(const std::string& source, std::size_t bytes) = 0;
+    /// Called before a long response to `source` is sent. Returns false if there is no space for it.
+    virtual bool keep_response(const std::string& source, std::size_t bytes) = 0;
+    virtual void release_response(const std::string& source, std::size_t bytes) = 0;
     /// Called when a request was refused because there was no space for its content.
     virtual void content_refused() = 0;
     /// Returns memory for input, shared by all connections.
@@ -56,6 +60,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   /// number: the request took too long, and was answered already. HttpResponse::not_sent is called then.
   void respond(std::uint64_t request, HttpResponse response);
 
+  /// Sends further content of the stream with which this request was answered: see HttpExchange::send_more.
+  void send_more(std::uint64_t request, std::string_view part, bool is_last);
   /// Closes the connection when the client ends its side before the response. Requires: this request is under
   /// way.
   void watch_end(std::uint64_t request);
@@ -67,9 +73,16 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
  private:
   /// The reason for which the connection waits. Each has a deadline.
-  enum class Wait : std::uint8_t { first_byte, head, body, idle, work, send, linger };
+  /// In a stream it runs only while content waits.
+  enum class Wait : std::uint8_t { first_byte, head, body, idle, work, send, linger, stream };
 
   using AsioError = boost::system::error_code;
+
+  /// The bytes that the owner counts for this connection.
+  struct Counted {
+    std::size_t content = 0;   // of the request
+    std::size_t response = 0;  // 0 for a short one
+  };
 
   void wait_for(Wait wait);
   void on_deadline();
@@ -86,8 +99,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void after_response();
   void linger();
   void look_for_end();
+  void drop_input();
   bool keep_content();
   void release_content();
+  void keep_response(HttpResponse& response);
+  void release_response();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer deadline_;
@@ -102,8 +118,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::vector<std::byte> output_;          // to write next
   std::vector<std::byte> sending_;         // while is_writing_
   std::size_t written_ = 0;                // of sending_
-  std::size_t content_bytes_ = 0;          // that the owner counts
-  std::function<void()> not_sent_;         // of the response that is sent
+  Counted counted_;
+  std::function<void()> not_sent_;  // of the response that is sent
+  std::function<void()> taken_;     // of the stream that is sent
   Wait wait_ = Wait::first_byte;
   std::uint64_t requests_ = 0;
   bool is_under_way_ = false;  // a request is handled

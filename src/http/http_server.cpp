@@ -20,6 +20,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "admission/eviction_queue.hpp"
+#include "admission/quota.hpp"
 #include "admission/token_bucket.hpp"
 #include "control/client_bounds.hpp"
 #include "http/host_names.hpp"
@@ -131,12 +132,17 @@ class HttpServer::Impl final : public HttpConnection::Owner {
       if (const auto found = connections_.find(id); found != connections_.end())
         found->second->watch_end(number);
     };
+    const auto send_more = [this, id = connection.id(), number = connection.request_number()](
+                               std::string_view part, bool is_last) {
+      if (const auto found = connections_.find(id); found != connections_.end())
+        found->second->send_more(number, part, is_last);
+    };
     if (!taken) {
       ++throttled_;
       return reply(problem({ErrorCode::busy, "too many requests from this source address; try again"}));
     }
     if (auto refusal = names_.refusal_of(request)) return reply(std::move(*refusal));
-    router_.handle({std::move(request), {}, connection.source(), reply, watch_end});
+    router_.handle({std::move(request), {}, connection.source(), reply, watch_end, send_more});
   }
   void idle_changed(HttpConnection& connection, bool is_idle) override {
     known_.put(connection.id(), connection.source().key, is_idle ? Eviction::first : Eviction::later);
@@ -151,12 +157,22 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     connections_.erase(connection.id());
     count_.store(connections_.size(), std::memory_order_relaxed);
   }
-  bool keep_content(std::size_t bytes) override {
-    if (bytes > settings_.bodies_bytes_total - content_bytes_) return false;
-    content_bytes_ += bytes;
-    return true;
+  bool keep_content(const std::string& source, std::size_t bytes) override {
+    return contents_.take(source, bytes) == Bytes::Verdict::room;
   }
-  void release_content(std::size_t bytes) override { content_bytes_ -= bytes; }
+  void release_content(const std::string& source, std::size_t bytes) override {
+    contents_.give_back(source, bytes);
+  }
+  bool keep_response(const std::string& source, std::size_t bytes) override {
+    const bool is_alone = responses_.total() == 0;  // then it may be longer than the limit
+    if (is_alone) responses_.add(source, bytes);
+    const bool has_room = is_alone || responses_.take(source, bytes) == Bytes::Verdict::room;
+    if (!has_room) broker::count(settings_.limits_reached, Limit::http_responses_bytes_total);
+    return has_room;
+  }
+  void release_response(const std::string& source, std::size_t bytes) override {
+    responses_.give_back(source, bytes);
+  }
   void content_refused() override { broker::count(settings_.limits_reached, Limit::http_bodies_bytes_total); }
   std::vector<std::byte>& scratch() override { return scratch_; }
 
@@ -232,6 +248,8 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     return true;
   }
 
+  using Bytes = Quota<std::string>;
+
   const HttpSettings settings_;
   LogSink& sink_;
   const HostNames names_;
@@ -248,7 +266,8 @@ class HttpServer::Impl final : public HttpConnection::Owner {
   EvictionQueue<std::string> known_;
   std::unordered_map<std::uint64_t, std::shared_ptr<HttpConnection>> connections_;
   std::uint64_t next_id_ = 1;
-  std::size_t content_bytes_ = 0;  // of all requests: see keep_content
+  Bytes contents_{{.total = settings_.bodies_bytes_total}};      // of requests, by source
+  Bytes responses_{{.total = settings_.responses_bytes_total}};  // long ones, by source
   bool is_stopping_ = false;
   std::atomic<std::size_t> count_ = 0;
   std::atomic<std::uint64_t> throttled_ = 0;

@@ -31,6 +31,7 @@ struct HttpSettings {
   std::size_t connections_max = limits::http_connections_max;
   std::size_t connections_per_source_max = limits::http_connections_per_source_max;
   std::size_t bodies_bytes_total = limits::http_bodies_bytes_total;
+  std::size_t responses_bytes_total = limits::http_responses_bytes_total;
   std::size_t requests_per_second = limits::requests_per_second_default;  ///< of one source
   HttpTimes times = {};
   LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the server

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/shown_text.hpp>
@@ -24,6 +25,15 @@ Error wrong_query(const std::string& why) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = lightq::detail::utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
   std::string decoded;
   decoded.reserve(text.size());
@@ -42,7 +52,7 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
       decoded += text[at];
     }
   }
-  return decoded;
+  return is_utf8(decoded) ? std::optional(std::move(decoded)) : std::nullopt;
 }
 
 Result<Query> Query::parse(std::string_view text) {
@@ -54,7 +64,7 @@ Result<Query> Query::parse(std::string_view text) {
     const std::size_t equals = std::min(pair.find('='), pair.size());
     auto name = percent_decoded(pair.substr(0, equals), true);
     auto value = percent_decoded(pair.substr(std::min(equals + 1, pair.size())), true);
-    if (!name || !value) return wrong_query("has a % without two hexadecimal digits, or a byte 0");
+    if (!name || !value) return wrong_query("has a % without two hexadecimal digits, a byte 0, or no UTF-8");
     if (name->empty()) return wrong_query("has a parameter without a name");
     if (query.find(*name)) return wrong_query("has a parameter twice: " + without_controls(*name));
     if (query.parameters_.size() == limits::http_query_parameters_max)

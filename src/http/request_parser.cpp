@@ -2,6 +2,7 @@
 #include "http/request_parser.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,6 +57,14 @@ std::string all_values(const Message& message, http::field name) {
   return joined;
 }
 
+/// Returns true if a line continues the header before it: some programs read it as a header of its own.
+/// `taken`: whole lines of a head, perhaps with its end and a body.
+bool has_folded_line(std::string_view taken) {
+  if (taken.starts_with("\r\n")) return false;
+  const std::string_view head = taken.substr(0, taken.find("\r\n\r\n"));
+  return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
+}
+
 std::string in_lower_case(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(),
@@ -107,11 +116,15 @@ class RequestParser::Impl {
       boost::system::error_code error;
       const std::size_t put =
           parser_->put(boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
-      taken += put;
       if (error && error != http::error::need_more) {
         refuse(refused(error));
         break;
       }
+      if (!is_checked_ && has_folded_line(bytes.substr(taken, put))) {
+        refuse(refused(400, "a header is continued on the next line"));
+        break;
+      }
+      taken += put;
       if (parser_->is_header_done() && !std::exchange(is_checked_, true)) check_head();
       if (state_ == State::more && parser_->is_done()) finish();
       if (put == 0 || error == http::error::need_more) break;
@@ -157,12 +170,14 @@ class RequestParser::Impl {
     const auto content_type = only_value(head, http::field::content_type);
     if (!host || !origin || !authorization || !content_type)
       return refuse(refused(400, "Host, Origin, Authorization or Content-Type is given more than once"));
+    if (head.count("Last-Event-ID") > 1) return refuse(refused(400, "Last-Event-ID is given more than once"));
     if (head.count(http::field::host) == 0) return refuse(refused(400, "the request has no Host"));
     request_.host = *host;
     request_.origin = *origin;
     request_.authorization = Secret(*authorization);
     request_.content_type = media_type_of(*content_type);
     request_.fetch_site = view(head["Sec-Fetch-Site"]);
+    request_.last_event_id = view(head["Last-Event-ID"]);
     take_fields(head);
     take_target(head);
     const bool has_body = parser_->chunked() || parser_->content_length_remaining().value_or(0) > 0;
@@ -173,7 +188,9 @@ class RequestParser::Impl {
   /// Returns why it is not certain where the body ends, or null.
   static const char* doubt_about_length(const Message& head) {
     const bool has_encoding = head.count(http::field::transfer_encoding) > 0;
-    if (head.count(http::field::content_length) > 1) return "Content-Length is given more than once";
+    const bool is_list = head[http::field::content_length].find(',') != boost::beast::string_view::npos;
+    if (head.count(http::field::content_length) > 1 || is_list)
+      return "Content-Length is given more than once";
     if (!has_encoding) return nullptr;
     if (head.count(http::field::content_length) > 0)
       return "Content-Length and Transfer-Encoding are given together";
@@ -197,10 +214,24 @@ class RequestParser::Impl {
     if (!parts) return refuse(refused(400, "the URL does not begin with a slash, or has a #"));
     auto path = percent_decoded(parts->first, false);
     auto query = Query::parse(parts->second);
-    if (!path) return refuse(refused(400, "the path has a % without two hexadecimal digits, or a byte 0"));
+    if (!path)
+      return refuse(refused(400, "the path has a % without two hexadecimal digits, a byte 0, or no UTF-8"));
     if (!query) return refuse(refused(400, query.error().text()));
     request_.path = std::move(*path);
+    take_segments(parts->first);
     request_.query = std::move(*query);
+  }
+
+  /// Requires: the path can be decoded.
+  void take_segments(std::string_view path) {
+    request_.segments.clear();
+    path.remove_prefix(1);
+    while (true) {
+      const std::size_t slash = std::min(path.find('/'), path.size());
+      request_.segments.push_back(percent_decoded(path.substr(0, slash), false).value_or(std::string()));
+      if (slash == path.size()) return;
+      path.remove_prefix(slash + 1);
+    }
   }
 
   void finish() {

@@ -21,7 +21,7 @@ struct RequestLimits {
 
 /// Parses one request at a time, of HTTP/1.0 or 1.1. Refuses everything that two programs could read in
 /// different ways: more than one length, a length beside Transfer-Encoding, an encoding other than chunked,
-/// more than one Host or Authorization. Thread: one.
+/// more than one Host or Authorization, a header over several lines. Thread: one.
 class RequestParser {
  public:
   enum class State : std::uint8_t {

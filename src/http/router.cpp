@@ -50,7 +50,9 @@ void Router::add(std::string method, std::string_view pattern, Handler handler) 
 }
 
 void Router::handle(HttpExchange exchange) const {
-  const std::vector<std::string> path = segments_of(exchange.request.path);
+  const std::vector<std::string> path = exchange.request.segments.empty()
+                                            ? segments_of(exchange.request.path)
+                                            : std::move(exchange.request.segments);
   const std::string method = exchange.request.is_head() ? "GET" : exchange.request.method;
   std::string allowed;
   for (const Route& route : routes_) {

@@ -24,6 +24,9 @@ struct HttpExchange {
   /// Ends the connection when the client has ended its side, before the response: for a request that waits.
   /// Empty: the request came over no connection. Thread: the HTTP thread.
   std::function<void()> watch_end = {};
+  /// Sends further content of a stream, which is not empty. Behind the last part the connection ends. Does
+  /// nothing once it has ended. Requires: the response's `taken` was called. Thread: the HTTP thread.
+  std::function<void(std::string_view part, bool is_last)> send_more = {};
 };
 
 /// Calls the handler of the route that fits a request. A request that no route fits is answered with 404, or

@@ -4,19 +4,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
-#include "delivery/session_consumer.hpp"
-#include "delivery/state/ack.hpp"
 #include "delivery/state/consume_request.hpp"
+#include "requests/message_holder.hpp"
 #include "requests/received_message.hpp"
-#include "requests/requester.hpp"
-#include "topic/runtime/topic_runtime.hpp"
 
 namespace lightq::broker {
 
@@ -39,25 +35,10 @@ struct Leased {
   std::vector<ReceivedMessage> messages;
 };
 
-/// A request about messages of a lease.
-struct Settling {
-  enum class What : std::uint8_t { acknowledge, retry, release, dead, extend };
-  What what = What::acknowledge;
-  std::vector<OffsetRange> ranges;  ///< ascending, and not adjacent; empty: all that are in flight
-  std::uint32_t ms = 0;             ///< the delay of a retry or release; the time from now to extend to
-  std::string reason;               ///< of `dead`
-};
-
-struct Settled {
-  std::uint64_t messages = 0;     ///< settled, or extended
-  std::uint64_t in_flight = 0;    ///< that the lease still has
-  std::vector<OffsetRange> late;  ///< that were taken back before
-};
-
 /// A consumer of a group for one request: it takes messages once, and is a member of the group until all of
 /// them are settled or taken back. So each request has its own time to acknowledge, and a request that is
 /// settled late acts on no later delivery. MessageDesk owns it; its topic calls it. Thread: the reactor's.
-class Lease final : public SessionConsumer {
+class Lease final : public MessageHolder {
  public:
   /// Called once, with the messages or, after the time to wait, with none.
   using Done = std::function<void(Result<Leased>)>;
@@ -71,7 +52,6 @@ class Lease final : public SessionConsumer {
 
   /// Lifetime: the topic ends the lease before it is destroyed.
   Lease(Parts parts, LeaseWish wish, Done done);
-  ~Lease() override;
 
   /// Joins the group. May answer with an error.
   [[nodiscard]] TopicConsumers::Refusal begin();
@@ -81,8 +61,9 @@ class Lease final : public SessionConsumer {
   void give_up();
   /// Takes all messages back: the client has not received them.
   void take_back();
-  /// Errors: invalid_request (a time that is too long).
-  Result<Settled> settle(const Settling& settling, std::chrono::steady_clock::time_point now);
+  /// Ends the lease if its client has lost the right to consume: answers with an error if it waits, and takes
+  /// all messages back.
+  void look_at_rights();
 
   [[nodiscard]] bool is_waiting() const { return static_cast<bool>(done_); }
   /// Returns true if it waits, or has messages in flight.
@@ -91,37 +72,26 @@ class Lease final : public SessionConsumer {
   /// Requires: is_needed(), and not is_waiting().
   [[nodiscard]] std::chrono::steady_clock::time_point check_at(
       std::chrono::steady_clock::time_point now) const;
-  /// Leaves the group, if it is still a member.
-  void leave();
-  [[nodiscard]] const Requester& requester() const { return parts_.requester; }
-  [[nodiscard]] TopicId topic_id() const { return topic_id_; }
   [[nodiscard]] const LeaseWish& wish() const { return wish_; }
 
   // Implements SessionConsumer.
   void admitted(const Opened& /*opened*/) override;
   [[nodiscard]] bool writable() const override;
-  [[nodiscard]] CodecSet codecs() const override { return {}; }
   void deliver(const DeliveredSlice& delivered) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;
-  [[nodiscard]] bool hears_late() const override { return true; }
-  void late(const std::vector<OffsetRange>& ranges) override;
   void end(ClientError code, const std::string& why) override;
 
  private:
   void answer(Result<Leased> result);
-  [[nodiscard]] std::uint64_t in_flight() const;
-  [[nodiscard]] std::vector<OffsetRange> all_in_flight() const;
 
-  Parts parts_;
-  TopicRuntime* topic_;  // null at the end
-  const TopicId topic_id_;
+  const std::uint64_t id_;
+  const std::function<void()> changed_;
   const LeaseWish wish_;
   Done done_;  // until it is answered
   Leased taken_;
   bool is_admitted_ = false;
   std::uint32_t refused_ = 0;
-  std::vector<OffsetRange> late_;  // of the present call of settle
 };
 
 }  // namespace lightq::broker

@@ -2,7 +2,9 @@
 #include "requests/message_desk.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/random.hpp>
@@ -17,6 +19,8 @@ namespace {
 constexpr auto admission_wait = std::chrono::milliseconds(limits::http_wait_ms_default);
 // In this time a group delivers the messages that it has.
 constexpr auto wait_min = std::chrono::milliseconds(5);
+// Between two checks of rights.
+constexpr auto watch_pause = std::chrono::seconds(1);
 
 Error unknown_topic() {
   return {ErrorCode::topic_not_found, "topic not found"};
@@ -50,12 +54,13 @@ void MessageDesk::publish(Reactor& reactor, TopicId topic, const Requester& requ
   if (runtime == nullptr) return done(unknown_topic());
   if (!requester.may(reactor.context().access, *runtime)) return done(right_withdrawn());
   EventLoop& loop = reactor.loop();
-  const std::uint64_t id = next_publication_++;
+  const std::uint64_t id = next_number_++;
   const auto wait = messages.wait;
   Waiting& waiting = publications_[id];
-  waiting.publication =
-      std::make_unique<Publication>(*runtime, reactor.context().access, requester, std::move(messages),
-                                    std::move(done), [this, &loop, id] { drop_publication(loop, id); });
+  waiting.publication = std::make_unique<Publication>(
+      Publication::Parts{*runtime, reactor.context().access, reactor.context().tickets, requester,
+                         [this, &loop, id] { drop_publication(loop, id); }},
+      std::move(messages), std::move(done));
   waiting.publication->begin();
   const auto found = publications_.find(id);
   if (found == publications_.end()) return;
@@ -82,10 +87,9 @@ void MessageDesk::lease(Reactor& reactor, TopicId topic, const Requester& reques
   if (runtime == nullptr) return done(unknown_topic());
   if (!requester.may(reactor.context().access, *runtime)) return done(right_withdrawn());
   if (static_cast<std::uint64_t>(wish.lasts.count()) > runtime->redelivery_ms_max())
-    return done(Error{ErrorCode::limit_reached,
+    return done(Error{ErrorCode::invalid_request,
                       "lease: more than redelivery_ms_max, " + std::to_string(runtime->redelivery_ms_max())});
-  std::uint64_t id = 0;
-  while (id == 0 || leases_.contains(id)) id = random_number<std::uint64_t>();
+  const std::uint64_t id = free_id();
   Held& held = leases_[id];
   held.loop = &reactor.loop();
   held.lease = std::make_unique<Lease>(
@@ -99,6 +103,13 @@ void MessageDesk::lease(Reactor& reactor, TopicId topic, const Requester& reques
     return done(refusal_of(refusal));
   }
   set_timer(id, held, EventLoop::Clock::now() + admission_wait);
+  watch(reactor.loop());
+}
+
+std::uint64_t MessageDesk::free_id() const {
+  std::uint64_t id = 0;
+  while (id == 0 || leases_.contains(id) || streams_.contains(id)) id = random_number<std::uint64_t>();
+  return id;
 }
 
 /// Called when a lease was admitted or answered, or has ended.
@@ -137,19 +148,139 @@ void MessageDesk::take_back(std::uint64_t lease) {
   if (const auto found = leases_.find(lease); found != leases_.end()) found->second.lease->take_back();
 }
 
+/// Looks at all leases and streams once a second, while there are some.
+void MessageDesk::watch(EventLoop& loop) {
+  if (std::exchange(is_watching_, true)) return;
+  loop.at(EventLoop::Clock::now() + watch_pause, [this, &loop] {
+    look_at_all();
+    is_watching_ = false;
+    if (!leases_.empty() || !streams_.empty()) watch(loop);
+  });
+}
+
+/// Ends those whose rights were withdrawn, and gives streams credit for messages that were taken back. Each
+/// may be removed by its call.
+void MessageDesk::look_at_all() {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, held] : leases_) ids.push_back(id);
+  for (const auto& [id, stream] : streams_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.lease->look_at_rights();
+    if (const auto stream = streams_.find(id); stream != streams_.end()) stream->second->give_credit();
+    if (const auto stream = streams_.find(id); stream != streams_.end()) stream->second->look_at_rights();
+  }
+}
+
+void MessageDesk::stream(Reactor& reactor, TopicId topic, const Requester& requester, StreamWish wish,
+                         const std::shared_ptr<StreamClient>& client) {
+  TopicRuntime* const runtime = reactor.find(topic);
+  if (runtime == nullptr) return client->ended(unknown_topic());
+  if (!requester.may(reactor.context().access, *runtime)) return client->ended(right_withdrawn());
+  if (static_cast<std::uint64_t>(wish.lasts.count()) > runtime->redelivery_ms_max())
+    return client->ended({ErrorCode::limit_reached, "lease: more than redelivery_ms_max, " +
+                                                        std::to_string(runtime->redelivery_ms_max())});
+  EventLoop& loop = reactor.loop();
+  const std::uint64_t id = free_id();
+  auto& stream = streams_[id];
+  stream = std::make_unique<Stream>(Stream::Parts{*runtime, reactor.context().access, requester, id, client,
+                                                  [this, &loop, id] { drop_stream(loop, id); }},
+                                    std::move(wish));
+  const auto refusal = stream->begin();
+  if (refusal.code != ClientError::none) {
+    if (refusal.code == ClientError::limit_reached)
+      count(reactor.context().settings.limits_reached, limit_of_crowd(refusal.crowd));
+    streams_.erase(id);
+    return client->ended(refusal_of(refusal));
+  }
+  loop.at(EventLoop::Clock::now() + admission_wait, [this, id] {
+    if (const auto found = streams_.find(id); found != streams_.end()) found->second->give_up();
+  });
+  watch(loop);
+}
+
+/// Destroys a stream at the end of the turn, because it may be called now.
+void MessageDesk::drop_stream(EventLoop& loop, std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  loop.destroy_later(std::move(found->second));
+  streams_.erase(found);
+}
+
+void MessageDesk::written(std::uint64_t stream, std::uint64_t messages, std::uint64_t bytes) {
+  if (const auto found = streams_.find(stream); found != streams_.end())
+    found->second->written(messages, bytes);
+}
+
+void MessageDesk::end_stream(std::uint64_t stream) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  found->second->leave();
+  streams_.erase(found);
+}
+
+void MessageDesk::browse(Reactor& reactor, TopicId topic, const Requester& requester, const BrowseWish& wish,
+                         Browse::Done done) {
+  EventLoop& loop = reactor.loop();
+  const std::uint64_t id = next_number_++;
+  const auto drop_if_over = [this, &loop, id] {
+    const auto found = browses_.find(id);
+    if (found != browses_.end() && found->second.browse->is_over()) drop_browse(loop, id);
+  };
+  Reading& reading = browses_[id];
+  const auto later = [this, &loop, id, drop_if_over] {
+    const auto found = browses_.find(id);
+    if (found == browses_.end() || found->second.later != 0) return;
+    found->second.later = loop.at(EventLoop::Clock::now(), [this, id, drop_if_over] {
+      const auto due = browses_.find(id);
+      if (due == browses_.end()) return;
+      due->second.later = 0;
+      due->second.browse->go_on();
+      drop_if_over();
+    });
+  };
+  reading.browse = std::make_unique<Browse>(Browse::Parts{[&reactor, topic] { return reactor.find(topic); },
+                                                          reactor.context().access, requester, later},
+                                            wish, std::move(done));
+  reading.end = loop.at(EventLoop::Clock::now() + wish.wait, [this, id, drop_if_over] {
+    const auto late = browses_.find(id);
+    if (late == browses_.end()) return;
+    late->second.end = 0;
+    late->second.browse->give_up();
+    drop_if_over();
+  });
+  reading.browse->go_on();
+  drop_if_over();
+}
+
+void MessageDesk::drop_browse(EventLoop& loop, std::uint64_t id) {
+  const auto found = browses_.find(id);
+  if (found == browses_.end()) return;
+  for (const EventLoop::TimerId timer : {found->second.later, found->second.end}) {
+    if (timer != 0) loop.cancel(timer);
+  }
+  loop.destroy_later(std::move(found->second.browse));
+  browses_.erase(found);
+}
+
+MessageHolder* MessageDesk::holder_of(std::uint64_t lease) {
+  if (const auto found = leases_.find(lease); found != leases_.end())
+    return found->second.lease->is_waiting() ? nullptr : found->second.lease.get();
+  const auto stream = streams_.find(lease);
+  return stream == streams_.end() ? nullptr : stream->second.get();
+}
+
 Result<Settled> MessageDesk::settle(Reactor& reactor, TopicId topic, const Requester& requester,
                                     std::uint64_t lease, const Settling& settling) {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end() || found->second.lease->topic_id() != topic ||
-      !found->second.lease->requester().is_same_as(requester) || found->second.lease->is_waiting())
+  MessageHolder* const holder = holder_of(lease);
+  if (holder == nullptr || holder->topic_id() != topic || !holder->requester().is_same_as(requester))
     return Error{ErrorCode::timeout,
                  "there is no such lease of this user, or it is over: its messages are settled, or are "
                  "delivered again"};
-  Held& held = found->second;
   const TopicRuntime* const runtime = reactor.find(topic);
   if (runtime == nullptr) return unknown_topic();
-  if (!held.lease->requester().may(reactor.context().access, *runtime)) return right_withdrawn();
-  auto settled = held.lease->settle(settling, EventLoop::Clock::now());
+  if (!holder->requester().may(reactor.context().access, *runtime)) return right_withdrawn();
+  auto settled = holder->settle(settling, EventLoop::Clock::now());
+  if (const auto stream = streams_.find(lease); stream != streams_.end()) stream->second->give_credit();
   changed(lease);
   return settled;
 }

@@ -27,6 +27,8 @@ class Requester {
   }
   /// Returns the number under which the client counts in shared limits.
   [[nodiscard]] std::uint64_t user() const { return holder_.sharer(); }
+  /// Returns true if the client has no user, and the topic is open.
+  [[nodiscard]] bool is_open() const { return is_open_; }
   [[nodiscard]] bool is_same_as(const Requester& other) const {
     return holder_ == other.holder_ && is_open_ == other.is_open_;
   }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -30,6 +31,19 @@ TEST(ContextFile, ReadsWhatItWrites) {
   EXPECT_EQ(read->named.at("prod").user, "ann");
   EXPECT_EQ(read->named.at("prod").client_key_file, "/keys/client.key");
   EXPECT_EQ(read->named.at("a \"b\" \\ c/d").data_dir, "/data");
+}
+
+TEST(ContextFile, ReadsControlCharactersThatItWrites) {
+  Contexts contexts;
+  const std::string name = "a\x1b[31m\t\n\r\x01\x7f";
+  contexts.named[name].broker = "tcp://h:1\x02";
+  const auto read = parse_contexts(contexts_text(contexts));
+  ASSERT_TRUE(read.has_value());
+  ASSERT_TRUE(read->named.contains(name));
+  EXPECT_EQ(read->named.at(name).broker, "tcp://h:1\x02");
+  for (const char* text : {R"({"current":"\u"})", R"({"current":"\u00"})", R"({"current":"\u00 1"})",
+                           R"({"current":"\u-001"})", R"({"current":"\ud800"})"})
+    EXPECT_FALSE(parse_contexts(text).has_value()) << text;
 }
 
 TEST(ContextFile, IgnoresMembersThatItDoesNotKnow) {
@@ -64,6 +78,22 @@ TEST(ContextFile, OnlyItsOwnerMayReadItAndNobodyElseMayHaveChangedIt) {
   EXPECT_EQ(read_contexts().error().code, ErrorCode::invalid_argument);
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   std::ofstream(path) << "nonsense";
+  EXPECT_EQ(read_contexts().error().code, ErrorCode::invalid_argument);
+  ::unsetenv("XDG_CONFIG_HOME");
+}
+
+TEST(ContextFile, AnythingButARegularFileIsAnErrorAndNeverWaitsOrThrows) {
+  const test::TempDir home;
+  const std::string directory = home.path();
+  ASSERT_EQ(::setenv("XDG_CONFIG_HOME", directory.c_str(), 1), 0);
+  const std::string path = contexts_path().string();
+  std::filesystem::create_directories(path);  // a directory in its place
+  EXPECT_EQ(read_contexts().error().code, ErrorCode::invalid_argument);
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_contexts().error().code, ErrorCode::invalid_argument);
+  std::filesystem::remove(path);
+  std::ofstream(path) << std::string(2'000'000, ' ');
   EXPECT_EQ(read_contexts().error().code, ErrorCode::invalid_argument);
   ::unsetenv("XDG_CONFIG_HOME");
 }

@@ -416,6 +416,36 @@ TEST_F(DurableProducersTest, TheBrokersOwnProducersMayLeaveOutNumbersOverARestar
   EXPECT_EQ(producers.find(70)->owner, ProducerTable::brokers_own);
 }
 
+TEST_F(DurableProducersTest, ARequestWithAnIdIsKnownByItsMessage) {
+  constexpr std::uint64_t base = request_sequences_begin;
+  const auto store = [&](std::uint64_t id) {
+    const std::uint64_t sequence = base + log->next_offset().value;
+    auto batch = test::make_batch_of_producer(id, 0, sequence, {std::string(10, 'm')});
+    ASSERT_EQ(log->append(batch, now).outcome, log::AppendOutcome::appended);
+    producers.stored({{id, 0}, sequence, 1}, now);
+    producers.appended(batch.size());
+  };
+  begin(70);
+  store(70);
+  begin(71);  // the file has it without a message
+  ASSERT_TRUE(log->flush().ok());
+  ASSERT_TRUE(save());
+  store(71);
+  begin(72);
+  store(72);
+  ASSERT_TRUE(log->flush().ok());
+  EXPECT_EQ(restart(), std::nullopt) << "its number is no reason for doubt";
+  EXPECT_EQ(expected(70), base + 1);
+  EXPECT_EQ(expected(71), base + 2);
+  EXPECT_EQ(expected(72), base + 3);
+  damage_batch(1);
+  open();
+  ASSERT_NE(restart(), std::nullopt);
+  EXPECT_EQ(expected(70), base + 1) << "it would be stored twice";
+  EXPECT_EQ(expected(71), 0U) << "it is lost, and is stored again";
+  EXPECT_EQ(expected(72), base + 3);
+}
+
 TEST_F(DurableProducersTest, AnOwnProducerWithAGapBehindADamagedRangeIsForgotten) {
   constexpr std::uint64_t base = own_sequences_begin;
   const ProducerIdentity own{70, 0};

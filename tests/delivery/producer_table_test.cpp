@@ -451,5 +451,44 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceAfterAnyResend) {
   }
 }
 
+// --- Requests with an id: producers of one message. Its number names its offset. ---
+
+/// Stores the message of a request at `offset`, and closes it.
+void store_request(ProducerTable& table, std::uint64_t id, std::uint64_t offset, Timestamp now) {
+  ASSERT_EQ(table.open({}, id, now, {.user = 7}).refusal, ClientError::none);
+  table.stored({{id, 0}, broker::request_sequences_begin + offset, 1}, now);
+  table.close(id, now);
+}
+
+TEST_F(ProducerTableTest, ARequestKeepsItsOffset) {
+  ProducerTable many(20, 7 * day_us);
+  store_request(many, 5, 17, now);
+  ASSERT_NE(many.find(5), nullptr);
+  EXPECT_TRUE(broker::is_of_request(many.find(5)->expected));
+  EXPECT_EQ(many.find(5)->expected, broker::request_sequences_begin + 18);
+  ProducerTable again(20, 7 * day_us);
+  again.restore(many.list());
+  EXPECT_EQ(again.find(5)->expected, broker::request_sequences_begin + 18);
+  ProducerTable from_log(20, 7 * day_us);
+  from_log.found({{5, 0}, broker::request_sequences_begin + 17, 1});
+  EXPECT_EQ(from_log.find(5)->expected, broker::request_sequences_begin + 18);
+}
+
+TEST_F(ProducerTableTest, RequestsTakeAtMostHalfOfTheTable) {
+  ProducerTable many(20, 7 * day_us);
+  const auto session = many.open({}, 1000, now, {7}).producer.identity;
+  many.stored({session, 0, 1}, now);
+  many.close(session.id, now);
+  for (std::uint64_t id = 1; id <= 50; ++id) store_request(many, id, id, now);
+  EXPECT_NE(many.find(1000), nullptr) << "a session's producer that is closed stays";
+  EXPECT_EQ(many.size(), 11U);
+  for (std::uint64_t id = 1; id <= 50; ++id) EXPECT_EQ(many.find(id) != nullptr, id > 40) << id;
+  ProducerTable again(20, 7 * day_us);
+  again.restore(many.list());
+  store_request(again, 51, 51, now);
+  EXPECT_EQ(again.find(41), nullptr) << "the oldest goes, also after a start";
+  EXPECT_NE(again.find(42), nullptr);
+}
+
 }  // namespace
 }  // namespace lightq::test

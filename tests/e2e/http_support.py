@@ -115,3 +115,33 @@ def seconds_of(call):
     begun = time.monotonic()
     call()
     return time.monotonic() - begun
+
+
+class EventReader:
+    """Reads server-sent events over a connection of its own."""
+
+    def __init__(self, broker, path, login=None, **headers):
+        self.client = HttpClient(broker, login)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.client.connection.request("GET", path, None, {**self.client.login, **headers})
+        self.response = self.client.connection.getresponse()
+        self.status = self.response.status
+
+    def next(self):
+        """Returns the next event as (event, id, data), or None at the end. Comments are skipped."""
+        event = {}
+        while line := self.response.readline():
+            if line == b"\n":
+                if event:
+                    return event.get("event"), event.get("id"), json.loads(event["data"])
+            elif not line.startswith(b":"):
+                name, value = line.rstrip(b"\n").decode().split(": ", 1)
+                event[name] = value
+        return None
+
+    def payloads(self, count):
+        return [self.next()[2]["payload"] for _ in range(count)]
+
+    def close(self):
+        self.response.close()
+        self.client.close()

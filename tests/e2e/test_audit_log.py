@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from cli_support import CommandLine
+from http_support import HTTP, HttpClient, basic
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, USER, Secrets, until
 
 
@@ -86,6 +87,22 @@ def test_a_name_with_a_password_in_it_and_control_characters_stay_harmless(audit
     assert first["user"] == "ann:..." and second["user"].startswith("ann\n{") and second["allowed"] is False
     raw = audited.audit_path.read_bytes()
     assert raw.count(b"\n") == 2 and b"\x1b" not in raw
+
+
+def test_commands_over_http_have_lines_too(make_broker, tmp_path):
+    path = tmp_path / "audit.json"
+    broker = make_broker(*HTTP, "--audit-log", str(path))
+    http = HttpClient(broker, basic())
+    assert http.ask("PUT", "/api/v1/topics/orders", b'{"broker_type":"queue"}').status == 201
+    wrong = basic(user="mallory", password=Secrets.plant("wrong-password-5"))
+    assert HttpClient(broker, wrong).ask("DELETE", "/api/v1/topics/orders").status == 401
+    assert http.get("/api/v1/version").status == 200
+    lines = until(lambda: text if (text := path.read_text()).count("\n") >= 2 else None, "the lines")
+    assert [without_time(json.loads(line)) for line in lines.splitlines()] == [
+        {"from": "127.0.0.1", "user": ADMIN, "cmd": "create_topic", "topic": "orders", "allowed": True, "status": "ok"},
+        {"from": "127.0.0.1", "user": "mallory", "cmd": "delete_topic", "topic": "orders", "allowed": False, "status": "error",
+         "code": "unauthorized_access"}]
+    Secrets.absent_from(path.read_bytes(), "the audit log")
 
 
 def test_a_user_of_this_machine_is_named_by_the_system(make_broker, tmp_path):

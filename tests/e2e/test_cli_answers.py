@@ -18,6 +18,11 @@ def test_a_mistyped_flag_is_answered_with_the_right_one(lightq, typed, meant):
     assert f"did you mean {meant}?" in told and "password" not in told
 
 
+def test_a_flag_behind_two_dashes_is_not_answered_with_itself(lightq):
+    told = lightq("ping", "--", "--json", code=2).stderr.decode()
+    assert "did you mean" not in told and "--json" in told
+
+
 @pytest.mark.parametrize("typed,forms", [
     ("topic create t --retention 7days", "a TIME, such as 500ms, 30s, 15m, 1h30m or 7d"),
     ("topic create t --ring-bytes many", "a SIZE, such as 4096, 64KiB or 1MB"),

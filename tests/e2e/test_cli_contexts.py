@@ -70,6 +70,29 @@ def test_the_password_of_a_context_goes_to_no_other_broker(named, tmp_path):
     assert b"'bob' needs a password" in told, "nor its password beside another user"
 
 
+def test_a_context_and_another_broker_are_not_mixed(named, tmp_path):
+    lightq, uri = named
+    lightq("context", "add", "prod", "--broker", "tcp://127.0.0.1:1", "--user", "ann", "--password-file", str(tmp_path / "ann.txt"))
+    for more in ({"LIGHTQ_BROKER": uri}, {"LIGHTQ_BROKER": uri, "LIGHTQ_CONTEXT": "prod"}):
+        told = lightq("stats", "t", "--context", "prod", variables=more, code=2).stderr
+        assert b"name different brokers" in told, "the password of the context's user stays here"
+    same = lightq("ping", "--context", "prod", "--broker", "tcp://127.0.0.1:1", "--request-timeout", "1s", code=1).stderr
+    assert b"127.0.0.1:1" in same
+    told = lightq("context", "add", "bad", "--broker", "tcp://ann:planted@127.0.0.1:1", code=2).stderr
+    assert b"must not contain a user or password" in told and b"planted" not in told
+    assert set(contexts(lightq)) == {"prod"}
+
+
+def test_a_context_with_control_characters_is_read_again(named, tmp_path):
+    lightq, uri = named
+    lightq("context", "add", "a\x1b[31m\x01", "--broker", uri)
+    assert set(contexts(lightq)) == {"a\x1b[31m\x01"}
+    path = tmp_path / ".config" / "lightq" / "contexts.json"
+    path.unlink()
+    path.mkdir()
+    assert b"not a regular file" in lightq("ping", code=2).stderr
+
+
 def test_a_file_that_others_may_change_is_refused(named, tmp_path):
     lightq, uri = named
     lightq("context", "add", "prod", "--broker", uri)

@@ -10,6 +10,7 @@
 
 #include "http/basic_login.hpp"
 #include "http/host_names.hpp"
+#include "http/parameter_reader.hpp"
 #include "http/request_parser.hpp"
 #include "http/router.hpp"
 #include "metrics/metric_text.hpp"
@@ -38,6 +39,12 @@ std::string judged(HttpRequest request) {
   }();
   std::string text =
       request.method + " " + request.path + " " + request.body + (request.keep_alive ? "+" : "-");
+  for (const std::string& segment : request.segments) text += "/" + segment;
+  text += "#" + request.last_event_id;
+  ParameterReader parameters(request.query, std::array<std::string_view, 3>{"from", "time_us", "max"});
+  if (const auto place = parameters.place()) text += std::to_string(place->value);
+  text += std::to_string(parameters.number("max", 1, 1000, 7));
+  if (parameters.error()) text += parameters.error()->message;
   for (const auto& [name, value] : request.query.parameters()) text += "&" + name + "=" + value;
   constexpr std::array<std::string_view, 2> known = {"topic", "detail"};
   if (const auto objection = request.query.objection(known)) text += objection->message;

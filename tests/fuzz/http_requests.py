@@ -4,6 +4,7 @@ the pieces."""
 HTTP_CONTENTS = {name: b"\x04" + text for name, text in {
     "lines": b'{"payload":"a","key":"k","id":"i","time_us":1700000000000000,"ttl_ms":5}\n'
              b'{"payload_base64":"/w==","headers":[{"name":"n","value_base64":"AA=="},{"name":"m","value":"v"}]}\n',
+    "delayed_lines": b'{"payload":"a","delay_ms":5}\n{"payload":"b","at_us":1700000000000000,"id":"i"}\n',
     "a_range": b"3,5-9,12",
     "a_command": b'delayed=true&limit=7\n{"broker_type":"file","retention_bytes":1073741824}',
     "a_command_without_parameters": b'\n{"broker_type":"queue"}',
@@ -20,5 +21,7 @@ HTTP_REQUESTS = {name: b"\x06" + text for name, text in {
     "an_absolute_form": b"GET http://broker.example/metrics?topic=%41%zz HTTP/1.1\r\nHost: x\r\n\r\n",
     "two_lengths": b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
     "a_length_beside_chunks": b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a_stream_that_resumes": b"GET /topics/t/stream?from=17&max=5 HTTP/1.1\r\n" + HOST + b"Last-Event-ID: 17\r\nAccept: text/event-stream\r\n\r\n",
+    "a_slash_within_a_name": b"POST /topics/a%2Fb%2f/messages HTTP/1.1\r\n" + HOST + b"Lightq-Id: i\r\nLightq-Delay: 5\r\n\r\n",
     "a_folded_header": b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n",
 }.items()}

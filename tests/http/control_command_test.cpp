@@ -82,7 +82,7 @@ TEST(ControlCommand, NeedsALogin) {
     return command ? ErrorCode::internal : command.error().code;
   };
   const CommandRoute& list = route_of("GET", "/api/v1/topics");
-  for (const char* const login : {"", ":", "ann:", ":secret", "no colon"})
+  for (const char* const login : {"", ":", "ann:", ":secret", "no colon", "\xE4nn:secret", "ann:\xFF"})
     EXPECT_EQ(code_of(list, exchange_of({}, {}, {}, login)), ErrorCode::unauthorized_access) << login;
   // An open topic needs none.
   EXPECT_TRUE(command_of(route_of("GET", "/api/v1/topics/{topic}"), exchange_of({"t"}, {}, {}, ""), 65'536));

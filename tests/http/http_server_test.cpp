@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -90,6 +91,18 @@ class HttpServerTest : public ::testing::Test {
       later_.push_back(std::move(exchange.reply));
       came_.notify_one();
     });
+    server_->router().add("GET", "/parts", [this](HttpExchange exchange) {
+      HttpResponse response{.body = "a", .not_sent = [this] { note_gone(); }, .is_stream = true};
+      response.taken = [this, send = exchange.send_more, calls = std::make_shared<int>(0)] {
+        if (++*calls == 1) send("b", false);
+        if (*calls == 2) server_->after(100ms, [send] { send("c", true); });
+      };
+      exchange.reply(std::move(response));
+    });
+    server_->router().add("GET", "/endless", [this](HttpExchange exchange) {
+      exchange.reply(
+          {.body = std::string(endless_bytes_, 'x'), .not_sent = [this] { note_gone(); }, .is_stream = true});
+    });
     server_->start();
     port_ = static_cast<std::uint16_t>(std::stoi(server_->uri().substr(server_->uri().rfind(':') + 1)));
   }
@@ -103,10 +116,23 @@ class HttpServerTest : public ::testing::Test {
     return reply;
   }
 
+  void note_gone() {
+    const std::lock_guard lock(mutex_);
+    ++gone_;
+    came_.notify_one();
+  }
+  /// Waits until the client of a stream has gone.
+  void await_gone() {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(came_.wait_for(lock, 20s, [this] { return gone_ == 1; }));
+  }
+
   LimitCounts limits_;
   std::unique_ptr<HttpServer> server_;
+  std::size_t endless_bytes_ = 1;
 
  private:
+  int gone_ = 0;
   QuietSink sink_;
   std::uint16_t port_ = 0;
   std::mutex mutex_;
@@ -284,6 +310,85 @@ TEST_F(HttpServerTest, SendsLongResponsesToAClientThatReadsLate) {
   client.ask("/later", "Connection: close\r\n");
   later()({.body = std::string(8 * limits::MiB, 'x') + "end"});
   EXPECT_THAT(client.hear(), EndsWith("xend"));
+}
+
+TEST_F(HttpServerTest, ResponsesThatNobodyReadsAreBounded) {
+  HttpSettings settings;
+  settings.responses_bytes_total = 10 * limits::MiB;
+  settings.requests_per_second = limits::requests_per_second_max;
+  start(std::move(settings));
+  const std::string text(8 * limits::MiB, 'x');  // more than the system keeps
+  HttpPeer first = peer();
+  first.ask("/later");
+  later()({.body = text});
+  HttpPeer second = peer();
+  second.ask("/later");
+  std::promise<void> not_sent;
+  later()({.body = text, .not_sent = [&] { not_sent.set_value(); }});
+  EXPECT_THAT(second.hear("try again"), HasSubstr("429 Too Many Requests"));
+  EXPECT_EQ(not_sent.get_future().wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(limits_.of(Limit::http_responses_bytes_total), 1U);
+  second.ask("/hello");
+  EXPECT_THAT(second.hear("hello\n"), HasSubstr("200 OK")) << "short responses do not count";
+  EXPECT_EQ(first.hear(text).size() > text.size(), true);
+  first.ask("/later");
+  later()({.body = text});
+  EXPECT_THAT(first.hear("xxx"), HasSubstr("200 OK")) << "what was read does not count any more";
+}
+
+TEST_F(HttpServerTest, ASourceLeavesSpaceForTheContentsOfOthers) {
+  HttpSettings settings;
+  settings.bodies_bytes_total = 1'000;
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.say("POST /hello HTTP/1.1\r\nHost: localhost\r\nContent-Length: 950\r\n\r\n" +
+             std::string(900, 'x'));
+  EXPECT_THAT(client.hear(), StartsWith("HTTP/1.1 429 "));
+  EXPECT_EQ(limits_.of(Limit::http_bodies_bytes_total), 1U);
+}
+
+TEST_F(HttpServerTest, AResponseThatHasNoContentHasNoLength) {
+  start();
+  HttpPeer client = peer();
+  client.ask("/later", "Connection: close\r\n");
+  later()({.status = 204});
+  const std::string answer = client.hear();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 204 No Content\r\n"));
+  EXPECT_EQ(answer.find("\r\nContent-"), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, AStreamIsSentInPartsUntilTheConnectionEnds) {
+  HttpSettings settings;
+  settings.times.send = 50ms;  // a stream may be silent for longer
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.ask("/parts");
+  const std::string answer = client.hear();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_EQ(answer.find("Content-Length"), std::string::npos);
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nabc"));
+}
+
+TEST_F(HttpServerTest, AStreamLearnsThatItsClientHasGone) {
+  start();
+  {
+    HttpPeer client = peer();
+    client.ask("/endless");
+    client.hear("\r\n\r\nx");
+    client.say("bytes that nobody reads");
+  }
+  await_gone();
+}
+
+TEST_F(HttpServerTest, AStreamEndsIfItsClientTakesNothing) {
+  HttpSettings settings;
+  settings.times.send = 100ms;
+  endless_bytes_ = 64 * limits::MiB;
+  start(std::move(settings));
+  HttpPeer client = peer();
+  client.ask("/endless");
+  await_gone();
 }
 
 TEST_F(HttpServerTest, EndsWhileRequestsAreUnderWay) {

@@ -51,12 +51,46 @@ TEST(MessageText, TakesAttributesFromHeaders) {
   EXPECT_EQ(shown(message_of_request(request_with({}))), std::vector<std::string>{"|0||p"});
 }
 
+TEST(MessageText, ADelayOrATimeIsForTheSchedule) {
+  const auto delayed = message_of_request(request_with({{"delay", "5000"}, {"id", "i"}}));
+  ASSERT_TRUE(delayed);
+  EXPECT_TRUE(delayed->are_delayed);
+  EXPECT_EQ(delayed->request_id, "i");
+  EXPECT_FALSE(message_of_request(request_with({}))->are_delayed);
+  EXPECT_FALSE(message_of_request(request_with({{"delay", "1"}, {"at", "1"}}))) << "one of both";
+  auto lines = messages_of_lines("{\"delay_ms\":5}\n{\"at_us\":7}\n");
+  ASSERT_TRUE(lines);
+  EXPECT_TRUE(lines->are_delayed);
+  const BatchView view = BatchView::trusted(lines->batches.at(0).finish().data());
+  auto record = view.records();
+  EXPECT_EQ(record.attributes().due(), -5000);
+  record.next();
+  EXPECT_EQ(record.attributes().due(), 7);
+  EXPECT_THAT(messages_of_lines("{\"delay_ms\":5}\n{}\n").error().message, HasSubstr("all messages"));
+  EXPECT_FALSE(messages_of_lines("{\"delay_ms\":315619200001}"));
+}
+
 TEST(MessageText, RefusesWrongHeaders) {
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"ttl", "0"}, {"ttl", "x"}, {"ttl", "-1"}, {"time", "1e3"}, {"nothing", ""}, {"delay", "1"}})
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"ttl", "0"},
+                                                                                    {"ttl", "x"},
+                                                                                    {"ttl", "-1"},
+                                                                                    {"time", "1e3"},
+                                                                                    {"nothing", ""},
+                                                                                    {"delay", "0"},
+                                                                                    {"delay", "1s"},
+                                                                                    {"at", "0"}})
     EXPECT_FALSE(message_of_request(request_with({{name, value}}))) << name << value;
   EXPECT_THAT(message_of_request(request_with({{"header-lightq-dead-x", "1"}})).error().message,
               HasSubstr("only the broker"));
+}
+
+TEST(MessageText, RefusesAttributesThatAreGivenTwice) {
+  for (const char* name : {"key", "id", "ttl", "time"})
+    EXPECT_THAT(message_of_request(request_with({{name, "1"}, {name, "2"}})).error().message,
+                HasSubstr("more than once"))
+        << name;
+  EXPECT_EQ(shown(message_of_request(request_with({{"header-a", "1"}, {"header-a", "2"}}))),
+            std::vector<std::string>{"|0|a=1;a=2;|p"});
 }
 
 TEST(MessageText, ReadsLines) {

@@ -56,6 +56,14 @@ TEST(Query, NamesTheParameterThatIsNotKnown) {
   EXPECT_FALSE(query.objection(both));
 }
 
+TEST(PercentDecoding, RefusesBytesThatAreNotUtf8) {
+  for (const char* text : {"%ff", "a%C3", "%C0%80", "%ED%A0%80", "\xE4"}) {
+    EXPECT_FALSE(percent_decoded(text, false)) << text;
+    EXPECT_FALSE(Query::parse("a=" + std::string(text)).ok()) << text;
+  }
+  EXPECT_EQ(percent_decoded("%E2%82%AC", false), "\xE2\x82\xAC");
+}
+
 TEST(PercentDecoding, KeepsAPlusInPaths) {
   EXPECT_EQ(percent_decoded("/a+b%20c", false), "/a+b c");
 }

@@ -127,6 +127,37 @@ TEST(RequestParser, RefusesARequestThatTwoServersCouldReadDifferently) {
   EXPECT_EQ(status_of(head + "Origin: a\r\nOrigin: b\r\n\r\n"), 400U);
 }
 
+TEST(RequestParser, RefusesListsOfLengths) {
+  for (const char* length : {"4, 4", "4,4", "4, 5", "4,", ",4"})
+    EXPECT_EQ(
+        status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::string(length) + "\r\n\r\nabcd"),
+        400U)
+        << length;
+}
+
+TEST(RequestParser, RefusesFoldedHeadersInPiecesOfAnySize) {
+  for (const char* lines : {"A: b\r\n Transfer-Encoding: chunked\r\n", "Transfer-Encoding:\r\n\tchunked\r\n",
+                            "A:\r\n \r\n", " A: b\r\n"}) {
+    const std::string text = std::string(plain) + lines + "\r\n";
+    for (std::size_t size = 1; size <= text.size(); ++size) {
+      RequestParser parser;
+      feed(parser, text, size);
+      ASSERT_EQ(parser.state(), State::refused) << lines << " in pieces of " << size;
+      EXPECT_EQ(parser.refusal().status, 400U);
+    }
+  }
+}
+
+TEST(RequestParser, ABodyMayHaveLinesThatBeginWithSpaces) {
+  const std::string text = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\na\r\n b\r\n";
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    RequestParser parser;
+    feed(parser, text, size);
+    ASSERT_EQ(parser.state(), State::request) << size;
+    EXPECT_EQ(parser.take_request().body, "a\r\n b\r\n");
+  }
+}
+
 TEST(RequestParser, HasLimits) {
   EXPECT_EQ(status_of(std::string(plain) + "A: " + std::string(limits::http_head_bytes_max, 'a')), 431U);
   std::string many(plain);

@@ -247,11 +247,20 @@ inline constexpr std::size_t http_scrapes_max = 8;  ///< requests for /metrics t
 inline constexpr std::size_t http_scrapes_per_user_max = 2;
 /// The contents of all requests that arrive or are under way, together; beyond: 429.
 inline constexpr std::size_t http_bodies_bytes_total = 64 * MiB;
+/// The long responses that clients have not read, together; beyond: 429 in place of the next one.
+inline constexpr std::size_t http_responses_bytes_total = 256 * MiB;
+inline constexpr std::size_t http_response_bytes_free = 4 * KiB;  ///< shorter responses do not count
 /// A request for messages: how long it may wait for some, or a message for space in its topic.
 inline constexpr std::uint64_t http_wait_ms_max = 25'000;
 inline constexpr std::uint64_t http_wait_ms_default = 5'000;     ///< of a message that waits for space
 inline constexpr std::size_t http_messages_max = 1'000;          ///< messages that one request receives
 inline constexpr std::size_t http_messages_bytes_max = 1 * MiB;  ///< their bytes, unless it is one message
+inline constexpr std::size_t http_browse_messages_default = 100;
+inline constexpr std::size_t http_streams_max = 256;              ///< streams of messages; beyond: 429
+inline constexpr std::size_t http_streams_per_source_max = 64;    ///< of them from one source
+inline constexpr std::size_t http_stream_messages_default = 100;  ///< of one stream that are under way
+inline constexpr std::size_t http_stream_bytes_max = 256 * KiB;   ///< their bytes; more only by one message
+inline constexpr std::uint64_t http_heartbeat_ms = 15'000;        ///< between two comments in a stream
 inline constexpr std::uint64_t http_lease_ms_default = 30'000;
 inline constexpr std::uint64_t http_lease_ms_min = 1'000;
 inline constexpr std::size_t metrics_topics_default = 1'000;  ///< topics with series of their own

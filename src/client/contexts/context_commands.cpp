@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <string>
 
+#include <lightq/base/shown_uri.hpp>
+
 #include "client/contexts/context_file.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
@@ -48,6 +50,15 @@ Result<Common> with_context(const Common& common) {
   if (found == contexts->named.end())
     return Error{ErrorCode::invalid_argument, "there is no context '" + name + "'; see  lightq context list"};
   const Context& context = found->second;
+  // Else the context's password would go to another broker, or a command to one that is not meant.
+  const bool names_other_broker = !common.broker.empty() && common.broker != context.broker;
+  const bool names_other_place =
+      context.broker.empty() && !common.data_dir.empty() && common.data_dir != context.data_dir;
+  if (names_other_broker || names_other_place)
+    return Error{
+        ErrorCode::invalid_argument,
+        "context '" + name +
+            "' and --broker, --data-dir or their variables name different brokers; give one of them"};
   Common used = common;
   const auto fill = [](std::string& field, const std::string& value) {
     if (field.empty()) field = value;
@@ -67,6 +78,10 @@ Result<Common> with_context(const Common& common) {
 int run_context_add(const Common& common, const std::string& name) {
   if (name.empty() || !is_utf8(name) || common.broker.empty() + common.data_dir.empty() == 2)
     return fail({ErrorCode::invalid_argument, "a context has a name, and --broker URI or --data-dir DIR"});
+  if (shown_uri(common.broker) != common.broker)
+    return fail(
+        {ErrorCode::invalid_argument,
+         "the address of a broker must not contain a user or password; give --user and --password-file"});
   Result<Contexts> contexts = read_contexts();
   if (!contexts) return fail(contexts.error());
   contexts->named[name] = {.broker = common.broker,

@@ -7,12 +7,13 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
+
+#include <lightq/base/private_file.hpp>
 
 #include "client/json_text.hpp"
 
@@ -49,14 +50,11 @@ class ObjectReader {
     if (!take('"')) return std::nullopt;
     std::string value;
     while (at_ < text_.size() && text_[at_] != '"') {
-      char c = text_[at_++];
+      const char c = text_[at_++];
       if (static_cast<unsigned char>(c) < ' ') return std::nullopt;
-      if (c == '\\') {
-        const std::size_t found = at_ < text_.size() ? std::string_view("\"\\/nt").find(text_[at_++]) : 99;
-        if (found > 4) return std::nullopt;
-        c = "\"\\/\n\t"[found];
-      }
-      value += c;
+      const auto read = c == '\\' ? read_escaped() : std::optional(c);
+      if (!read) return std::nullopt;
+      value += *read;
     }
     return take('"') ? std::optional(value) : std::nullopt;
   }
@@ -66,6 +64,23 @@ class ObjectReader {
   }
 
  private:
+  /// Reads what follows a backslash. Returns nothing for an escape that `append_escaped` does not write.
+  std::optional<char> read_escaped() {
+    constexpr std::size_t digits = 4;
+    if (at_ == text_.size()) return std::nullopt;
+    const char c = text_[at_++];
+    if (c != 'u') {
+      const std::size_t found = std::string_view("\"\\/nt").find(c);
+      return found == std::string_view::npos ? std::nullopt : std::optional("\"\\/\n\t"[found]);
+    }
+    const std::string_view number = text_.substr(at_, digits);
+    unsigned code = 0;
+    const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), code, 16);
+    const bool is_whole = number.size() == digits && end == number.data() + number.size();
+    if (fault != std::errc() || !is_whole || code > 0x7FU) return std::nullopt;
+    at_ += digits;
+    return static_cast<char>(code);
+  }
   void skip_spaces() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
       ++at_;
@@ -95,6 +110,10 @@ bool read_context(ObjectReader& reader, Context& context) {
       if (name == known) return read_to(reader, context.*field);
     return reader.read_text().has_value();
   });
+}
+
+Error unreadable(const std::filesystem::path& path) {
+  return {ErrorCode::io_error, "cannot read '" + path.string() + "'", errno};
 }
 
 Error unusable(const std::filesystem::path& path, const std::string& why) {
@@ -136,15 +155,21 @@ std::string contexts_text(const Contexts& contexts) {
 
 Result<Contexts> read_contexts() {
   const std::filesystem::path path = contexts_path();
+  if (path.empty()) return Contexts{};
+  // A pipe must not block the opening.
+  const lightq::detail::ScopedDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return Contexts{};
   struct stat about{};
-  if (path.empty() || ::stat(path.c_str(), &about) != 0) return Contexts{};
+  if (file.get() < 0 || ::fstat(file.get(), &about) != 0) return unreadable(path);
+  if (!S_ISREG(about.st_mode)) return unusable(path, "is not a regular file; move it away");
   const bool is_foreign = about.st_uid != ::geteuid() && about.st_uid != 0;
   if (is_foreign || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return unusable(path,
                     "belongs to or may be changed by other users, who could name another broker: chmod 600");
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) return Error{ErrorCode::io_error, "cannot read '" + path.string() + "'", errno};
+  std::string text;
+  errno = lightq::detail::read_bounded({file.get(), true, {}}, file_bytes_max + 1, false, text);
+  if (errno != 0) return unreadable(path);
   const auto contexts = text.size() <= file_bytes_max ? parse_contexts(text) : std::nullopt;
   if (!contexts) return unusable(path, "is not a file of contexts; move it away, and add them again");
   return *contexts;

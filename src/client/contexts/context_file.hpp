@@ -30,14 +30,15 @@ struct Contexts {
 /// Returns `$XDG_CONFIG_HOME/lightq/contexts.json`, or that in `~/.config`; empty if there is no home.
 std::filesystem::path contexts_path();
 
-/// Returns the content of the file; nothing if it is not such JSON. Ignores members that it does not know.
+/// Returns the content of the file; nothing if it is not such JSON. Ignores texts with names that it does not
+/// know.
 std::optional<Contexts> parse_contexts(std::string_view text);
 
 /// Returns the text of the file.
 std::string contexts_text(const Contexts& contexts);
 
-/// Reads the file; no contexts if there is none. Errors: invalid_argument (others may write it, because it
-/// decides to whom passwords are sent; or it is not valid), io_error.
+/// Reads the file; no contexts if there is none. Errors: invalid_argument (others may write it, and so decide
+/// which broker receives a password; it is no regular file; or it is not valid), io_error. Waits for no pipe.
 Result<Contexts> read_contexts();
 
 /// Writes the file with mode 0600, at once or not at all. Errors: io_error.

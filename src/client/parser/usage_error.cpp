@@ -1,6 +1,7 @@
 /// Formats errors about the command line without repeating possible secrets. Layer: cli.
 #include "client/parser/usage_error.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -22,10 +23,12 @@ std::string name_of_flag(const std::string& word) {
   return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, short_flag_bytes);
 }
 
-/// Returns the flag that is spelled nearly like an unknown one.
+/// Returns the flag that is spelled nearly like an unknown one. Returns nothing for a flag that is known: it
+/// stands behind `--`.
 std::optional<std::string> meant_flag(const std::string& word, const std::vector<std::string>& known) {
   constexpr std::string_view dashes = "--";
   if (!word.starts_with(dashes) || word.size() == dashes.size()) return std::nullopt;
+  if (std::ranges::find(known, name_of_flag(word)) != known.end()) return std::nullopt;
   std::vector<std::string_view> names;
   for (const std::string& each : known)
     if (each.starts_with(dashes)) names.push_back(std::string_view(each).substr(dashes.size()));

@@ -12,38 +12,30 @@ namespace lightq::cli {
 /// Adds the flags of every command that talks to a broker.
 inline void add_common(CLI::App* app, Common& common) {
   const std::string group(connection_group);
-  text_option(app, "--context", common.context,
-              "broker that  lightq context add  has named; else the one in use, unless --broker or "
-              "--data-dir is given",
-              "CONTEXT")
-      ->group(group);
-  text_option(app, "--broker", common.broker,
-              "control URI; else that in broker.json, else tcp://127.0.0.1:5000", "URI")
-      ->group(group);
-  text_option(app, "--user", common.user,
-              "user that sends the request; else the administrator of this machine's broker", "NAME")
-      ->group(group);
-  text_option(app, "--password-file", common.password_file,
-              "file with the user's password; else LIGHTQ_PASSWORD", "FILE")
-      ->group(group);
-  text_option(app, "--admin-user", common.admin_user,
-              "administrator; else that of this machine's broker, unless --user is given", "NAME")
-      ->group(group);
-  text_option(app, "--admin-password-file", common.admin_password_file,
-              "file with that password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
-              "FILE")
-      ->group(group);
-  text_option(app, "--server-key", common.server_key,
-              "public key of an encrypting broker; else that in broker.json of this machine's broker", "KEY")
-      ->group(group);
-  text_option(app, "--client-key-file", common.client_key_file,
-              "this client's key, for a broker that accepts only listed keys: see  lightq key new", "FILE")
-      ->group(group);
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
+    text_option(app, name, value, help, type)->group(group);
+  };
+  text("--context", common.context,
+       "broker that  lightq context add  has named; else the one in use, unless --broker or "
+       "--data-dir is given",
+       "CONTEXT");
+  text("--broker", common.broker, "control URI; else that in broker.json, else tcp://127.0.0.1:5000", "URI");
+  text("--user", common.user, "user that sends the request; else the administrator of this machine's broker",
+       "NAME");
+  text("--password-file", common.password_file, "file with the user's password; else LIGHTQ_PASSWORD",
+       "FILE");
+  text("--admin-user", common.admin_user,
+       "administrator; else that of this machine's broker, unless --user is given", "NAME");
+  text("--admin-password-file", common.admin_password_file,
+       "file with that password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory", "FILE");
+  text("--server-key", common.server_key,
+       "public key of an encrypting broker; else that in broker.json of this machine's broker", "KEY");
+  text("--client-key-file", common.client_key_file,
+       "this client's key, for a broker that accepts only listed keys: see  lightq key new", "FILE");
   flag(app, "--insecure", common.insecure, "permit unencrypted passwords and tickets to other machines")
       ->group(group);
-  text_option(app, "--data-dir", common.data_dir,
-              "directory in which this machine's broker keeps broker.json and admin.json", "DIR")
-      ->group(group);
+  text("--data-dir", common.data_dir,
+       "directory in which this machine's broker keeps broker.json and admin.json", "DIR");
   unit_option(app, "--request-timeout", common.request_timeout, parse_wait,
               "how long to wait for a reply; a busy broker is asked again during this time (5s)", "TIME")
       ->group(group);

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/shown_text.hpp>
@@ -77,6 +78,43 @@ std::vector<std::string> shell_words(std::string_view line) {
   return words;
 }
 
+/// Joins words to lines.
+class LineFiller {
+ public:
+  /// `line_end`: ends a line and begins the next one, in which the first word stands at column `indent`.
+  /// `used`: columns of the first line that are taken.
+  LineFiller(std::string lines, std::size_t columns, std::string line_end, std::size_t indent,
+             std::size_t used)
+      : lines_(std::move(lines)),
+        columns_(columns),
+        line_end_(std::move(line_end)),
+        indent_(indent),
+        at_(used) {}
+
+  void add(std::string_view word) {
+    const std::size_t width = columns_of(word);
+    if (!is_first_ && at_ + 1 + width > columns_) {
+      lines_ += line_end_;
+      at_ = indent_;
+    } else if (!is_first_) {
+      lines_ += ' ';
+      ++at_;
+    }
+    lines_ += word;
+    at_ += width;
+    is_first_ = false;
+  }
+  [[nodiscard]] std::string take() { return std::move(lines_); }
+
+ private:
+  std::string lines_;
+  const std::size_t columns_;
+  const std::string line_end_;
+  const std::size_t indent_;
+  std::size_t at_;
+  bool is_first_ = true;
+};
+
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
@@ -108,24 +146,10 @@ std::size_t output_columns() {
 }
 
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent, std::size_t used) {
-  std::string lines;
-  std::size_t at = used;
-  bool first = true;
-  for (const std::string_view word : pieces_of(text, ' ')) {
-    if (word.empty()) continue;
-    const std::size_t width = columns_of(word);
-    if (!first && at + 1 + width > columns) {
-      lines += "\n" + std::string(indent, ' ');
-      at = indent;
-    } else if (!first) {
-      lines += ' ';
-      ++at;
-    }
-    lines += word;
-    at += width;
-    first = false;
-  }
-  return lines;
+  LineFiller filler("", columns, "\n" + std::string(indent, ' '), indent, used);
+  for (const std::string_view word : pieces_of(text, ' '))
+    if (!word.empty()) filler.add(word);
+  return filler.take();
 }
 
 std::string wrapped_command(std::string_view line, std::size_t columns) {
@@ -138,23 +162,11 @@ std::string wrapped_command(std::string_view line, std::size_t columns) {
     return before + wrapped(line.substr(comment + 1), columns, margin, margin) + "\n" +
            wrapped_command(command, columns);
   }
-  std::string lines = before;
-  std::size_t at = margin;
-  bool first = true;
-  for (const std::string& word : shell_words(line)) {
-    const std::size_t width = columns_of(word);
-    if (!first && at + 1 + width + 2 > columns) {  // 2: the backslash and its space
-      lines += " \\\n" + before + "    ";
-      at = margin + 4;
-    } else if (!first) {
-      lines += ' ';
-      ++at;
-    }
-    lines += word;
-    at += width;
-    first = false;
-  }
-  return lines;
+  constexpr std::size_t continued = 2;  // the backslash and its space
+  LineFiller filler(before, columns - std::min(columns, continued), " \\\n" + before + "    ", margin + 4,
+                    margin);
+  for (const std::string& word : shell_words(line)) filler.add(word);
+  return filler.take();
 }
 
 std::string wrapped_paragraphs(std::string_view text, std::size_t columns) {

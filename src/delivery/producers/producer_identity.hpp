@@ -22,6 +22,14 @@ inline constexpr std::uint64_t own_sequences_begin = std::uint64_t{1} << 63;
 /// needed after it. So they leave the table before the others.
 inline constexpr std::uint64_t run_sequences_begin = own_sequences_begin + (std::uint64_t{1} << 62);
 
+/// Those of requests with an id begin here. A request stores one message, and its sequence number names the
+/// message's offset. docs/adr/0073-*.md.
+inline constexpr std::uint64_t request_sequences_begin = std::uint64_t{1} << 62;
+/// Returns true if a producer that expects this number has stored the message of a request.
+constexpr bool is_of_request(std::uint64_t expected) {
+  return request_sequences_begin < expected && expected <= own_sequences_begin;
+}
+
 /// Epochs count modulo 2^16. Returns true if `epoch` is later than `other` (ahead by 1 to 32,767).
 constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;

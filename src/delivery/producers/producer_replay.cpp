@@ -61,6 +61,11 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
       {batch.producer_id(), batch.producer_epoch()}, batch.first_sequence(), batch.record_count()};
   const std::uint64_t id = sequences.producer.id;
   if (id == 0) return;
+  if (request_sequences_begin <= sequences.begin && sequences.begin < own_sequences_begin) {
+    // A request has one message, and here it is.
+    doubtful_.erase(id);
+    return table_.found(sequences);
+  }
   const KnownProducer* const known = table_.find(id);
   // The numbers of the broker's own producers may leave out some. In doubt, that may be a lost batch.
   const bool may_leave_out = own_sequences_begin <= sequences.begin && !doubtful_.contains(id);
@@ -90,11 +95,13 @@ void ProducerReplay::forget(std::uint64_t id) {
 
 // The broker sends messages of its own producers again until they are stored. If one had messages in an
 // unreadable part and none behind it, these come again, and its earlier ones must still count as repeats.
+// A request has one message, which was stored before the unreadable part.
 void ProducerReplay::forget_doubtful() {
   for (const std::uint64_t id : doubtful_) {
     const KnownProducer* const known = table_.find(id);
-    const bool is_own = known != nullptr && own_sequences_begin <= known->expected;
-    if (is_own && !disproves_table_) continue;
+    const bool stays =
+        known != nullptr && (own_sequences_begin <= known->expected || is_of_request(known->expected));
+    if (stays && !disproves_table_) continue;
     table_.forget(id);
     changed_ = true;
   }

@@ -112,11 +112,14 @@ void ProducerTable::found(const Sequences& batch) {
   if (known == order_.end()) {
     KnownProducer found{batch.producer, end, time_};
     if (own_sequences_begin <= batch.begin) found.owner = brokers_own;
-    add(found, 0);
+    if (add(found, 0) && is_of_request(end)) note_request(batch.producer.id);
     return;
   }
   KnownProducer& producer = *known;
-  if (producer.expected == 0 && !is_own(producer)) shares_.stored(producer.identity.id);
+  if (producer.expected == 0 && !is_own(producer)) {
+    shares_.stored(producer.identity.id);
+    if (is_of_request(end)) note_request(producer.identity.id);
+  }
   if (is_later_epoch(batch.producer.epoch, producer.identity.epoch))
     producer.identity.epoch = batch.producer.epoch;
   producer.expected = std::max(producer.expected, end);
@@ -172,6 +175,7 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
   by_id_.clear();
   shares_.clear();
   own_.clear();
+  requests_.clear();
   seen_.reset();
   time_ = {};
   for (const KnownProducer& producer : producers) {
@@ -179,7 +183,7 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
     if (find(producer.identity.id) != nullptr) continue;
     KnownProducer restored = producer;
     restored.last_used = time_;
-    add(restored, 0);
+    if (add(restored, 0) && is_of_request(restored.expected)) note_request(restored.identity.id);
   }
   // Caps each idle time just above the limit, even if the file says more.
   const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;
@@ -242,6 +246,16 @@ bool ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
   if (is_own(producer) ? !make_place_for_own(places_of_own() + 1) : !make_place(user)) return false;
   insert(producer, user);
   return true;
+}
+
+/// Counts a request's producer, and forgets the oldest one if there are too many.
+void ProducerTable::note_request(std::uint64_t id) {
+  requests_.push_back(id);
+  if (requests_.size() <= std::max<std::size_t>(1, producers_max_ / 2)) return;
+  const std::uint64_t oldest = requests_.front();
+  requests_.pop_front();
+  const KnownProducer* const known = find(oldest);
+  if (known != nullptr && is_of_request(known->expected) && !is_open(oldest)) forget(oldest);
 }
 
 void ProducerTable::insert(const KnownProducer& producer, std::uint64_t user) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <optional>
 #include <unordered_map>
@@ -57,6 +58,9 @@ enum class Admission {
 /// of each begin at own_sequences_begin, ascend, and may leave out some. They are never idle for too long,
 /// and no user's producer takes their place. A new one takes the place of the longest closed one when there
 /// are too many: of one that belongs to a run or has stored nothing, if there is one.
+///
+/// A request with an id is a producer, too, of one message (is_of_request). It is never open for long, so
+/// there are at most half as many as producers: a new one takes the place of the oldest.
 ///
 /// Idle time is measured on the table's own time. It follows the wall clock but not its steps: it never goes
 /// back, and between two calls it advances by `step_us_max` at most.
@@ -138,6 +142,7 @@ class ProducerTable {
   [[nodiscard]] std::optional<std::uint64_t> own_to_forget() const;
   bool add(const KnownProducer& producer, std::uint64_t user);
   void insert(const KnownProducer& producer, std::uint64_t user);
+  void note_request(std::uint64_t id);
 
   std::size_t producers_max_;
   std::int64_t idle_max_us_;
@@ -145,8 +150,9 @@ class ProducerTable {
   std::unordered_map<std::uint64_t, Order::iterator> by_id_;
   ProducerShares shares_;                                 // of users' producers
   std::unordered_map<std::uint64_t, std::uint32_t> own_;  // the broker's own, by id: how often each is open
-  Timestamp time_;                                        // the table's own
-  std::optional<Timestamp> seen_;  // the wall clock at the last call; nothing since `restore`
+  std::deque<std::uint64_t> requests_;  // ids of requests, the oldest first; some may be forgotten
+  Timestamp time_;                      // the table's own
+  std::optional<Timestamp> seen_;       // the wall clock at the last call; nothing since `restore`
 };
 
 }  // namespace lightq::broker

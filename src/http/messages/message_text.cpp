@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <lightq/base/attributes.hpp>
@@ -23,6 +25,7 @@ using protocol::detail::Json;
 
 constexpr std::size_t batch_bytes_target = 32 * limits::KiB;  // fits the smallest topic
 constexpr std::size_t ranges_max = 1024;
+constexpr std::int64_t delay_ms_max = limits::delay_us_max / 1000;
 
 /// A message that a client sends, with the texts that its attributes refer to.
 struct SentMessage {
@@ -32,15 +35,23 @@ struct SentMessage {
   std::vector<std::pair<std::string, std::string>> headers;
   std::int64_t time_us = 0;
   std::int64_t ttl_ms = 0;
+  std::int64_t delay_ms = 0;
+  std::int64_t at_us = 0;
 
+  [[nodiscard]] bool is_delayed() const { return delay_ms != 0 || at_us != 0; }
   /// Calls `use` with the attributes.
   template <typename Use>
   auto with_attributes(Use&& use) const {
     std::vector<Header> views;
     views.reserve(headers.size());
     for (const auto& [name, value] : headers) views.push_back({name, value});
-    const Attributes attributes{
-        .key = key, .headers = views, .time = {time_us}, .id = id, .ttl = std::chrono::milliseconds(ttl_ms)};
+    const Attributes attributes{.key = key,
+                                .headers = views,
+                                .time = {time_us},
+                                .delay = std::chrono::milliseconds(delay_ms),
+                                .deliver_at = {at_us},
+                                .id = id,
+                                .ttl = std::chrono::milliseconds(ttl_ms)};
     return use(attributes);
   }
 };
@@ -105,8 +116,8 @@ std::string read_bytes(FieldReader& fields, const char* text, const char* base64
 
 /// Returns the message of one object. Errors: invalid_request, too_large.
 Result<SentMessage> message_of(const Json& object) {
-  constexpr std::string_view known[] = {"payload", "payload_base64", "key",     "key_base64",
-                                        "id",      "headers",        "time_us", "ttl_ms"};
+  constexpr std::string_view known[] = {"payload", "payload_base64", "key",    "key_base64", "id",
+                                        "headers", "time_us",        "ttl_ms", "delay_ms",   "at_us"};
   for (const auto& [name, value] : object.items()) {
     if (std::ranges::find(known, name) == std::end(known))
       return invalid_field(without_controls(name.substr(0, 64)), "there is no such member");
@@ -118,6 +129,8 @@ Result<SentMessage> message_of(const Json& object) {
   message.id = fields.free_text("id", limits::message_id_bytes_max);
   message.time_us = static_cast<std::int64_t>(fields.number("time_us", 1, INT64_MAX, 0));
   message.ttl_ms = static_cast<std::int64_t>(fields.number("ttl_ms", 1, limits::ttl_ms_max, 0));
+  message.delay_ms = static_cast<std::int64_t>(fields.number("delay_ms", 1, delay_ms_max, 0));
+  message.at_us = static_cast<std::int64_t>(fields.number("at_us", 1, INT64_MAX, 0));
   fields.objects("headers", limits::headers_max, [&](FieldReader& header) {
     std::string name = read_bytes(header, "name", "name_base64");
     message.headers.emplace_back(std::move(name), read_bytes(header, "value", "value_base64"));
@@ -176,7 +189,10 @@ void append_number(std::string_view name, std::int64_t number, std::string& to) 
 Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
   SentMessage message;
   message.payload = request.body;
+  std::set<std::string_view> once;
   for (const auto& [name, value] : request.fields) {
+    if (!name.starts_with(header_prefix) && !once.insert(name).second)
+      return invalid_field("Lightq-" + without_controls(name), "is given more than once");
     if (name == "key") {
       message.key = value;
     } else if (name == "id") {
@@ -189,6 +205,14 @@ Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
       const auto time = number_in(value, INT64_MAX);
       if (!time) return invalid_field("Lightq-Time", "must be a number of microseconds since 1970");
       message.time_us = *time;
+    } else if (name == "delay") {
+      const auto delay = number_in(value, delay_ms_max);
+      if (!delay) return invalid_field("Lightq-Delay", "must be a number of milliseconds, at most ten years");
+      message.delay_ms = *delay;
+    } else if (name == "at") {
+      const auto at = number_in(value, INT64_MAX);
+      if (!at) return invalid_field("Lightq-At", "must be a number of microseconds since 1970");
+      message.at_us = *at;
     } else if (name.starts_with(header_prefix)) {
       message.headers.emplace_back(name.substr(header_prefix.size()), value);
     } else {
@@ -198,7 +222,10 @@ Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
   if (const auto checked = check(message); !checked) return checked.error();
   Packer packer(kinds_of(message));
   packer.add(message);
-  return packer.take();
+  MessagesToPublish messages = packer.take();
+  messages.request_id = std::move(message.id);
+  messages.are_delayed = message.is_delayed();
+  return messages;
 }
 
 Result<MessagesToPublish> messages_of_lines(std::string_view text) {
@@ -224,17 +251,28 @@ Result<MessagesToPublish> messages_of_lines(std::string_view text) {
     messages.push_back(std::move(*message));
   }
   if (messages.empty()) return Error{ErrorCode::invalid_request, "there is no message in the content"};
+  const bool are_delayed = messages.front().is_delayed();
   Packer packer(kinds);
-  for (const SentMessage& message : messages) packer.add(message);
-  return packer.take();
+  for (const SentMessage& message : messages) {
+    if (message.is_delayed() != are_delayed)
+      return Error{ErrorCode::invalid_request,
+                   "delay_ms and at_us: all messages of a content have one, or none has"};
+    packer.add(message);
+  }
+  MessagesToPublish packed = packer.take();
+  packed.are_delayed = are_delayed;
+  return packed;
 }
 
 void append_message(const ReceivedMessage& message, std::string& to) {
   to += '{';
   append_number("offset", static_cast<std::int64_t>(message.offset.value), to);
   to += ',';
-  append_number("delivery", message.delivery, to);
-  to += ',';
+  if (message.marks.delivery > 0) {
+    append_number("delivery", message.marks.delivery, to);
+    to += ',';
+  }
+  if (message.marks.expired) to += "\"expired\":true,";
   append_number("stored_us", message.stored.us, to);
   if (message.time.us != 0) {
     to += ',';
@@ -261,17 +299,48 @@ void append_message(const ReceivedMessage& message, std::string& to) {
   to += '}';
 }
 
+namespace {
+
+void append_list(const std::vector<ReceivedMessage>& messages, std::string& to) {
+  to += ",\"messages\":[";
+  bool is_first = true;
+  for (const ReceivedMessage& message : messages) {
+    if (!std::exchange(is_first, false)) to += ',';
+    append_message(message, to);
+  }
+  to += ']';
+}
+
+}  // namespace
+
+std::string name_of_lease(std::uint64_t lease) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name(16, '0');
+  for (std::size_t at = name.size(); at > 0; lease >>= 4U) name[--at] = digits[lease & 0xFU];
+  return name;
+}
+
+std::uint64_t lease_named(std::string_view name) {
+  std::uint64_t lease = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lease, 16);
+  return name.size() == 16 && error == std::errc{} && end == name.data() + name.size() ? lease : 0;
+}
+
 std::string text_of(const Leased& leased, std::string_view lease) {
   std::string text = "{";
   if (!lease.empty()) text.append("\"lease\":\"").append(lease).append("\",");
   append_number("lost", static_cast<std::int64_t>(leased.lost), text);
-  text += ",\"messages\":[";
-  bool is_first = true;
-  for (const ReceivedMessage& message : leased.messages) {
-    if (!std::exchange(is_first, false)) text += ',';
-    append_message(message, text);
-  }
-  return text += "]}\n";
+  append_list(leased.messages, text);
+  return text += "}\n";
+}
+
+std::string text_of(const Browsed& browsed) {
+  std::string text = "{";
+  append_number("next", static_cast<std::int64_t>(browsed.next.value), text);
+  text += ',';
+  append_number("lost", static_cast<std::int64_t>(browsed.lost), text);
+  append_list(browsed.messages, text);
+  return text += "}\n";
 }
 
 std::string text_of(const std::vector<OffsetRange>& ranges) {

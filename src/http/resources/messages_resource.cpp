@@ -14,6 +14,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "http/messages/message_text.hpp"
+#include "http/parameter_reader.hpp"
 #include "http/problem.hpp"
 
 namespace lightq::broker {
@@ -28,57 +29,6 @@ constexpr std::string_view bytes_type = "application/octet-stream";
 Error invalid_parameter(std::string_view name, const std::string& why) {
   return {ErrorCode::invalid_request, std::string(name) + ": " + why};
 }
-
-/// Reads parameters in turn, and keeps the first error.
-class ParameterReader {
- public:
-  template <std::size_t N>
-  ParameterReader(const Query& query, const std::array<std::string_view, N>& known)
-      : query_(query), error_(query.objection(known)) {}
-
-  std::uint64_t number(std::string_view name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
-    const auto text = query_.find(name);
-    if (!text) return fallback;
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-    if (error == std::errc{} && end == text->data() + text->size() && min <= number && number <= max)
-      return number;
-    fail(name, "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
-    return fallback;
-  }
-  milliseconds time(std::string_view name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
-    return milliseconds(static_cast<std::int64_t>(number(name, min, max, fallback)));
-  }
-  /// Returns the place of the parameter's value among the words; 0 if it is not given.
-  std::size_t word(std::string_view name, const std::vector<std::string_view>& words) {
-    const auto text = query_.find(name);
-    if (!text) return 0;
-    const auto found = std::ranges::find(words, *text);
-    if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-    std::string rule = "must be one of";
-    for (const std::string_view each : words) rule.append(" ").append(each);
-    fail(name, rule);
-    return 0;
-  }
-  /// Returns a name, for example of a group; empty if it is not given.
-  std::string name(std::string_view parameter) {
-    const auto text = query_.find(parameter);
-    if (!text) return {};
-    if (!TopicName::parse(*text))
-      fail(parameter,
-           "must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash");
-    return std::string(*text);
-  }
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-
- private:
-  void fail(std::string_view name, const std::string& why) {
-    if (!error_) error_ = invalid_parameter(name, why);
-  }
-
-  const Query& query_;
-  std::optional<Error> error_;
-};
 
 Result<MessagesToPublish> messages_of(const HttpRequest& request) {
   ParameterReader parameters(request.query, std::array<std::string_view, 2>{"confirm", "wait"});
@@ -130,28 +80,16 @@ Result<Settling> settling_of(const Query& query, Settling::What what) {
   return settling;
 }
 
-std::string name_of_lease(std::uint64_t lease) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string name(16, '0');
-  for (std::size_t at = name.size(); at > 0; lease >>= 4U) name[--at] = digits[lease & 0xFU];
-  return name;
-}
-
-/// Returns the number of a lease; 0, which no lease has, for another text.
-std::uint64_t lease_named(std::string_view name) {
-  std::uint64_t lease = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lease, 16);
-  return name.size() == 16 && error == std::errc{} && end == name.data() + name.size() ? lease : 0;
-}
-
 HttpResponse json_response(std::string text) {
   return {.content_type = "application/json", .body = std::move(text)};
 }
 
 HttpResponse response_to(const Published& published) {
-  return json_response("{\"first_offset\":" + std::to_string(published.first.value) +
+  return json_response(std::string(published.are_delayed ? "{\"first_number\":" : "{\"first_offset\":") +
+                       std::to_string(published.first.value) +
                        ",\"messages\":" + std::to_string(published.messages) +
-                       ",\"flushed\":" + (published.is_flushed ? "true" : "false") + "}\n");
+                       ",\"flushed\":" + (published.is_flushed ? "true" : "false") +
+                       (published.is_repeated ? ",\"repeated\":true}\n" : "}\n"));
 }
 
 HttpResponse response_to(const Settled& settled) {
@@ -167,7 +105,7 @@ HttpResponse bytes_response(Leased&& leased, const std::string& lease) {
   auto& headers = response.headers;
   if (!lease.empty()) headers.emplace_back("Lightq-Lease", lease);
   headers.emplace_back("Lightq-Offset", std::to_string(message.offset.value));
-  headers.emplace_back("Lightq-Delivery", std::to_string(message.delivery));
+  headers.emplace_back("Lightq-Delivery", std::to_string(message.marks.delivery));
   return response;
 }
 
@@ -176,11 +114,17 @@ HttpResponse response_to(Leased&& leased, bool as_bytes) {
   return as_bytes ? bytes_response(std::move(leased), lease) : json_response(text_of(leased, lease));
 }
 
-}  // namespace
-
-MessagesResource::MessagesResource(Parts parts) : parts_(std::move(parts)) {
-  for (std::size_t i = 0; i < parts_.reactors; ++i) desks_.push_back(std::make_unique<MessageDesk>());
+/// Returns the work of a desk that publishes the messages and answers.
+auto publication_of(MessagesToPublish messages, const HttpReply& reply) {
+  return [kept = std::make_shared<MessagesToPublish>(std::move(messages)), reply](
+             MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+    desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
+      reply(done ? response_to(*done) : problem(done.error()));
+    });
+  };
 }
+
+}  // namespace
 
 void MessagesResource::add_to(Router& router) {
   using What = Settling::What;
@@ -194,45 +138,39 @@ void MessagesResource::add_to(Router& router) {
                [this, asked = what](HttpExchange exchange) { settle(std::move(exchange), asked); });
 }
 
-/// Calls `work` on the topic's reactor, if the client may do what `role` and `scope` say.
-void MessagesResource::at_desk(HttpExchange exchange, EndpointRole role, const GroupScope& scope,
-                               DeskWork work) {
-  const auto topic = TopicName::parse(exchange.parts.at(0));
-  if (!topic) return exchange.reply(problem({ErrorCode::invalid_request, "the path has no name of a topic"}));
-  const auto right = role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
-  parts_.gate.on_topic(
-      std::move(exchange), *topic, {right, scope},
-      [this, topic = *topic, role, scope, work = std::move(work)](const Asker& asker, Operations& operations,
-                                                                  const HttpReply& reply) {
-        const auto found = operations.topics().find(topic);
-        if (!found) return reply(problem(found.error()));
-        const Requester requester(asker.holder, asker.kind == Asker::Kind::anonymous, role, scope);
-        const bool posted = parts_.on_topic(
-            *found, [this, id = *found, requester, work](std::size_t index, Reactor& reactor) {
-              work(*desks_[index], reactor, id, requester);
-            });
-        if (!posted) reply(problem({ErrorCode::busy, "the broker has too many requests under way"}));
-      });
-}
-
 void MessagesResource::publish(HttpExchange exchange) {
+  if (exchange.request.content_type == lines_type) return publish_lines(std::move(exchange));
   auto messages = messages_of(exchange.request);
   if (!messages) return exchange.reply(problem(messages.error()));
-  const auto kept = std::make_shared<MessagesToPublish>(std::move(*messages));
   exchange.request.body = std::string();
   const HttpReply answer = exchange.reply;
-  at_desk(
-      std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
-      [kept, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
-        desk.publish(reactor, topic, requester, std::move(*kept), [reply](const Result<Published>& done) {
-          reply(done ? response_to(*done) : problem(done.error()));
-        });
-      });
+  parts_.desks.at_desk(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+                       publication_of(std::move(*messages), answer));
+}
+
+/// Many lines take long to parse, so that is done on the HTTP thread after the login was checked.
+void MessagesResource::publish_lines(HttpExchange exchange) {
+  const auto request = std::make_shared<HttpRequest>();
+  request->query = std::move(exchange.request.query);
+  request->content_type = std::move(exchange.request.content_type);
+  request->body = std::move(exchange.request.body);
+  parts_.desks.permit(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
+                      [this, request](TopicId topic, const Requester& requester, const HttpReply& reply) {
+                        parts_.loop.post([this, request, topic, requester, reply] {
+                          auto messages = messages_of(*request);
+                          if (!messages) return reply(problem(messages.error()));
+                          parts_.desks.to_desk(topic, requester, reply,
+                                               publication_of(std::move(*messages), reply));
+                        });
+                      });
 }
 
 void MessagesResource::receive(HttpExchange exchange) {
-  if (exchange.request.is_head())
-    return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET"));
+  if (exchange.request.is_head()) {
+    HttpResponse refused = problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET");
+    refused.headers.emplace_back("Allow", "POST, GET");
+    return exchange.reply(std::move(refused));
+  }
   auto wish = lease_wish_of(exchange.request.query);
   const bool as_bytes = exchange.request.accept.find(bytes_type) != std::string::npos;
   if (wish && as_bytes && wish->messages_max != 1)
@@ -242,14 +180,14 @@ void MessagesResource::receive(HttpExchange exchange) {
   const GroupScope scope =
       GroupScope::of(wish->group.empty() ? protocol::default_group : std::string_view(wish->group));
   const HttpReply answer = exchange.reply;
-  at_desk(std::move(exchange), EndpointRole::pull, scope,
-          [this, wish = *wish, as_bytes, reply = answer](MessageDesk& desk, Reactor& reactor, TopicId topic,
-                                                         const Requester& requester) {
-            desk.lease(reactor, topic, requester, wish,
-                       [this, topic, as_bytes, reply](Result<Leased> leased) {
-                         received(topic, std::move(leased), as_bytes, reply);
+  parts_.desks.at_desk(std::move(exchange), EndpointRole::pull, scope,
+                       [this, wish = *wish, as_bytes, reply = answer](
+                           MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+                         desk.lease(reactor, topic, requester, wish,
+                                    [this, topic, as_bytes, reply](Result<Leased> leased) {
+                                      received(topic, std::move(leased), as_bytes, reply);
+                                    });
                        });
-          });
 }
 
 /// Makes the text on the HTTP thread. Thread: the reactor's.
@@ -267,8 +205,7 @@ void MessagesResource::received(TopicId topic, Result<Leased> leased, bool as_by
 /// The client has not received the messages of the lease: others may have them at once.
 void MessagesResource::take_back(TopicId topic, std::uint64_t lease) const {
   // If the reactor has too many tasks, the lease ends by its time.
-  (void)parts_.on_topic(topic,
-                        [this, lease](std::size_t index, Reactor&) { desks_[index]->take_back(lease); });
+  (void)parts_.desks.call(topic, [lease](MessageDesk& desk) { desk.take_back(lease); });
 }
 
 void MessagesResource::settle(HttpExchange exchange, Settling::What what) {
@@ -276,7 +213,7 @@ void MessagesResource::settle(HttpExchange exchange, Settling::What what) {
   if (!settling) return exchange.reply(problem(settling.error()));
   const std::uint64_t named = lease_named(exchange.parts.at(1));
   const HttpReply answer = exchange.reply;
-  at_desk(
+  parts_.desks.at_desk(
       std::move(exchange), EndpointRole::pull, GroupScope::some_group(),
       [lease = named, settling = *settling, reply = answer](MessageDesk& desk, Reactor& reactor,
                                                             TopicId topic, const Requester& requester) {

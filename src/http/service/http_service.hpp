@@ -17,10 +17,13 @@
 #include "http/control_gate.hpp"
 #include "http/http_server.hpp"
 #include "http/http_settings.hpp"
+#include "http/messages/message_desks.hpp"
+#include "http/resources/browse_resource.hpp"
 #include "http/resources/control_resource.hpp"
 #include "http/resources/health_resource.hpp"
 #include "http/resources/messages_resource.hpp"
 #include "http/resources/metrics_resource.hpp"
+#include "http/resources/stream_resource.hpp"
 #include "topic/reactor/progress_probe.hpp"
 #include "topic/reactor_context.hpp"
 
@@ -44,7 +47,7 @@ class HttpService {
     /// Executes a command; called on the control thread.
     std::function<void(protocol::Request request, const Answer& answer)> execute;
     std::size_t request_bytes_max = limits::request_bytes_max;  ///< of a command
-    MessagesResource::OnTopic on_topic;                         ///< any thread
+    MessageDesks::OnTopic on_topic;                             ///< any thread
   };
 
   /// Binds `uri`: see HttpServer::open.
@@ -68,7 +71,10 @@ class HttpService {
   HealthResource health_;
   MetricsResource metrics_;
   ControlResource commands_;
+  MessageDesks desks_;
   MessagesResource messages_;
+  StreamResource streams_;
+  BrowseResource browse_;
 };
 
 }  // namespace lightq::broker

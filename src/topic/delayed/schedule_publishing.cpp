@@ -65,7 +65,8 @@ PublishOutcome SchedulePublishing::outcome_of(log::AppendOutcome outcome, std::u
   return DelayedRoom(parts_.owner.topic).none_for(records);
 }
 
-PublishOutcome SchedulePublishing::store(const OfferedBatch& batch, const Sequences& sequences) {
+/// Stores a batch. `sequences`: null if it has none.
+PublishOutcome SchedulePublishing::store_as(const OfferedBatch& batch, const Sequences* sequences) {
   Topic& topic = parts_.owner.topic;
   const Timestamp now = parts_.owner.context.call_clock.now();
   parts_.owner.activity.used_at(now);
@@ -84,7 +85,7 @@ PublishOutcome SchedulePublishing::store(const OfferedBatch& batch, const Sequen
     return room;
   const auto outcome = outcome_of(parts_.schedule.append(bytes, now).outcome, batch.records);
   if (outcome == PublishOutcome::accepted) {
-    parts_.known.stored(sequences, now);
+    if (sequences != nullptr) parts_.known.stored(*sequences, now);
     parts_.known.appended(bytes.size());
     parts_.count_bytes();
     mover_.wake();

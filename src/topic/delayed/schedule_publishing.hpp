@@ -31,7 +31,11 @@ class SchedulePublishing final : public ProduceTarget {
   }
   /// A batch is checked before it is known to fit, so there is no such memory.
   std::span<std::byte> place_for_next(std::size_t /*bytes*/) override { return {}; }
-  PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences) override;
+  PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences) override {
+    return store_as(batch, &sequences);
+  }
+  PublishOutcome store(const OfferedBatch& batch) override { return store_as(batch, nullptr); }
+  void attach(SessionProducer& producer) override { parts_.producers.attach(producer); }
   void hold(SessionProducer& producer) override;
   [[nodiscard]] bool is_held_by_disk() const override { return held_by_disk_; }
   void await_durable(SessionProducer& producer) override { parts_.producers.await_durable(producer); }
@@ -52,6 +56,7 @@ class SchedulePublishing final : public ProduceTarget {
   [[nodiscard]] bool has_held() const { return has_held_; }
 
  private:
+  PublishOutcome store_as(const OfferedBatch& batch, const Sequences* sequences);
   [[nodiscard]] std::span<std::byte> unpacked(const OfferedBatch& batch);
   PublishOutcome outcome_of(log::AppendOutcome outcome, std::uint32_t records);
 

@@ -39,6 +39,10 @@ class ProduceTarget {
   virtual std::span<std::byte> place_for_next(std::size_t bytes) = 0;
   /// Stores the producer's next batch. Requires: accepting(), and `admit` returns `store`.
   virtual PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences) = 0;
+  /// Stores a batch without sequence numbers: it is stored again each time it is sent.
+  virtual PublishOutcome store(const OfferedBatch& batch) = 0;
+  /// Attaches a producer without an id, which may then wait: see TopicProducers::attach.
+  virtual void attach(SessionProducer& producer) = 0;
   /// Called when `producer` found no space for a batch. It waits until its `resume` is called.
   virtual void hold(SessionProducer& producer) = 0;
   /// Returns true if the last batch that was not stored waits for the disk, not for a consumer.

@@ -23,11 +23,23 @@ ProducerTable::Opened TopicProducers::open(ProducerIdentity wanted, SessionProdu
   if (opened.refusal != ClientError::none) return opened;
   const std::uint64_t id = opened.producer.identity.id;
   fence(id);
-  const bool is_own = opener.user == ProducerTable::brokers_own;
+  this->opened(id, wanted.id == 0 ? id : 0, producer, opener.user == ProducerTable::brokers_own);
+  return opened;
+}
+
+ProducerTable::Opened TopicProducers::open_request(std::uint64_t id, SessionProducer& producer,
+                                                   const ProducerTable::Opener& opener) {
+  const bool is_known = known_.find(id) != nullptr;
+  auto opened = known_.open({is_known ? id : 0, 0}, id, clock_(), opener);
+  if (opened.refusal == ClientError::none) this->opened(id, is_known ? 0 : id, producer, false);
+  return opened;
+}
+
+void TopicProducers::opened(std::uint64_t id, std::uint64_t fresh_id, SessionProducer& producer,
+                            bool is_own) {
   if (attached_.insert_or_assign(&producer, Attached{id, is_own}).second && is_own) ++own_;
   by_id_[id] = &producer;
-  waiting_.push_back({&producer, known_.change(), wanted.id == 0 ? id : 0});
-  return opened;
+  waiting_.push_back({&producer, known_.change(), fresh_id});
 }
 
 void TopicProducers::fence(std::uint64_t id) {

@@ -51,6 +51,12 @@ class TopicProducers {
   /// it may begin.
   ProducerTable::Opened open(ProducerIdentity wanted, SessionProducer& producer,
                              const ProducerTable::Opener& opener = {});
+  /// Opens `producer` with the id of a request, known or new. Otherwise as `open`. Requires:
+  /// !is_connected(id).
+  ProducerTable::Opened open_request(std::uint64_t id, SessionProducer& producer,
+                                     const ProducerTable::Opener& opener);
+  /// Returns true if a producer with this id is connected.
+  [[nodiscard]] bool is_connected(std::uint64_t id) const { return by_id_.contains(id); }
   /// Attaches a producer without an id, which the table of known producers does not have: its messages have
   /// no sequence numbers. It need not be admitted.
   void attach(SessionProducer& producer) { attached_.try_emplace(&producer, Attached{}); }
@@ -93,6 +99,7 @@ class TopicProducers {
   };
   using Turn = std::uint64_t;
   [[nodiscard]] std::uint64_t fresh_id() const;
+  void opened(std::uint64_t id, std::uint64_t fresh_id, SessionProducer& producer, bool is_own);
   void forget(SessionProducer& producer);
   void fence(std::uint64_t id);
   void end_these(const std::vector<SessionProducer*>& producers, ClientError code, const std::string& why);

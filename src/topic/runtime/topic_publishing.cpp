@@ -15,6 +15,24 @@ ProducerTable::Opened TopicPublishing::open(ProducerIdentity wanted, SessionProd
   return opened;
 }
 
+std::optional<Offset> TopicPublishing::stored_by_request(std::uint64_t id) const {
+  const KnownProducer* const known = parts_.known.find(id);
+  if (known == nullptr || !is_of_request(known->expected)) return std::nullopt;
+  return Offset{known->expected - request_sequences_begin - 1};
+}
+
+ProducerTable::Opened TopicPublishing::open_request(std::uint64_t id, SessionProducer& producer,
+                                                    ProducerTable::Opener opener) {
+  opener.user = parts_.owners.owner_for(opener.user);
+  const auto opened = parts_.producers.open_request(id, producer, opener);
+  parts_.activity.want_dispatch();  // to save and admit it
+  return opened;
+}
+
+BatchIdentity TopicPublishing::request_identity(std::uint64_t id) const {
+  return {.producer_id = id, .first_sequence = request_sequences_begin + parts_.store.next_offset().value};
+}
+
 PublishOutcome TopicPublishing::publish(BatchBuilder& batch) {
   const Timestamp now = parts_.context.call_clock.now();
   parts_.activity.used_at(now);

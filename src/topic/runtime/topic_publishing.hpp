@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+
+#include <lightq/base/batch_builder.hpp>
 
 #include "delivery/producers/durable_producers.hpp"
 #include "delivery/topic.hpp"
@@ -61,10 +64,22 @@ class TopicPublishing final : public PlainProducerHost, public ProduceTarget {
   /// one that is too large. So these count as neither rejected nor refused, unless a single message is too
   /// large.
   PublishOutcome store_own(const OfferedBatch& batch, const Sequences& sequences);
-  /// Stores a batch without sequence numbers: it is stored again each time it is sent.
-  PublishOutcome store(const OfferedBatch& batch);
-  /// Attaches a producer without an id, which may then wait: see TopicProducers::attach.
-  void attach(SessionProducer& producer) { parts_.producers.attach(producer); }
+  PublishOutcome store(const OfferedBatch& batch) override;
+  void attach(SessionProducer& producer) override { parts_.producers.attach(producer); }
+
+  // Requests with an id, each of one message.
+
+  /// Returns the offset of the message that the request with this id has stored; nothing if it has stored
+  /// none, or is not known any more.
+  [[nodiscard]] std::optional<Offset> stored_by_request(std::uint64_t id) const;
+  /// Returns true if a request with this id is under way.
+  [[nodiscard]] bool has_request(std::uint64_t id) const { return parts_.producers.is_connected(id); }
+  /// Opens a request: `producer` may store its message once it is admitted. Requires: !has_request(id).
+  /// Errors: as of `open`; unknown_producer if the id is that of another producer.
+  ProducerTable::Opened open_request(std::uint64_t id, SessionProducer& producer,
+                                     ProducerTable::Opener opener);
+  /// Returns the identity of the batch with which the request stores its message next.
+  [[nodiscard]] BatchIdentity request_identity(std::uint64_t id) const;
   void hold(SessionProducer& producer) override {
     parts_.producers.note_held(producer);
     parts_.held.hold();

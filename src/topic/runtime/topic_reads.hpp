@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "delivery/offset_search.hpp"
 #include "delivery/topic.hpp"
 #include "topic/reactor_context.hpp"
 #include "topic/runtime/topic_activity.hpp"
@@ -34,6 +35,12 @@ class TopicReads {
     activity_.used_at(now);
     activity_.want_ticks();  // memory that is kept for reading is released after a while without reads
     return topic_.read(reader, turn, {.now = context_.loop.call_time(), .wall = now});
+  }
+  /// Returns the offset of a place: see offset_of. Only an offset may be before the first message of the log,
+  /// where messages may still be pending.
+  [[nodiscard]] Result<Offset> find(const StartPosition& place) {
+    if (place.from == StartPosition::From::offset) return Offset{place.value};
+    return offset_of(place, topic_.log());
   }
   /// Calls waiter.readable() once, when pending messages can be read or the topic stops. Requires: the waiter
   /// does not wait yet. Lifetime: the waiter calls `forget` before it is destroyed, unless readable() was

@@ -1,0 +1,76 @@
+/// A read of messages that changes nothing. Layer: requests.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+#include "delivery/record_reader.hpp"
+#include "delivery/state/consume_request.hpp"
+#include "requests/received_message.hpp"
+#include "requests/requester.hpp"
+#include "topic/runtime/topic_runtime.hpp"
+
+namespace lightq::broker {
+
+/// The wishes of a client that reads messages without a group.
+struct BrowseWish {
+  StartPosition start;
+  std::uint64_t messages_max = 1;
+  std::uint64_t bytes_max = 1;       ///< more only by one message
+  std::chrono::milliseconds wait{};  ///< for messages that the disk does not have ready
+};
+
+/// The messages of a read.
+struct Browsed {
+  Offset next;             ///< to read on from
+  std::uint64_t lost = 0;  ///< messages before `next` that cannot be read any more
+  std::vector<ReceivedMessage> messages;
+};
+
+/// Reads messages once, without a cursor: no group, no counter of deliveries and no other consumer sees it.
+/// MessageDesk owns it. Thread: the reactor's.
+class Browse final : private ReadWaiter {
+ public:
+  /// Called once. Errors: io_error, topic_not_found, unauthorized_access, timeout.
+  using Done = std::function<void(Result<Browsed>)>;
+  struct Parts {
+    std::function<TopicRuntime*()> find;  ///< returns the topic, or null once it is removed
+    const AccessTable& access;
+    Requester requester;
+    std::function<void()> later;  ///< asks for a call of `go_on` in a later turn of the loop
+  };
+
+  Browse(Parts parts, const BrowseWish& wish, Done done);
+  Browse(const Browse&) = delete;
+  Browse& operator=(const Browse&) = delete;
+  ~Browse() override { stop_waiting(); }
+
+  /// Reads a bounded amount. Calls `done`, or asks to be called again.
+  void go_on();
+  /// Answers with the messages that it has, because the time to wait is over.
+  void give_up();
+  [[nodiscard]] bool is_over() const { return done_ == nullptr; }
+
+ private:
+  class Turn;
+  void readable() override;
+  void stop_waiting();
+  void answer();
+  void fail(Error why);
+
+  const Parts parts_;
+  const BrowseWish wish_;
+  Done done_;
+  std::optional<RecordReader> reader_;  // once the start is found
+  Browsed browsed_;
+  std::uint64_t bytes_ = 0;
+  bool is_waiting_ = false;  // for pending messages
+};
+
+}  // namespace lightq::broker
