@@ -258,6 +258,10 @@ struct RevokeRights {
 struct ListUsers {
   Credentials admin;
 };
+/// Reads the broker's settings, certificate and key files again.
+struct Reload {
+  Credentials admin;
+};
 struct Ping {};
 struct Version {};
 
@@ -265,7 +269,7 @@ using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, 
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
                              ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
                              ListDelayed, CancelDelayed, HurryDelayed, RescheduleDelayed, SetSchedule,
-                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic>;
+                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic, Reload>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -301,7 +305,8 @@ constexpr std::string_view command_of(const Request& request) {
                                         "pause_schedule",
                                         "resume_schedule",
                                         "remove_schedule",
-                                        "set_topic"};
+                                        "set_topic",
+                                        "reload"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -334,6 +339,15 @@ struct OkReply {
 struct VersionReply {
   std::string version;
   int protocol = 1;
+};
+
+/// The names of the settings that the broker found changed. `tls_certificate` also stands for another
+/// certificate in the same file, and `allowed_client_keys` for other keys.
+struct ReloadReply {
+  std::vector<std::string> changed;        ///< these are in force now
+  std::vector<std::string> needs_restart;  ///< these have their old values until the broker starts again
+  static constexpr std::size_t names_max = 1024;
+  static constexpr std::size_t name_bytes_max = 256;
 };
 
 /// The secret that a join returns for connecting. A plain ZeroMQ socket sends id and secret as user name and
@@ -386,7 +400,7 @@ struct UserListReply {
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage>;
+                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage, ReloadReply>;
 
 // Wire words.
 
