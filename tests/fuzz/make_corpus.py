@@ -45,6 +45,8 @@ DOCUMENTS = {
     "grant": {"cmd": "grant", **ADMIN, "user_id": "u", "topic": "a*b", "rights": ["consume"]},
     "revoke": {"cmd": "revoke", **ADMIN, "user_id": "u", "topic": "a*b", "rights": ["produce", "consume", "manage"]},
     "list_users": {"cmd": "list_users", **ADMIN},
+    "reload": {"cmd": "reload", **ADMIN},
+    "reply_reload": {"cmd": "reload", "status": "ok", "changed": ["log_level"], "needs_restart": ["bind", "ports"]},
     "reply_users": {"cmd": "list_users", "status": "ok", "users": [
         {"user_id": "u", "admin": False, "uid": 1000, "rights": [{"topic": "t*", "rights": ["produce"]}]}]},
     "reply_join": {"cmd": "join", "status": "ok", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002"},
