@@ -12,6 +12,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/broker_control.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/delayed_control.hpp>
@@ -107,11 +108,6 @@ class Client {
   /// Returns all users, sorted by name. Needs the administrator's credentials.
   Result<std::vector<protocol::UserListing>> list_users();
 
-  /// Makes the broker read its settings, certificate and key files again. Returns the names of the settings
-  /// that have changed. Needs the administrator's credentials. Errors: invalid_argument and others of a start
-  /// (nothing has changed then), not_supported, unauthorized_access.
-  Result<protocol::ReloadReply> reload();
-
   /// Deletes a consumer group to which no consumer is connected, so that the log no longer keeps messages for
   /// it. Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found,
   /// group_not_found, group_in_use; io_error or no_space: the group is deleted, but may exist again after a
@@ -206,7 +202,8 @@ class Client {
 
  private:
   class Member;
-  friend class ScheduleControl;  // sends its requests through the same connection
+  friend class ScheduleControl;  // these send their requests through the same connection
+  friend class BrokerControl;
 
   explicit Client(std::shared_ptr<ClientState> state);
   /// Returns the state; after a move, one without a context, whose requests fail.

@@ -14,8 +14,8 @@
 
 namespace lightq::broker {
 
-/// What a broker needs of its program to reload its settings. A program that embeds a broker may leave out
-/// all of it. Thread: the broker calls these functions on a thread of its own.
+/// Functions of the program that a broker calls when it reloads its settings. A program that embeds a broker
+/// may leave out all of them. Thread: the broker calls these functions on a thread of its own.
 struct ReloadHooks {
   /// Reads the settings again. Empty: they stay, and only the files are read again that they name.
   std::function<Result<Config>()> read_settings = {};

@@ -30,7 +30,7 @@ struct ReloadRow {
 /// Returns a row for each of settings(), in their order.
 std::span<const ReloadRow> reload_rows();
 
-/// What a reload makes of the settings in force and those that were read.
+/// The effect of a reload on the settings in force, one by one.
 struct ReloadPlan {
   Config config;                           ///< the settings that are in force after the reload
   std::vector<std::string> changed;        ///< the names of the settings with another value

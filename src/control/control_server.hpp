@@ -78,7 +78,7 @@ class ControlServer final : public Listener::Owner,
   /// peers that may connect can change; connected peers stay.
   void guard(const ConnectionAuthorizer& authorizer) { authorizer_ = authorizer; }
   /// Changes the limits that can change while the server runs: the rate, the number of connections, and the
-  /// unread replies. They apply to what comes next.
+  /// unread replies. They apply from the next request on.
   void change_limits(const ControlLimits& control_limits, std::size_t requests_per_second);
   /// Listens on a second socket. Its connections are accepted independently of those of the first.
   /// Requires: `accept` was not called.

@@ -177,8 +177,8 @@ LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
   return std::move(reply->users);
 }
 
-LIGHTQ_INLINE Result<protocol::ReloadReply> Client::reload() {
-  return ask_for<protocol::ReloadReply>(protocol::Reload{state()->manager()});
+LIGHTQ_INLINE BrokerControl BrokerControl::of(const Client& client) {
+  return BrokerControl(client.state());
 }
 
 LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::string_view group) {

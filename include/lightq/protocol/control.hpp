@@ -20,6 +20,7 @@
 #include <lightq/protocol/credentials.hpp>
 #include <lightq/protocol/delayed_control.hpp>
 #include <lightq/protocol/group_control.hpp>
+#include <lightq/protocol/reload.hpp>
 #include <lightq/protocol/schedule_requests.hpp>
 #include <lightq/protocol/schedules.hpp>
 #include <lightq/protocol/stats.hpp>
@@ -339,15 +340,6 @@ struct OkReply {
 struct VersionReply {
   std::string version;
   int protocol = 1;
-};
-
-/// The names of the settings that the broker found changed. `tls_certificate` also stands for another
-/// certificate in the same file, and `allowed_client_keys` for other keys.
-struct ReloadReply {
-  std::vector<std::string> changed;        ///< these are in force now
-  std::vector<std::string> needs_restart;  ///< these have their old values until the broker starts again
-  static constexpr std::size_t names_max = 1024;
-  static constexpr std::size_t name_bytes_max = 256;
 };
 
 /// The secret that a join returns for connecting. A plain ZeroMQ socket sends id and secret as user name and

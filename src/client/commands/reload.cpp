@@ -27,7 +27,7 @@ std::string names_of(const std::vector<std::string>& names) {
 int run_reload(const Common& common) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  Result<protocol::ReloadReply> reloaded = client->reload();
+  Result<protocol::ReloadReply> reloaded = BrokerControl::of(*client).reload();
   if (!reloaded) return fail(reloaded.error());
   Output out;
   if (common.json) {
