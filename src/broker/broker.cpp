@@ -21,6 +21,7 @@
 #include "broker/reload_table.hpp"
 #include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
+#include "broker/upgrade/recorded_version.hpp"
 #include "broker/wall_clock.hpp"
 #include "control/audit/audited_answer.hpp"
 #include "control/catalogue/registration_check.hpp"
@@ -135,9 +136,15 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, cons
   if (auto checked = check_exposure(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
+  const auto newer = newer_version_in(directory->path());
+  if (newer)
+    sink.warn("LightQ " + *newer + " has used this data directory, and this is " + std::string(version_text) +
+              ": data in newer formats stays closed");
   auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory),
                                        std::move(hooks));
-  if (auto opened = parts->open_parts(wait); !opened) return opened.error();
+  if (auto opened = parts->open_parts(wait); !opened) return with_writer(opened.error(), newer);
+  if (auto recorded = record_version(parts->data_dir()); !recorded)
+    sink.warn("cannot record the version in the data directory: " + recorded.error().text());
   if (auto up = parts->bring_up(); !up) return up.error();
   return std::unique_ptr<Broker>(new Broker(std::move(parts)));
 }

@@ -15,7 +15,7 @@ from delayed_support import SCHEDULE, waiting
 from harness import variable
 from session_client import Session, join
 from session_support import group_of, until_committed
-from support import Secrets, numbered, until
+from support import DEADLINE, PASSWORD, USER, Secrets, numbered, until
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 DIRECTORIES = sorted(GOLDEN.glob("directory-*.tar.xz"))
@@ -140,4 +140,43 @@ def test_writes_a_data_directory(make_broker):
     with tarfile.open(WANTED, "w:xz") as files:
         for path in sorted(broker.data_dir.rglob("*")):
             files.add(path, path.relative_to(broker.data_dir), recursive=False, filter=owned_by_nobody)
+    broker.start()
+
+
+# --- Downgrades -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(WANTED is not None, reason="writes a directory")
+def test_a_refused_downgrade_names_the_version_that_wrote_the_directory(make_broker):
+    broker = make_broker()
+    control = broker.control()
+    control.create("t", "file")
+    with Session(join(control, "t")) as session:
+        producer = session.producer("t")
+        producer.produce([b"x"])
+        producer.wait_confirmed()
+    version = broker.data_dir / "version"
+    own = control.ok("version")["version"]
+    assert version.read_text() == own + "\n"
+    broker.stop()
+    version.write_text("99.0.1\n")
+    segment, = (broker.data_dir / "topics").glob("*/*.seg")
+    kept = segment.read_bytes()
+    segment.write_bytes((GOLDEN / "newer" / "segment-version").read_bytes())
+    broker.start()
+    broker.logged("LightQ 99.0.1 has used this data directory")
+    assert control.fails("foreign_format", "stats", topic="t", user_id=USER, password=PASSWORD)
+    broker.stop()
+    assert version.read_text() == "99.0.1\n", "the newest version stays"
+    segment.write_bytes(kept)
+    newest = max((broker.data_dir / "catalogue").iterdir())
+    later = newest.with_name(f"{int(newest.name) + 1:08}")
+    later.mkdir()
+    (later / "00000000000000000000.seg").write_bytes((GOLDEN / "newer" / "catalogue-format").read_bytes())
+    broker.start(wait=False)
+    assert broker.process.wait(DEADLINE) == 1
+    broker.process = None
+    broker.logged(f"LightQ 99.0.1 has used this data directory, and this is {own}: start that version")
+    (later / "00000000000000000000.seg").unlink()
+    later.rmdir()
     broker.start()
