@@ -136,7 +136,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, cons
   if (auto checked = check_exposure(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
-  const auto newer = newer_version_in(directory->path());
+  const auto newer = newer_version_in((*directory)->path());
   if (newer)
     sink.warn("LightQ " + *newer + " has used this data directory, and this is " + std::string(version_text) +
               ": data in newer formats stays closed");
