@@ -52,7 +52,7 @@ def write(control):
 
 
 def write_newer(control):
-    """Adds what the program of directory-1 did not have: dead and delayed messages, and schedules."""
+    """Adds things that the program of directory-1 did not have: dead and delayed messages, and schedules."""
     with Session(join(control, "orders", "pull"), codecs=ALL) as session:
         consumer = session.consumer("orders", "billing")
         consumer.receive(len(ORDERS))
@@ -129,7 +129,7 @@ def test_writes_a_data_directory(make_broker):
     del broker.environment["LIGHTQ_HTTP"]  # programs without HTTP refuse it
     broker.start()
     write(broker.control())
-    broker.restart()  # the writing program, too, opens what it wrote
+    broker.restart()  # the writing program, too, opens its directory
     broker.stop()
 
     def owned_by_nobody(entry):
