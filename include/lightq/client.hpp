@@ -12,6 +12,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/broker_control.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/delayed_control.hpp>
@@ -201,7 +202,8 @@ class Client {
 
  private:
   class Member;
-  friend class ScheduleControl;  // sends its requests through the same connection
+  friend class ScheduleControl;  // these send their requests through the same connection
+  friend class BrokerControl;
 
   explicit Client(std::shared_ptr<ClientState> state);
   /// Returns the state; after a move, one without a context, whose requests fail.

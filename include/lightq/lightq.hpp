@@ -10,6 +10,7 @@
 #include <lightq/base/error.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/broker_control.hpp>
 #include <lightq/client.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/delayed_control.hpp>

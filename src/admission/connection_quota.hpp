@@ -45,6 +45,8 @@ class ConnectionQuota {
     if (user != 0) connections_.give_back(user);
   }
   [[nodiscard]] std::size_t per_user_max() const { return connections_.bounds().per_key; }
+  /// Sets another limit. Connections beyond it stay.
+  void set_per_user_max(std::size_t connections) { connections_.set_bounds({.per_key = connections}); }
 
  private:
   Quota<std::uint64_t, std::mutex> connections_;  // one for the process: every reactor's, and each listener's

@@ -87,7 +87,15 @@ class Quota {
     const std::lock_guard lock(mutex_);
     return total_;
   }
-  [[nodiscard]] const Bounds& bounds() const { return bounds_; }
+  [[nodiscard]] Bounds bounds() const {
+    const std::lock_guard lock(mutex_);
+    return bounds_;
+  }
+  /// Sets other bounds. Units beyond them stay until they are given back.
+  void set_bounds(const Bounds& bounds) {
+    const std::lock_guard lock(mutex_);
+    bounds_ = bounds;
+  }
 
   /// The units of one holder, which change often. It finds the key's count once; after that, a change is two
   /// additions. Lifetime: the quota outlives it. Requires: the quota has NoMutex.
@@ -163,9 +171,9 @@ class Quota {
     if (count->second.units == 0 && count->second.holdings == 0) counts_.erase(count);
   }
 
-  Bounds bounds_;
   [[no_unique_address]] mutable Mutex mutex_;  // guards the members below
-  Counts counts_;                              // keys with units or holdings; nodes keep their address
+  Bounds bounds_;
+  Counts counts_;  // keys with units or holdings; nodes keep their address
   std::size_t total_ = 0;
 };
 

@@ -89,6 +89,11 @@ class TokenBucket {
     bucket.largest = std::max(bucket.largest, amount);
     bucket.tokens.charge(amount - taken);
   }
+  /// Sets another rate. Tokens that were taken stay taken.
+  void set_rate(const Rate& rate) {
+    const std::lock_guard lock(mutex_);
+    rate_ = rate;
+  }
   /// Returns the number of keys that have a bucket.
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);
@@ -100,8 +105,8 @@ class TokenBucket {
     Tokens tokens;
     double largest = 0;  // the largest amount of settle()
   };
-  const Rate rate_;
-  [[no_unique_address]] mutable Mutex mutex_;  // guards the member below
+  [[no_unique_address]] mutable Mutex mutex_;  // guards the members below
+  Rate rate_;
   RecentMap<Key, Bucket> buckets_;
 };
 

@@ -18,8 +18,10 @@
 #include "broker/logging/audit_log.hpp"
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
+#include "broker/reload_table.hpp"
 #include "broker/restored_data.hpp"
 #include "broker/topic_directories.hpp"
+#include "broker/upgrade/recorded_version.hpp"
 #include "broker/wall_clock.hpp"
 #include "control/audit/audited_answer.hpp"
 #include "control/catalogue/registration_check.hpp"
@@ -53,8 +55,10 @@ Result<std::string> bind_address_of(const std::string& host) {
 /// Owns the broker's layers and connects them. Thread: as Broker.
 class Broker::Parts {
  public:
-  Parts(Config config, std::string bind_address, LogSink& sink, std::unique_ptr<DataDirectory> directory)
+  Parts(Config config, std::string bind_address, LogSink& sink, std::unique_ptr<DataDirectory> directory,
+        ReloadHooks hooks)
       : config_(std::move(config)),
+        hooks_(std::move(hooks)),
         bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
@@ -66,6 +70,7 @@ class Broker::Parts {
   Result<void> open_parts(const PipeWait& wait);
   Result<void> bring_up();
   [[nodiscard]] bool answers_within(std::chrono::milliseconds time);
+  void post_reload();
   void stop();
   void end_control(EventLoop::Clock::time_point deadline);
   [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
@@ -83,8 +88,13 @@ class Broker::Parts {
   void make_operations(bool insecure);
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
   void handle(protocol::Request request, const Answer& answer);
+  Result<protocol::ReloadReply> reload();
+  Result<protocol::ReloadReply> try_to_reload();
+  [[nodiscard]] Result<Config> read_settings() const;
+  void apply(const Config& config);
 
-  Config config_;
+  Config config_;  // once the control thread runs, it alone changes settings that a reload may change
+  const ReloadHooks hooks_;
   const std::string bind_address_;
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
@@ -114,7 +124,8 @@ Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Broker::~Broker() = default;
 
-Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, const PipeWait& wait) {
+Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, const PipeWait& wait,
+                                              ReloadHooks hooks) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto checked = check_tls(config); !checked) return checked.error();
@@ -125,8 +136,15 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, cons
   if (auto checked = check_exposure(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
-  auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
-  if (auto opened = parts->open_parts(wait); !opened) return opened.error();
+  const auto newer = newer_version_in((*directory)->path());
+  if (newer)
+    sink.warn("LightQ " + *newer + " has used this data directory, and this is " + std::string(version_text) +
+              ": data in newer formats stays closed");
+  auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory),
+                                       std::move(hooks));
+  if (auto opened = parts->open_parts(wait); !opened) return with_writer(opened.error(), newer);
+  if (auto recorded = record_version(parts->data_dir()); !recorded)
+    sink.warn("cannot record the version in the data directory: " + recorded.error().text());
   if (auto up = parts->bring_up(); !up) return up.error();
   return std::unique_ptr<Broker>(new Broker(std::move(parts)));
 }
@@ -141,6 +159,10 @@ const std::filesystem::path& Broker::data_dir() const {
 
 bool Broker::answers_within(std::chrono::milliseconds time) {
   return parts_->answers_within(time);
+}
+
+void Broker::reload() {
+  parts_->post_reload();
 }
 
 void Broker::stop() {
@@ -200,6 +222,7 @@ void Broker::Parts::make_operations(bool insecure) {
           .limits_reached = limits_reached_.get(),
           .evicted = [this] { return server_->evicted(); }});
   handler_ = std::make_unique<CommandHandler>(*permissions_, *operations_);
+  handler_->set_reload([this] { return reload(); });
   reactors_->set_observer(operations_->observer());
 }
 
@@ -379,6 +402,66 @@ bool Broker::Parts::answers_within(std::chrono::milliseconds time) {
     reactors_->broker_stats([answered](const Result<protocol::BrokerStats>&) { answered->set_value(); });
   });
   return waits.wait_for(time) == std::future_status::ready;
+}
+
+void Broker::Parts::post_reload() {
+  control_.post_answer([this] { (void)reload(); });
+}
+
+/// Reads the settings and the files again that they name. Thread: the control thread, which waits for the
+/// disk meanwhile, as at a start.
+Result<protocol::ReloadReply> Broker::Parts::reload() {
+  if (hooks_.begun) hooks_.begun();
+  auto reloaded = try_to_reload();
+  if (reloaded)
+    sink_.info(reload_text(*reloaded));
+  else
+    sink_.error("reload: nothing has changed: " + reloaded.error().text());
+  if (hooks_.ended) hooks_.ended();
+  return reloaded;
+}
+
+/// Returns the settings as a start would read them. Errors: those of a start, but for addresses that have
+/// changed: the next start checks these.
+Result<Config> Broker::Parts::read_settings() const {
+  if (!hooks_.read_settings) return config_;
+  auto read = hooks_.read_settings();
+  if (!read) return read;
+  if (auto checked = check_hosts(*read); !checked) return checked.error();
+  if (auto checked = check_tls(*read); !checked) return checked.error();
+  if (auto checked = check_storage_keys(*read); !checked) return checked.error();
+  if (auto kept = keep_paths(*read); !kept) return kept.error();
+  const bool same_addresses = read->control_uri == config_.control_uri &&
+                              read->bind_host == config_.bind_host &&
+                              read->advertise_host == config_.advertise_host;
+  if (!same_addresses) return read;
+  if (auto checked = check_exposure(*read, bind_address_); !checked) return checked.error();
+  return read;
+}
+
+Result<protocol::ReloadReply> Broker::Parts::try_to_reload() {
+  const auto read = read_settings();
+  if (!read) return read.error();
+  ReloadPlan plan = plan_reload(config_, *read);
+  auto renewal = BrokerKeys::read_again(plan.config, *directory_);
+  if (!renewal) return renewal.error();
+  for (std::string& name : keys_.renew(std::move(*renewal))) {
+    if (std::ranges::find(plan.changed, name) == plan.changed.end()) plan.changed.push_back(std::move(name));
+  }
+  take_reloadable(plan.config, config_);
+  apply(config_);
+  return protocol::ReloadReply{std::move(plan.changed), std::move(plan.needs_restart)};
+}
+
+/// Brings settings into force that a reload may change.
+void Broker::Parts::apply(const Config& config) {
+  if (hooks_.set_log_level) hooks_.set_log_level(config.log_level);
+  user_connections_->set_per_user_max(connections_per_user_of(config));
+  authenticator_->remember_at_most(config.credentials_remembered_max);
+  operations_->change_limits(creation_limits_of(config));
+  server_->change_limits(control_limits_of(config), config.requests_per_second);
+  if (http_ != nullptr) http_->set_requests_per_second(config.requests_per_second);
+  if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());
 }
 
 /// Ends the control thread once the last answers have been sent, or at the deadline. Thread: the control

@@ -1,6 +1,7 @@
 /// Opens the keys of a broker. Layer: broker.
 #include "broker/broker_keys.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "access/curve_key_file.hpp"
@@ -9,6 +10,18 @@
 #include "broker/wall_clock.hpp"
 
 namespace lightq::broker {
+
+namespace {
+
+Result<std::unique_ptr<TlsContext>> tls_context_of(const Config& config, const DataDirectory& directory,
+                                                   const PipeWait& wait) {
+  const bool given = !config.tls_certificate.empty();
+  return given ? open_tls_context({config.tls_certificate, config.tls_key}, wall_clock_now(), wait)
+               : open_own_tls_context({directory.tls_certificate_file(), directory.tls_key_file()},
+                                      wall_clock_now());
+}
+
+}  // namespace
 
 Result<void> BrokerKeys::open_tickets(const Config& config, const DataDirectory& directory) {
   auto key = open_ticket_key(directory.ticket_key_file(), config.ticket_lifetime);
@@ -33,14 +46,38 @@ Result<void> BrokerKeys::open_curve(const Config& config, const DataDirectory& d
 Result<void> BrokerKeys::open_tls(const Config& config, const DataDirectory& directory, const PipeWait& wait,
                                   LogSink& sink) {
   if (!config.encrypt) return {};
-  const bool given = !config.tls_certificate.empty();
-  auto opened = given ? open_tls_context({config.tls_certificate, config.tls_key}, wall_clock_now(), wait)
-                      : open_own_tls_context({directory.tls_certificate_file(), directory.tls_key_file()},
-                                             wall_clock_now());
+  auto opened = tls_context_of(config, directory, wait);
   if (!opened) return opened.error();
   tls_ = std::move(*opened);
   sink.info("sessions over TCP are encrypted; the certificate's SHA-256 is " + tls_->fingerprint());
   return {};
+}
+
+Result<BrokerKeys::Renewal> BrokerKeys::read_again(const Config& config, const DataDirectory& directory) {
+  if (!config.encrypt) return Renewal{};
+  const PipeWait no_wait{.time_max = std::chrono::milliseconds(0)};
+  Renewal renewal;
+  auto tls = tls_context_of(config, directory, no_wait);
+  if (!tls) return tls.error();
+  renewal.tls = std::move(*tls);
+  if (config.allowed_client_keys.empty()) return renewal;
+  auto allowed = read_allowed_keys(config.allowed_client_keys, no_wait);
+  if (!allowed) return allowed.error();
+  renewal.allowed = std::move(*allowed);
+  return renewal;
+}
+
+std::vector<std::string> BrokerKeys::renew(Renewal renewal) {
+  std::vector<std::string> names;
+  if (tls_ != nullptr && renewal.tls != nullptr && renewal.tls->fingerprint() != tls_->fingerprint()) {
+    names.emplace_back("tls_certificate");
+    tls_->renew(*renewal.tls);
+  }
+  if (renewal.allowed != allowed_) {
+    names.emplace_back("allowed_client_keys");
+    allowed_ = std::move(renewal.allowed);
+  }
+  return names;
 }
 
 std::string BrokerKeys::public_text() const {

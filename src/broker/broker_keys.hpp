@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
@@ -21,8 +22,8 @@
 namespace lightq::broker {
 
 /// Owns the key of the tickets and, with `encrypt`, the broker's CURVE key, its TLS certificate and the list
-/// of clients' keys. Thread: opened on the composition root's thread, immutable afterwards. Lifetime:
-/// outlives the reactors and the control server, which refer to the keys.
+/// of clients' keys. Thread: opened on the composition root's thread. Afterwards only `renew` changes keys.
+/// Lifetime: outlives the reactors and the control server, which refer to the keys.
 class BrokerKeys {
  public:
   /// Opens or creates the key of the tickets. Errors: those of open_ticket_key.
@@ -34,6 +35,18 @@ class BrokerKeys {
   /// Errors: those of open_tls_context and open_own_tls_context.
   Result<void> open_tls(const Config& config, const DataDirectory& directory, const PipeWait& wait,
                         LogSink& sink);
+
+  /// Keys that were read again, and are not in force yet.
+  struct Renewal {
+    std::unique_ptr<TlsContext> tls;                  ///< null: no encryption
+    std::optional<std::set<CurvePublicKey>> allowed;  ///< nothing: clients with any key may connect
+  };
+  /// With `encrypt`: reads the certificate, its key and the keys of clients again. Does not wait for pipes.
+  /// Errors: those of open_curve and open_tls.
+  [[nodiscard]] static Result<Renewal> read_again(const Config& config, const DataDirectory& directory);
+  /// Brings keys into force that were read again. New connections use them. Returns the names of the settings
+  /// that name other keys now. Thread: that of the control server.
+  std::vector<std::string> renew(Renewal renewal);
 
   /// Requires: open_tickets has succeeded.
   [[nodiscard]] const TicketKey& tickets() const { return *tickets_; }

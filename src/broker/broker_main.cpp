@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <string_view>
 
@@ -65,13 +66,20 @@ Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
   return load_config(config_file, environment, flag_overrides);
 }
 
-/// Blocks SIGTERM, SIGINT and SIGHUP, so that sigwait can receive them. Threads started later block them,
-/// too. Leaves out a SIGHUP that is ignored, for example by nohup: a blocked one would still arrive.
-sigset_t block_stop_signals() {
+sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+/// Blocks SIGTERM, SIGINT, SIGUSR1 and SIGHUP, so that sigwaitinfo can receive them. Threads started later
+/// block them, too. Leaves out a SIGHUP that is ignored, for example by nohup: a blocked one would still
+/// arrive.
+sigset_t block_signals() {
+  sigset_t signals = stop_signals();
+  sigaddset(&signals, SIGUSR1);
   struct sigaction hangup{};
   if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -79,26 +87,53 @@ sigset_t block_stop_signals() {
 }
 
 /// Waits for a signal. Gives the service manager signs of life meanwhile, if it wants them and the broker's
-/// threads answer. Returns the signal.
-int wait_for_signal(const sigset_t& signals, Broker* broker, const ServiceManager& manager) {
+/// threads answer.
+siginfo_t next_signal(const sigset_t& signals, Broker* broker, const ServiceManager& manager) {
   const auto interval = manager.watchdog_interval();
   while (true) {
-    int signal = 0;
+    siginfo_t received{};
     if (!interval || broker == nullptr) {
-      if (sigwait(&signals, &signal) == 0) return signal;
+      if (sigwaitinfo(&signals, &received) > 0) return received;
       continue;
     }
     const timespec wait{static_cast<time_t>(interval->count() / 1000),
                         static_cast<long>(interval->count() % 1000 * 1'000'000)};
-    signal = sigtimedwait(&signals, nullptr, &wait);
-    if (signal > 0) return signal;
+    if (sigtimedwait(&signals, &received, &wait) > 0) return received;
     if (errno == EAGAIN && broker->answers_within(*interval)) manager.tell("WATCHDOG=1");
   }
 }
 
-std::string stop_line(int signal) {
-  if (signal == SIGHUP) return "stopping on SIGHUP";
-  return signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT";
+/// Acts on SIGHUP and SIGUSR1 until a signal ends the broker. Returns the line for the log about that signal.
+std::string serve_until_stopped(const sigset_t& signals, Broker* broker, const ServiceManager& manager,
+                                Logging& logging) {
+  while (true) {
+    const siginfo_t received = next_signal(signals, broker, manager);
+    switch (received.si_signo) {
+      case SIGTERM: return "stopping on SIGTERM";
+      case SIGINT: return "stopping on SIGINT";
+      case SIGUSR1:
+        logging.reopen_file();
+        logging.info("the log file is opened again on SIGUSR1");
+        break;
+      default:  // SIGHUP: the kernel sends it when the terminal is gone, a process when it wants a reload
+        if (received.si_code == SI_KERNEL) return "stopping: the terminal is gone (SIGHUP)";
+        if (broker != nullptr) broker->reload();
+    }
+  }
+}
+
+/// Returns the functions by which the broker reads its settings again.
+ReloadHooks reload_hooks(const std::map<std::string, std::string>& flag_overrides,
+                         const std::optional<std::string>& config_file, Logging& logging,
+                         const ServiceManager& manager) {
+  return {.read_settings =
+              [flag_overrides, config_file] {
+                return load_settings(config_file, process_environment, flag_overrides,
+                                     {.time_max = std::chrono::milliseconds(0)});
+              },
+          .set_log_level = [&logging](LogLevel level) { logging.set_level(level); },
+          .begun = [&manager] { manager.tell_reloading(); },
+          .ended = [&manager] { manager.tell("READY=1"); }};
 }
 
 }  // namespace
@@ -118,11 +153,13 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   auto logging = Logging::open(
       {.level = config->log_level, .file = config->log_file, .file_bytes_max = config->log_file_bytes});
   if (!logging) return fail(logging.error(), exit_failed);
-  const sigset_t signals = block_stop_signals();
+  const sigset_t signals = block_signals();
   std::signal(SIGPIPE, SIG_IGN);
-  // The descriptor is only polled, so the signal stays pending for sigwait.
-  const int stop_descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  auto broker = Broker::start(std::move(*config), **logging, {.stop_descriptor = stop_descriptor});
+  // The descriptor is only polled, so the signal stays pending for sigwaitinfo.
+  const sigset_t stopping = stop_signals();
+  const int stop_descriptor = signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
+  auto broker = Broker::start(std::move(*config), **logging, {.stop_descriptor = stop_descriptor},
+                              reload_hooks(flag_overrides, config_file, **logging, manager));
   close(stop_descriptor);
   const bool stopped = !broker && broker.error().code == ErrorCode::shutting_down;
   if (!broker && !stopped) {
@@ -130,9 +167,10 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     return fail(broker.error(), exit_failed);
   }
   if (broker) manager.tell("READY=1\nSTATUS=control " + (*broker)->control_uri());
-  const int signal = wait_for_signal(signals, broker ? broker->get() : nullptr, manager);
+  const std::string reason =
+      serve_until_stopped(signals, broker ? broker->get() : nullptr, manager, **logging);
   manager.tell("STOPPING=1");
-  (*logging)->info(stop_line(signal));
+  (*logging)->info(reason);
   if (broker) (*broker)->stop();
   return 0;
 }

@@ -8,9 +8,10 @@
 
 namespace lightq::broker {
 
-/// Runs a broker with the settings of the file, the environment and these flags, until SIGTERM, SIGINT or
-/// SIGHUP (unless that is ignored). Blocks these signals in the calling thread. Returns the exit code: 0
-/// after a clean stop, 1 if the broker could not run, 2 if a setting is wrong. Requires: the process has no
+/// Runs a broker with the settings of the file, the environment and these flags, until SIGTERM, SIGINT or the
+/// end of its terminal. SIGHUP from a process reloads the settings, unless the signal is ignored. SIGUSR1
+/// opens the log file again. Blocks these signals in the calling thread. Returns the exit code: 0 after a
+/// clean stop, 1 if the broker could not run, 2 if a setting is wrong. Requires: the process has no
 /// other threads yet.
 int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file);

@@ -154,6 +154,10 @@ std::optional<std::string> process_environment(const std::string& name);
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
                            const std::map<std::string, std::string>& overrides, const PipeWait& wait = {});
 
+/// Reads the settings as load_config does, but not the administrator's password, which only a start needs.
+Result<Config> load_settings(const std::optional<std::filesystem::path>& file, const Environment& environment,
+                             const std::map<std::string, std::string>& overrides, const PipeWait& wait = {});
+
 /// Returns /var/lib/lightq for root, otherwise $XDG_STATE_HOME/lightq, otherwise ~/.local/state/lightq.
 /// Error: invalid_argument if there is no home directory either.
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment);

@@ -181,6 +181,14 @@ Result<void> apply_toml(Config& config, std::string_view text, const std::string
 
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
                            const std::map<std::string, std::string>& overrides, const PipeWait& wait) {
+  auto config = load_settings(file, environment, overrides, wait);
+  if (!config) return config.error();
+  if (auto read = read_admin_password(*config, environment, wait); !read) return read.error();
+  return config;
+}
+
+Result<Config> load_settings(const std::optional<std::filesystem::path>& file, const Environment& environment,
+                             const std::map<std::string, std::string>& overrides, const PipeWait& wait) {
   Config config;
   std::filesystem::path path = file.value_or("");
   if (path.empty()) path = environment("LIGHTQ_CONFIG").value_or("");
@@ -192,7 +200,6 @@ Result<Config> load_config(const std::optional<std::filesystem::path>& file, con
   if (auto applied = apply_environment(config, environment); !applied) return applied.error();
   if (auto applied = apply_overrides(config, overrides); !applied) return applied.error();
   if (auto checked = check_hosts(config); !checked) return checked.error();
-  if (auto read = read_admin_password(config, environment, wait); !read) return read.error();
   if (config.data_dir.empty()) {
     auto chosen = default_data_dir(geteuid() == 0, environment);
     if (!chosen) return chosen.error();

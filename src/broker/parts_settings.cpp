@@ -57,6 +57,14 @@ ControlLimits control_limits_of(const Config& config) {
           .answers_unread_bytes_total = config.answers_unread_bytes_total};
 }
 
+CreationLimits creation_limits_of(const Config& config) {
+  return {.topics_max = config.topics_max,
+          .users_max = config.users_max,
+          .rights_per_user_max = config.rights_per_user_max,
+          .ring_bytes_max = config.ring_bytes_max,
+          .memory_bytes_max = config.memory_bytes_max};
+}
+
 /// By default endpoints use half of the descriptors, and one user may use seven eighths of that half. With
 /// the connections that this function permits, one user gets less than eight tenths of all descriptors.
 std::size_t connections_per_user_of(const Config& config) {

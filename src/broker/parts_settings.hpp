@@ -5,6 +5,7 @@
 #include "broker/config.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/reactor_pool.hpp"
+#include "control/commands/operation_settings.hpp"
 #include "control/control_limits.hpp"
 #include "http/http_settings.hpp"
 
@@ -16,6 +17,7 @@ Result<void> keep_paths(Config& config);
 
 UnauthenticatedLimits unauthenticated_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
+CreationLimits creation_limits_of(const Config& config);
 /// Returns the settings of HTTP at `uri`. The caller adds the TLS context and the counters.
 HttpSettings http_settings_of(const Config& config, const std::string& uri);
 /// Returns `connections_per_user`, or fewer so that descriptors remain for other users.

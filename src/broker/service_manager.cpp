@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace lightq::broker {
 
@@ -60,6 +61,14 @@ void ServiceManager::tell(std::string_view state) const {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   (void)!::sendto(socket_, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to),
                   length);
+}
+
+void ServiceManager::tell_reloading() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto now_us =
+      static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us));
 }
 
 }  // namespace lightq::broker

@@ -24,6 +24,8 @@ class ServiceManager {
 
   /// Sends lines such as `READY=1`.
   void tell(std::string_view state) const;
+  /// Says that the settings are being read again. The next `READY=1` ends that.
+  void tell_reloading() const;
   /// Returns the time between two signs of life, which is half of what the manager waits; nothing if it does
   /// not wait for any.
   [[nodiscard]] std::optional<std::chrono::milliseconds> watchdog_interval() const { return interval_; }

@@ -258,6 +258,7 @@ int run_peek(const Common& common, const Peek& peek);
 int run_stats(const Common& common, const StatsRequest& stats);
 int run_top(const Common& common, const TopRequest& request);
 int run_ping(const Common& common);
+int run_reload(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
 /// Fills in what the context in use, or the one that is named, says about the connection. Flags and variables

@@ -30,6 +30,14 @@ struct ClientBounds {
         unread({.total = limits.answers_unread_bytes_total,
                 .per_key = limits.answers_unread_bytes_per_source()}) {}
 
+  /// Sets another rate, and another limit for unread replies. The other limits stay.
+  void change(const ControlLimits& limits, std::size_t requests_per_second) {
+    requests.set_rate(Rate(requests_per_second));
+    replies.set_rate(Rate(requests_per_second));
+    unread.set_bounds(
+        {.total = limits.answers_unread_bytes_total, .per_key = limits.answers_unread_bytes_per_source()});
+  }
+
   /// Returns the tokens that a reply costs, or work that takes as much as such a reply: one for each KiB,
   /// rounded up, because a KiB of reply takes about as much work as one request.
   [[nodiscard]] static double cost_of(std::uint64_t reply_bytes) {

@@ -142,6 +142,13 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
 
 ControlServer::~ControlServer() = default;
 
+void ControlServer::change_limits(const ControlLimits& control_limits, std::size_t requests_per_second) {
+  limits_.connections_max = control_limits.connections_max;
+  limits_.answers_unread_bytes_max = control_limits.answers_unread_bytes_max;
+  limits_.answers_unread_bytes_total = control_limits.answers_unread_bytes_total;
+  bounds_.change(limits_, requests_per_second);
+}
+
 void ControlServer::listen_also(ListeningSocket socket) {
   second_listener_.emplace(loop_, std::move(socket), *this, second_accepts_,
                            limits::descriptors_reserved_for_files);

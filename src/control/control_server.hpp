@@ -74,8 +74,12 @@ class ControlServer final : public Listener::Owner,
   }
   /// Returns true if every reply so far has been passed to the operating system.
   [[nodiscard]] bool all_sent() const;
-  /// Sets which peers may connect, and whether connections are encrypted. Requires: `accept` was not called.
+  /// Sets which peers may connect, and whether connections are encrypted. Once `accept` was called, only the
+  /// peers that may connect can change; connected peers stay.
   void guard(const ConnectionAuthorizer& authorizer) { authorizer_ = authorizer; }
+  /// Changes the limits that can change while the server runs: the rate, the number of connections, and the
+  /// unread replies. They apply from the next request on.
+  void change_limits(const ControlLimits& control_limits, std::size_t requests_per_second);
   /// Listens on a second socket. Its connections are accepted independently of those of the first.
   /// Requires: `accept` was not called.
   void listen_also(ListeningSocket socket);
@@ -126,7 +130,7 @@ class ControlServer final : public Listener::Owner,
   LogSink& sink_;
   const Handle handle_;
   const Pace pace_;
-  const ControlLimits limits_;
+  ControlLimits limits_;
   ClientBounds bounds_;
   const std::string bound_uri_;
   ConnectionAuthorizer authorizer_;

@@ -27,8 +27,10 @@ bio_method_st* TlsCipher::make_method() {
 }
 
 TlsCipher::TlsCipher(const TlsContext& context, std::uint64_t records_per_key_max)
-    : ssl_(SSL_new(context.native())), records_per_key_max_(records_per_key_max) {
-  BIO* const bio = BIO_new(context.method());
+    : identity_(context.identity()),
+      ssl_(SSL_new(identity_->context)),
+      records_per_key_max_(records_per_key_max) {
+  BIO* const bio = BIO_new(identity_->method);
   if (ssl_ == nullptr || bio == nullptr) throw std::bad_alloc();
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);

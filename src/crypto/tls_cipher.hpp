@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "crypto/tls_context.hpp"
 #include "net/wire_cipher.hpp"
@@ -15,8 +16,8 @@ namespace lightq::broker {
 /// reactor's.
 class TlsCipher final : public WireCipher {
  public:
-  /// `records_per_key_max`: the number of records to encrypt before this side changes its key. Lifetime:
-  /// `context` outlives the cipher.
+  /// Uses the certificate that `context` has now, until the end of the connection. `records_per_key_max`: the
+  /// number of records to encrypt before this side changes its key.
   explicit TlsCipher(const TlsContext& context,
                      std::uint64_t records_per_key_max = limits::tls_records_per_key_max);
   TlsCipher(const TlsCipher&) = delete;
@@ -43,6 +44,7 @@ class TlsCipher final : public WireCipher {
   void read(std::vector<std::byte>& plain);
   void fail(const char* doing);
 
+  const std::shared_ptr<const TlsIdentity> identity_;  // owns what ssl_ refers to
   ssl_st* const ssl_;
   const std::uint64_t records_per_key_max_;
   std::uint64_t records_ = 0;              // encrypted with the current key

@@ -237,14 +237,13 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Time
   if (auto usable = try_handshake(context->get(), texts.certificate_name); !usable) return usable.error();
   bio_method_st* const method = TlsCipher::make_method();
   if (method == nullptr) return failed("cannot set up TLS", "no memory");
-  std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method));
-  made->fingerprint_ = fingerprint_of(certificate->get());
-  return made;
+  return std::unique_ptr<TlsContext>(new TlsContext(
+      std::make_shared<const TlsIdentity>(context->release(), method, fingerprint_of(certificate->get()))));
 }
 
-TlsContext::~TlsContext() {
-  SSL_CTX_free(native_);
-  BIO_meth_free(method_);
+TlsIdentity::~TlsIdentity() {
+  SSL_CTX_free(context);
+  BIO_meth_free(method);
 }
 
 Result<Secret> make_tls_key() {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/secret.hpp>
@@ -23,8 +25,22 @@ struct TlsTexts {
   std::string_view key_name = "the key";
 };
 
+/// The objects of OpenSSL for the connections of one certificate. Immutable. Thread: any.
+struct TlsIdentity {
+  TlsIdentity(ssl_ctx_st* owned_context, bio_method_st* owned_method, std::string sha256)
+      : context(owned_context), method(owned_method), fingerprint(std::move(sha256)) {}
+  TlsIdentity(const TlsIdentity&) = delete;
+  TlsIdentity& operator=(const TlsIdentity&) = delete;
+  ~TlsIdentity();
+
+  ssl_ctx_st* const context;
+  bio_method_st* const method;  ///< the functions by which OpenSSL reads and writes, for TlsCipher
+  const std::string fingerprint;
+};
+
 /// Owns OpenSSL's context for all TLS connections of the broker. Allows only TLS 1.3: no older version, no
-/// renegotiation, no compression, no TLS session tickets, no early data. Immutable. Thread: any.
+/// renegotiation, no compression, no TLS session tickets, no early data. `renew` replaces the certificate and
+/// its key for new connections. Thread: any.
 class TlsContext {
  public:
   /// Makes a context. Errors: corrupt (a text is not PEM, or lacks its certificate or key);
@@ -34,22 +50,27 @@ class TlsContext {
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
-  ~TlsContext();
 
   /// Returns the SHA-256 of the certificate in DER, as 64 hexadecimal digits. A client identifies the broker
   /// by it.
-  [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
-  /// Returns OpenSSL's context, for TlsCipher. Lifetime: this object owns it.
-  [[nodiscard]] ssl_ctx_st* native() const { return native_; }
-  /// Returns the functions by which OpenSSL reads and writes, for TlsCipher. Lifetime: this object owns them.
-  [[nodiscard]] const bio_method_st* method() const { return method_; }
+  [[nodiscard]] std::string fingerprint() const { return identity()->fingerprint; }
+  /// Returns the objects for a new connection, which keeps them until its end.
+  [[nodiscard]] std::shared_ptr<const TlsIdentity> identity() const {
+    const std::lock_guard lock(mutex_);
+    return identity_;
+  }
+  /// Uses the certificate and the key of `other` for new connections. Existing connections keep theirs.
+  void renew(const TlsContext& other) {
+    auto newer = other.identity();
+    const std::lock_guard lock(mutex_);
+    identity_.swap(newer);
+  }
 
  private:
-  TlsContext(ssl_ctx_st* native, bio_method_st* method) : native_(native), method_(method) {}
+  explicit TlsContext(std::shared_ptr<const TlsIdentity> identity) : identity_(std::move(identity)) {}
 
-  ssl_ctx_st* const native_;
-  bio_method_st* const method_;
-  std::string fingerprint_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const TlsIdentity> identity_;  // guarded by mutex_
 };
 
 /// Makes a private key (ECDSA, P-256) and returns it as a PEM text. Error: internal.

@@ -28,6 +28,7 @@ constexpr CommandLogin for_user = CommandLogin::user;
 
 constexpr CommandRoute routes[] = {
     {"GET", "/api/v1/version", "version", CommandLogin::none},
+    {"POST", "/api/v1/reload", "reload", for_admin},
     {"GET", "/api/v1/stats", "stats", for_admin},
     {"GET", "/api/v1/stats/topics", "stats_all", for_admin, "after #topics_max"},
 

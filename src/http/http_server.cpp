@@ -107,6 +107,9 @@ class HttpServer::Impl final : public HttpConnection::Owner {
     thread_.join();
   }
   void post(Task task) { asio::post(io_, std::move(task)); }
+  void set_requests_per_second(std::size_t requests) {
+    asio::post(io_, [this, requests] { rates_.set_rate(Rate(requests)); });
+  }
   void after(std::chrono::milliseconds delay, Task task) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, delay);
     timer->async_wait([timer, task = std::move(task)](const boost::system::error_code& error) {
@@ -314,6 +317,10 @@ std::size_t HttpServer::connections() const {
 
 std::uint64_t HttpServer::throttled() const {
   return impl_->throttled();
+}
+
+void HttpServer::set_requests_per_second(std::size_t requests) {
+  impl_->set_requests_per_second(requests);
 }
 
 void HttpServer::post(Task task) {

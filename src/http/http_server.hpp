@@ -38,6 +38,8 @@ class HttpServer final : public HttpLoop {
   void start();
   /// Closes all connections and ends the thread. Replies that come later are dropped.
   void stop();
+  /// Sets the number of requests a second that one source may make. Thread: any.
+  void set_requests_per_second(std::size_t requests);
   /// Returns the number of connections. Thread: any.
   [[nodiscard]] std::size_t connections() const;
   /// Returns the number of requests refused because their source asked too much. Thread: any.

@@ -51,6 +51,32 @@ TEST(Logging, WritesOneLinePerEvent) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
 }
 
+TEST(Logging, AnotherLevelAppliesToTheNextLine) {
+  const TempDir temp;
+  {
+    const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
+    logging->set_level(LogLevel::debug);
+    logging->debug("shown");
+    logging->set_level(LogLevel::error);
+    logging->warn("not at this level");
+  }
+  EXPECT_THAT(text_of(temp / "log"), testing::AllOf(HasSubstr("shown"), Not(HasSubstr("not at this level"))));
+}
+
+TEST(Logging, AReopenedFileBeginsAgainWhereTheOldOneWas) {
+  const TempDir temp;
+  {
+    const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
+    logging->info("before");
+    while (text_of(temp / "log").empty()) std::this_thread::yield();
+    std::filesystem::rename(temp / "log", temp / "moved");
+    logging->reopen_file();
+    logging->info("after");
+  }
+  EXPECT_THAT(text_of(temp / "moved"), testing::AllOf(HasSubstr("before"), Not(HasSubstr("after"))));
+  EXPECT_THAT(text_of(temp / "log"), HasSubstr("after"));
+}
+
 TEST(Logging, WritesEveryDifferentWarningAndCountsSkippedInfoLines) {
   const TempDir temp;
   {

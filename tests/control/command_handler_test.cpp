@@ -225,6 +225,32 @@ TEST(CommandHandler, HashesTheSameCredentialsOnceForManyTopics) {
   }
 }
 
+TEST(CommandHandler, ReloadsForAdministratorsAndRepliesWithTheNames) {
+  Broker broker;
+  EXPECT_EQ(broker.code(protocol::Reload{admin}), "not_supported");
+  int reloads = 0;
+  broker.handler->set_reload([&]() -> Result<protocol::ReloadReply> {
+    if (++reloads > 1) return Error{ErrorCode::invalid_argument, "f.toml:1:1: no"};
+    return protocol::ReloadReply{{"log_level"}, {"bind"}};
+  });
+  EXPECT_EQ(broker.code(protocol::Reload{user}), "unauthorized_access");
+  const Reply reply = broker.ask(protocol::Reload{admin});
+  ASSERT_TRUE(std::holds_alternative<protocol::ReloadReply>(reply));
+  EXPECT_EQ(std::get<protocol::ReloadReply>(reply).changed, std::vector<std::string>{"log_level"});
+  EXPECT_EQ(broker.code(protocol::Reload{admin}), "invalid_argument");
+  EXPECT_EQ(reloads, 2);
+}
+
+TEST(CommandHandler, AChangedLimitBoundsTheNextTopic) {
+  Broker broker;
+  EXPECT_EQ(broker.create("a"), "ok");
+  EXPECT_EQ(broker.create("b"), "ok");
+  broker.handler->change_limits({.topics_max = 1});
+  EXPECT_EQ(broker.create("c"), "limit_reached");
+  broker.handler->change_limits({.topics_max = 3});
+  EXPECT_EQ(broker.create("c"), "ok");
+}
+
 TEST(CommandHandler, LimitsTheNumberOfTopics) {
   Broker broker;
   broker.topics_max = 3;

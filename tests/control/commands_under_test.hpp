@@ -23,6 +23,8 @@ class CommandsUnderTest {
   void handle(protocol::Request request, const Answer& answer) {
     handler_.handle(std::move(request), answer);
   }
+  void set_reload(CommandHandler::Reload reload) { handler_.set_reload(std::move(reload)); }
+  void change_limits(const CreationLimits& limits) { operations_.change_limits(limits); }
   void stop_accepting() { handler_.stop_accepting(); }
   void bring_up(std::function<void()> done) { operations_.bring_up(std::move(done)); }
   void endpoint_closed(const EndpointRecord& record) { operations_.observer().endpoint_closed(record); }

@@ -381,7 +381,8 @@ std::vector<Request> all_commands(const Credentials& by, const std::string& of_t
       protocol::SetPassword{by, true, {}, t, "another"},
       protocol::GrantRights{by, of_user, right},
       protocol::RevokeRights{by, of_user, right},
-      protocol::ListUsers{by}};
+      protocol::ListUsers{by},
+      protocol::Reload{by}};
 }
 
 TEST_F(UserOperationsTest, EveryCommandChecksCredentialsFirst) {

@@ -48,6 +48,7 @@ SAMPLES = {
     "stats": "",
     "top": "",
     "ping": "",
+    "reload": "",
     "version": "",
     "bench": "-n 100",
     "doctor": "",

@@ -5,6 +5,7 @@ import pathlib
 import resource
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -147,13 +148,21 @@ def test_output_waits_for_a_reader_where_it_does_not_block(lightq):
 
 
 # --- SIGHUP ---
-def test_a_hangup_stops_the_broker_cleanly(beside):
-    lightq = beside("--flush-interval-ms", "60000")
+def test_the_end_of_its_terminal_stops_the_broker_cleanly(beside):
+    master, slave = os.openpty()
+    # The terminal that the leader of a session opens controls the session.
+    on_terminal = [sys.executable, "-B", "-c", "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv(sys.argv[2], sys.argv[2:])",
+                   os.ttyname(slave)]
+    lightq = beside("--flush-interval-ms", "60000", prefix=on_terminal)
+    os.close(slave)
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "queue_file")
     lightq("produce", "t", "-n", "10", "--size", "100")
-    broker.stop(by=signal.SIGHUP)
-    assert "stopping on SIGHUP" in broker.log()
+    os.close(master)
+    assert broker.process.wait(DEADLINE) == 0
+    broker.process = None
+    assert "stopping: the terminal is gone (SIGHUP)" in broker.log()
+    broker.prefix = []
     broker.start()
     lightq.environment["LIGHTQ_BROKER"] = broker.control_uri
     assert numbers(lightq("consume", "t", "--group", "g", "-n", "10").stdout) == list(range(10))

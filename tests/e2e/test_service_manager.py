@@ -2,6 +2,7 @@
 import os
 import signal
 import socket
+import time
 
 import pytest
 
@@ -59,6 +60,21 @@ def test_a_broker_gives_signs_of_life_while_its_threads_answer(make_broker, mana
     os.kill(broker.process.pid, signal.SIGCONT)
     manager.socket.settimeout(DEADLINE)
     manager.wait("WATCHDOG=1")
+
+
+@pytest.mark.parametrize("level", ["debug", "loud"])
+def test_a_reload_is_told_from_its_beginning_to_its_end(make_broker, manager, tmp_path, level):
+    config = tmp_path / "lightq.toml"
+    config.write_text("")
+    broker = make_broker("--config", str(config), environment=manager.variables)
+    manager.wait("READY=1")
+    config.write_text(f'log_level = "{level}"\n')
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    broker.process.send_signal(signal.SIGHUP)
+    begun, ended = manager.wait("READY=1")
+    assert begun[0] == "RELOADING=1" and ended == ["READY=1"], "a manager waits for the end of every reload"
+    name, number = begun[1].split("=")
+    assert name == "MONOTONIC_USEC" and before <= int(number) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
 
 
 @pytest.mark.parametrize("variables", [{"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "soon"},

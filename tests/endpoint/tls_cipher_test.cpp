@@ -28,12 +28,14 @@ constexpr std::size_t record_header_bytes = 5;
 constexpr std::size_t record_bytes = 16'384;
 constexpr auto alert = std::byte{21};
 
+std::unique_ptr<TlsContext> new_context() {
+  const std::string key = make_tls_key().value_or_throw().expose();
+  const std::string certificate = make_tls_certificate(key).value_or_throw();
+  return TlsContext::make({certificate, key}, now).value_or_throw();
+}
+
 const TlsContext& context() {
-  static const auto made = [] {
-    const std::string key = make_tls_key().value_or_throw().expose();
-    const std::string certificate = make_tls_certificate(key).value_or_throw();
-    return TlsContext::make({certificate, key}, now).value_or_throw();
-  }();
+  static const auto made = new_context();
   return *made;
 }
 
@@ -54,6 +56,7 @@ std::string text_of(std::size_t bytes, unsigned seed = 1) {
 struct Broker {
   explicit Broker(std::uint64_t records_per_key_max = limits::tls_records_per_key_max)
       : cipher(context(), records_per_key_max) {}
+  explicit Broker(const TlsContext& of) : cipher(of) {}
 
   /// Receives `wire` in pieces of `step` bytes. Returns the bytes to send in reply.
   Bytes hear(Bytes wire, std::size_t step = SIZE_MAX) {
@@ -120,6 +123,26 @@ TEST(TlsCipher, ShowsTheCertificateThatItsContextNames) {
     text += {digits[digest[i] / 16], digits[digest[i] % 16]};
   }
   EXPECT_EQ(text, context().fingerprint());
+}
+
+TEST(TlsCipher, KeepsItsCertificateWhenTheContextIsRenewedAndGone) {
+  auto renewed = new_context();
+  const std::string before = renewed->fingerprint();
+  TlsPeer peer;
+  Broker broker(*renewed);
+  talk(peer, broker);
+  ASSERT_TRUE(broker.cipher.ready() && peer.connected());
+  renewed->renew(context());
+  EXPECT_NE(renewed->fingerprint(), before);
+  EXPECT_EQ(renewed->fingerprint(), context().fingerprint());
+  TlsPeer late_peer;
+  Broker late(*renewed);
+  renewed.reset();
+  talk(late_peer, late);
+  ASSERT_TRUE(late.cipher.ready() && late_peer.connected());
+  peer.send("hello");
+  EXPECT_THAT(broker.hear(peer.says()), IsEmpty());
+  EXPECT_EQ(broker.heard(), "hello");
 }
 
 TEST(TlsCipher, HearsOneByteAtATime) {

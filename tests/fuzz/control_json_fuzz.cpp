@@ -35,7 +35,7 @@ void read_replies(std::string_view text) {
   using namespace lightq::protocol;
   const auto topic = lightq::TopicName::parse("t").value();
   for (const Request& asked :
-       {Request(Ping{}), Request(Version{}), Request(ListTopics{}), Request(ListUsers{}),
+       {Request(Ping{}), Request(Version{}), Request(ListTopics{}), Request(ListUsers{}), Request(Reload{}),
         Request(Join{{}, topic, JoinType::pull}), Request(Stats{{}, topic}),
         Request(Stats{{}, std::nullopt, true}), Request(StatsAll{}), Request(ListDead{{}, topic, "g"}),
         Request(ListDelayed{{}, topic}), Request(ListSchedules{})}) {

@@ -312,6 +312,15 @@ def test_every_setting_stands_in_the_configuration_document():
     assert told == expected
 
 
+def test_the_configuration_document_lists_the_settings_that_a_reload_changes():
+    rows = re.findall(r'row<&Config::\w+>\("(\w+)",\s+(\w+)\)', TREE["src/broker/reload_table.cpp"])
+    assert [name for name, _ in rows] == [name for name, _, _ in settings_in(TREE["src/broker/config.cpp"])]
+    page = TREE["docs/configuration.md"]
+    told = page[page.index("These settings take effect at once:"):page.index("All other settings need a restart")]
+    listed = {name for name in re.findall(r"`(\w+)`", told) if name != "encrypt"}
+    assert listed == {name for name, effect in rows if effect != "restart"}
+
+
 def test_the_sample_configuration_names_settings_only():
     names = {name for name, _, _ in settings_in(TREE["src/broker/config.cpp"])}
     samples = code_blocks(TREE["docs/configuration.md"], "toml")

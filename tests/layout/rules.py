@@ -437,7 +437,7 @@ ASKER_CHECKS = re.compile(r"src/control/commands/(?:permissions|asker_rights)\.[
 REQUESTS_AND_REPLIES = (
     r"control/answer\.hpp|\bAnswer\b|\bprotocol::(?:Request|Reply|OkReply|ErrorReply|JoinReply|ListReply|"
     r"UserListReply|CreateTopic|DeleteTopic|ListTopics|Join|Leave|Stats|StatsAll|StatsAllReply|DeleteGroup|Pause|Resume|Purge|CreateUser|"
-    r"DeleteUser|SetPassword|GrantRights|RevokeRights|ListUsers|SetGroup|SetTopic|ListDead|RetryDead|PurgeDead|SetSchedule|ListSchedules|PauseSchedule|ResumeSchedule|RemoveSchedule)\b")
+    r"DeleteUser|SetPassword|GrantRights|RevokeRights|ListUsers|SetGroup|SetTopic|ListDead|RetryDead|PurgeDead|SetSchedule|ListSchedules|PauseSchedule|ResumeSchedule|RemoveSchedule|Reload|ReloadReply)\b")
 NO_ASKER_CHECK_KNOWS = re.compile(REQUESTS_AND_REPLIES)
 NO_OPERATION_KNOWS = re.compile(
     REQUESTS_AND_REPLIES +

@@ -98,7 +98,8 @@ TEST(UserJson, DecodedRequestsEqualTheEncodedOnes) {
                                          SetPassword{root, true, "ann", TopicName::parse("t"), "new"},
                                          GrantRights{root, "ann", right},
                                          RevokeRights{root, "ann", right},
-                                         ListUsers{root}};
+                                         ListUsers{root},
+                                         Reload{root}};
   for (const Request& request : requests) {
     const std::string text = to_json(request);
     const auto parsed = parse_request(text);
@@ -117,6 +118,19 @@ TEST(UserJson, AListOfUsersContainsRightsAndNoSecrets) {
   const auto reply = parse_reply(ListUsers{}, text);
   ASSERT_TRUE(reply.ok());
   EXPECT_EQ(to_json(*reply), text);
+}
+
+TEST(UserJson, TheReplyToReloadNamesSettings) {
+  const std::string text = to_json(Reply(ReloadReply{{"log_level"}, {"bind", "ports"}}));
+  EXPECT_EQ(text,
+            R"({"cmd":"reload","status":"ok","changed":["log_level"],"needs_restart":["bind","ports"]})");
+  const auto reply = parse_reply(Reload{}, text);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(to_json(*reply), text);
+  const std::string long_name(ReloadReply::name_bytes_max + 1, 'x');
+  EXPECT_FALSE(
+      parse_reply(Reload{}, R"({"status":"ok","changed":[")" + long_name + R"("],"needs_restart":[]})").ok());
+  EXPECT_FALSE(parse_reply(Reload{}, R"({"status":"ok","changed":["log_level"]})").ok());
 }
 
 }  // namespace

@@ -177,6 +177,10 @@ LIGHTQ_INLINE Result<std::vector<protocol::UserListing>> Client::list_users() {
   return std::move(reply->users);
 }
 
+LIGHTQ_INLINE BrokerControl BrokerControl::of(const Client& client) {
+  return BrokerControl(client.state());
+}
+
 LIGHTQ_INLINE Result<void> Client::delete_group(std::string_view topic, std::string_view group) {
   Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();

@@ -1,6 +1,8 @@
-/// The definitions of <lightq/group_control.hpp> and <lightq/schedule_control.hpp>. Layer: client.
+/// The definitions of <lightq/group_control.hpp>, <lightq/schedule_control.hpp> and
+/// <lightq/broker_control.hpp>. Layer: client.
 #pragma once
 
+#include <lightq/broker_control.hpp>
 #include <lightq/group_control.hpp>
 #include <lightq/schedule_control.hpp>
 
@@ -58,6 +60,10 @@ inline Error no_topic_of_schedules() {
   return {ErrorCode::invalid_argument, "without a topic, schedules can only be listed"};
 }
 }  // namespace detail
+
+LIGHTQ_INLINE Result<ReloadReply> BrokerControl::reload() {
+  return state_->ask_for<ReloadReply>(protocol::Reload{state_->manager()});
+}
 
 LIGHTQ_INLINE Result<void> ScheduleControl::set(std::string_view name, const ScheduleSettings& settings) {
   if (!topic_) return detail::no_topic_of_schedules();

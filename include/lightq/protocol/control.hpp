@@ -20,6 +20,7 @@
 #include <lightq/protocol/credentials.hpp>
 #include <lightq/protocol/delayed_control.hpp>
 #include <lightq/protocol/group_control.hpp>
+#include <lightq/protocol/reload.hpp>
 #include <lightq/protocol/schedule_requests.hpp>
 #include <lightq/protocol/schedules.hpp>
 #include <lightq/protocol/stats.hpp>
@@ -258,6 +259,10 @@ struct RevokeRights {
 struct ListUsers {
   Credentials admin;
 };
+/// Reads the broker's settings, certificate and key files again.
+struct Reload {
+  Credentials admin;
+};
 struct Ping {};
 struct Version {};
 
@@ -265,7 +270,7 @@ using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, 
                              Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
                              ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
                              ListDelayed, CancelDelayed, HurryDelayed, RescheduleDelayed, SetSchedule,
-                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic>;
+                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic, Reload>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -301,7 +306,8 @@ constexpr std::string_view command_of(const Request& request) {
                                         "pause_schedule",
                                         "resume_schedule",
                                         "remove_schedule",
-                                        "set_topic"};
+                                        "set_topic",
+                                        "reload"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -386,7 +392,7 @@ struct UserListReply {
 };
 
 using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage>;
+                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage, ReloadReply>;
 
 // Wire words.
 

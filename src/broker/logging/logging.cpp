@@ -90,8 +90,9 @@ LogQueue::Write to_descriptor(int descriptor) {
 class LogFile {
  public:
   /// Throws spdlog_ex, and filesystem_error if the path cannot be made absolute.
-  explicit LogFile(const LoggingOptions& options)
-      : path_(std::filesystem::absolute(options.file).string()),
+  explicit LogFile(const LoggingOptions& options, std::shared_ptr<std::atomic<bool>> reopen_wanted)
+      : reopen_wanted_(std::move(reopen_wanted)),
+        path_(std::filesystem::absolute(options.file).string()),
         bytes_max_(options.file_bytes_max),
         kept_(options.files_kept) {
     open();
@@ -101,6 +102,7 @@ class LogFile {
   /// the sink may have no file, which it does not check before writing, so the next line creates a new sink.
   bool write(const LogQueue::Line& line) {
     try {
+      if (reopen_wanted_->exchange(false)) sink_.reset();
       if (sink_ == nullptr) open();
       sink_->log(message_of(line));
       sink_->flush();
@@ -128,6 +130,7 @@ class LogFile {
     if (const int last = file.get(); file && last != '\n') std::ofstream(path_, std::ios::app) << '\n';
   }
 
+  const std::shared_ptr<std::atomic<bool>> reopen_wanted_;
   const std::string path_;
   const std::uint64_t bytes_max_;
   const std::size_t kept_;
@@ -135,8 +138,9 @@ class LogFile {
 };
 
 /// Throws as LogFile does.
-LogQueue::Write to_file(const LoggingOptions& options) {
-  return [file = std::make_shared<LogFile>(options)](const LogQueue::Line& line, const std::atomic<bool>&) {
+LogQueue::Write to_file(const LoggingOptions& options, std::shared_ptr<std::atomic<bool>> reopen_wanted) {
+  return [file = std::make_shared<LogFile>(options, std::move(reopen_wanted))](const LogQueue::Line& line,
+                                                                               const std::atomic<bool>&) {
     return file->write(line);  // the queue counts lost lines
   };
 }
@@ -199,7 +203,8 @@ std::vector<RepeatLimiter::LeftOut> RepeatLimiter::take_all() {
 }
 
 struct Logging::Places {
-  LogLevel level = LogLevel::info;
+  std::atomic<LogLevel> level = LogLevel::info;
+  std::shared_ptr<std::atomic<bool>> reopen_wanted = std::make_shared<std::atomic<bool>>(false);
   std::vector<std::unique_ptr<LogQueue>> queues;  // one per destination, so that none waits for another
 
   void put(LogLevel of_line, const std::string& text) const {
@@ -224,7 +229,7 @@ Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
     const auto add = [&](LogQueue::Write write) {
       places->queues.push_back(std::make_unique<LogQueue>(log_queue_bytes, std::move(write)));
     };
-    if (!options.file.empty()) add(to_file(options));
+    if (!options.file.empty()) add(to_file(options, places->reopen_wanted));
     if (options.standard_error) add(to_descriptor(STDERR_FILENO));
     return std::unique_ptr<Logging>(new Logging(std::move(places)));
   } catch (const spdlog::spdlog_ex& error) {
@@ -242,6 +247,14 @@ void Logging::write(LogLevel level, std::string_view line) {
   const auto now = RepeatLimiter::Clock::now();
   write_left_out(limiter_.take_ended(now));
   if (limiter_.admit(level, line, now)) places_->put(level, logfmt_value(line));
+}
+
+void Logging::set_level(LogLevel level) {
+  places_->level = level;
+}
+
+void Logging::reopen_file() {
+  *places_->reopen_wanted = true;
 }
 
 std::uint64_t Logging::lost() const {

@@ -91,6 +91,10 @@ class Logging final : public LogSink {
 
   void write(LogLevel level, std::string_view line) override;
   [[nodiscard]] std::uint64_t lost() const override;
+  /// Sets the least level of lines that are written.
+  void set_level(LogLevel level);
+  /// Opens the log file again before its next line, so that a file that was moved away is left to its mover.
+  void reopen_file();
 
  private:
   struct Places;

@@ -46,8 +46,10 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
   verb->footer(
       "Without flags the broker runs on loopback with its default data directory. Flags override the "
       "environment, and the environment overrides the file.\n\nExamples:\n  lightq broker\n  lightq broker "
-      "--data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n\nExit codes: 0 stopped by a "
-      "signal, 1 failed, 2 wrong usage.");
+      "--data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n\nSignals: SIGTERM and SIGINT "
+      "stop "
+      "the broker, SIGHUP makes it read its settings again (see  lightq reload), SIGUSR1 opens the log file "
+      "again.\n\nExit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.");
   auto file = std::make_shared<std::string>();
   text_option(verb, "--config", *file, "configuration file (TOML)", "FILE");
   auto overrides = std::make_shared<std::map<std::string, std::string>>();

@@ -1,5 +1,5 @@
-/// The commands that look at a broker: `stats`, `top`, `doctor`, `ping`, `version` and `bench`. Included only
-/// by command_line.cpp, like command_options.hpp. Layer: cli.
+/// The commands that look at a broker: `stats`, `top`, `doctor`, `ping`, `version` and `bench`; and `reload`.
+/// Included only by command_line.cpp, like command_options.hpp. Layer: cli.
 #pragma once
 
 #include <memory>
@@ -32,6 +32,10 @@ inline void add_broker_verbs(CLI::App* app, Parsed& parsed) {
   doctor->callback([&parsed] { parsed.command = [&parsed] { return run_doctor(parsed.common); }; });
   CLI::App* ping = add_verb(app, parsed, "ping", "test whether a broker answers", "  lightq ping");
   ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
+  CLI::App* reload =
+      add_verb(app, parsed, "reload", "make a broker read its settings, certificate and keys again",
+               "  lightq reload");
+  reload->callback([&parsed] { parsed.command = [&parsed] { return run_reload(parsed.common); }; });
   CLI::App* version = add_verb(app, parsed, "version", "show the versions of this program and of the broker",
                                "  lightq version");
   version->callback([&parsed] { parsed.command = [&parsed] { return run_version(parsed.common); }; });

@@ -31,10 +31,10 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 23> verbs = {
+constexpr std::array<std::string_view, 24> verbs = {
     "broker",  "topic", "group",      "dlq",  "delayed", "schedule", "user", "produce",
     "consume", "peek",  "stats",      "ping", "bench",   "log",      "key",  "version",
-    "pub",     "sub",   "completion", "man",  "context", "doctor",   "top"};
+    "pub",     "sub",   "completion", "man",  "context", "doctor",   "top",  "reload"};
 constexpr std::array<CommandFamily, 10> families = {{{"topic", topic_verbs},
                                                      {"group", group_verbs},
                                                      {"dlq", dead_verbs},

@@ -343,6 +343,16 @@ void CommandHandler::execute(protocol::ListUsers request, const Answer& answer) 
   }));
 }
 
+void CommandHandler::execute(protocol::Reload request, const Answer& answer) {
+  const Exchange exchange{"reload", answer};
+  permissions_.permit_admin(std::move(request.admin), answer, exchange.permitted([=, this](const Asker&) {
+    if (!reload_) return exchange.fail({ErrorCode::not_supported, "this broker cannot reload its settings"});
+    Result<protocol::ReloadReply> reloaded = reload_();
+    if (!reloaded) return exchange.fail(reloaded.error());
+    answer(std::move(*reloaded));
+  }));
+}
+
 void CommandHandler::execute(protocol::Ping, const Answer& answer) {
   answer(protocol::OkReply{"ping", {}, {}});
 }

@@ -1,8 +1,11 @@
 /// Executes control requests: asks for permission, calls the operation and sends the reply. Layer: control.
 #pragma once
 
+#include <functional>
 #include <string_view>
+#include <utility>
 
+#include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
 #include "control/answer.hpp"
@@ -22,6 +25,11 @@ class CommandHandler {
 
   /// Executes a request. Calls `answer` exactly once, immediately or later, but never if the loop ends first.
   void handle(protocol::Request request, const Answer& answer);
+
+  /// Reads the settings again, and returns what has changed.
+  using Reload = std::function<Result<protocol::ReloadReply>()>;
+  /// Sets the function that executes `reload`, which is not supported without it.
+  void set_reload(Reload reload) { reload_ = std::move(reload); }
 
   /// Makes every later request fail with `shutting_down`.
   void stop_accepting() { stopping_ = true; }
@@ -53,6 +61,7 @@ class CommandHandler {
   void execute(protocol::GrantRights request, const Answer& answer);
   void execute(protocol::RevokeRights request, const Answer& answer);
   void execute(protocol::ListUsers request, const Answer& answer);
+  void execute(protocol::Reload request, const Answer& answer);
   void execute(protocol::Ping request, const Answer& answer);
   void execute(protocol::Version request, const Answer& answer);
 
@@ -67,6 +76,7 @@ class CommandHandler {
   Permissions& permissions_;
   Operations& operations_;
   ScheduleCommands schedules_;
+  Reload reload_;
   bool stopping_ = false;
 };
 

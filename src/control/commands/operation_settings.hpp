@@ -14,6 +14,16 @@
 
 namespace lightq::broker {
 
+/// The limits of what operations create, which can change while the broker runs. OperationSettings has the
+/// same fields.
+struct CreationLimits {
+  std::size_t topics_max = limits::topics_max;
+  std::size_t users_max = limits::users_max;
+  std::size_t rights_per_user_max = limits::rights_per_user_max;
+  std::uint64_t ring_bytes_max = limits::ring_bytes_max;
+  std::uint64_t memory_bytes_max = 0;
+};
+
 struct OperationSettings {
   std::string data_dir;  ///< as stats report it
   std::function<Timestamp()> now;

@@ -23,6 +23,14 @@ Operations::Operations(Parts parts, OperationSettings settings)
               }}),
       recorder_(parts.catalogue, commits_, parts.sink) {}
 
+void Operations::change_limits(const CreationLimits& limits) {
+  settings_.topics_max = limits.topics_max;
+  settings_.users_max = limits.users_max;
+  settings_.rights_per_user_max = limits.rights_per_user_max;
+  settings_.ring_bytes_max = limits.ring_bytes_max;
+  settings_.memory_bytes_max = limits.memory_bytes_max;
+}
+
 void Operations::bring_up(std::function<void()> done) {
   users_.bring_up();  // before any endpoint is opened
   topics_.bring_up(std::move(done));

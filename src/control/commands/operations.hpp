@@ -45,6 +45,9 @@ class Operations {
   /// Passes all users and topics of the catalogue to the data plane, then calls `done`.
   void bring_up(std::function<void()> done);
 
+  /// Changes the limits of new topics, users and rights. Those that exist stay.
+  void change_limits(const CreationLimits& limits);
+
   [[nodiscard]] TopicOperations& topics() { return topics_; }
   [[nodiscard]] EndpointOperations& endpoints() { return endpoints_; }
   [[nodiscard]] GroupOperations& groups() { return groups_; }
@@ -56,7 +59,7 @@ class Operations {
   [[nodiscard]] DataPlaneObserver& observer() { return recorder_; }
 
  private:
-  const OperationSettings settings_;
+  OperationSettings settings_;
   CommitQueue commits_;
   ReadyTopics ready_;
   NewPasswords passwords_;

@@ -59,6 +59,8 @@ class HttpService {
   [[nodiscard]] const std::string& uri() const { return server_->uri(); }
   /// Returns the number of requests refused because their source asked too much. Thread: any.
   [[nodiscard]] std::uint64_t throttled() const { return server_->throttled(); }
+  /// Sets the number of requests a second that one source may make. Thread: any.
+  void set_requests_per_second(std::size_t requests) { server_->set_requests_per_second(requests); }
   void start() { server_->start(); }
   void stop() { server_->stop(); }
 

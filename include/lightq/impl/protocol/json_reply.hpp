@@ -75,6 +75,12 @@ struct ReplyWriter {
     FieldWriter{to}("users", reply.users);
     return to;
   }
+  OrderedJson operator()(const ReloadReply& reply) const {
+    OrderedJson to = reply_head("reload", "ok");
+    to["changed"] = reply.changed;
+    to["needs_restart"] = reply.needs_restart;
+    return to;
+  }
   OrderedJson operator()(const StatsAllReply& reply) const {
     OrderedJson to = reply_head("stats_all", "ok");
     FieldWriter{to}("topics", reply.topics);
@@ -157,6 +163,18 @@ struct ReplyReader {
   Reply operator()(const ListUsers&) const {
     UserListReply reply;
     FieldLoader{object, fields}("users", reply.users);
+    return reply;
+  }
+  Reply operator()(const Reload&) const {
+    ReloadReply reply;
+    const auto take_into = [](std::vector<std::string>& names) {
+      return [&names](const std::string& name) {
+        names.push_back(name);
+        return name.size() <= ReloadReply::name_bytes_max;
+      };
+    };
+    fields.texts("changed", ReloadReply::names_max, take_into(reply.changed));
+    fields.texts("needs_restart", ReloadReply::names_max, take_into(reply.needs_restart));
     return reply;
   }
   Reply operator()(const Stats& asked) const {

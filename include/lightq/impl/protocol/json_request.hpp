@@ -311,6 +311,12 @@ inline Result<Request> read_list_users(FieldReader& fields) {
   return Request(ListUsers{std::move(admin)});
 }
 
+inline Result<Request> read_reload(FieldReader& fields) {
+  auto admin = read_admin(fields);
+  if (fields.error()) return *fields.error();
+  return Request(Reload{std::move(admin)});
+}
+
 /// Reads a command on users; returns nothing for any other command.
 inline std::optional<Result<Request>> read_user_request(std::string_view cmd, FieldReader& fields) {
   if (cmd == "create_user") return read_create_user(fields);
@@ -364,6 +370,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "pause") return read_of_group<Pause>(fields);
   if (cmd == "resume") return read_of_group<Resume>(fields);
   if (cmd == "purge") return read_purge(fields);
+  if (cmd == "reload") return read_reload(fields);
   if (cmd == "ping") return Request(Ping{});
   if (cmd == "version") return Request(Version{});
   if (auto of_users = read_user_request(cmd, fields)) return *std::move(of_users);

@@ -140,6 +140,7 @@ struct RequestWriter {
   void operator()(const GrantRights& request) const { write_change_of_rights(request); }
   void operator()(const RevokeRights& request) const { write_change_of_rights(request); }
   void operator()(const ListUsers& request) const { write_credentials(to, request.admin, true); }
+  void operator()(const Reload& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Ping&) const {}
   void operator()(const Version&) const {}
 

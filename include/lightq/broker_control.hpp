@@ -1,0 +1,41 @@
+/// Requests about a running broker itself. Layer: client.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/separate.hpp>
+#include <lightq/protocol/reload.hpp>
+
+namespace lightq::inline v1 {
+
+class Client;
+struct ClientState;
+
+using protocol::ReloadReply;
+
+/// Requests about the broker, which need an administrator's credentials. The client may be destroyed before
+/// it. Thread: as Client.
+///
+///     const auto reloaded = BrokerControl::of(client).reload().value_or_throw();
+class BrokerControl {
+ public:
+  static BrokerControl of(const Client& client);
+
+  /// Makes the broker read its settings, its certificate and its list of clients' keys again. Returns the
+  /// names of the settings that have changed, and of those that need a restart. Errors: those of a broker's
+  /// start, for example invalid_argument (nothing has changed then); not_supported; unauthorized_access.
+  Result<ReloadReply> reload();
+
+ private:
+  explicit BrokerControl(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<ClientState> state_;
+};
+
+}  // namespace lightq::inline v1
+
+#if defined(LIGHTQ_WITH_DEFINITIONS)
+#include <lightq/impl/group_control.hpp>  // IWYU pragma: export
+#endif
