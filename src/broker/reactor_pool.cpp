@@ -227,8 +227,20 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
   });
 }
 
-void ReactorPool::set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) {
-  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().set_message_ttl(ttl_ms); });
+void ReactorPool::change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) {
+  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().change(change); });
+}
+
+void ReactorPool::seek_group(TopicId topic, const std::string& group, const protocol::GroupPlace& to,
+                             bool preview, Done<protocol::GroupMove> done) {
+  begin<protocol::GroupMove>(topic, std::move(done), [=](TopicRuntime& runtime, const auto& reply) {
+    const auto move = runtime.commands().group_move(group, to);
+    if (!move || preview) return reply(move);
+    runtime.commands().seek_group(group, {move->offset},
+                                  [reply, effect = *move](const Result<std::uint64_t>& saved) {
+                                    saved ? reply(effect) : reply(saved.error());
+                                  });
+  });
 }
 
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {

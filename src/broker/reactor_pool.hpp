@@ -79,7 +79,9 @@ class ReactorPool final : public DataPlane {
   void join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) override;
   void leave(TopicId topic, const std::string& bind_uri, const Leaver& by, Done<std::uint64_t> done) override;
   void delete_group(TopicId topic, const std::string& group, Done<void> done) override;
-  void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) override;
+  void change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) override;
+  void seek_group(TopicId topic, const std::string& group, const protocol::GroupPlace& to, bool preview,
+                  Done<protocol::GroupMove> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) override;
   void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) override;
   void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override;
