@@ -19,7 +19,7 @@ using protocol::TopicSettings;
 using protocol::UserListing;
 using protocol::detail::FieldReader;
 using protocol::detail::OrderedJson;
-using What = DefinitionsStep::What;
+using StepKind = DefinitionsStep::What;
 
 constexpr std::size_t entries_max = 1'000'000;  // of one list; the size of the document limits them, too
 
@@ -122,7 +122,7 @@ void add_topic_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions
                      const TopicDefinitions* present) {
   const std::string name = "topic " + wanted.topic;
   if (present == nullptr) {
-    steps.push_back({.what = What::create_topic,
+    steps.push_back({.what = StepKind::create_topic,
                      .text = name + " " + std::string(to_word(wanted.settings.broker_type)),
                      .topic = wanted.topic,
                      .settings = wanted.settings});
@@ -130,13 +130,13 @@ void add_topic_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions
   }
   const std::string fixed = fixed_between(present->settings, wanted.settings);
   if (!fixed.empty())
-    steps.push_back({.what = What::conflict,
+    steps.push_back({.what = StepKind::conflict,
                      .text = name + ": cannot change after the topic was created: " + fixed,
                      .topic = wanted.topic});
   if (present->settings.broker_type != wanted.settings.broker_type) return;
   const TopicChange change = change_between(present->settings, wanted.settings);
   if (!change.empty())
-    steps.push_back({.what = What::set_topic,
+    steps.push_back({.what = StepKind::set_topic,
                      .text = name + " " + text_of(change),
                      .topic = wanted.topic,
                      .topic_change = change});
@@ -153,7 +153,7 @@ void add_group_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions
     }
     if (before == settings) continue;
     const GroupChange change = change_to(settings);
-    steps.push_back({.what = What::set_group,
+    steps.push_back({.what = StepKind::set_group,
                      .text = "group " + name + " of topic " + wanted.topic + " " + text_of(change),
                      .topic = wanted.topic,
                      .group = name,
@@ -183,7 +183,7 @@ void add_grant_steps(std::vector<DefinitionsStep>& steps, const UserListing& wan
       if (right.rights.*member) words += " " + std::string(word);
     }
     if (!right.rights.any()) continue;
-    steps.push_back({.what = What::grant,
+    steps.push_back({.what = StepKind::grant,
                      .text = "user " + wanted.user_id + words + " on " + right.topic,
                      .user = {wanted.user_id, false, {}, {right}}});
   }
@@ -193,12 +193,13 @@ void add_user_steps(std::vector<DefinitionsStep>& steps, const UserListing& want
                     const UserListing* present) {
   const std::string name = "user " + wanted.user_id;
   if (present == nullptr && wanted.uid) {
-    steps.push_back({.what = What::create_user, .text = name, .user = wanted});
+    steps.push_back({.what = StepKind::create_user, .text = name, .user = wanted});
   } else if (present == nullptr) {
-    steps.push_back({.what = What::conflict, .text = name + ": needs a password:  " + command_for(wanted)});
+    steps.push_back(
+        {.what = StepKind::conflict, .text = name + ": needs a password:  " + command_for(wanted)});
   } else {
     if (present->admin != wanted.admin || present->uid != wanted.uid)
-      steps.push_back({.what = What::conflict,
+      steps.push_back({.what = StepKind::conflict,
                        .text = name + ": admin and uid cannot change; remove the user, and add it again"});
     add_grant_steps(steps, wanted, *present);
   }
