@@ -177,14 +177,10 @@ Result<Offset> ConsumerGroups::seek(ConsumerGroup& group, const StartPosition& t
   return group.next();
 }
 
-std::uint64_t ConsumerGroups::pending(const ConsumerGroup& group) const {
-  const OffsetRange stored{log_.first_offset(), log_.next_offset()};
-  return group.messages().undelivered_in(stored) + group.messages().unacknowledged();
-}
-
 std::uint64_t ConsumerGroups::pass_over(ConsumerGroup& group) {
-  const std::uint64_t messages = pending(group);
-  group.seek(log_.next_offset(), RevokeCause::purge);
+  const OffsetRange stored{log_.first_offset(), log_.next_offset()};
+  const std::uint64_t messages = group.messages().undelivered_in(stored) + group.messages().unacknowledged();
+  group.seek(stored.end, RevokeCause::purge);
   return messages;
 }
 

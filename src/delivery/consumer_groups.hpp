@@ -116,8 +116,6 @@ class ConsumerGroups {
   /// Moves the group's cursor and returns the offset that it delivers next. Errors: io_error if finding the
   /// place requires messages that cannot be read now; the cursor stays where it was.
   Result<Offset> seek(ConsumerGroup& group, const StartPosition& to);
-  /// Returns how many messages the group is not done with.
-  [[nodiscard]] std::uint64_t pending(const ConsumerGroup& group) const;
   /// Moves the group's cursor behind all stored messages. Messages in flight count as finished. Returns how
   /// many messages the group had not finished.
   std::uint64_t pass_over(ConsumerGroup& group);

@@ -98,7 +98,7 @@ class DurableStore : public LogStore<LogType> {
       this->log().set_capacity(limits.capacity_bytes);
       of_segments.capacity_bytes = 0;  // see TopicOpener
     }
-    segments_.set_limits(of_segments);
+    segments_.retention().set_limits(of_segments);
     if (carried_log_ != nullptr) carried_log_->set_bytes_max(limits.carried_bytes_max);
   }
   void start_work(Timestamp now) final;

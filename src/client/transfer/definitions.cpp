@@ -207,13 +207,13 @@ void add_user_steps(std::vector<DefinitionsStep>& steps, const UserListing& want
 
 }  // namespace
 
-std::string definitions_text(const Definitions& definitions) {
+std::string definitions_text(const Definitions& definitions, bool is_one_line) {
   OrderedJson document{{"cmd", "definitions"}, {"status", "ok"}, {"format", 1}};
   OrderedJson& topics = document["topics"] = OrderedJson::array();
   for (const TopicDefinitions& topic : definitions.topics) topics.push_back(document_of(topic));
   OrderedJson& users = document["users"] = OrderedJson::array();
   for (const UserListing& user : definitions.users) users.push_back(document_of(user));
-  return document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return document.dump(is_one_line ? -1 : 2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<Definitions> parse_definitions(std::string_view text) {

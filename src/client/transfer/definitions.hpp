@@ -28,8 +28,8 @@ struct Definitions {
   std::vector<protocol::UserListing> users;
 };
 
-/// Returns the document, with line ends.
-std::string definitions_text(const Definitions& definitions);
+/// Returns the document, in one line or, for people, with a line for each member.
+std::string definitions_text(const Definitions& definitions, bool is_one_line = false);
 
 /// Reads such a document. It may come from anybody. Errors: request_too_large, invalid_json, invalid_request
 /// (naming the member).

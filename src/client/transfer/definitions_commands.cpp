@@ -106,7 +106,7 @@ int run_definitions_export(const Common& common) {
   if (!definitions) return fail(definitions.error());
   if (!sees_users && !common.quiet) say("without the users: only an administrator may list them");
   Output out;
-  out.write(definitions_text(*definitions));
+  out.write(definitions_text(*definitions, common.json));
   return out.end() ? exit_ok : exit_failure;
 }
 

@@ -69,7 +69,7 @@ class ImportSource final : public MessageSource {
     for (const auto& [name, value] : message_.headers) headers_.push_back({name, value});
     attributes_ = {.key = message_.key, .headers = headers_, .time = message_.producer_time};
     if (const Result<void> checked = attributes_.check_for_producer(); !checked)
-      return fault(checked.error().code, checked.error().message);
+      return fault(ErrorCode::invalid_request, checked.error().message);
     dropped_headers_ += message_.dropped_headers;
     return std::nullopt;
   }

@@ -128,15 +128,6 @@ ReadResult SegmentLog::read(ReadPosition& place) {
   return reader_.find(place, false);
 }
 
-void SegmentLog::set_limits(const LogLimits& limits) {
-  options_.segment_bytes = limits.segment_bytes;
-  options_.capacity_bytes = limits.capacity_bytes;
-  options_.retention_bytes = limits.retention_bytes;
-  options_.retention_ms = limits.retention_ms;
-  options_.retention_messages = limits.retention_messages;
-  options_.leaves_others_room = limits.leaves_others_room;
-}
-
 void SegmentLog::maintain(Timestamp now) {
   retention_.apply(now);
   if (!options_.mapped_writes) idle_.maintain(now);

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "log/log.hpp"
-#include "log/log_limits.hpp"
 #include "log/segment/encrypted_batches.hpp"
 #include "log/segment/recovery.hpp"
 #include "log/segment/segment_pool.hpp"
@@ -93,8 +92,6 @@ class SegmentLog final : public Log {
   RoomResult room_in_place(std::size_t at_least, std::size_t wanted);
   /// Appends the batch that was written into that space. Requires: its base offset and time are stamped.
   void append_in_place(std::span<std::byte> batch) { appender_.append_in_place(batch); }
-  /// Changes limits; retention applies them at the next `maintain`.
-  void set_limits(const LogLimits& limits);
   /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.
   Result<void> settle();
   /// Removes all files and the directory, for a topic that is deleted. Gives no file to the pool. Waits for a
@@ -124,7 +121,7 @@ class SegmentLog final : public Log {
  private:
   SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool& pool, RecoveredSegments recovered);
 
-  SegmentLogOptions options_;  // set_limits changes them
+  SegmentLogOptions options_;  // SegmentRetention changes limits
   Storage& storage_;
   SegmentPool& pool_;
   const SegmentPool::Member member_{pool_};

@@ -64,10 +64,12 @@ Result<protocol::GroupMove> TopicCommands::group_move(const std::string& group,
   if (to.from == From::time) place = {StartPosition::From::time, to.value * 1'000};  // from milliseconds
   const auto offset = offset_of(place, store_);
   if (!offset) return offset.error();
+  const GroupMessages& messages = (*found)->messages();
+  const OffsetRange stored{store_.first_offset(), store_.next_offset()};
   return protocol::GroupMove{.former_offset = (*found)->committed().value,
                              .offset = offset->value,
-                             .former_pending = topic_.groups().pending(**found),
-                             .pending = distance(*offset, store_.next_offset())};
+                             .former_pending = messages.undelivered_in(stored) + messages.unacknowledged(),
+                             .pending = distance(*offset, stored.end)};
 }
 
 void TopicCommands::seek_group(const std::string& group, Offset to, const Answered& answered) {
