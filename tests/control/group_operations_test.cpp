@@ -157,7 +157,8 @@ TEST_F(GroupCommands, MovesAGroupOrOnlyLooks) {
   EXPECT_EQ(looked.moved, (protocol::GroupMove{7, 9, 3, 10}));
   EXPECT_TRUE(data_plane.group_places.empty());
   EXPECT_EQ(std::get<protocol::OkReply>(seek("t", "default", false)).moved, looked.moved);
-  EXPECT_EQ(data_plane.group_places["default"], (protocol::GroupPlace{protocol::GroupPlace::From::offset, 9}));
+  EXPECT_EQ(data_plane.group_places["default"],
+            (protocol::GroupPlace{protocol::GroupPlace::From::offset, 9}));
   EXPECT_EQ(std::get<protocol::ErrorReply>(seek("t", "none", false)).code, ErrorCode::group_not_found);
   EXPECT_EQ(std::get<protocol::ErrorReply>(seek("direct", "default", false)).code, ErrorCode::not_supported);
   EXPECT_EQ(std::get<protocol::ErrorReply>(seek("none", "default", false)).code, ErrorCode::topic_not_found);
