@@ -59,3 +59,10 @@ GROUP_DOCUMENTS = {
                      "dead_letter_topic": "d", "processing_timeout_ms": 0},
     "change_group_removed": {"op": "group_removed", "id": 1, "group": "g", "optional": True},
 }
+# Files that the command line imports.
+IMPORTS = {
+    "message": b'{"offset":7,"payload":"a","key_base64":"/w==","headers":[{"name":"n","value_base64":"AAE="}],"producer_time_us":5}',
+    "binary": b'{"payload_base64":"AAE=","headers":[{"name":"lightq-dead-cause","value":"expired"}]}',
+    "definitions": b'{"format":1,"topics":[{"topic":"t","broker_type":"file","retention_ms":7,"groups":[{"group":"g","max_attempts":5}]}],'
+                   b'"users":[{"user_id":"u","uid":7,"rights":[{"topic":"t*","rights":["consume"]}]}]}',
+}
