@@ -23,6 +23,8 @@ using protocol::DeadMessage;
 using protocol::DeadPage;
 using protocol::DeadState;
 using protocol::GroupChange;
+using protocol::GroupMove;
+using protocol::GroupPlace;
 using protocol::GroupSettings;
 using protocol::ReturnedLetters;
 
@@ -50,6 +52,12 @@ class GroupControl {
   /// Changes the given settings. The group need not exist: it has them when it is created. Errors:
   /// invalid_request, unauthorized_access, topic_not_found (also for the dead-letter topic), limit_reached.
   Result<void> set(const GroupChange& change);
+  /// Moves the group to a place, also while consumers are connected: messages that they have are taken back
+  /// from them. Dead messages and those that wait for a retry are ordinary messages again. Returns the
+  /// effect.
+  Result<GroupMove> seek(const GroupPlace& to);
+  /// Returns the effect that `seek` would have now.
+  Result<GroupMove> preview_seek(const GroupPlace& to);
   /// Returns dead messages in ascending order of their offsets: at most `limit` (1 to 1,000), behind offset
   /// `after`.
   Result<DeadPage> list_dead(const DeadFilter& filter = {}, std::optional<std::uint64_t> after = {},
@@ -64,6 +72,7 @@ class GroupControl {
   Result<DeadCount> count_to_purge(const DeadFilter& filter = {});
 
  private:
+  Result<GroupMove> seek(const GroupPlace& to, bool preview);
   template <typename Asked>
   Result<DeadCount> act(const DeadFilter& filter, bool preview);
 

@@ -177,7 +177,7 @@ void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint>
 }
 
 void ReactorPool::join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done) {
-  SessionServer& sessions = *sessions_[index_of(topic)];
+  SessionServer& sessions = *sessions_[reactor_index(topic, reactors_.size())];
   ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](TopicRuntime&) -> Result<JoinedEndpoint> {
     const EndpointRole role = role_of(wish.type);
     const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
@@ -227,8 +227,20 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
   });
 }
 
-void ReactorPool::set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) {
-  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().set_message_ttl(ttl_ms); });
+void ReactorPool::change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) {
+  ask<void>(topic, std::move(done), [=](auto& found) { return found.commands().change(change); });
+}
+
+void ReactorPool::seek_group(TopicId topic, const std::string& group, const protocol::GroupPlace& to,
+                             bool preview, Done<protocol::GroupMove> done) {
+  begin<protocol::GroupMove>(topic, std::move(done), [=](TopicRuntime& runtime, const auto& reply) {
+    const auto move = runtime.commands().group_move(group, to);
+    if (!move || preview) return reply(move);
+    runtime.commands().seek_group(group, {move->offset},
+                                  [reply, effect = *move](const Result<std::uint64_t>& saved) {
+                                    saved ? reply(effect) : reply(saved.error());
+                                  });
+  });
 }
 
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) {
@@ -301,7 +313,7 @@ void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<void> done
     reactor.context().access.set_owner(topic, holder);
     if (TopicRuntime* const runtime = reactor.find(topic)) {
       runtime->endpoints().end_unpermitted();
-      sessions_[index_of(topic)]->look_at_rights_on(topic);
+      sessions_[reactor_index(topic, reactors_.size())]->look_at_rights_on(topic);
     }
     answer<void>(done, {});
   });
@@ -316,8 +328,9 @@ void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
 /// The messages are not bounded, because the number of requests bounds them.
 void ReactorPool::stats_of(TopicsAsked asked, Done<TopicsStats> done) {
   if (stopped_) return answer<TopicsStats>(done, pool_errors::stopping());
-  const auto parts = std::make_shared<StatsParts>(std::move(asked), reactors_.size(),
-                                                  [this](TopicId topic) { return index_of(topic); });
+  const auto parts = std::make_shared<StatsParts>(std::move(asked), reactors_.size(), [this](TopicId topic) {
+    return reactor_index(topic, reactors_.size());
+  });
   if (parts->complete()) return answer<TopicsStats>(done, parts->joined());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     if (!parts->asks(i)) continue;
@@ -342,7 +355,7 @@ std::vector<ReactorContext*> ReactorPool::contexts() const {
 
 bool ReactorPool::post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call) {
   if (stopped_) return false;
-  const std::size_t index = index_of(topic);
+  const std::size_t index = reactor_index(topic, reactors_.size());
   Reactor& reactor = *reactors_[index];
   if (reactor.loop().post([&reactor, index, call = std::move(call)] { call(index, reactor); })) return true;
   count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);

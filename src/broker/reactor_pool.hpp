@@ -35,6 +35,11 @@ inline Error stopping() {
 /// Returns 1/`parts` of the file descriptors that the process may open, excluding the reserved ones.
 std::size_t part_of_descriptors(std::size_t parts);
 
+/// Returns the place of the reactor that runs the topic, of `reactors` ones.
+inline std::size_t reactor_index(TopicId topic, std::size_t reactors) {
+  return topic.value % reactors;
+}
+
 /// Owns the reactors. Thread: created, started and stopped on the composition root's thread; DataPlane's
 /// functions are called on the control thread.
 class ReactorPool final : public DataPlane {
@@ -79,7 +84,9 @@ class ReactorPool final : public DataPlane {
   void join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) override;
   void leave(TopicId topic, const std::string& bind_uri, const Leaver& by, Done<std::uint64_t> done) override;
   void delete_group(TopicId topic, const std::string& group, Done<void> done) override;
-  void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) override;
+  void change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) override;
+  void seek_group(TopicId topic, const std::string& group, const protocol::GroupPlace& to, bool preview,
+                  Done<protocol::GroupMove> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) override;
   void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) override;
   void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override;
@@ -109,8 +116,7 @@ class ReactorPool final : public DataPlane {
   [[nodiscard]] bool post_to(TopicId topic, std::function<void(std::size_t index, Reactor& reactor)> call);
 
  private:
-  std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
-  Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
+  Reactor& reactor_of(TopicId topic) { return *reactors_[reactor_index(topic, reactors_.size())]; }
   void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>

@@ -53,6 +53,7 @@ struct TopicCreate {
 struct TopicSet {
   std::string topic;
   protocol::TopicChange change;
+  bool over_pending = false;  ///< the value of retention_over_pending, if it is given
 };
 
 /// An operation on a topic, or on one of its groups.
@@ -74,6 +75,21 @@ struct GroupSet {
   bool parks = false;    ///< no dead-letter topic
   bool pauses = false;   ///< the value of pause_when_failing, if it is given
   bool letters = false;  ///< the value of dead_letter_expired, if it is given
+};
+
+/// A look at the groups of a topic.
+struct GroupView {
+  std::string topic;
+  std::string group;  ///< info
+};
+
+/// A move of a group.
+struct GroupReset {
+  std::string topic;
+  std::string group;
+  GroupPlace to;
+  bool preview = false;  ///< only find the effect
+  bool yes = false;      ///< do not ask
 };
 
 /// An operation on dead messages.
@@ -121,7 +137,32 @@ struct UserCommand {
   std::string new_password_file;  ///< empty: LIGHTQ_NEW_PASSWORD, or typed
 };
 
+/// `lightq export`.
+struct Export {
+  std::string topic;
+  std::optional<std::uint64_t> from = {};   ///< the first offset
+  std::optional<std::uint64_t> until = {};  ///< one past the last offset
+  std::uint64_t count = 0;                  ///< the most messages; 0: all
+};
+
+/// `lightq import`.
+struct Import {
+  std::string topic;
+  std::vector<std::string> files;  ///< empty: standard input
+  std::uint64_t skip_lines = 0;    ///< lines at the beginning of all input that are not read
+  bool preview = false;            ///< only check the lines
+  Timeout timeout{30'000};
+  session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
+};
+
+/// `lightq definitions import`.
+struct DefinitionsImport {
+  std::string file;
+  bool preview = false;  ///< only say what would change
+};
+
 struct Produce {
+  std::string cmd = "produce";  ///< the command, for messages of the program
   std::string topic;
   std::vector<std::string> files;  ///< empty: standard input, unless messages are generated
   std::uint64_t count = 0;         ///< messages to generate, or the most lines to read; 0: no limit
@@ -142,6 +183,7 @@ struct Produce {
   std::string id;                   ///< the id of every message; empty: none
   std::optional<std::int64_t> due;  ///< of every message, as a record has it; nothing: not delayed
   Timeout ttl{0};                   ///< the time to live of every message; 0: none
+  bool retry_refused = false;       ///< send messages again that a full topic rejects
 
   /// Returns true if any of these options requires a session.
   [[nodiscard]] bool has_attributes() const {
@@ -230,6 +272,9 @@ int run_topic_info(const Common& common, const std::string& topic);
 int run_topic_delete(const Common& common, const std::string& topic, bool yes);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
 int run_topic_control(const Common& common, const TopicControl& control);
+int run_group_list(const Common& common, const GroupView& view);
+int run_group_info(const Common& common, const GroupView& view);
+int run_group_reset(const Common& common, const GroupReset& reset);
 int run_group_set(const Common& common, const GroupSet& set);
 int run_dead_list(const Common& common, const DeadCommand& dead);
 int run_dead_show(const Common& common, const DeadCommand& dead);
@@ -253,6 +298,10 @@ int run_user_grant(const Common& common, const UserCommand& user);
 int run_user_revoke(const Common& common, const UserCommand& user);
 int run_user_list(const Common& common);
 int run_produce(const Common& common, const Produce& produce);
+int run_export(const Common& common, const Export& asked);
+int run_import(const Common& common, const Import& import);
+int run_definitions_export(const Common& common);
+int run_definitions_import(const Common& common, const DefinitionsImport& asked);
 int run_consume(const Common& common, const Consume& consume);
 int run_peek(const Common& common, const Peek& peek);
 int run_stats(const Common& common, const StatsRequest& stats);

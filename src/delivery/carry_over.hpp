@@ -38,6 +38,11 @@ class CarryOver final : public log::DropGuard {
   CarryOver& operator=(const CarryOver&) = delete;
   ~CarryOver() override;
 
+  /// Takes over changed settings.
+  void set_settings(const protocol::TopicSettings& settings) {
+    over_pending_ = settings.retention_over_pending;
+    drops_oldest_ = settings.overflow == protocol::Overflow::drop_oldest;
+  }
   /// Copies messages that wait in the part of the log that all groups have finished but for them, a limited
   /// number. Returns the end of the part that may be dropped now; nothing if too many wait. Called when an
   /// append finds no space.
@@ -86,8 +91,8 @@ class CarryOver final : public log::DropGuard {
   log::BatchLog& log_;
   ConsumerGroups& groups_;
   DamageCount& damage_;
-  const bool over_pending_;
-  const bool drops_oldest_;
+  bool over_pending_;
+  bool drops_oldest_;
   bool has_more_ = false;
   std::optional<Error> fault_;
   Refused refused_;

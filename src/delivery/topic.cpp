@@ -86,9 +86,11 @@ Topic::Topic(TopicDefinition definition, log::BatchLog& log, Timestamp since, co
   expiry_.set_ttl(definition_.settings.message_ttl_ms);
 }
 
-void Topic::set_message_ttl(std::uint64_t ttl_ms) {
-  definition_.settings.message_ttl_ms = ttl_ms;
-  expiry_.set_ttl(ttl_ms);
+void Topic::change(const protocol::TopicChange& change) {
+  definition_.settings = change.applied_to(definition_.settings);
+  if (change.message_ttl_ms) expiry_.set_ttl(*change.message_ttl_ms);
+  delayed_.set_capacity(shared_capacity(definition_.settings));
+  carry_over_.set_settings(definition_.settings);
 }
 
 bool Topic::accepting() const {

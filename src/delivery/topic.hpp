@@ -150,8 +150,8 @@ class Topic {
     return end;
   }
 
-  /// Changes the time to live of all messages: see TopicExpiry::set_ttl. The definition has it too.
-  void set_message_ttl(std::uint64_t ttl_ms);
+  /// Changes the given settings. The definition has them, too. The log's own limits are the caller's.
+  void change(const protocol::TopicChange& change);
   /// Returns the times to live of the messages. `dispatch` lets messages expire.
   [[nodiscard]] TopicExpiry& expiry() { return expiry_; }
   /// Returns the part that copies messages before the log drops them. Its `sweep` is called about every 100

@@ -52,6 +52,7 @@ constexpr CommandRoute routes[] = {
     {"POST", "/api/v1/topics/{topic}/groups/{group}/pause", "pause", for_user},
     {"POST", "/api/v1/topics/{topic}/groups/{group}/resume", "resume", for_user},
     {"POST", "/api/v1/topics/{topic}/groups/{group}/purge", "purge", for_user},
+    {"POST", "/api/v1/topics/{topic}/groups/{group}/seek", "seek_group", for_user, "?preview", true},
     {"GET", "/api/v1/topics/{topic}/groups/{group}/dead", "list_dead", for_user, "#limit #after_offset"},
     {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/retry", "retry_dead", for_user, "?preview", true},
     {"POST", "/api/v1/topics/{topic}/groups/{group}/dead/purge", "purge_dead", for_user, "?preview", true},

@@ -92,6 +92,15 @@ class DurableStore : public LogStore<LogType> {
     return false;
   }
   bool write_behind(Timestamp /*now*/) override { return false; }
+  void set_limits(const log::LogLimits& limits) final {
+    log::LogLimits of_segments = limits;
+    if constexpr (requires { this->log().set_capacity(0); }) {
+      this->log().set_capacity(limits.capacity_bytes);
+      of_segments.capacity_bytes = 0;  // see TopicOpener
+    }
+    segments_.retention().set_limits(of_segments);
+    if (carried_log_ != nullptr) carried_log_->set_bytes_max(limits.carried_bytes_max);
+  }
   void start_work(Timestamp now) final;
   [[nodiscard]] bool wants_work() const override {
     return !jobs_.is_idle() || this->log().wants_disk_work() ||

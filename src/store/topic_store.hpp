@@ -12,6 +12,7 @@
 #include <lightq/base/types.hpp>
 
 #include "log/log.hpp"
+#include "log/log_limits.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/saved_state/slot_file.hpp"
 
@@ -86,6 +87,9 @@ class TopicStore : public log::BatchLog {
   virtual void keep_dropped_from(Offset from) = 0;
   /// Returns the dropped messages that are still stored.
   [[nodiscard]] virtual DroppedMessages dropped() const = 0;
+
+  /// Changes the limits of a durable log. They apply at the next append, and the next `maintain`.
+  virtual void set_limits(const log::LogLimits& /*limits*/) {}
 
   // Work.
 

@@ -185,33 +185,6 @@ TEST(Catalogue, ATopicsOwnUserMayBeReplaced) {
   }
 }
 
-TEST(Catalogue, RemembersTheTimeToLiveOfATopicsMessages) {
-  CatalogueRoom room;
-  TopicId made, changed;
-  {
-    const auto catalogue = room.open();
-    auto settings = file_settings();
-    settings.message_ttl_ms = 60'000;
-    made = catalogue->add_topic(name("a"), settings, 0)->id;
-    changed = catalogue->add_topic(name("b"), settings, 0)->id;
-    ASSERT_TRUE(put_message_ttl(*catalogue, changed, 1'000).ok());
-    ASSERT_TRUE(put_message_ttl(*catalogue, {99}, 1'000).ok()) << "there is none such; nothing happens";
-  }
-  const auto catalogue = room.open();
-  const auto ttl_of = [](const CatalogueState& state, TopicId topic) {
-    return state.find(topic)->definition.settings.message_ttl_ms;
-  };
-  EXPECT_EQ(ttl_of(catalogue->state(), made), 60'000U);
-  EXPECT_EQ(ttl_of(catalogue->state(), changed), 1'000U);
-  CatalogueState compacted;
-  for (const CatalogueChange& change : catalogue->state().snapshot())
-    compacted.apply(decode_change(encode(change)).value());
-  EXPECT_EQ(ttl_of(compacted, made), 60'000U);
-  EXPECT_EQ(ttl_of(compacted, changed), 1'000U);
-  compacted.apply(decode_change(encode(TopicTtl{made, 5})).value());
-  EXPECT_EQ(ttl_of(compacted, made), 5U);
-}
-
 TEST(Catalogue, RemembersThatATopicIsPaused) {
   CatalogueRoom room;
   TopicId paused, resumed;

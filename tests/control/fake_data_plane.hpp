@@ -66,9 +66,16 @@ class FakeDataPlane final : public DataPlane {
     if (group == "default") return answer<void>(done, {});
     answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
   }
-  void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) override {
-    message_ttls[topic.value] = ttl_ms;
+  void change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) override {
+    topic_changes[topic.value] = change;
     answer<void>(done, {});
+  }
+  void seek_group(TopicId, const std::string& group, const protocol::GroupPlace& to, bool preview,
+                  Done<protocol::GroupMove> done) override {
+    if (group != "default")
+      return answer<protocol::GroupMove>(done, Error{ErrorCode::group_not_found, "group not found"});
+    if (!preview) group_places[group] = to;
+    answer<protocol::GroupMove>(done, protocol::GroupMove{7, to.value, 3, 10});
   }
   void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")
@@ -190,13 +197,14 @@ class FakeDataPlane final : public DataPlane {
   std::set<std::string> left;
   std::vector<Leaver> leavers;  // for the entries of `left`
   std::map<std::uint64_t, UserAccess> users;
-  std::map<std::uint64_t, std::uint64_t> owners;        // topic → its own user
-  std::vector<TicketHolder> holders;                    // of the joins
-  std::optional<protocol::Ticket> ticket;               // given to each join; nothing: no ticket
-  std::set<std::string> paused;                         // TOPIC_ID/GROUP
-  std::size_t bulk_questions = 0;                       // calls of stats_of
-  std::map<std::string, GroupSetup> groups;             // TOPIC_ID/GROUP
-  std::map<std::uint64_t, std::uint64_t> message_ttls;  // topic → the time to live that was set last
+  std::map<std::uint64_t, std::uint64_t> owners;                 // topic → its own user
+  std::vector<TicketHolder> holders;                             // of the joins
+  std::optional<protocol::Ticket> ticket;                        // given to each join; nothing: no ticket
+  std::set<std::string> paused;                                  // TOPIC_ID/GROUP
+  std::size_t bulk_questions = 0;                                // calls of stats_of
+  std::map<std::string, GroupSetup> groups;                      // TOPIC_ID/GROUP
+  std::map<std::uint64_t, protocol::TopicChange> topic_changes;  // topic → its last change
+  std::map<std::string, protocol::GroupPlace> group_places;  // group → the place to which it was moved last
   std::vector<std::pair<TopicId, std::string>> expected;
   std::map<std::string, RecurringSchedule> schedules;  // TOPIC_ID/NAME
   std::vector<ScheduleState> states;

@@ -146,6 +146,24 @@ TEST_F(GroupCommands, DefaultSettingsLeaveNoRecord) {
   EXPECT_TRUE(data_plane.groups.empty());
 }
 
+TEST_F(GroupCommands, MovesAGroupOrOnlyLooks) {
+  create("t");
+  create("direct", protocol::BrokerType::direct);
+  const auto seek = [&](const std::string& topic, const std::string& group, bool preview) {
+    return ask(protocol::SeekGroup{
+        the_admin, name(topic), group, {protocol::GroupPlace::From::offset, 9}, preview, true});
+  };
+  const auto looked = std::get<protocol::OkReply>(seek("t", "default", true));
+  EXPECT_EQ(looked.moved, (protocol::GroupMove{7, 9, 3, 10}));
+  EXPECT_TRUE(data_plane.group_places.empty());
+  EXPECT_EQ(std::get<protocol::OkReply>(seek("t", "default", false)).moved, looked.moved);
+  EXPECT_EQ(data_plane.group_places["default"],
+            (protocol::GroupPlace{protocol::GroupPlace::From::offset, 9}));
+  EXPECT_EQ(std::get<protocol::ErrorReply>(seek("t", "none", false)).code, ErrorCode::group_not_found);
+  EXPECT_EQ(std::get<protocol::ErrorReply>(seek("direct", "default", false)).code, ErrorCode::not_supported);
+  EXPECT_EQ(std::get<protocol::ErrorReply>(seek("none", "default", false)).code, ErrorCode::topic_not_found);
+}
+
 TEST_F(GroupCommands, DeletingAGroupDeletesItsSettings) {
   create("t");
   ASSERT_EQ(set("t", "default", {.max_attempts = 5}), "ok");

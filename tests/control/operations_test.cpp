@@ -177,6 +177,20 @@ TEST_F(OperationsTest, ATopicsOwnUserSetsOnlyTheNewestPassword) {
   EXPECT_EQ(set_password(administrator, "own", planted::user_password), "ok");
 }
 
+TEST_F(OperationsTest, OnlyTopicsWithFilesGetSettingsOfFiles) {
+  ASSERT_EQ(create(administrator, "memory"), "ok");
+  ASSERT_EQ(create(administrator, "files", {}, protocol::BrokerType::file), "ok");
+  const auto change = [&](const std::string& topic, const protocol::TopicChange& to) {
+    return code<void>([&](const Done<void>& done) { operations.topics().change(name(topic), to, done); });
+  };
+  EXPECT_EQ(change("memory", {.retention_ms = 1}), "invalid_request");
+  EXPECT_EQ(change("memory", {.capacity_bytes = 1 << 20}), "invalid_request");
+  EXPECT_EQ(change("memory", {.overflow = protocol::Overflow::reject}), "ok");
+  EXPECT_EQ(change("files", {.capacity_bytes = 1 << 20, .retention_ms = 1}), "ok");
+  EXPECT_EQ(catalogue->state().find("files")->definition.settings.retention_ms, 1U);
+  EXPECT_EQ(catalogue->state().find("memory")->definition.settings.overflow, protocol::Overflow::reject);
+}
+
 TEST_F(OperationsTest, OnlyTopicsThatStoreMessagesArePurged) {
   ASSERT_EQ(create(administrator, "stored"), "ok");
   ASSERT_EQ(create(administrator, "direct", {}, protocol::BrokerType::direct), "ok");

@@ -13,7 +13,7 @@ NEW_PASSWORD = {"LIGHTQ_NEW_PASSWORD": "of-ann-12"}
 # Each command with arguments that work, in this order. `{place}` is a directory of the test, `{number}` the delayed message.
 SAMPLES = {
     "topic create": "orders --type file",
-    "topic set": "orders --message-ttl 1h",
+    "topic set": "orders --message-ttl 1h --retention 7d",
     "topic list": "",
     "topic info": "orders",
     "produce": "orders -n 3",
@@ -25,7 +25,14 @@ SAMPLES = {
     "topic resume": "orders",
     "topic delete-group": "orders default",
     "group set": "orders billing --max-attempts 2",
+    "group list": "orders",
     "dlq list": "orders --group billing",
+    "group info": "orders billing",
+    "group reset": "orders billing --to earliest --yes",
+    "export": "orders",
+    "import": "orders --dry-run",
+    "definitions export": "",
+    "definitions import": "{place}/definitions.json",
     "dlq retry": "orders --group billing",
     "dlq purge": "orders --group billing",
     "delayed list": "orders",
@@ -71,7 +78,7 @@ SAMPLES = {
     "topic delete": "orders --yes",
 }
 # These print messages, or records of a log: an object a line, without `cmd` and `status`.
-OF_MESSAGES = {"consume", "sub", "peek", "log dump"}
+OF_MESSAGES = {"consume", "sub", "peek", "export", "log dump"}
 # `broker` runs until a signal; `dlq show` needs a dead message, which test_cli_groups.py has.
 OTHERS = {"broker", "dlq show"}
 
@@ -98,6 +105,8 @@ def test_every_command_prints_json(lightq, tmp_path):
             number = until(lambda: lightq.json("delayed", "list", "orders")["messages"], "the delayed message")[0]["number"]
         if words == "log dump":
             until(lambda: lightq.json("log", "verify", "orders")["messages"], "messages on disk")
+        if words == "definitions export":
+            (tmp_path / "definitions.json").write_bytes(lightq("definitions", "export").stdout)
         arguments = shlex.split(sample.format(place=tmp_path, number=number))
         done = subprocess.run([BINARY, *words.split(), *arguments, "--json"], input=b"", capture_output=True, env=variables,
                               timeout=DEADLINE)

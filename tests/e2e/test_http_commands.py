@@ -65,6 +65,10 @@ def test_groups_and_dead_messages(http):
     assert [message["offset"] for message in dead] == [0]
     assert ok(http, "POST", group + "/dead/retry?preview=true")["messages"] == 1
     assert ok(http, "POST", group + "/dead/purge", offsets=[0])["messages"] == 1
+    moved = ok(http, "POST", group + "/seek?preview=true", position="first")
+    assert {name: moved[name] for name in ("former_offset", "offset", "former_pending", "pending")} == \
+        {"former_offset": 1, "offset": 1, "former_pending": 0, "pending": 0}, "the ring dropped the message"
+    assert send(http, "POST", group + "/seek").json()["code"] == "invalid_request"
     for what in ("pause", "resume", "purge"):
         ok(http, "POST", f"{group}/{what}")
     ok(http, "DELETE", group)

@@ -54,7 +54,7 @@ TEST_F(TopicExpiryTest, ATopicsTimeToLiveNeedsOneTimerToo) {
   publish();
   publish();
   EXPECT_EQ(context().wall_timers.waiting(), 0U);
-  ASSERT_TRUE(topic->commands().set_message_ttl(3'600'000).ok());
+  ASSERT_TRUE(topic->commands().change({.message_ttl_ms = 3'600'000}).ok());
   topic->dispatch().published();
   EXPECT_EQ(context().wall_timers.waiting(), 1U);
   step_forward(1h + 1s);

@@ -55,6 +55,18 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
     EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
     return answer;
   }
+  Answer purge_of(const std::string& group) {
+    Answer answer;
+    topic->commands().purge_group(group, into(answer));
+    EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
+    return answer;
+  }
+  Answer seek(const std::string& group, Offset to) {
+    Answer answer;
+    topic->commands().seek_group(group, to, into(answer));
+    EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
+    return answer;
+  }
   [[nodiscard]] protocol::GroupStats group(const std::string& name) {
     for (const auto& stats : topic->stats().groups) {
       if (stats.group == name) return stats;
@@ -64,9 +76,40 @@ class TopicRuntimeCommandsTest : public TopicRuntimeTest {
 };
 
 TEST_F(TopicRuntimeCommandsTest, AChangedTimeToLiveIsInTheDefinitionAndTheStatistics) {
-  ASSERT_TRUE(topic->commands().set_message_ttl(5'000).ok());
+  ASSERT_TRUE(topic->commands().change({.message_ttl_ms = 5'000}).ok());
   EXPECT_EQ(topic->definition().settings.message_ttl_ms, 5'000U);
   EXPECT_EQ(topic->stats().settings.message_ttl_ms, 5'000U);
+}
+
+TEST_F(TopicRuntimeCommandsTest, AMovedGroupIsOnTheDiskWhenItIsAnswered) {
+  using From = protocol::GroupPlace::From;
+  make_group("g");
+  publish(5);
+  ASSERT_EQ(purge_of("g")->value(), 5U);
+  const auto move = topic->commands().group_move("g", {From::offset, 3});
+  ASSERT_TRUE(move.ok());
+  EXPECT_EQ(*move, (protocol::GroupMove{5, 3, 0, 2}));
+  EXPECT_EQ(group("g").pending, 0U) << "a look moves nothing";
+  EXPECT_TRUE(seek("g", {3})->ok());
+  EXPECT_EQ(group("g").pending, 2U);
+  restart(false);
+  EXPECT_EQ(group("g").committed_offset, 3U);
+  EXPECT_EQ(topic->commands().group_move("g", {From::first})->offset, 0U);
+  EXPECT_EQ(topic->commands().group_move("g", {From::next})->pending, 0U);
+  EXPECT_EQ(topic->commands().group_move("g", {From::offset, 99})->offset, 5U);
+  EXPECT_EQ(topic->commands().group_move("g", {From::time, 0})->offset, 0U);
+  EXPECT_EQ(topic->commands().group_move("absent", {From::next}).error().code, ErrorCode::group_not_found);
+  EXPECT_EQ(seek("absent", {0})->error().code, ErrorCode::group_not_found);
+}
+
+TEST_F(TopicRuntimeCommandsTest, ASmallerCapacityAppliesToTheNextMessage) {
+  publish(3);
+  ASSERT_TRUE(topic->commands().change({.overflow = protocol::Overflow::reject, .capacity_bytes = 1}).ok());
+  auto bytes = test::make_batch({"message"});
+  EXPECT_EQ(topic->publishing().store({bytes, 1, 7}, {}), PublishOutcome::rejected);
+  ASSERT_TRUE(topic->commands().change({.capacity_bytes = 0}).ok());
+  publish(1);
+  EXPECT_EQ(topic->store().next_offset(), Offset{4});
 }
 
 TEST_F(TopicRuntimeCommandsTest, AGroupsPauseIsOnTheDiskWhenItIsAnswered) {

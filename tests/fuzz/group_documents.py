@@ -25,6 +25,9 @@ GROUP_DOCUMENTS = {
         {"offset": 1, "state": "parked", "cause": "attempts", "attempts": 5},
         {"offset": 9, "state": "dead_waiting", "cause": "rejected", "attempts": 1, "first_failure_ms": 1000, "last_failure_ms": 2000,
          "reason": "not an order"}]},
+    "set_topic_files": {"cmd": "set_topic", **USER, "topic": "t", "overflow": "reject", "capacity_bytes": 1, "retention_ms": 0},
+    "seek_group": {"cmd": "seek_group", **USER, "topic": "t", "group": "g", "time_ms": 5, "preview": True},
+    "change_topic_settings": {"op": "topic_settings", "id": 1, "overflow": "reject", "retention_messages": 3},
     "purge_delayed": {"cmd": "purge", "topic": "t", **USER, "delayed": True},
     "list_delayed": {"cmd": "list_delayed", "topic": "t", **USER, "due_from_us": 1000, "due_until_us": 2000, "id": "order 7",
                      "after_due_us": 1000, "after_number": 7, "limit": 2},
@@ -55,4 +58,11 @@ GROUP_DOCUMENTS = {
     "change_group": {"op": "group", "id": 1, "group": "g", "optional": True, "max_attempts": 5, "backoff_ms": [1000],
                      "dead_letter_topic": "d", "processing_timeout_ms": 0},
     "change_group_removed": {"op": "group_removed", "id": 1, "group": "g", "optional": True},
+}
+# Files that the command line imports.
+IMPORTS = {
+    "message": b'{"offset":7,"payload":"a","key_base64":"/w==","headers":[{"name":"n","value_base64":"AAE="}],"producer_time_us":5}',
+    "binary": b'{"payload_base64":"AAE=","headers":[{"name":"lightq-dead-cause","value":"expired"}]}',
+    "definitions": b'{"format":1,"topics":[{"topic":"t","broker_type":"file","retention_ms":7,"groups":[{"group":"g","max_attempts":5}]}],'
+                   b'"users":[{"user_id":"u","uid":7,"rights":[{"topic":"t*","rights":["consume"]}]}]}',
 }

@@ -12,7 +12,7 @@ import pathlib
 import re
 import struct
 
-from group_documents import ADMIN, GROUP_DOCUMENTS, USER
+from group_documents import ADMIN, GROUP_DOCUMENTS, IMPORTS, USER
 from http_requests import HTTP_CONTENTS, HTTP_REQUESTS
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
@@ -478,7 +478,7 @@ def main():
         "cursor_file_fuzz": CURSOR_FILE, "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX, "producer_file_fuzz": PRODUCERS,
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
-        "zmtp_fuzz": ZMTP,
+        "zmtp_fuzz": ZMTP, "import_fuzz": IMPORTS,
         "recovery_fuzz": RECOVERY,
         "carried_log_fuzz": {"copies": b"\x01" + b"".join(to_mend(batch(at, [batch(of, [b"kept"], epoch=0)])) for at, of in enumerate((3, 9, 3)))},
         "encrypted_log_fuzz": ENCRYPTED,

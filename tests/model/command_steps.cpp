@@ -132,7 +132,7 @@ void Steps::set_ttl() {
   if (ttl_ms == 0 || (before != 0 && before < ttl_ms)) has_stepped_ = true;
   expired_ms_.clear();
   note("the topic's time to live is " + std::to_string(ttl_ms) + " ms");
-  broker_.orders().commands().set_message_ttl(ttl_ms).value_or_throw();
+  broker_.orders().commands().change({.message_ttl_ms = ttl_ms}).value_or_throw();
   ++tally_["times to live"];
 }
 

@@ -113,22 +113,6 @@ TEST(JsonRequest, ALongPayloadOfAnyBytesIsWithinTheLengthOfARequest) {
   }
 }
 
-TEST(JsonRequest, ReadsItsOwnOutputOnTopicSettings) {
-  for (const Request& request : {Request(SetTopic{{"u", "q"}, topic("t"), {.message_ttl_ms = 60'000}, false}),
-                                 Request(SetTopic{{"a", "p"}, topic("t"), {.message_ttl_ms = 0}, true})}) {
-    const auto parsed = parse_request(to_json(request));
-    ASSERT_TRUE(parsed.request.ok()) << parsed.request.error().message;
-    EXPECT_EQ(to_json(*parsed.request), to_json(request));
-    EXPECT_EQ(parsed.cmd, "set_topic");
-  }
-  for (const char* const text :
-       {R"({"cmd":"set_topic","topic":"t"})", R"({"cmd":"set_topic","topic":"t","message_ttl_ms":-1})",
-        R"({"cmd":"set_topic","topic":"t","message_ttl_ms":315619200001})",
-        R"({"cmd":"set_topic","message_ttl_ms":1})"}) {
-    EXPECT_FALSE(parse_request(text).request.ok()) << text;
-  }
-}
-
 TEST(JsonRequest, ReadsItsOwnOutputOnGroups) {
   const std::vector<Request> requests = {
       SetGroup{{"u", "q"}, topic("t"), "g", {.max_attempts = 5}, false},

@@ -379,7 +379,7 @@ TEST_P(DurableCarriedExpiry, CopiesExpireByTheirOwnTimeAfterRestarts) {
 TEST_P(DurableCarriedExpiry, CopiesExpireByTheTopicsTimeAfterARestart) {
   carry_four();
   start_again(false);
-  ASSERT_TRUE(topic->commands().set_message_ttl(30 * 60'000).ok());
+  ASSERT_TRUE(topic->commands().change({.message_ttl_ms = 30 * 60'000}).ok());
   ASSERT_TRUE(settles([](const auto& stats) { return stats.groups.at(0).retrying == 4; }));
   step_clock(35min);
   EXPECT_TRUE(settles([](const auto& stats) {

@@ -56,6 +56,7 @@ class LateStore final : public broker::TopicStore {
   Result<void> save_producers_now(log::SlotBytes producers) override {
     return store_.save_producers_now(std::move(producers));
   }
+  void set_limits(const log::LogLimits& limits) override { store_.set_limits(limits); }
   void keep_dropped_from(Offset from) override { store_.keep_dropped_from(from); }
   [[nodiscard]] broker::DroppedMessages dropped() const override { return store_.dropped(); }
   bool maintain(Timestamp now) override { return store_.maintain(now); }

@@ -24,6 +24,21 @@ LIGHTQ_INLINE Result<void> GroupControl::set(const GroupChange& change) {
   return {};
 }
 
+LIGHTQ_INLINE Result<GroupMove> GroupControl::seek(const GroupPlace& to, bool preview) {
+  const auto reply = state_->ask_for<protocol::OkReply>(
+      protocol::SeekGroup{state_->asker(), topic_, group_, to, preview, state_->asks_as_admin()});
+  if (!reply) return reply.error();
+  return reply->moved.value_or(GroupMove());
+}
+
+LIGHTQ_INLINE Result<GroupMove> GroupControl::seek(const GroupPlace& to) {
+  return seek(to, false);
+}
+
+LIGHTQ_INLINE Result<GroupMove> GroupControl::preview_seek(const GroupPlace& to) {
+  return seek(to, true);
+}
+
 LIGHTQ_INLINE Result<DeadPage> GroupControl::list_dead(const DeadFilter& filter,
                                                        std::optional<std::uint64_t> after,
                                                        std::uint64_t limit) {

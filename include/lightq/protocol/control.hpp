@@ -152,6 +152,15 @@ struct SetGroup {
   GroupChange change;
   bool as_admin = false;
 };
+/// Moves the position of a group. `preview`: only says what would happen.
+struct SeekGroup {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  GroupPlace to = {};
+  bool preview = false;
+  bool as_admin = false;
+};
 /// Asks for a page of the dead messages of a group or, with `group` empty, of a dead-letter topic.
 struct ListDead {
   Credentials user;
@@ -266,11 +275,12 @@ struct Reload {
 struct Ping {};
 struct Version {};
 
-using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
-                             Resume, Purge, CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights,
-                             ListUsers, Ping, Version, StatsAll, SetGroup, ListDead, RetryDead, PurgeDead,
-                             ListDelayed, CancelDelayed, HurryDelayed, RescheduleDelayed, SetSchedule,
-                             ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule, SetTopic, Reload>;
+using Request =
+    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause, Resume, Purge,
+                 CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version,
+                 StatsAll, SetGroup, ListDead, RetryDead, PurgeDead, ListDelayed, CancelDelayed, HurryDelayed,
+                 RescheduleDelayed, SetSchedule, ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule,
+                 SetTopic, Reload, SeekGroup>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -307,7 +317,8 @@ constexpr std::string_view command_of(const Request& request) {
                                         "resume_schedule",
                                         "remove_schedule",
                                         "set_topic",
-                                        "reload"};
+                                        "reload",
+                                        "seek_group"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -321,8 +332,8 @@ struct ErrorReply {
 };
 
 /// The reply to create_topic, set_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group,
-/// retry_dead, purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the requests that
-/// change users or schedules. It reports success only.
+/// seek_group, retry_dead, purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the
+/// requests that change users or schedules. It reports success only.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
@@ -335,6 +346,7 @@ struct OkReply {
   std::optional<ReturnedLetters> returned = {};  ///< retry_dead on a dead-letter topic
   /// cancel_delayed, hurry_delayed, reschedule_delayed. Its number of messages is also in `messages`.
   std::optional<DelayedCount> delayed = {};
+  std::optional<GroupMove> moved = {};  ///< seek_group
 };
 
 struct VersionReply {

@@ -122,6 +122,29 @@ struct DeadPage {
   std::uint64_t unreadable = 0;                 ///< see DeadCount
 };
 
+/// The place to which seek_group moves a group. On the wire `position` is first or next, or there is
+/// `offset` or `time_ms`.
+struct GroupPlace {
+  enum class From : std::uint8_t {
+    first,   ///< the oldest kept message
+    next,    ///< behind the newest message
+    offset,  ///< `value`, or the nearest offset that the log has
+    time     ///< the first message that was stored at `value`, milliseconds since 1970, or later
+  };
+  From from = From::next;
+  std::uint64_t value = 0;
+  friend bool operator==(const GroupPlace&, const GroupPlace&) = default;
+};
+
+/// The effect of seek_group.
+struct GroupMove {
+  std::uint64_t former_offset = 0;   ///< the group's committed offset before
+  std::uint64_t offset = 0;          ///< the offset of the next message that the group gets
+  std::uint64_t former_pending = 0;  ///< messages that the group was not done with before
+  std::uint64_t pending = 0;         ///< and afterwards
+  friend bool operator==(const GroupMove&, const GroupMove&) = default;
+};
+
 /// The letters of a dead-letter topic that retry_dead has given back, and those that wait still, by the
 /// reason.
 struct ReturnedLetters {

@@ -63,16 +63,39 @@ inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   number("message_ttl_ms", settings.message_ttl_ms, 0);
 }
 
-/// Reads the settings that are given.
+/// Calls `visit` with the name, the largest value and the member of each numeric setting that may change.
+template <typename Change, typename Visit>
+void visit_changed_numbers(Change& change, Visit&& visit) {
+  visit("message_ttl_ms", limits::ttl_ms_max, change.message_ttl_ms);
+  visit("capacity_bytes", number_max, change.capacity_bytes);
+  visit("retention_bytes", number_max, change.retention_bytes);
+  visit("retention_ms", number_max, change.retention_ms);
+  visit("retention_messages", number_max, change.retention_messages);
+}
+
+/// Reads the settings that are given. Fails for a setting that a topic keeps for its life.
 inline TopicChange read_topic_change(FieldReader& fields) {
   TopicChange change;
-  if (fields.has("message_ttl_ms"))
-    change.message_ttl_ms = fields.number("message_ttl_ms", 0, limits::ttl_ms_max, 0);
+  visit_changed_numbers(change, [&](const char* name, std::uint64_t most, std::optional<std::uint64_t>& to) {
+    if (fields.has(name)) to = fields.number(name, 0, most, 0);
+  });
+  if (fields.has("overflow"))
+    change.overflow = fields.word<Overflow>("overflow", "block, reject, drop_oldest", std::nullopt);
+  if (fields.has("retention_over_pending"))
+    change.retention_over_pending = fields.boolean("retention_over_pending", false);
+  for (const char* name : {"broker_type", "ring_bytes", "segment_bytes", "open", "encrypt_at_rest"}) {
+    if (fields.has(name)) fields.fail(name, "cannot change after the topic was created; create a new topic");
+  }
   return change;
 }
 
 inline void write_topic_change(OrderedJson& to, const TopicChange& change) {
-  if (change.message_ttl_ms) to["message_ttl_ms"] = *change.message_ttl_ms;
+  visit_changed_numbers(change,
+                        [&](const char* name, std::uint64_t, const std::optional<std::uint64_t>& value) {
+                          if (value) to[name] = *value;
+                        });
+  if (change.overflow) to["overflow"] = to_word(*change.overflow);
+  if (change.retention_over_pending) to["retention_over_pending"] = *change.retention_over_pending;
 }
 
 }  // namespace lightq::inline v1::protocol::detail

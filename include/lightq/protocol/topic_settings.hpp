@@ -43,10 +43,33 @@ struct TopicSettings {
 };
 
 /// A change of a topic's settings: those that are given. The others of TopicSettings do not change.
+/// The settings that a topic is created with and that are missing here are fixed.
 struct TopicChange {
   std::optional<std::uint64_t> message_ttl_ms = {};  ///< 0: none
+  std::optional<Overflow> overflow = {};
+  // Only for topics with files; see has_files.
+  std::optional<std::uint64_t> capacity_bytes = {};      ///< 0: no limit
+  std::optional<std::uint64_t> retention_bytes = {};     ///< 0: keep
+  std::optional<std::uint64_t> retention_ms = {};        ///< 0: keep
+  std::optional<std::uint64_t> retention_messages = {};  ///< 0: keep
+  std::optional<bool> retention_over_pending = {};
 
   [[nodiscard]] bool empty() const { return *this == TopicChange(); }
+  /// Returns true if a setting is given that only topics with files have.
+  [[nodiscard]] bool is_about_files() const {
+    return capacity_bytes || retention_bytes || retention_ms || retention_messages || retention_over_pending;
+  }
+  /// Returns `settings` with the given ones replaced.
+  [[nodiscard]] TopicSettings applied_to(TopicSettings settings) const {
+    settings.message_ttl_ms = message_ttl_ms.value_or(settings.message_ttl_ms);
+    settings.overflow = overflow.value_or(settings.overflow);
+    settings.capacity_bytes = capacity_bytes.value_or(settings.capacity_bytes);
+    settings.retention_bytes = retention_bytes.value_or(settings.retention_bytes);
+    settings.retention_ms = retention_ms.value_or(settings.retention_ms);
+    settings.retention_messages = retention_messages.value_or(settings.retention_messages);
+    settings.retention_over_pending = retention_over_pending.value_or(settings.retention_over_pending);
+    return settings;
+  }
   friend bool operator==(const TopicChange&, const TopicChange&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/result.hpp>
 
 namespace lightq::cli {
@@ -31,6 +32,11 @@ class MessageSource {
   [[nodiscard]] virtual std::string_view message() const = 0;
   /// Returns the length of the current message, including bytes that are not kept.
   [[nodiscard]] virtual std::uint64_t message_bytes() const { return message().size(); }
+  /// Returns the attributes of the current message, or null if it has those of the command line. Valid as
+  /// message() is.
+  [[nodiscard]] virtual const Attributes* attributes() const { return nullptr; }
+  /// Called at the end with the number of messages that the broker has confirmed.
+  virtual void confirmed(std::uint64_t /*messages*/) {}
   [[nodiscard]] bool is_too_long() const { return message_bytes() > message().size(); }
 };
 

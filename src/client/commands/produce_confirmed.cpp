@@ -27,10 +27,10 @@ ProducerOptions options_for(const Produce& produce) {
   options.level = produce.confirm;
   options.connection = produce.connection;
   options.send_timeout = look_interval;
-  options.retry_refused = false;
+  options.retry_refused = produce.retry_refused;
   options.compression = produce.compression;
   options.delayed = produce.due.has_value();
-  options.name = "lightq produce";
+  options.name = "lightq " + produce.cmd;
   return options;
 }
 
@@ -54,6 +54,7 @@ class ConfirmedRun {
     const ProducerStats stats = producer_.stats();
     const bool on_disk = producer_.opened() && producer_.opened()->level == ConfirmLevel::flushed;
     const std::string received = produce_.due ? " scheduled" : " received by the broker";
+    source.confirmed(stats.confirmed);
     report_.summarize(
         stats.confirmed,
         received +
@@ -84,7 +85,7 @@ class ConfirmedRun {
       if (!*more) break;
       if (source.is_too_long()) {
         report_.turned_down_unsent(too_long(source).message);
-      } else if (Result<void> sent = send(source.message()); !sent) {
+      } else if (Result<void> sent = send(source); !sent) {
         return sent;
       }
     }
@@ -147,10 +148,12 @@ class ConfirmedRun {
   }
 
   /// Sends one message. While there is no memory for it, explains why, and gives up in the end.
-  Result<void> send(std::string_view message) {
+  Result<void> send(const MessageSource& source) {
+    const std::string_view message = source.message();
     const auto began = Clock::now();
     while (true) {
-      const Result<std::uint64_t> sent = send_once(message);
+      const Result<std::uint64_t> sent =
+          source.attributes() == nullptr ? send_once(message) : producer_.send(message, *source.attributes());
       if (sent) {
         report_.sent(message.size());
         return {};

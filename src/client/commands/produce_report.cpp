@@ -80,7 +80,7 @@ void ProduceReport::summarize(std::optional<std::uint64_t> received, const std::
   if (common_.json) {
     Output out;
     const bool is_whole = unsent_ + refused_ == 0 && (!received || *received == messages_);
-    out.write("{\"cmd\":\"produce\",\"status\":\"" + std::string(is_whole ? "ok" : "error") +
+    out.write("{\"cmd\":\"" + produce_.cmd + "\",\"status\":\"" + std::string(is_whole ? "ok" : "error") +
               "\",\"topic\":\"" + produce_.topic + "\",\"sent\":" + std::to_string(messages_) +
               ",\"received\":" + (received ? std::to_string(*received) : "null") +
               ",\"bytes\":" + std::to_string(bytes_) + ",\"seconds\":" + std::to_string(seconds) + "}\n");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -132,6 +133,15 @@ std::string document_of(const Findings& findings) {
   return JsonObject().add("cmd", "doctor").add("status", "ok").add_raw("findings", list.text()).text() + "\n";
 }
 
+/// Returns the findings by severity; those of one severity in the order of the checks.
+Findings worst_first(const Findings& findings) {
+  Findings sorted;
+  for (const Severity severity : {Severity::fault, Severity::warning, Severity::ok})
+    std::ranges::copy_if(findings, std::back_inserter(sorted),
+                         [severity](const Finding& finding) { return finding.severity == severity; });
+  return sorted;
+}
+
 }  // namespace
 
 int run_doctor(const Common& common) {
@@ -145,7 +155,7 @@ int run_doctor(const Common& common) {
   check_modes(findings, directory);
   check_clock(findings);
   if (!answers) check_port(findings, control_port);
-  std::ranges::stable_sort(findings, std::greater<>(), &Finding::severity);
+  findings = worst_first(findings);
   Output out;
   out.write(common.json ? document_of(findings) : text_of(findings));
   const bool has_fault = !findings.empty() && findings.front().severity == Severity::fault;

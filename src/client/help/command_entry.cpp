@@ -40,11 +40,13 @@ std::string shape_of(const FlagEntry& flag) {
 
 std::vector<std::string> flag_groups(const CommandEntry& command) {
   std::vector<std::string> groups;
-  for (const FlagEntry& flag : command.flags)
-    if (flag.group != connection_group) add_once(groups, flag.group);
-  std::ranges::stable_sort(groups, {}, [](const std::string& group) {
-    return group.empty() ? 0 : group == output_group ? 2 : 1;
-  });
+  const auto add = [&](auto&& is_wanted) {
+    for (const FlagEntry& flag : command.flags)
+      if (flag.group != connection_group && is_wanted(flag.group)) add_once(groups, flag.group);
+  };
+  add([](const std::string& group) { return group.empty(); });
+  add([](const std::string& group) { return !group.empty() && group != output_group; });
+  add([](const std::string& group) { return group == output_group; });
   return groups;
 }
 

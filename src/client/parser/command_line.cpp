@@ -21,6 +21,7 @@
 #include "client/parser/message_verbs.hpp"
 #include "client/parser/schedule_options.hpp"
 #include "client/parser/topic_options.hpp"
+#include "client/parser/transfer_options.hpp"
 #include "client/parser/usage_error.hpp"
 #include "client/parser/user_options.hpp"
 #include "client/parser/verb.hpp"
@@ -31,11 +32,11 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 24> verbs = {
-    "broker",  "topic", "group",      "dlq",  "delayed", "schedule", "user", "produce",
-    "consume", "peek",  "stats",      "ping", "bench",   "log",      "key",  "version",
-    "pub",     "sub",   "completion", "man",  "context", "doctor",   "top",  "reload"};
-constexpr std::array<CommandFamily, 10> families = {{{"topic", topic_verbs},
+constexpr std::array<std::string_view, 27> verbs = {
+    "broker",     "topic", "group",   "dlq",    "delayed", "schedule", "user",    "produce",     "consume",
+    "peek",       "stats", "ping",    "bench",  "log",     "key",      "version", "pub",         "sub",
+    "completion", "man",   "context", "doctor", "top",     "export",   "import",  "definitions", "reload"};
+constexpr std::array<CommandFamily, 11> families = {{{"topic", topic_verbs},
                                                      {"group", group_verbs},
                                                      {"dlq", dead_verbs},
                                                      {"delayed", delayed_verbs},
@@ -44,12 +45,15 @@ constexpr std::array<CommandFamily, 10> families = {{{"topic", topic_verbs},
                                                      {"log", log_verbs},
                                                      {"key", key_verbs},
                                                      {"completion", completion_verbs},
-                                                     {"context", context_verbs}}};
+                                                     {"context", context_verbs},
+                                                     {"definitions", definitions_verbs}}};
 
 /// Adds the families whose verbs have headers of their own.
 void add_families(CLI::App* app, Parsed& parsed) {
-  add_family(app, parsed, "group", "change the settings of a consumer group",
-             "  lightq group set orders billing --max-attempts 5 --backoff 1s,10s,1m",
+  add_family(app, parsed, "group", "list, inspect, change and move consumer groups",
+             "  lightq group list orders\n"
+             "  lightq group set orders billing --max-attempts 5 --backoff 1s,10s,1m\n"
+             "  lightq group reset orders billing --to earliest --dry-run",
              [](Parsed& to, auto&& add) { add_group_verbs(to, add); });
   add_family(app, parsed, "dlq", "list, show, retry and purge messages that no consumer could process",
              "  lightq dlq list orders --group billing\n  lightq dlq retry orders --group billing",
@@ -65,6 +69,11 @@ void add_families(CLI::App* app, Parsed& parsed) {
              "  lightq context add prod --broker tcp://HOST:5000 --user ann --password-file ann.txt\n"
              "  lightq context use prod",
              [](Parsed& to, auto&& add) { add_context_verbs(to, add); });
+  add_family(app, parsed, "definitions",
+             "copy the settings of topics, groups and users to another broker, as one JSON document",
+             "  lightq definitions export > definitions.json\n"
+             "  lightq definitions import definitions.json --dry-run",
+             [](Parsed& to, auto&& add) { add_definitions_verbs(to, add); });
   add_family(app, parsed, "user", "add, remove and list users, their passwords and rights",
              "  lightq user add ann --produce 'orders.*'\n  lightq user list",
              [](Parsed& to, auto&& add) { add_user_verbs(to, add); });
@@ -92,6 +101,8 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_consume(&app, parsed, "consume", Mode::pull);
   add_consume(&app, parsed, "sub", Mode::sub);
   add_peek(&app, parsed);
+  add_export(&app, parsed);
+  add_import(&app, parsed);
   add_broker_verbs(&app, parsed);
   add_log(&app, parsed);
   add_key(&app, parsed);

@@ -61,8 +61,8 @@ inline FlagEntry flag_entry(const CLI::Option& option) {
 
 /// The headings in `lightq --help`, and their commands.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 4> command_headings = {
-    {{"Messages", " produce consume sub peek dlq delayed schedule "},
-     {"Topics, groups, users", " topic group user key "},
+    {{"Messages", " produce consume sub peek export import dlq delayed schedule "},
+     {"Topics, groups, users", " topic group user key definitions "},
      {"Broker", " broker stats top ping bench doctor log "},
      {"This program", " context completion man version "}}};
 
@@ -100,10 +100,10 @@ inline CommandEntry command_entry(const CLI::App& app, const std::string& words)
 /// Returns the program with all commands, in the order of their headings.
 inline CommandEntry program_entry(const CLI::App& app) {
   CommandEntry program = command_entry(app, "");
-  std::ranges::stable_sort(program.commands, {}, [](const CommandEntry& command) {
-    std::string all;
-    for (const auto& [heading, names] : command_headings) all += names;
-    return all.find(" " + command.words + " ");
+  std::string all;
+  for (const auto& [heading, names] : command_headings) all += names;
+  std::ranges::sort(program.commands, {}, [&](const CommandEntry& command) {
+    return std::pair(all.find(" " + command.words + " "), command.words);
   });
   return program;
 }

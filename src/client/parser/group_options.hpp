@@ -21,7 +21,7 @@
 
 namespace lightq::cli {
 
-inline constexpr std::array<std::string_view, 1> group_verbs = {"set"};
+inline constexpr std::array<std::string_view, 4> group_verbs = {"list", "info", "set", "reset"};
 inline constexpr std::array<std::string_view, 4> dead_verbs = {"list", "show", "retry", "purge"};
 
 /// Returns the milliseconds of a time span that the broker stores; nothing if it is too long.
@@ -77,9 +77,74 @@ inline std::optional<std::uint64_t> parse_death_time(const std::string& text) {
   return place->value / 1000;
 }
 
+/// Adds the verbs `list` and `info` of `group`.
+template <typename Add>
+void add_group_views(Parsed& parsed, Add&& add) {
+  auto view = std::make_shared<GroupView>();
+  CLI::App* const list = add("list", "list the groups and cursors of a topic, and how far each is",
+                             "  lightq group list orders\n  lightq group list orders --json");
+  list->add_option("topic", view->topic, "the topic's name")->required()->type_name("TOPIC");
+  list->callback(
+      [&parsed, view] { parsed.command = [&parsed, view] { return run_group_list(parsed.common, *view); }; });
+  CLI::App* const info = add("info", "show the position, the counters and the settings of a group",
+                             "  lightq group info orders billing");
+  info->add_option("topic", view->topic, "the topic's name")->required()->type_name("TOPIC");
+  info->add_option("group", view->group, "the group's name")->required()->type_name("GROUP");
+  info->callback(
+      [&parsed, view] { parsed.command = [&parsed, view] { return run_group_info(parsed.common, *view); }; });
+}
+
+/// Parses `earliest`, `latest`, or a place that parse_place reads, but not the last message.
+inline std::optional<GroupPlace> parse_group_place(const std::string& text) {
+  using From = GroupPlace::From;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const Timestamp us{std::chrono::duration_cast<std::chrono::microseconds>(now).count()};
+  const std::string word = text == "earliest" ? "first" : text == "latest" ? "next" : text;
+  const auto place = parse_place(word, us);
+  if (!place) return std::nullopt;
+  switch (place->from) {
+    case session::From::first: return GroupPlace{From::first};
+    case session::From::next: return GroupPlace{From::next};
+    case session::From::last: return std::nullopt;
+    case session::From::offset: return GroupPlace{From::offset, place->value};
+    case session::From::time: return GroupPlace{From::time, place->value / 1000};
+  }
+  return std::nullopt;
+}
+
+/// Adds the verb `reset` of `group`.
+template <typename Add>
+void add_group_reset(Parsed& parsed, Add&& add) {
+  auto reset = std::make_shared<GroupReset>();
+  CLI::App* const verb =
+      add("reset", "move a group to an offset, a time, or an end of the log",
+          "  lightq group reset orders billing --to earliest --dry-run\n"
+          "  lightq group reset orders billing --to 2026-11-22T04:00:00Z\n"
+          "  lightq group reset orders billing --to 1h --yes\n"
+          "  lightq group reset orders billing --to 1017\n\n"
+          "Consumers stay connected; the messages that they have are taken back from them. "
+          "Messages that wait for a\nretry or are dead are ordinary messages again, behind "
+          "the new position.");
+  verb->add_option("topic", reset->topic, "the topic's name")->required()->type_name("TOPIC");
+  verb->add_option("group", reset->group, "the group's name")->required()->type_name("GROUP");
+  unit_option(
+      verb, "--to,--reset-to", reset->to, parse_group_place,
+      "earliest: the oldest kept message; latest: behind the newest one; or an offset, a time in UTC, or "
+      "15m for 15 minutes ago",
+      "earliest|latest|OFFSET|TIME")
+      ->required();
+  flag(verb, "--dry-run", reset->preview, "only say how many messages this would be");
+  add_yes(verb, reset->yes);
+  verb->callback([&parsed, reset] {
+    parsed.command = [&parsed, reset] { return run_group_reset(parsed.common, *reset); };
+  });
+}
+
 /// Adds the verbs of `group`. `add(name, help, examples)` makes a verb with the flags that all verbs have.
 template <typename Add>
 void add_group_verbs(Parsed& parsed, Add&& add) {
+  add_group_views(parsed, add);
+  add_group_reset(parsed, add);
   auto set = std::make_shared<GroupSet>();
   CLI::App* const verb =
       add("set", "change the rules for messages that fail; the group need not exist yet",

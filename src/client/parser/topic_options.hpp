@@ -28,6 +28,13 @@ inline std::optional<std::uint64_t> parse_topic_ttl(const std::string& text) {
   return static_cast<std::uint64_t>(span->count());
 }
 
+/// Parses a time for which messages are kept. A bare number is milliseconds.
+inline std::optional<std::uint64_t> parse_retention(const std::string& text) {
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  const auto span = parse_duration(bare ? text + "ms" : text);
+  return span ? std::optional(static_cast<std::uint64_t>(span->count())) : std::nullopt;
+}
+
 /// Adds the options of `topic create` for the topic's settings.
 inline void add_topic_settings(CLI::App* verb, TopicSettings& settings) {
   word_option<BrokerType>(verb, "--type", settings.broker_type,
@@ -48,12 +55,7 @@ inline void add_topic_settings(CLI::App* verb, TopicSettings& settings) {
   unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size,
               "file, queue_file: keep at least this many of the newest bytes", "SIZE");
   unit_option(
-      verb, "--retention,--retention-ms", settings.retention_ms,
-      [](const std::string& text) -> std::optional<std::int64_t> {
-        const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
-        const auto span = parse_duration(bare ? text + "ms" : text);
-        return span ? std::optional(span->count()) : std::nullopt;
-      },
+      verb, "--retention,--retention-ms", settings.retention_ms, parse_retention,
       "file, queue_file: keep messages at least this long, such as 1h or 7d (a bare number is milliseconds)",
       "TIME");
   unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
@@ -75,7 +77,25 @@ inline void add_topic_change(CLI::App* verb, Parsed& parsed) {
   verb->add_option("topic", set->topic, "the topic's name")->required()->type_name("TOPIC");
   unit_option(verb, "--message-ttl", set->change.message_ttl_ms, parse_topic_ttl,
               "deliver no message that is older, stored ones included, such as 1m; 0: no limit", "TIME");
-  verb->callback([&parsed, set] {
+  protocol::TopicChange& change = set->change;
+  unit_option(verb, "--overflow", change.overflow, protocol::from_word<Overflow>,
+              "how a full log treats a new message (block: producers wait)", "block|drop_oldest|reject");
+  unit_option(verb, "--capacity-bytes", change.capacity_bytes, parse_size,
+              "file, queue_file: size at which --overflow applies; 0: no limit", "SIZE");
+  unit_option(verb, "--retention-bytes", change.retention_bytes, parse_size,
+              "file, queue_file: keep at least this many of the newest bytes; 0: all", "SIZE");
+  unit_option(verb, "--retention,--retention-ms", change.retention_ms, parse_retention,
+              "file, queue_file: keep messages at least this long, such as 1h or 7d (a bare number is "
+              "milliseconds); 0: for ever",
+              "TIME");
+  unit_option(verb, "--retention-messages", change.retention_messages, parse_count,
+              "file, queue_file: keep at least this many of the newest messages; 0: all", "COUNT");
+  const CLI::Option* const over_pending =
+      verb->add_flag("--retention-over-pending,!--no-retention-over-pending", set->over_pending,
+                     "file, queue_file: also remove messages that wait for a retry or are dead")
+          ->envname(variable_of("--retention-over-pending"));
+  verb->callback([&parsed, set, over_pending] {
+    if (over_pending->count() > 0) set->change.retention_over_pending = set->over_pending;
     if (set->change.empty()) throw CLI::ValidationError("topic set", "give at least one setting to change");
     parsed.command = [&parsed, set] { return run_topic_set(parsed.common, *set); };
   });
@@ -120,10 +140,15 @@ inline void add_topic(CLI::App* app, Parsed& parsed) {
   topic->require_subcommand(1);
   topic->footer("Examples:\n  lightq topic create orders --type file\n  lightq topic list");
   add_topic_create(topic, parsed);
-  add_topic_change(add_verb(topic, parsed, "set", "change a topic's settings",
-                            "  lightq topic set orders --message-ttl 1m\n"
-                            "  lightq topic set orders --message-ttl 0"),
-                   parsed);
+  add_topic_change(
+      add_verb(topic, parsed, "set", "change a topic's settings",
+               "  lightq topic set orders --message-ttl 1m\n"
+               "  lightq topic set orders --retention 7d --capacity-bytes 10GiB\n"
+               "  lightq topic set orders --overflow reject\n\n"
+               "The changes apply at once, also to stored messages, and survive restarts. The type "
+               "of a topic, its ring, segment size,\nencryption and --open cannot change: create another "
+               "topic for them."),
+      parsed);
   auto name = std::make_shared<std::string>();
   auto group = std::make_shared<std::string>(protocol::default_group);
   CLI::App* list =

@@ -91,10 +91,12 @@ double TopScreen::key_of(const TopicStats& topic) const {
 }
 
 void TopScreen::sort() {
-  std::ranges::sort(topics_, {}, &TopicStats::topic);
-  if (order_ != 'n')  // the largest first
-    std::ranges::stable_sort(topics_, std::ranges::greater(),
-                             [this](const TopicStats& topic) { return key_of(topic); });
+  std::ranges::sort(topics_, [this](const TopicStats& a, const TopicStats& b) {
+    const double key_a = key_of(a);
+    const double key_b = key_of(b);
+    if (key_b < key_a || key_a < key_b) return key_b < key_a;  // the largest first; all are equal for 'n'
+    return a.topic < b.topic;
+  });
   if (reverse_) std::ranges::reverse(topics_);
   const bool is_there = std::ranges::find(topics_, selected_, &TopicStats::topic) != topics_.end();
   if (!is_there) selected_ = topics_.empty() ? "" : topics_.front().topic;

@@ -46,6 +46,12 @@ struct Encoder {
             {"message_ttl_ms", change.message_ttl_ms},
             {"optional", true}};
   }
+  /// An older broker refuses it, because it would drop messages by settings that are not in force any more.
+  OrderedJson operator()(const TopicChanged& change) const {
+    OrderedJson to{{"op", "topic_settings"}, {"id", change.topic.value}};
+    protocol::detail::write_topic_change(to, change.change);
+    return to;
+  }
   OrderedJson operator()(const TopicLog& change) const {
     return {{"op", "topic_log"}, {"id", change.topic.value}, {"log", change.log_id}};
   }
@@ -193,6 +199,7 @@ class Decoder {
     if (op == "topic_paused") return TopicPaused{{id("id")}, fields_.boolean("paused", false)};
     if (op == "topic_ttl")
       return TopicTtl{{id("id")}, fields_.number("message_ttl_ms", 0, limits::ttl_ms_max, 0)};
+    if (op == "topic_settings") return TopicChanged{{id("id")}, protocol::detail::read_topic_change(fields_)};
     if (op == "topic_log") return TopicLog{{id("id")}, log_id()};
     if (op == "credential") return credential_added();
     if (op == "topic_credential") return TopicCredential{{id("id")}, id("credential")};

@@ -49,6 +49,11 @@ struct TopicTtl {
   TopicId topic;
   std::uint64_t message_ttl_ms = 0;  ///< 0: none
 };
+/// Changes the settings of a topic that are given.
+struct TopicChanged {
+  TopicId topic;
+  protocol::TopicChange change;
+};
 /// Gives a group settings, or replaces them. The group need not exist.
 struct GroupPut {
   TopicId topic;
@@ -138,7 +143,7 @@ using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
                  ClientKeyRemoved, TicketKeyNamed, AdministratorPut, GroupPut, GroupRemoved, SchedulePut,
-                 ScheduleRemoved, TopicTtl, UnknownChange>;
+                 ScheduleRemoved, TopicTtl, TopicChanged, UnknownChange>;
 
 /// Returns the change as one line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -8,12 +8,17 @@
 
 namespace lightq::broker {
 
-/// Records the time to live of a topic's messages. Writes nothing if that is already recorded. Errors: those
-/// of Catalogue::change.
-inline Result<void> put_message_ttl(Catalogue& catalogue, TopicId topic, std::uint64_t ttl_ms) {
+/// Records a change of a topic's settings. Writes nothing if that is already recorded. A change of the time
+/// to live alone has a record of its own, which older brokers accept. Errors: those of Catalogue::change.
+inline Result<void> put_topic_change(Catalogue& catalogue, TopicId topic,
+                                     const protocol::TopicChange& change) {
   const TopicEntry* const entry = catalogue.state().find(topic);
-  if (entry == nullptr || entry->definition.settings.message_ttl_ms == ttl_ms) return {};
-  return catalogue.change(TopicTtl{topic, ttl_ms});
+  if (entry == nullptr) return {};
+  const auto& settings = entry->definition.settings;
+  if (change.applied_to(settings) == settings) return {};
+  if (change == protocol::TopicChange{.message_ttl_ms = change.message_ttl_ms})
+    return catalogue.change(TopicTtl{topic, *change.message_ttl_ms});
+  return catalogue.change(TopicChanged{topic, change});
 }
 
 /// Records a group's settings; the defaults remove the record. Writes nothing if that is already recorded.

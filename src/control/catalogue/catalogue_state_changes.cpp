@@ -16,6 +16,7 @@ struct CatalogueState::Applier {
   void operator()(const TopicPaused& change) const;
   void operator()(const TopicLog& change) const;
   void operator()(const TopicTtl& change) const;
+  void operator()(const TopicChanged& change) const;
   void operator()(const TopicCredential& change) const;
   void operator()(const CredentialAdded& change) const;
   void operator()(const UserPut& change) const;
@@ -77,6 +78,13 @@ void CatalogueState::Applier::operator()(const TopicTtl& change) const {
   const auto name = state.topic_names_.find(change.topic.value);
   if (name == state.topic_names_.end()) return;
   state.topics_.at(name->second).definition.settings.message_ttl_ms = change.message_ttl_ms;
+}
+
+void CatalogueState::Applier::operator()(const TopicChanged& change) const {
+  const auto name = state.topic_names_.find(change.topic.value);
+  if (name == state.topic_names_.end()) return;
+  auto& settings = state.topics_.at(name->second).definition.settings;
+  settings = change.change.applied_to(settings);
 }
 
 void CatalogueState::Applier::operator()(const TopicLog& change) const {

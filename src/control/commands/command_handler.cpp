@@ -191,6 +191,21 @@ void CommandHandler::execute(protocol::SetGroup request, const Answer& answer) {
                             }));
 }
 
+void CommandHandler::execute(protocol::SeekGroup request, const Answer& answer) {
+  const Exchange exchange{"seek_group", answer};
+  permissions_.permit_topic(
+      request.topic, Permissions::to_manage(request.group), std::move(request.user), request.as_admin, answer,
+      exchange.permitted([=, this, topic = request.topic, group = request.group, to = request.to,
+                          preview = request.preview](const Asker&) {
+        operations_.groups().seek(topic, group, to, preview,
+                                  exchange.reply<protocol::GroupMove>([](const protocol::GroupMove& move) {
+                                    protocol::OkReply reply{"seek_group", {}, {}};
+                                    reply.moved = move;
+                                    return reply;
+                                  }));
+      }));
+}
+
 void CommandHandler::execute(protocol::ListDead request, const Answer& answer) {
   const Exchange exchange{"list_dead", answer};
   const DeadListWish wish{std::move(request.filter), request.after_offset,

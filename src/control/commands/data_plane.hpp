@@ -103,9 +103,14 @@ class DataPlane {
   /// Stops or resumes delivery to the group or, with `group` empty, of the topic. If groups are stored on
   /// disk, a group's pause is durable when `done` is called.
   virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<void> done) = 0;
-  /// Sets the time to live of the topic's messages, stored ones included; 0: none. Messages that have expired
-  /// stay so. Requires: a topic that keeps messages.
-  virtual void set_message_ttl(TopicId topic, std::uint64_t ttl_ms, Done<void> done) = 0;
+  /// Changes the given settings of the topic. They apply at once, also to stored messages; messages that have
+  /// expired stay so. Requires: a topic that keeps messages; one with files for settings of files.
+  virtual void change_topic(TopicId topic, const protocol::TopicChange& change, Done<void> done) = 0;
+  /// Moves the group to a place. With `preview` only finds the effect. If groups are stored on disk, the
+  /// effect is durable when `done` is called. Errors: group_not_found; io_error (the place cannot be read
+  /// now, or the group cannot be saved), no_space.
+  virtual void seek_group(TopicId topic, const std::string& group, const protocol::GroupPlace& to,
+                          bool preview, Done<protocol::GroupMove> done) = 0;
   /// Skips all stored messages for the group or, with `group` empty, drops them. Returns the number of
   /// messages.
   virtual void purge(TopicId topic, const std::string& group, Done<std::uint64_t> done) = 0;

@@ -36,6 +36,13 @@ void GroupOperations::purge(const TopicName& topic, const std::string& group,
   parts_.data_plane.purge(id.value(), group, done);
 }
 
+void GroupOperations::seek(const TopicName& topic, const std::string& group, const protocol::GroupPlace& to,
+                           bool preview, const Done<protocol::GroupMove>& done) {
+  const auto id = parts_.ready.find_with_messages(topic);
+  if (!id) return done(id.error());
+  parts_.data_plane.seek_group(id.value(), group, to, preview, done);
+}
+
 void GroupOperations::change(const Asker& asker, const TopicName& topic, const std::string& group,
                              const protocol::GroupChange& change, const Done<void>& done) {
   const auto id = parts_.ready.find(topic);

@@ -43,6 +43,10 @@ class GroupOperations {
   void set_paused(const TopicName& topic, const std::string& group, bool paused, const Done<void>& done);
   /// Skips all stored messages for the group, and returns their number. Errors: as of set_paused.
   void purge(const TopicName& topic, const std::string& group, const Done<std::uint64_t>& done);
+  /// Moves the group, durably; with `preview` only finds the effect. Errors: as of set_paused; io_error,
+  /// no_space.
+  void seek(const TopicName& topic, const std::string& group, const protocol::GroupPlace& to, bool preview,
+            const Done<protocol::GroupMove>& done);
   /// Changes settings of the group, durably. The group need not exist. A dead-letter topic that is named is
   /// bound by its id: a topic that is created later under its name receives nothing. Errors: those of
   /// ReadyTopics::find and of the catalogue; invalid_request, unauthorized_access (the asker may not produce

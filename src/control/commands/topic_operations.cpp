@@ -175,14 +175,17 @@ void TopicOperations::change(const TopicName& name, const protocol::TopicChange&
                              const Done<void>& done) {
   const auto id = parts_.ready.find_with_messages(name);
   if (!id) return done(id.error());
-  const std::uint64_t ttl_ms = change.message_ttl_ms.value_or(
-      parts_.catalogue.state().find(id.value())->definition.settings.message_ttl_ms);
+  const auto& settings = parts_.catalogue.state().find(id.value())->definition.settings;
+  if (change.is_about_files() && !has_files(settings.broker_type))
+    return done(Error{ErrorCode::invalid_request,
+                      "capacity_bytes, retention_...: only for broker_type file, queue_file; the capacity of "
+                      "a queue is its ring_bytes, which cannot change after the topic was created"});
   // The catalogue records it first, so that it survives a restart.
-  if (const auto kept = put_message_ttl(parts_.catalogue, id.value(), ttl_ms); !kept)
+  if (const auto kept = put_topic_change(parts_.catalogue, id.value(), change); !kept)
     return done(kept.error());
-  parts_.commits.commit([this, topic = id.value(), ttl_ms, done](const Result<void>& committed) {
+  parts_.commits.commit([this, topic = id.value(), change, done](const Result<void>& committed) {
     if (!committed) return done(committed.error());
-    parts_.data_plane.set_message_ttl(topic, ttl_ms, done);
+    parts_.data_plane.change_topic(topic, change, done);
   });
 }
 

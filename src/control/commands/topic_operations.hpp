@@ -74,7 +74,8 @@ class TopicOperations {
   /// Stops or resumes delivery of the whole topic, durably. Errors: those of ReadyTopics::find_with_messages,
   /// the catalogue and the data plane.
   void set_paused(const TopicName& name, bool paused, const Done<void>& done);
-  /// Changes settings of the topic, durably. Errors: as of set_paused.
+  /// Changes settings of the topic, durably. Errors: as of set_paused; invalid_request (the topic's type does
+  /// not have such a setting).
   void change(const TopicName& name, const protocol::TopicChange& change, const Done<void>& done);
   /// Drops all stored messages, and returns their number. Errors: those of ReadyTopics::find_with_messages
   /// and the data plane.

@@ -17,6 +17,8 @@ class DelayedShare {
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
+  /// Changes the capacity, as the constructor has it.
+  void set_capacity(std::uint64_t capacity) { capacity_ = capacity; }
   /// Notes whether producers of delayed messages wait for room.
   void set_held(bool held) { holds_producers_ = held; }
   [[nodiscard]] bool holds_producers() const { return holds_producers_; }

@@ -69,6 +69,8 @@ class CarriedLog final : public CarriedRecords {
   Result<void> destroy();
   /// Returns the log, or null if there is none yet.
   [[nodiscard]] const SegmentLog* log() const { return log_.get(); }
+  /// Changes the most bytes(); 0: no limit. Copies that are there stay.
+  void set_bytes_max(std::uint64_t bytes) { bytes_max_ = bytes; }
 
  private:
   /// The place of a copy.
@@ -101,7 +103,7 @@ class CarriedLog final : public CarriedRecords {
   void settle();
 
   const SegmentLogOptions options_;
-  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_max_;
   const std::size_t messages_max_;
   Storage& storage_;
   SegmentPool& pool_;

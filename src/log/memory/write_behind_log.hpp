@@ -73,6 +73,8 @@ class WriteBehindLog final : public Log {
   Result<void> close() override;
   [[nodiscard]] const Error& last_error() const override { return *last_error_; }
 
+  /// Changes the limit of stored_bytes; 0: only the disk limits it.
+  void set_capacity(std::uint64_t bytes) { options_.capacity_bytes = bytes; }
   /// Returns true while a round of writing has begun and is not finished.
   [[nodiscard]] bool more_to_write() const { return written_offset() < write_until_; }
   /// Returns the offset before which everything is in the tail.
@@ -89,7 +91,7 @@ class WriteBehindLog final : public Log {
   AppendOutcome free_ring(std::size_t bytes);
   AppendResult append_directly(std::span<std::byte> batch, Timestamp now);
 
-  const WriteBehindOptions options_;
+  WriteBehindOptions options_;
   std::unique_ptr<Log> tail_;
   RingLog ring_;
   ReadPosition write_place_;  // the next batch to write, in the ring

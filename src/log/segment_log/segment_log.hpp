@@ -118,7 +118,7 @@ class SegmentLog final : public Log {
  private:
   SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool& pool, RecoveredSegments recovered);
 
-  const SegmentLogOptions options_;
+  SegmentLogOptions options_;  // SegmentRetention changes limits
   Storage& storage_;
   SegmentPool& pool_;
   const SegmentPool::Member member_{pool_};

@@ -10,6 +10,15 @@
 
 namespace lightq::log {
 
+void SegmentRetention::set_limits(const LogLimits& limits) {
+  options_.segment_bytes = limits.segment_bytes;
+  options_.capacity_bytes = limits.capacity_bytes;
+  options_.retention_bytes = limits.retention_bytes;
+  options_.retention_ms = limits.retention_ms;
+  options_.retention_messages = limits.retention_messages;
+  options_.leaves_others_room = limits.leaves_others_room;
+}
+
 bool SegmentRetention::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
   const std::size_t on_disk = appender_.bytes_on_disk(bytes);
   while (!appender_.fits_capacity(on_disk, messages)) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "log/drop_guard.hpp"
+#include "log/log_limits.hpp"
 #include "log/segment_log/dropped_segments.hpp"
 #include "log/segment_log/next_segment.hpp"
 #include "log/segment_log/read_views.hpp"
@@ -33,7 +34,7 @@ namespace lightq::log {
 class SegmentRetention {
  public:
   /// `last_error` receives the reason if no segment could be begun. Lifetime: all must outlive this object.
-  SegmentRetention(const SegmentLogOptions& options, SegmentList& segments, DroppedSegments& dropped,
+  SegmentRetention(SegmentLogOptions& options, SegmentList& segments, DroppedSegments& dropped,
                    const NextSegment& next, const SegmentAppender& appender, SegmentRoller& roller,
                    ReadViews& views, WriterMappings& mappings, Error& last_error)
       : options_(options),
@@ -46,6 +47,8 @@ class SegmentRetention {
         mappings_(mappings),
         last_error_(last_error) {}
 
+  /// Changes the limits of the log, for all of its parts. The next `apply` and the next append use them.
+  void set_limits(const LogLimits& limits);
   /// Keeps retention from dropping anything at or past `hold`.
   void hold(Offset hold) { hold_ = hold; }
   /// See BatchLog::guard_drops.
@@ -79,7 +82,7 @@ class SegmentRetention {
   bool drop_first_unasked(Offset limit, std::size_t bytes);
   [[nodiscard]] bool is_too_old(const SegmentFile& segment, Timestamp now) const;
 
-  const SegmentLogOptions& options_;
+  SegmentLogOptions& options_;
   SegmentList& segments_;
   DroppedSegments& dropped_;
   const NextSegment& next_;

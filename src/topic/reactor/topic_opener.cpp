@@ -10,6 +10,7 @@
 #include "log/carried/carried_memory.hpp"
 #include "log/format/restored_mark.hpp"
 #include "log/memory/ring_log.hpp"
+#include "topic/log_settings.hpp"
 
 namespace lightq::broker {
 
@@ -21,9 +22,6 @@ namespace {
 // ones.
 constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
 
-// Messages that were carried over take at most this share of the topic's ring, or of its capacity.
-constexpr std::uint64_t carried_share = 10;
-
 constexpr std::int64_t day_us = 24LL * 3600 * 1'000'000;
 
 std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept, std::size_t producers_max) {
@@ -32,32 +30,23 @@ std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept, std
                                                           limits::producer_idle_days_max * day_us));
 }
 
-/// Returns the segment size: at most the topic's capacity. A segment is dropped only as a whole, and its file
-/// is created at its full size.
-std::uint64_t segment_bytes_of(const protocol::TopicSettings& topic) {
-  if (topic.capacity_bytes == 0) return topic.segment_bytes;
-  const std::uint64_t capacity = std::min(topic.capacity_bytes, limits::segment_bytes_max);
-  return std::min(topic.segment_bytes, std::max(limits::segment_bytes_min, log::round_up_to_page(capacity)));
-}
-
 log::SegmentLogOptions segment_options(const TopicDefinition& definition, const StorageSettings& settings,
                                        const std::filesystem::path& directory) {
   const auto& topic = definition.settings;
+  const log::LogLimits limits_now = log_limits_of(topic);
   log::SegmentLogOptions options;
   options.directory = directory.string();
-  options.segment_bytes = segment_bytes_of(topic);
   options.first_segment_bytes = limits::segment_bytes_first;
+  options.segment_bytes = limits_now.segment_bytes;
   // A write-behind log enforces the capacity itself, because it also counts messages that are not written
   // yet.
-  options.capacity_bytes = topic.broker_type == BrokerType::file ? topic.capacity_bytes : 0;
-  options.retention_bytes = topic.retention_bytes;
-  options.retention_ms = static_cast<std::int64_t>(topic.retention_ms);
-  options.retention_messages = topic.retention_messages;
+  options.capacity_bytes = topic.broker_type == BrokerType::file ? limits_now.capacity_bytes : 0;
+  options.retention_bytes = limits_now.retention_bytes;
+  options.retention_ms = limits_now.retention_ms;
+  options.retention_messages = limits_now.retention_messages;
+  options.leaves_others_room = limits_now.leaves_others_room;
   options.flush_interval_ms = settings.flush_interval_ms;
   options.disk_free_floor_bytes = settings.disk_free_floor_bytes;
-  // A drop_oldest topic with a capacity takes at most that, and then drops its oldest messages. So it need
-  // not leave disk space to others; at such a limit it would stop.
-  options.leaves_others_room = topic.overflow != protocol::Overflow::drop_oldest || topic.capacity_bytes == 0;
   return options;
 }
 
@@ -168,7 +157,7 @@ Result<void> TopicOpener::open_segments(FoundTopic& opened, const TopicDefinitio
   if (auto encrypted = encrypt(options, definition); !encrypted) return encrypted;
   auto segments = log::SegmentLog::open(options, storage_, pool_, now);
   if (!segments) return segments.error();
-  const std::uint64_t carried_max = definition.settings.capacity_bytes / carried_share;
+  const std::uint64_t carried_max = log_limits_of(definition.settings).carried_bytes_max;
   auto carried = log::CarriedLog::open(std::move(options), carried_max, (*segments)->first_offset(), storage_,
                                        pool_, now);
   if (!carried) return carried.error();

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "delivery/offset_search.hpp"
+#include "topic/log_settings.hpp"
 #include "topic/runtime/dead_keys.hpp"
 
 namespace lightq::broker {
@@ -33,9 +35,14 @@ void TopicCommands::set_paused(bool paused) {
   activity_.want_dispatch();
 }
 
-Result<void> TopicCommands::set_message_ttl(std::uint64_t ttl_ms) {
-  topic_.set_message_ttl(ttl_ms);
-  activity_.want_dispatch();
+/// Wakes a topic that is idle: retention that is shorter now applies at its next tick. Producers that wait
+/// may have space now, or be refused.
+Result<void> TopicCommands::change(const protocol::TopicChange& change) {
+  topic_.change(change);
+  const auto& settings = topic_.definition().settings;
+  if (has_files(settings.broker_type)) store_.set_limits(log_limits_of(settings));
+  held_.resume_soon();
+  activity_.want_ticks();
   return {};
 }
 
@@ -43,6 +50,33 @@ void TopicCommands::set_group_paused(const std::string& group, bool paused, cons
   const auto found = group_of(group);
   if (!found) return answered(found.error());
   (*found)->set_paused(paused);
+  cursors_.answer_when_saved(0, answered);
+}
+
+Result<protocol::GroupMove> TopicCommands::group_move(const std::string& group,
+                                                      const protocol::GroupPlace& to) {
+  using From = protocol::GroupPlace::From;
+  const auto found = group_of(group);
+  if (!found) return found.error();
+  StartPosition place{StartPosition::From::next};
+  if (to.from == From::first) place = {StartPosition::From::first};
+  if (to.from == From::offset) place = {StartPosition::From::offset, to.value};
+  if (to.from == From::time) place = {StartPosition::From::time, to.value * 1'000};  // from milliseconds
+  const auto offset = offset_of(place, store_);
+  if (!offset) return offset.error();
+  const GroupMessages& messages = (*found)->messages();
+  const OffsetRange stored{store_.first_offset(), store_.next_offset()};
+  return protocol::GroupMove{.former_offset = (*found)->committed().value,
+                             .offset = offset->value,
+                             .former_pending = messages.undelivered_in(stored) + messages.unacknowledged(),
+                             .pending = distance(*offset, stored.end)};
+}
+
+void TopicCommands::seek_group(const std::string& group, Offset to, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  (*found)->seek(to);
+  held_.resume_soon();
   cursors_.answer_when_saved(0, answered);
 }
 

@@ -12,6 +12,7 @@
 #include "delivery/dead/dead_message.hpp"
 #include "delivery/group_dead.hpp"
 #include "delivery/topic.hpp"
+#include "store/topic_store.hpp"
 #include "topic/runtime/cursor_saves.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_purges.hpp"
@@ -34,9 +35,15 @@ class TopicCommands {
   using Answered = CursorSaves::Answered;
 
   /// Lifetime: all parameters outlive this.
-  TopicCommands(Topic& topic, CursorSaves& cursors, TopicPurges& purges, WaitingProducers& held,
-                TopicReads& reads, TopicActivity& activity)
-      : topic_(topic), cursors_(cursors), purges_(purges), held_(held), reads_(reads), activity_(activity) {}
+  TopicCommands(Topic& topic, TopicStore& store, CursorSaves& cursors, TopicPurges& purges,
+                WaitingProducers& held, TopicReads& reads, TopicActivity& activity)
+      : topic_(topic),
+        store_(store),
+        cursors_(cursors),
+        purges_(purges),
+        held_(held),
+        reads_(reads),
+        activity_(activity) {}
 
   /// Deletes the group. Calls `answered`, perhaps within this call, when the deletion survives a kill of the
   /// broker. Errors: group_not_found, group_in_use, shutting_down. After io_error or no_space the group stays
@@ -44,12 +51,18 @@ class TopicCommands {
   void delete_group(const std::string& group, const Answered& answered);
   /// Pauses or resumes dispatch to all consumers of the topic.
   void set_paused(bool paused);
-  /// Sets the time to live of all messages, stored ones included; 0: none. Requires: not a `direct` topic.
-  Result<void> set_message_ttl(std::uint64_t ttl_ms);
+  /// Changes the given settings of the topic: see DataPlane::change_topic.
+  Result<void> change(const protocol::TopicChange& change);
   /// Pauses or resumes dispatch to one group. Calls `answered`, perhaps within this call, when the change
   /// survives a kill of the broker. Errors: group_not_found, shutting_down. After io_error or no_space the
   /// change lasts only until the broker ends.
   void set_group_paused(const std::string& group, bool paused, const Answered& answered);
+  /// Returns the effect that seek_group would have now. Errors: group_not_found; io_error if the place is
+  /// among messages that cannot be read now.
+  Result<protocol::GroupMove> group_move(const std::string& group, const protocol::GroupPlace& to);
+  /// Moves the group to an offset of the log. Calls `answered`, perhaps within this call, when that survives
+  /// a kill of the broker. Errors: as of purge_group.
+  void seek_group(const std::string& group, Offset to, const Answered& answered);
   /// Moves the group past all stored messages. Calls `answered`, perhaps within this call, when that survives
   /// a kill of the broker. The result is the number of messages that the group had not processed. Errors:
   /// group_not_found, shutting_down. After io_error or no_space the change lasts only until the broker ends.
@@ -81,6 +94,7 @@ class TopicCommands {
   DeadPiece act_on_keyed(GroupDead& dead, DeadAction action, const DeadFilter& filter, Offset from);
 
   Topic& topic_;
+  TopicStore& store_;
   CursorSaves& cursors_;
   TopicPurges& purges_;
   WaitingProducers& held_;

@@ -71,7 +71,7 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
              found),
       reads_(context, topic_, activity_),
       letters_(topic_, *held_store_.store, saves_.cursors(), reads_, activity_),
-      commands_(topic_, saves_.cursors(), saves_.purges(), held_, reads_, activity_),
+      commands_(topic_, *held_store_.store, saves_.cursors(), saves_.purges(), held_, reads_, activity_),
       owners_(context.access, topic_.definition().id),
       lives_(std::move(found.lives)),
       book_(found.stored, {held_store_.store->first_offset(), held_store_.store->next_offset()}),

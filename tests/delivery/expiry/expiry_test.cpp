@@ -302,7 +302,7 @@ TEST(ExpiryTest, ATopicsTimeActsInPiecesOnTheMessagesBetweenExpiredOnes) {
   for (int batch = 0; batch < 40; ++batch) world.publish(messages);
   world.live(2s);
   EXPECT_EQ(world.stats().expired, 20'000U);
-  world.topic->set_message_ttl(1'000);
+  world.topic->change({.message_ttl_ms = 1'000});
   std::uint64_t most = 0;
   std::uint64_t dispatches = 0;
   for (bool more = true; more; ++dispatches) {
@@ -335,7 +335,7 @@ TEST(ExpiryTest, AStartComputesAnewWhatHasExpired) {
   world.publish(1);
   world.live(2s);
   world.settings.message_ttl_ms = 3'600'000;
-  world.topic->set_message_ttl(3'600'000);
+  world.topic->change({.message_ttl_ms = 3'600'000});
   world.live(1s);
   EXPECT_TRUE(world.topic->expiry().index()->expired().contains(Offset{0}));
   world.restart();

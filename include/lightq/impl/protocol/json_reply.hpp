@@ -48,6 +48,7 @@ struct ReplyWriter {
     if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
     if (reply.returned) visit_fields(*reply.returned, FieldWriter{to});
     if (reply.delayed) visit_fields(*reply.delayed, FieldWriter{to});
+    if (reply.moved) visit_fields(*reply.moved, FieldWriter{to});
     return to;
   }
   OrderedJson operator()(const VersionReply& reply) const {
@@ -220,6 +221,7 @@ struct ReplyReader {
     reply.unreadable = fields.number("unreadable", 0, ~std::uint64_t{0}, 0);
     if (fields.has("given_back")) visit_fields(reply.returned.emplace(), FieldLoader{object, fields});
     if (fields.has("too_late")) visit_fields(reply.delayed.emplace(), FieldLoader{object, fields});
+    if (fields.has("former_offset")) visit_fields(reply.moved.emplace(), FieldLoader{object, fields});
     return reply;
   }
 };

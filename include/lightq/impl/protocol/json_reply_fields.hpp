@@ -121,6 +121,15 @@ void visit_fields(S& letters, Visit&& visit) {
   visit("failed", letters.failed);
 }
 
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, GroupMove>
+void visit_fields(S& move, Visit&& visit) {
+  visit("former_offset", move.former_offset);
+  visit("offset", move.offset);
+  visit("former_pending", move.former_pending);
+  visit("pending", move.pending);
+}
+
 /// Leaves out texts that the message does not have.
 template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, DelayedMessage>

@@ -173,6 +173,15 @@ inline Result<Request> read_set_group(FieldReader& fields) {
   return Request(SetGroup{std::move(user), std::move(topic), group->text(), std::move(change), as_admin});
 }
 
+inline Result<Request> read_seek_group(FieldReader& fields) {
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  const auto group = fields.name("group");
+  const auto to = read_group_place(fields);
+  const bool preview = fields.boolean("preview", false);
+  if (fields.error()) return *fields.error();
+  return Request(SeekGroup{std::move(user), std::move(topic), group->text(), to, preview, as_admin});
+}
+
 inline Result<Request> read_list_dead(FieldReader& fields) {
   auto [user, topic, as_admin] = read_on_topic(fields);
   auto group = read_optional_name(fields, "group");
@@ -332,6 +341,7 @@ inline std::optional<Result<Request>> read_user_request(std::string_view cmd, Fi
 inline std::optional<Result<Request>> read_group_request(std::string_view cmd, FieldReader& fields) {
   if (cmd == "delete_group") return read_delete_group(fields);
   if (cmd == "set_group") return read_set_group(fields);
+  if (cmd == "seek_group") return read_seek_group(fields);
   if (cmd == "list_dead") return read_list_dead(fields);
   if (cmd == "retry_dead") return read_of_dead<RetryDead>(fields);
   if (cmd == "purge_dead") return read_of_dead<PurgeDead>(fields);

@@ -83,6 +83,13 @@ struct RequestWriter {
     write_group_change(to, request.change);
     write_credentials(to, request.user, request.as_admin);
   }
+  void operator()(const SeekGroup& request) const {
+    to["topic"] = request.topic.text();
+    to["group"] = request.group;
+    write_group_place(to, request.to);
+    if (request.preview) to["preview"] = true;
+    write_credentials(to, request.user, request.as_admin);
+  }
   void operator()(const ListDead& request) const {
     write_of_group(request);
     write_dead_filter(to, request.filter);
