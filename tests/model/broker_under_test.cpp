@@ -118,18 +118,25 @@ void BrokerUnderTest::drop(bool cleanly) {
   pool_.reset();
 }
 
-void BrokerUnderTest::restart() {
+void BrokerUnderTest::stay_down(milliseconds time) {
+  test::SimulatedClock::us += std::chrono::microseconds(time).count();
+  wall_us_ += std::chrono::microseconds(time).count();
+}
+
+void BrokerUnderTest::restart(milliseconds down) {
   end_before(0);
   drop(true);
+  stay_down(down);
   start();
 }
 
-void BrokerUnderTest::crash(bool cut, const std::function<bool()>& keeps) {
+void BrokerUnderTest::crash(bool cut, const std::function<bool()>& keeps, milliseconds down) {
   is_dead_ = true;
   drop(false);
   if (cut) storage.power_cut(keeps);
   end_before(0);
   is_dead_ = false;
+  stay_down(down);
   start();
 }
 

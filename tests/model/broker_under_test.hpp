@@ -51,11 +51,11 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
 
   // The process.
 
-  /// Stops cleanly and starts again.
-  void restart();
-  /// Ends the process now, and starts it again. With `cut` the power fails too; `keeps` says which of the
-  /// bytes that were not synced stay.
-  void crash(bool cut, const std::function<bool()>& keeps);
+  /// Stops cleanly and starts again, `down` later.
+  void restart(milliseconds down);
+  /// Ends the process now, and starts it again `down` later. With `cut` the power fails too; `keeps` says
+  /// which of the bytes that were not synced stay.
+  void crash(bool cut, const std::function<bool()>& keeps, milliseconds down);
   /// Lets the process end before call number `call` of the disk from now on that changes anything: from then
   /// on all fail. 0: never.
   void end_before(std::uint64_t call);
@@ -81,6 +81,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   [[nodiscard]] broker::TopicStore& orders_store() { return *orders_.store; }
   [[nodiscard]] broker::TopicStore& letters_store() { return *letters_.store; }
   [[nodiscard]] broker::LetterOffice& office() { return *office_; }
+  [[nodiscard]] broker::RecurringOffice& recurring() { return *recurring_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
   [[nodiscard]] broker::ReactorContext& context() { return context_; }
   Journal& journal() { return journal_; }
@@ -137,6 +138,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   };
 
   void start();
+  void stay_down(milliseconds time);
   Result<void> open(Hosted& hosted, const protocol::TopicSettings& settings);
   void drop(bool cleanly);
   void run_turns(int turns);

@@ -26,6 +26,7 @@ void World::check() {
       if (is_over_) return;
     }
   }
+  check_recurring();
   if (broker_.is_dead()) return;
   const auto stats = broker_.orders().schedule().stats();
   if (stats.messages == schedule_.waiting.size()) ghosts_ = 0;

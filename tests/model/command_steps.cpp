@@ -40,7 +40,7 @@ void Steps::step() {
 
 void Steps::operate() {
   if (end_in_ > 0 && --end_in_ == 0) return end_process();
-  const std::uint64_t choice = random_.below(1000);
+  const std::uint64_t choice = random_.below(1020);
   std::uint64_t sum = 0;
   const auto is = [&](std::uint64_t share) { return choice < (sum += share); };
   if (is(130)) return publish();
@@ -58,6 +58,7 @@ void Steps::operate() {
   if (is(5)) return step_wall();
   if (broker_.is_dead()) return;
   if (is(15)) return change_settings();
+  if (is(18)) return change_recurring();
   if (is(4)) return set_ttl();
   if (is(8)) return pause_group();
   if (is(3)) return pause_topic();
@@ -80,6 +81,10 @@ void Steps::pass_time() {
   if (choice < 8) time = milliseconds(10 * random_.between(1, 150));
   if (choice == 8) time = milliseconds(10 * random_.between(100, 1000));
   if (choice == 9 && random_.one_in(4)) time = std::chrono::hours(1);
+  if (choice == 10 || choice == 11) {  // to about the next minute
+    const std::int64_t into = broker_.wall().us % ModelRecurring::minute_us / 1000;
+    time = milliseconds(10 * ((ModelRecurring::minute_us / 1000 - into) / 10 + random_.between(0, 2)));
+  }
   note(std::to_string(time.count()) + " ms pass");
   broker_.pass(time);
   ++tally_["times"];
@@ -91,6 +96,8 @@ void Steps::step_wall() {
   has_jumped_ = true;
   if (by.count() < 0) has_stepped_ = true;
   broker_.step_wall(by);
+  for (auto& [name, schedule] : recurring_)
+    schedule.started_least_us = std::min(schedule.started_least_us, broker_.wall().us);
   ++tally_["clock steps"];
 }
 
@@ -250,13 +257,18 @@ void Steps::end_process() {
   target_ = nullptr;
   producer_.reset();
   const bool clean = !broker_.is_dead() && random_.one_in(3);
+  // Messages expire meanwhile, which the model does not follow.
+  const auto down =
+      has_ttl() || random_.one_in(2) ? milliseconds(0) : milliseconds(10 * random_.below(20'000));
+  if (down.count() != 0) ++tally_["times without the broker"];
   if (clean) {
-    note("the broker stops and starts");
-    return restart();
+    note("the broker stops and starts " + std::to_string(down.count()) + " ms later");
+    return restart(down);
   }
   const bool cut = is_durable() && random_.one_in(2);
-  note(cut ? "the power is cut, and the broker starts again" : "the broker is killed, and starts again");
-  crash(cut);
+  note((cut ? "the power is cut, and the broker starts " : "the broker is killed, and starts ") +
+       std::to_string(down.count()) + " ms later");
+  crash(cut, down);
 }
 
 }  // namespace lightq::model

@@ -52,11 +52,19 @@ constexpr const char* happens[] = {
     "publishes without room",
     "purges",
     "purges of letters",
+    "recurring messages",
+    "recurring messages missed: once",
+    "recurring messages missed: skip",
     "rejections",
     "released at the end of a session",
     "restarts",
     "revoked after the processing time",
     "revoked from silent consumers",
+    "schedules changed",
+    "schedules created",
+    "schedules paused",
+    "schedules removed",
+    "schedules resumed",
     "seeks",
     "sessions lost",
     "settings",
@@ -65,6 +73,7 @@ constexpr const char* happens[] = {
     "timed out without leases",
     "times",
     "times to live",
+    "times without the broker",
 };
 
 std::uint64_t steps_of_all() {

@@ -85,6 +85,7 @@ void World::observe() {
   std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
   observe_outboxes();
   observe_schedule();
+  observe_recurring();
   if (!keeps_changes_) {
     for (auto& [name, group] : groups_) group->forget_changes(broker_.ticked_ms() - save_ms_max);
   }
@@ -110,6 +111,16 @@ void World::appended(std::uint64_t content) {
   const auto letter = std::ranges::find_if(letters_, [&](const ModelLetter& each) {
     return each.is_wanted && !each.is_returned && Content{each.content}.without_ttl().number == content;
   });
+  const Content made{content};
+  const auto schedule = recurring_.find("s" + std::to_string(made.schedule() % 2));
+  const bool is_new = made.is_firing() && made.base() == content && schedule != recurring_.end() &&
+                      schedule->second.number == made.schedule();
+  if (letter == letters_.end() && is_new) {
+    schedule->second.fired(made, broker_.wall().us);
+    ++tally_["recurring messages"];
+    note(made.id() + " is in the log at " + std::to_string(offset));
+    return;
+  }
   demand(letter != letters_.end(), [&] { return "message " + std::to_string(content) + " was doubled"; });
   letter->is_returned = true;
   ++tally_["letters published anew"];

@@ -9,14 +9,14 @@ namespace lightq::model {
 using namespace broker;
 using Dead = GroupMessage::Dead;
 
-void World::restart() {
+void World::restart(milliseconds down) {
   ++tally_["restarts"];
-  broker_.restart();
+  broker_.restart(down);
   recover(log_.size(), letters_.size(), false, true);
 }
 
 /// Ends the process. Messages that are written survive that, and those that are synced survive a power cut.
-void World::crash(bool cut) {
+void World::crash(bool cut, milliseconds down) {
   ++tally_[cut ? "power cuts" : "kills"];
   const bool writes_at_once = broker_.catalogue().orders.broker_type == protocol::BrokerType::file;
   const std::uint64_t durable = broker_.orders_store().durable_offset().value;
@@ -27,7 +27,7 @@ void World::crash(bool cut) {
       target && target->ok())
     schedule_.note_durable((**target)->ends().durable.value);
   const std::uint64_t survives = random_.below(3);
-  broker_.crash(cut, [&] { return survives == 0 || (survives == 1 && random_.one_in(2)); });
+  broker_.crash(cut, [&] { return survives == 0 || (survives == 1 && random_.one_in(2)); }, down);
   recover(cut || !writes_at_once ? durable : log_.size(), cut ? durable_letters : letters_.size(), cut,
           false);
 }
@@ -44,6 +44,7 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
     recover_groups(clean);
     recover_schedule(cut);
   }
+  recover_recurring();
   keeps_changes_ = false;
   has_jumped_ = false;
   due_since_ms_ = -1;

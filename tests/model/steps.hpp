@@ -31,6 +31,11 @@ class Steps final : public World {
   void publish_delayed();
   void change_delayed();
 
+  // Recurring schedules: recurring_steps.cpp.
+  void change_recurring();
+  void create_recurring(const std::string& name);
+  void put_recurring(const std::string& name);
+
   // Consumers: consumer_steps.cpp.
   void join();
   void leave();
@@ -64,6 +69,7 @@ class Steps final : public World {
   class Producer;
   std::shared_ptr<Producer> producer_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t next_schedule_ = 1;
   int end_in_ = 0;  // steps until the process is ended
 };
 

@@ -13,6 +13,7 @@
 #include "model/history.hpp"
 #include "model/model_group.hpp"
 #include "model/model_letters.hpp"
+#include "model/model_recurring.hpp"
 #include "model/model_schedule.hpp"
 #include "support/random.hpp"
 
@@ -49,6 +50,7 @@ class World {
   void observe_returns();
   void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
   void observe_schedule();
+  void observe_recurring();
   void observe_expired();
   void observe_expired(ModelGroup& group);
   /// Follows a message that is in the log now.
@@ -61,8 +63,9 @@ class World {
 
   // After starts: recovery.cpp.
 
-  void restart();
-  void crash(bool cut);
+  /// `down`: the time between the end and the start.
+  void restart(milliseconds down);
+  void crash(bool cut, milliseconds down);
   void recover(std::uint64_t log_least, std::uint64_t letters_least, bool cut, bool clean);
   void recover_memory();
   void recover_log(std::uint64_t least);
@@ -70,12 +73,14 @@ class World {
   void recover_half_made();
   void recover_groups(bool clean);
   void recover_schedule(bool cut);
+  void recover_recurring();
   void check_letters_of(ModelGroup& group, bool clean);
 
   // Comparison: checks.cpp.
 
   void check(ModelGroup& group);
   void check_messages(ModelGroup& group);
+  void check_recurring();
   [[nodiscard]] std::string difference_of(const ModelGroup& group, broker::ConsumerGroup& found) const;
   /// Returns false, and sets complaint_, if a consumer lacks a message that it could have.
   [[nodiscard]] bool is_live(ModelGroup& group);
@@ -103,6 +108,7 @@ class World {
   /// Groups that ended because the disk failed when they were made: name and start. A start may find them.
   std::set<std::pair<std::string, std::uint64_t>> half_made_;
   ModelSchedule schedule_;
+  ModelRecurrings recurring_;
   ModelLetters letters_;
   std::vector<GiveBackCommand> give_backs_;  // they run
   std::uint64_t next_content_ = 1;
