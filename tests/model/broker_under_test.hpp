@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "explorer/delivery/simulated_threads.hpp"
 #include "model/client.hpp"
+#include "model/plain_endpoints.hpp"
 #include "plain/endpoint_set.hpp"
 #include "support/faulty_storage.hpp"
 #include "topic/dead/letter_office.hpp"
@@ -44,6 +46,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
     bool is_paused = false;
     std::map<std::string, broker::GroupSetup, std::less<>> groups;
     std::map<std::string, broker::RecurringSchedule, std::less<>> schedules;
+    std::set<std::uint64_t> subscribers;  ///< their endpoints
   };
 
   explicit BrokerUnderTest(Catalogue catalogue);
@@ -82,6 +85,8 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   [[nodiscard]] broker::TopicStore& letters_store() { return *letters_.store; }
   [[nodiscard]] broker::LetterOffice& office() { return *office_; }
   [[nodiscard]] broker::RecurringOffice& recurring() { return *recurring_; }
+  /// Returns the plain endpoints of "orders".
+  [[nodiscard]] PlainEndpoints& plain() { return *plain_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
   [[nodiscard]] broker::ReactorContext& context() { return context_; }
   Journal& journal() { return journal_; }
@@ -167,6 +172,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   std::deque<Task> post_;
   Hosted orders_{orders_id, "orders", nullptr};
   Hosted letters_{letters_id, "letters", nullptr};
+  PlainEndpoints* plain_ = nullptr;  // owned by its topic
   std::unique_ptr<broker::LetterOffice> office_;
   std::unique_ptr<broker::RecurringOffice> recurring_;
 };

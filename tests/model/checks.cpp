@@ -27,6 +27,7 @@ void World::check() {
     }
   }
   check_recurring();
+  check_subscribers();
   if (broker_.is_dead()) return;
   const auto stats = broker_.orders().schedule().stats();
   if (stats.messages == schedule_.waiting.size()) ghosts_ = 0;
@@ -130,6 +131,10 @@ std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool ke
         views[at] = {false, messages.saved_count(delivery), Dead::no};
     });
   }
+  for (const RecordSink* const consumer : messages.consumers().plain) {
+    for (const Offset at : consumer->unsent())
+      views[at.value] = {false, messages.deliveries_of_unsent(at), Dead::no};
+  }
   const ExpiryIndex* const index = messages.expiry().index();
   for (std::uint64_t at = messages.next().value; at < log_.size(); ++at) {
     const bool has_expired = index != nullptr && index->expired().contains({at});
@@ -179,6 +184,7 @@ bool World::is_live(ModelGroup& group) {
   std::uint64_t last_ready = 0;
   bool any_ready = false, any_alone = false, any_perhaps_alone = false, any_unstarted_silent = false;
   for (const auto& [offset, message] : group.open) {
+    if (message.is_unsent) continue;
     if (message.holder != 0) {
       const ModelMember& holder = group.members.at(message.holder);
       any_unstarted_silent |= holder.is_silent && holder.leases && !message.is_started;
@@ -190,6 +196,11 @@ bool World::is_live(ModelGroup& group) {
     if (group.may_expire(offset, message)) continue;
     (group.is_alone(message) ? any_alone : any_ready) = true;
     last_ready = offset;
+  }
+  for (const auto& [number, puller] : group.pullers) {
+    if ((any_ready || any_alone) && puller.sink->has_room())
+      return is_stuck("group " + group.name + ": a plain consumer can take message " +
+                      std::to_string(last_ready) + ", and gets none");
   }
   for (const auto& [number, member] : group.members) {
     if (!member.can_take()) continue;

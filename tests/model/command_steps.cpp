@@ -40,7 +40,7 @@ void Steps::step() {
 
 void Steps::operate() {
   if (end_in_ > 0 && --end_in_ == 0) return end_process();
-  const std::uint64_t choice = random_.below(1020);
+  const std::uint64_t choice = random_.below(1080);
   std::uint64_t sum = 0;
   const auto is = [&](std::uint64_t share) { return choice < (sum += share); };
   if (is(130)) return publish();
@@ -56,6 +56,8 @@ void Steps::operate() {
   if (is(25)) return turn_silent();
   if (is(180)) return pass_time();
   if (is(5)) return step_wall();
+  if (is(35)) return has_plain_ ? change_pullers() : publish();
+  if (is(25)) return has_plain_ ? change_subscribers() : pass_time();
   if (broker_.is_dead()) return;
   if (is(15)) return change_settings();
   if (is(18)) return change_recurring();
@@ -103,7 +105,7 @@ void Steps::step_wall() {
 }
 
 void Steps::change_settings() {
-  constexpr const char* names[] = {"a", "b", "c"};
+  constexpr const char* names[] = {"a", "b", "c", "a", "b", "c", "default"};
   const std::string name = names[random_.below(std::size(names))];
   GroupSetup setup;
   if (!random_.one_in(6)) {

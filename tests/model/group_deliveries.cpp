@@ -138,6 +138,7 @@ void ModelGroup::told(const Told& told) {
   switch (told.what) {
     case Told::What::delivered: return delivered(told);
     case Told::What::revoked: return revoked(told);
+    case Told::What::pulled: return pulled(told);
     case Told::What::late:
     case Told::What::admitted:
     case Told::What::ended: return;

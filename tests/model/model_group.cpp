@@ -29,6 +29,8 @@ SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
   const GroupMessage& message = found->second;
   SavedView view{false, message.attempts, message.dead};
   if (message.holder == 0) return view;
+  if (message.is_unsent) view.attempts = attempts_of_unsent(message);
+  if (message.is_unsent) return view;
   if (message.is_started) ++view.attempts;
   if (max() != 0) view.attempts = std::min(view.attempts, max() - 1);  // a restart alone kills no message
   return view;
@@ -108,6 +110,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   perhaps_counted_.clear();
   perhaps_expired = 0;
   members.clear();
+  pullers.clear();
   counters = {};
   lost = 0;
   changes_.clear();
@@ -311,6 +314,7 @@ void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
   for (std::uint64_t at = to; at < log_end; ++at) open[at] = {};
   next = to;
   for (auto& [number, member] : members) member.overdue.clear();
+  for (auto& [number, puller] : pullers) puller.taken.clear();
 }
 
 void ModelGroup::retry_dead(std::uint64_t offset) {

@@ -29,6 +29,8 @@ struct GroupMessage {
   std::uint32_t hand_out = 0;
   bool is_started = false;
   bool is_alone = false;                    // it was delivered so, and the settings did not change since
+  bool is_unsent = false;                   // a plain consumer has it, and the system has not
+  std::uint32_t unsent_attempts = 0;        // at its delivery to a plain consumer
   bool is_single = false;                   // its next delivery is a slice of one
   bool may_return = false;                  // it was given back at a moment that the model does not know
   SteadyTime until = broker::never;         // taken back then, if it is started
@@ -83,6 +85,7 @@ class ModelGroup {
                    const std::set<std::uint64_t>& under_way);
   void reject(ModelMember& member, OffsetRange range, const broker::Rejection& rejection);
   void leave(int number, broker::MemberEnd end);
+  void puller_left(int number);
   void seek(std::uint64_t to, std::uint64_t log_end);
   void retry_dead(std::uint64_t offset);
   void finish(std::uint64_t offset);
@@ -123,6 +126,8 @@ class ModelGroup {
   void take_overdue();
   void told(const Told& told);
   void parked(std::uint64_t offset);
+  /// Follows messages that plain consumers have sent.
+  void settle_pulled();
 
   // Crashes and restarts.
 
@@ -149,6 +154,7 @@ class ModelGroup {
   std::uint64_t next;         // the first message that was never delivered
   std::map<std::uint64_t, GroupMessage> open;
   std::map<int, ModelMember> members;
+  std::map<int, ModelPuller> pullers;
   protocol::GroupSettings settings;
   bool is_paused = false;
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
@@ -174,6 +180,12 @@ class ModelGroup {
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
   void obey_limit();
   void delivered(const Told& told);
+  void pulled(const Told& told);
+  /// Returns the number of attempts with which a message comes back or is saved that was not sent: without a
+  /// limit of attempts it counts as tried.
+  [[nodiscard]] std::uint32_t attempts_of_unsent(const GroupMessage& message) const {
+    return max() == 0 ? 1 : message.unsent_attempts;
+  }
   void revoked(const Told& told);
   void check_order(std::uint64_t first, std::uint32_t delivery) const;
   void check_place(OffsetRange range, std::uint32_t delivery);

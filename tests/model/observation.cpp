@@ -53,6 +53,10 @@ void World::observe() {
   while (!journal.empty()) {
     const Told told = std::move(journal.front());
     journal.pop_front();
+    if (told.what == Told::What::pulled) {
+      observe_pulled(told);
+      continue;
+    }
     for (auto& [name, group] : groups_) {
       ModelMember* const member = group->member_of(told.client);
       if (member == nullptr) continue;
@@ -73,6 +77,13 @@ void World::observe() {
       break;
     }
   }
+  observe_subscribers();
+  for (auto& [name, group] : groups_) {
+    group->settle_pulled();
+    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
+    if (found != nullptr && !group->pullers.empty())
+      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
+  }
   std::erase_if(groups_, [&](const auto& each) {
     const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
     if (is_gone) half_made_.insert({each.first, each.second->start});
@@ -89,6 +100,19 @@ void World::observe() {
   if (keeps_changes_) return;
   if (save_delay_until_ms_ < broker_.ticked_ms()) save_delay_ms_ = 0;
   for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
+}
+
+void World::observe_pulled(const Told& told) {
+  for (auto& [name, group] : groups_) {
+    if (!group->pullers.contains(told.client)) continue;
+    note("plain consumer " + std::to_string(told.client) + " gets " +
+         std::to_string(told.ranges.front().begin.value));
+    return group->told(told);
+  }
+  for (auto& [endpoint, subscriber] : subscribers_) {
+    if (subscriber.sink != nullptr && subscriber.sink->number == told.client)
+      return subscriber_got(endpoint, told);
+  }
 }
 
 void World::append(std::uint64_t content) {
@@ -133,6 +157,20 @@ bool World::is_cut_off(log::ReadOutcome outcome) {
   return is_over_;
 }
 
+/// Returns the number of a message of which only the payload is known: the test has not published it itself.
+std::optional<std::uint64_t> World::content_of(const std::string& payload) const {
+  for (const auto& [name, schedule] : recurring_) {
+    const auto newest = schedule.last_within(schedule.done_us(schedule.started_least_us), broker_.wall().us);
+    const Content content = Content::firing(schedule.number, schedule.version, newest.value_or(0));
+    if (newest && content.payload() == payload) return content.number;
+  }
+  for (const ModelLetter& letter : letters_) {
+    const Content content = Content{letter.content}.without_ttl();
+    if (letter.is_wanted && !letter.is_returned && content.payload() == payload) return content.number;
+  }
+  return Content::number_in(payload);
+}
+
 void World::observe_log() {
   TopicStore& store = broker_.orders_store();
   while (log_.size() < store.next_offset().value) {
@@ -154,10 +192,11 @@ void World::observe_log() {
     const Journal& journal = broker_.journal();
     std::optional<std::uint64_t> content;
     for (const Told& told : journal) {
-      if (told.what != Told::What::delivered || Offset{from} < told.ranges.front().begin ||
-          told.ranges.front().end <= Offset{from})
+      const bool has_any = told.what == Told::What::delivered || told.what == Told::What::pulled;
+      if (!has_any || Offset{from} < told.ranges.front().begin || told.ranges.front().end <= Offset{from})
         continue;
-      content = told.numbers[from - told.ranges.front().begin.value];
+      content = told.what == Told::What::pulled ? content_of(told.text)
+                                                : told.numbers[from - told.ranges.front().begin.value];
     }
     demand(content.has_value(), "a message in the log cannot be read");
     appended(*content);

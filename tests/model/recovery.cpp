@@ -45,6 +45,7 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
     recover_schedule(cut);
   }
   recover_recurring();
+  recover_subscribers(clean);
   keeps_changes_ = false;
   has_jumped_ = false;
   due_since_ms_ = -1;
@@ -127,7 +128,7 @@ void World::recover_groups(bool clean) {
   std::erase_if(groups_,
                 [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
   recover_half_made();
-  for (const char* const name : {"a", "b", "c"}) {
+  for (const char* const name : {"a", "b", "c", "default"}) {
     demand(groups_.contains(name) || broker_.orders().letters().groups().find(name) == nullptr,
            [&] { return std::string("a start has made group ") + name; });
   }

@@ -12,8 +12,9 @@ namespace lightq::model {
 class Steps final : public World {
  public:
   /// `has_ttl`: messages and the topic may have a time to live.
-  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl)
-      : World(random, catalogue) {
+  /// `has_plain`: there may be plain consumers and subscribers.
+  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl, bool has_plain)
+      : World(random, catalogue), has_plain_(has_plain) {
     if (has_ttl) next_content_ = Content::ttl_from;
   }
 
@@ -50,6 +51,12 @@ class Steps final : public World {
   [[nodiscard]] OffsetRange some_range(const ModelGroup& group);
   [[nodiscard]] std::uint32_t some_hand_out(const ModelMember& member);
 
+  // Plain consumers and subscribers: plain_steps.cpp.
+  void change_sink(PlainSink& sink);
+  void change_pullers();
+  void join_plainly(bool is_first);
+  void change_subscribers();
+
   // Commands and time: command_steps.cpp.
   void pass_time();
   void step_wall();
@@ -70,6 +77,8 @@ class Steps final : public World {
   std::shared_ptr<Producer> producer_;
   std::uint64_t sequence_ = 0;
   std::uint64_t next_schedule_ = 1;
+  std::uint64_t next_endpoint_ = 1;
+  const bool has_plain_;
   int end_in_ = 0;  // steps until the process is ended
 };
 

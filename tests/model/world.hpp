@@ -16,6 +16,7 @@
 #include "model/model_letters.hpp"
 #include "model/model_recurring.hpp"
 #include "model/model_schedule.hpp"
+#include "model/model_subscriber.hpp"
 #include "support/random.hpp"
 
 namespace lightq::model {
@@ -45,6 +46,8 @@ class World {
   void observe();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
+  void observe_pulled(const Told& told);
+  [[nodiscard]] std::optional<std::uint64_t> content_of(const std::string& payload) const;
   [[nodiscard]] bool is_cut_off(log::ReadOutcome outcome);
   void observe_letters();
   void observe_outboxes();
@@ -70,6 +73,14 @@ class World {
   [[nodiscard]] bool may_have_expired(std::uint64_t offset);
   [[nodiscard]] bool was_given_back(const std::string& group, std::uint64_t offset);
   [[nodiscard]] std::set<std::uint64_t> under_way_of(const ModelGroup& group);
+
+  // Subscribers: plain_deliveries.cpp.
+
+  void observe_subscribers();
+  void subscriber_got(std::uint64_t endpoint, const Told& told);
+  void subscriber_skips(std::uint64_t endpoint, std::uint64_t to);
+  void check_subscribers();
+  void recover_subscribers(bool clean);
 
   // After starts: recovery.cpp.
 
@@ -119,6 +130,7 @@ class World {
   std::set<std::pair<std::string, std::uint64_t>> half_made_;
   ModelSchedule schedule_;
   ModelRecurrings recurring_;
+  std::map<std::uint64_t, ModelSubscriber> subscribers_;  // by their endpoints
   ModelLetters letters_;
   std::vector<GiveBackCommand> give_backs_;  // they run
   std::uint64_t next_content_ = 1;
