@@ -23,6 +23,12 @@ BrokerUnderTest::Catalogue Steps::catalogue_of(std::uint64_t run) {
                       .overflow = run / 3 % 2 == 0 ? protocol::Overflow::block : protocol::Overflow::reject,
                       .segment_bytes = limits::segment_bytes_min};
   if (type != BrokerType::queue && run / 6 % 2 == 1) catalogue.orders.capacity_bytes = 256 * limits::KiB;
+  const bool has_ttl = run % 4 >= 2;
+  if (!has_ttl && type == BrokerType::queue) catalogue.orders.overflow = protocol::Overflow::drop_oldest;
+  if (!has_ttl && type == BrokerType::file && run % 8 < 4) {
+    catalogue.orders.retention_bytes = 2 * limits::segment_bytes_min;
+    catalogue.orders.capacity_bytes = 0;
+  }
   catalogue.letters = {.broker_type = type == BrokerType::queue ? BrokerType::queue : BrokerType::file,
                        .ring_bytes = limits::MiB,
                        .segment_bytes = limits::segment_bytes_min};
@@ -173,6 +179,7 @@ void Steps::seek_group() {
   const std::uint64_t end = log_.size();
   const std::uint64_t to = end - std::min(end - first, random_.below(40));
   note("group " + group->name + " seeks " + std::to_string(to));
+  group->lost -= lost_ahead(*group);  // it never comes to them
   const auto sought = broker_.orders().consumers().seek(*member->client, {StartPosition::From::offset, to});
   demand(sought.ok() && *sought == Offset{to}, "a seek went elsewhere");
   broker_.journal().clear();
@@ -185,6 +192,7 @@ void Steps::purge_group() {
   ModelGroup* const group = some_group();
   if (group == nullptr) return;
   note("group " + group->name + " is purged");
+  group->lost -= lost_ahead(*group);
   broker_.orders().commands().purge_group(group->name, [](const Result<std::uint64_t>&) {});
   broker_.journal().clear();
   group->seek(log_.size(), log_.size());

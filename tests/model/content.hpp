@@ -27,6 +27,9 @@ struct Content {
   static Content firing(std::uint64_t schedule, std::uint64_t version, std::uint64_t minute) {
     return {firing_bit | schedule << schedule_shift | version << version_shift | minute};
   }
+  /// Messages from here to `ttl_from` are larger, so that runs with them fill a topic.
+  static constexpr std::uint64_t large_from = 500'000;
+  [[nodiscard]] bool is_large() const { return large_from <= number && number < ttl_from; }
   [[nodiscard]] bool is_firing() const { return (number & firing_bit) != 0; }
   [[nodiscard]] std::uint64_t schedule() const { return (base() & ~firing_bit) >> schedule_shift; }
   [[nodiscard]] std::uint64_t version() const { return base() >> version_shift & 0xFFF; }
@@ -34,6 +37,8 @@ struct Content {
 
   [[nodiscard]] std::string payload() const {
     if (is_firing()) return "f" + std::to_string(base() >> version_shift) + ":";
+    if (is_large())
+      return "m" + std::to_string(base()) + ":" + std::string(base() % 4 * 1000 + base() % 900, 'x');
     const std::size_t bytes = base() % 11 == 0 ? 300 + base() % 700 : base() % 60;
     return "m" + std::to_string(base()) + ":" + std::string(bytes, 'x');
   }

@@ -108,7 +108,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
   counted_.clear();
   perhaps_counted_.clear();
-  perhaps_expired = 0;
+  perhaps_expired = perhaps_dead = 0;
   members.clear();
   pullers.clear();
   counters = {};
@@ -125,7 +125,8 @@ void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& 
                : cause == DeathCause::rejected ? "dead: rejected"
                                                : "dead: attempts",
                1);
-  ++counters.dead;
+  // If the log has dropped it, it may have been lost before.
+  ++(parts_.is_dropped(offset) ? perhaps_dead : counters.dead);
   message.dead = settings.dead_letter_topic.empty() ? Dead::parked : Dead::waiting;
   message.cause = cause;
   message.reason = reason;
@@ -222,6 +223,18 @@ void ModelGroup::extend(ModelMember& member, OffsetRange range, std::uint32_t ha
     message.until = parts_.now() + milliseconds(ms);
     message.until_latest = message.until;
   });
+}
+
+void ModelGroup::lose_dropped(std::uint64_t first, const std::set<std::uint64_t>& under_way) {
+  for (auto at = open.begin(); at != open.end() && at->first < first;) {
+    const auto& [offset, message] = *at++;
+    if (message.holder != 0 || !parts_.is_dropped(offset) || under_way.contains(offset)) continue;
+    if (may_expire(offset, message)) continue;
+    const bool waits = message.dead != Dead::no || parts_.now() < message.waits_until;
+    parts_.count(waits ? "messages lost that waited" : "messages lost that were dropped", 1);
+    ++lost;
+    finish(offset);
+  }
 }
 
 void ModelGroup::finish(std::uint64_t offset) {

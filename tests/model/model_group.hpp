@@ -69,6 +69,7 @@ class ModelGroup {
     std::function<bool(std::uint64_t offset)> may_have_expired;    ///< now, or at an earlier time
     /// Returns true if a letter of this message is being given back, and notes that the group has it.
     std::function<bool(std::uint64_t offset)> was_given_back;
+    std::function<bool(std::uint64_t offset)> is_dropped;  ///< by the log, without a copy
     /// Counts events of one kind, so that a test can tell that they happen.
     std::function<void(const char* what, std::uint64_t times)> count;
   };
@@ -126,6 +127,9 @@ class ModelGroup {
   void take_overdue();
   void told(const Told& told);
   void parked(std::uint64_t offset);
+  /// Follows messages that the log, which begins at `first` now, has dropped without a copy. Those that
+  /// consumers have, and those `under_way` to the dead-letter topic, are not lost yet.
+  void lose_dropped(std::uint64_t first, const std::set<std::uint64_t>& under_way);
   /// Follows messages that plain consumers have sent.
   void settle_pulled();
 
@@ -160,6 +164,7 @@ class ModelGroup {
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
+  std::uint64_t perhaps_dead = 0;     // in addition to counters.dead
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
 
  private:

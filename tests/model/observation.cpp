@@ -26,6 +26,7 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
           .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
           .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
           .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); },
+          .is_dropped = [this](std::uint64_t offset) { return is_dropped(offset); },
           .count = [this](const char* what, std::uint64_t times) { tally_[what] += times; }});
   const auto known = broker_.catalogue().groups.find(name);
   if (known != broker_.catalogue().groups.end()) group->settings = known->second.settings;
@@ -95,6 +96,7 @@ void World::observe() {
   if (is_over_) return;
   std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
   observe_outboxes();
+  observe_drops();
   observe_schedule();
   observe_recurring();
   if (keeps_changes_) return;
@@ -112,6 +114,40 @@ void World::observe_pulled(const Told& told) {
   for (auto& [endpoint, subscriber] : subscribers_) {
     if (subscriber.sink != nullptr && subscriber.sink->number == told.client)
       return subscriber_got(endpoint, told);
+  }
+}
+
+bool World::is_dropped(std::uint64_t offset) {
+  TopicStore& store = broker_.orders_store();
+  if (store.first_offset() <= Offset{offset}) return false;
+  return store.carried() == nullptr || !store.carried()->offsets().contains({offset});
+}
+
+std::uint64_t World::lost_ahead(const ModelGroup& group) {
+  const ConsumerGroup* const found = real(group);
+  if (found == nullptr || !may_drop()) return 0;
+  std::uint64_t lost = 0;
+  for (std::uint64_t at = found->next().value; at < broker_.orders_store().first_offset().value; ++at)
+    lost += is_dropped(at) ? 1 : 0;
+  return lost;
+}
+
+/// Groups lose messages only if the topic drops the oldest, or by retention.
+void World::observe_drops() {
+  const std::uint64_t first = broker_.orders_store().first_offset().value;
+  for (auto& [name, group] : groups_) {
+    const ConsumerGroup* const found = real(*group);
+    // The group passes those that are gone when it looks for the next message.
+    for (std::uint64_t at = group->next; found != nullptr && at < found->next().value && may_drop(); ++at) {
+      demand(is_dropped(at) || !group->open.contains(at),
+             [&] { return "group " + name + ", message " + std::to_string(at) + " is passed"; });
+      group->next = at + 1;
+    }
+    if (group->open.empty() || first <= group->open.begin()->first) continue;
+    const std::uint64_t before = group->lost;
+    group->lose_dropped(first, under_way_of(*group));
+    demand(group->lost == before || may_drop(),
+           [&] { return "group " + name + ": the log dropped messages"; });
   }
 }
 
@@ -295,6 +331,7 @@ void World::observe_outboxes() {
         group->parked(offset);
         continue;
       }
+      if (may_drop() && is_dropped(offset) && !group->open.at(offset).has_letter) continue;  // it is lost
       demand(group->open.at(offset).has_letter || group->open.at(offset).may_have_letter, [&] {
         return "group " + name + ", message " + std::to_string(offset) + " left without a letter";
       });

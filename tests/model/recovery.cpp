@@ -143,7 +143,7 @@ void World::recover_groups(bool clean) {
       const bool possible = clean
                                 ? group->view(at, log_.size()) == restored || group->may_revive(at, restored)
                                 : group->is_possible(at, restored, log_.size());
-      demand(possible, [&] {
+      demand(possible || is_dropped(at), [&] {
         const SavedView before = group->view(at, log_.size());
         return "group " + name + ", message " + std::to_string(at) + " was " +
                (before.is_done ? "done" : std::to_string(before.attempts)) + ", and is " +

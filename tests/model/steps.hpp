@@ -15,6 +15,7 @@ class Steps final : public World {
   /// `has_plain`: there may be plain consumers and subscribers.
   Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl, bool has_plain)
       : World(random, catalogue), has_plain_(has_plain) {
+    if (may_drop()) next_content_ = Content::large_from;
     if (has_ttl) next_content_ = Content::ttl_from;
   }
 

@@ -51,6 +51,16 @@ class World {
   [[nodiscard]] bool is_cut_off(log::ReadOutcome outcome);
   void observe_letters();
   void observe_outboxes();
+  void observe_drops();
+  /// Returns true if the log has dropped the message, and there is no copy.
+  [[nodiscard]] bool is_dropped(std::uint64_t offset);
+  /// Returns how many messages are lost to the group that it has not come to.
+  [[nodiscard]] std::uint64_t lost_ahead(const ModelGroup& group);
+  /// Returns true if the topic may drop messages that groups have not finished.
+  [[nodiscard]] bool may_drop() {
+    const protocol::TopicSettings& settings = broker_.catalogue().orders;
+    return settings.overflow == protocol::Overflow::drop_oldest || settings.retention_bytes != 0;
+  }
   void observe_returns();
   void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
   /// Returns the time with ticks before which all changes of groups are saved, if the disk works.
