@@ -186,7 +186,7 @@ class ModelGroup {
   void obey_limit();
   void delivered(const Told& told);
   void pulled(const Told& told);
-  /// Returns the number of attempts with which a message comes back or is saved that was not sent: without a
+  /// Returns the number of attempts with which a message is requeued or saved that was not sent: without a
   /// limit of attempts it counts as tried.
   [[nodiscard]] std::uint32_t attempts_of_unsent(const GroupMessage& message) const {
     return max() == 0 ? 1 : message.unsent_attempts;

@@ -14,7 +14,7 @@ constexpr int settled_for_subscribers_max = 20;
 
 // --- Plain consumers of a group ---
 
-/// A message is done when a plain consumer takes it. It comes back if it was not sent.
+/// A message is done when a plain consumer takes it. It is requeued if it was not sent.
 void ModelGroup::pulled(const Told& told) {
   const std::uint64_t at = told.ranges.front().begin.value;
   demand(!is_paused, [&] { return of(at) + "a plain consumer gets it in a pause"; });
