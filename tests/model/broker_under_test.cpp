@@ -67,8 +67,15 @@ Result<void> BrokerUnderTest::open(Hosted& hosted, const protocol::TopicSettings
   if (!opened) return opened.error();
   auto store = opened->take_store(disk_, loop_);
   hosted.store = store.get();
-  hosted.runtime = std::make_unique<TopicRuntime>(context_, *this, make_endpoint_set, definition,
-                                                  std::move(store), std::move(opened).value_or_throw());
+  const auto make_plain = [this](ReactorContext&, Topic& topic, PlainProducerHost&,
+                                 EndpointsListener& listener) {
+    auto made = std::make_unique<PlainEndpoints>(topic, listener);
+    plain_ = made.get();
+    return made;
+  };
+  const MakeEndpoints make = hosted.id == orders_id ? MakeEndpoints(make_plain) : make_endpoint_set;
+  hosted.runtime = std::make_unique<TopicRuntime>(context_, *this, make, definition, std::move(store),
+                                                  std::move(opened).value_or_throw());
   hosted.at = hosted.runtime.get();
   return {};
 }
@@ -94,6 +101,10 @@ void BrokerUnderTest::start() {
   orders_.ticks = letters_.ticks = true;
   if (!groups_with_letters(orders()).empty()) office_->wake(orders_id);
   recurring_->begin(orders());
+  for (const std::uint64_t endpoint : catalogue_.subscribers) {
+    const EndpointRecord record{.id = endpoint, .topic = orders_id, .role = EndpointRole::sub};
+    orders().reopen(record).value_or_throw();
+  }
   if (letters().letter_book().run() != 0) office_->returns().resume(letters_id);
 }
 
@@ -118,18 +129,25 @@ void BrokerUnderTest::drop(bool cleanly) {
   pool_.reset();
 }
 
-void BrokerUnderTest::restart() {
+void BrokerUnderTest::stay_down(milliseconds time) {
+  test::SimulatedClock::us += std::chrono::microseconds(time).count();
+  wall_us_ += std::chrono::microseconds(time).count();
+}
+
+void BrokerUnderTest::restart(milliseconds down) {
   end_before(0);
   drop(true);
+  stay_down(down);
   start();
 }
 
-void BrokerUnderTest::crash(bool cut, const std::function<bool()>& keeps) {
+void BrokerUnderTest::crash(bool cut, const std::function<bool()>& keeps, milliseconds down) {
   is_dead_ = true;
   drop(false);
   if (cut) storage.power_cut(keeps);
   end_before(0);
   is_dead_ = false;
+  stay_down(down);
   start();
 }
 

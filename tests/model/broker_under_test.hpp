@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "explorer/delivery/simulated_threads.hpp"
 #include "model/client.hpp"
+#include "model/plain_endpoints.hpp"
 #include "plain/endpoint_set.hpp"
 #include "support/faulty_storage.hpp"
 #include "topic/dead/letter_office.hpp"
@@ -44,6 +46,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
     bool is_paused = false;
     std::map<std::string, broker::GroupSetup, std::less<>> groups;
     std::map<std::string, broker::RecurringSchedule, std::less<>> schedules;
+    std::set<std::uint64_t> subscribers;  ///< their endpoints
   };
 
   explicit BrokerUnderTest(Catalogue catalogue);
@@ -51,11 +54,11 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
 
   // The process.
 
-  /// Stops cleanly and starts again.
-  void restart();
-  /// Ends the process now, and starts it again. With `cut` the power fails too; `keeps` says which of the
-  /// bytes that were not synced stay.
-  void crash(bool cut, const std::function<bool()>& keeps);
+  /// Stops cleanly and starts again, `down` later.
+  void restart(milliseconds down);
+  /// Ends the process now, and starts it again `down` later. With `cut` the power fails too; `keeps` says
+  /// which of the bytes that were not synced stay.
+  void crash(bool cut, const std::function<bool()>& keeps, milliseconds down);
   /// Lets the process end before call number `call` of the disk from now on that changes anything: from then
   /// on all fail. 0: never.
   void end_before(std::uint64_t call);
@@ -81,6 +84,9 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   [[nodiscard]] broker::TopicStore& orders_store() { return *orders_.store; }
   [[nodiscard]] broker::TopicStore& letters_store() { return *letters_.store; }
   [[nodiscard]] broker::LetterOffice& office() { return *office_; }
+  [[nodiscard]] broker::RecurringOffice& recurring() { return *recurring_; }
+  /// Returns the plain endpoints of "orders".
+  [[nodiscard]] PlainEndpoints& plain() { return *plain_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
   [[nodiscard]] broker::ReactorContext& context() { return context_; }
   Journal& journal() { return journal_; }
@@ -137,6 +143,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   };
 
   void start();
+  void stay_down(milliseconds time);
   Result<void> open(Hosted& hosted, const protocol::TopicSettings& settings);
   void drop(bool cleanly);
   void run_turns(int turns);
@@ -165,6 +172,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   std::deque<Task> post_;
   Hosted orders_{orders_id, "orders", nullptr};
   Hosted letters_{letters_id, "letters", nullptr};
+  PlainEndpoints* plain_ = nullptr;  // owned by its topic
   std::unique_ptr<broker::LetterOffice> office_;
   std::unique_ptr<broker::RecurringOffice> recurring_;
 };

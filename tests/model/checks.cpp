@@ -17,6 +17,7 @@ constexpr int settled_again_max = 20;
 void World::check() {
   const log::CarriedRecords* const carried = broker_.orders_store().carried();
   if (carried != nullptr && !carried->offsets().empty()) ++tally_["steps with carried messages"];
+  if (may_drop()) broker_.plain().topic.groups().give_up_dropped();
   for (auto& [name, group] : groups_) {
     check(*group);
     if (step_ % all_messages_every == 0) check_messages(*group);
@@ -26,6 +27,8 @@ void World::check() {
       if (is_over_) return;
     }
   }
+  check_recurring();
+  check_subscribers();
   if (broker_.is_dead()) return;
   const auto stats = broker_.orders().schedule().stats();
   if (stats.messages == schedule_.waiting.size()) ghosts_ = 0;
@@ -69,11 +72,15 @@ void World::check(ModelGroup& group) {
   same("are in flight", messages.in_flight(), held);
   same("are parked", messages.parked(), parked);
   same("wait for their transfer", messages.dead_waiting(), waiting);
-  const std::uint64_t pending =
-      ready + messages.in_flight() + messages.retrying() + messages.parked() + messages.dead_waiting();
+  // The log has dropped some that the group has not come to. It receives those of them that have copies.
+  std::uint64_t lost_ahead = 0, copies_ahead = 0;
+  for (std::uint64_t at = found->next().value; at < store.first_offset().value; ++at)
+    ++(is_dropped(at) ? lost_ahead : copies_ahead);
+  const std::uint64_t pending = copies_ahead + ready + messages.in_flight() + messages.retrying() +
+                                messages.parked() + messages.dead_waiting();
   if (pending != group.open.size()) note(difference_of(group, *found));
   same("are pending", pending, group.open.size());
-  demand(surely_ready <= ready && ready <= surely_ready + maybe, [&] {
+  demand(surely_ready <= ready + copies_ahead && ready <= surely_ready + maybe, [&] {
     std::string text =
         name + std::to_string(ready) + " are ready, not " + std::to_string(surely_ready) + "; delayed";
     const log::OffsetSet& delayed = messages.redelivery().waiting().delayed();
@@ -94,7 +101,8 @@ void World::check(ModelGroup& group) {
   if (group.keeps_expired() && messages.expiry().index() != nullptr)
     ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
   const std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
-  const std::uint64_t died_max = group.counters.dead + expired_max - group.counters.expired;
+  const std::uint64_t died_max =
+      group.counters.dead + group.perhaps_dead + expired_max - group.counters.expired;
   demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
     return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
   });
@@ -102,7 +110,7 @@ void World::check(ModelGroup& group) {
     return name + std::to_string(counters.expired) + " expired, not " +
            std::to_string(group.counters.expired);
   });
-  same("were lost", messages.loss().trimmed + messages.loss().damaged, group.lost);
+  same("were lost", messages.loss().trimmed + messages.loss().damaged + lost_ahead, group.lost);
 }
 
 /// Returns the statements of a save about each message that the group is not done with.
@@ -129,6 +137,10 @@ std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool ke
         views[at] = {false, messages.saved_count(delivery), Dead::no};
     });
   }
+  for (const RecordSink* const consumer : messages.consumers().plain) {
+    for (const Offset at : consumer->unsent())
+      views[at.value] = {false, messages.deliveries_of_unsent(at), Dead::no};
+  }
   const ExpiryIndex* const index = messages.expiry().index();
   for (std::uint64_t at = messages.next().value; at < log_.size(); ++at) {
     const bool has_expired = index != nullptr && index->expired().contains({at});
@@ -153,6 +165,7 @@ std::string World::difference_of(const ModelGroup& group, ConsumerGroup& found) 
 void World::check_messages(ModelGroup& group) {
   const auto views = views_of(*real(group), group.keeps_expired());
   for (const auto& [offset, view] : views) {
+    if (is_dropped(offset)) continue;
     demand(group.view(offset, log_.size()) == view, [&] {
       return "group " + group.name + ", message " + std::to_string(offset) + " has " +
              std::to_string(view.attempts) + " attempts and state " +
@@ -178,6 +191,7 @@ bool World::is_live(ModelGroup& group) {
   std::uint64_t last_ready = 0;
   bool any_ready = false, any_alone = false, any_perhaps_alone = false, any_unstarted_silent = false;
   for (const auto& [offset, message] : group.open) {
+    if (message.is_unsent) continue;
     if (message.holder != 0) {
       const ModelMember& holder = group.members.at(message.holder);
       any_unstarted_silent |= holder.is_silent && holder.leases && !message.is_started;
@@ -189,6 +203,11 @@ bool World::is_live(ModelGroup& group) {
     if (group.may_expire(offset, message)) continue;
     (group.is_alone(message) ? any_alone : any_ready) = true;
     last_ready = offset;
+  }
+  for (const auto& [number, puller] : group.pullers) {
+    if ((any_ready || any_alone) && puller.sink->has_room())
+      return is_stuck("group " + group.name + ": a plain consumer can take message " +
+                      std::to_string(last_ready) + ", and gets none");
   }
   for (const auto& [number, member] : group.members) {
     if (!member.can_take()) continue;
@@ -206,6 +225,8 @@ bool World::is_live(ModelGroup& group) {
       return is_stuck("group " + group.name + ": a consumer can take message " + std::to_string(last_ready) +
                       " alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
+    // It may still finish its messages for one that is to be alone, and was lost meanwhile.
+    if (may_drop() && !member.leases && has_any && group.max() != 0) continue;
     if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
     if (any_ready)
       return is_stuck("group " + group.name + ": consumer " + std::to_string(number) + " can take message " +

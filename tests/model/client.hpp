@@ -15,7 +15,7 @@ namespace lightq::model {
 
 /// A call of a consumer.
 struct Told {
-  enum class What : std::uint8_t { admitted, delivered, revoked, late, ended };
+  enum class What : std::uint8_t { admitted, delivered, revoked, late, ended, pulled };
   int client = 0;  ///< its number
   What what = What::delivered;
   std::vector<OffsetRange> ranges = {};  ///< the messages
@@ -26,6 +26,7 @@ struct Told {
   std::string fault = {};                   ///< a difference of a content
   broker::ClientError code = broker::ClientError::none;
   std::uint32_t timeout_ms = 0;
+  std::string text = {};  ///< a payload that a plain consumer gets
 };
 
 /// The calls of all consumers in their order.

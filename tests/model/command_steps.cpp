@@ -23,6 +23,12 @@ BrokerUnderTest::Catalogue Steps::catalogue_of(std::uint64_t run) {
                       .overflow = run / 3 % 2 == 0 ? protocol::Overflow::block : protocol::Overflow::reject,
                       .segment_bytes = limits::segment_bytes_min};
   if (type != BrokerType::queue && run / 6 % 2 == 1) catalogue.orders.capacity_bytes = 256 * limits::KiB;
+  const bool has_ttl = run % 4 >= 2;
+  if (!has_ttl && type == BrokerType::queue) catalogue.orders.overflow = protocol::Overflow::drop_oldest;
+  if (!has_ttl && type == BrokerType::file && run % 8 < 4) {
+    catalogue.orders.retention_bytes = 2 * limits::segment_bytes_min;
+    catalogue.orders.capacity_bytes = 0;
+  }
   catalogue.letters = {.broker_type = type == BrokerType::queue ? BrokerType::queue : BrokerType::file,
                        .ring_bytes = limits::MiB,
                        .segment_bytes = limits::segment_bytes_min};
@@ -40,7 +46,7 @@ void Steps::step() {
 
 void Steps::operate() {
   if (end_in_ > 0 && --end_in_ == 0) return end_process();
-  const std::uint64_t choice = random_.below(1000);
+  const std::uint64_t choice = random_.below(1080);
   std::uint64_t sum = 0;
   const auto is = [&](std::uint64_t share) { return choice < (sum += share); };
   if (is(130)) return publish();
@@ -56,8 +62,11 @@ void Steps::operate() {
   if (is(25)) return turn_silent();
   if (is(180)) return pass_time();
   if (is(5)) return step_wall();
+  if (is(35)) return has_plain_ ? change_pullers() : publish();
+  if (is(25)) return has_plain_ ? change_subscribers() : pass_time();
   if (broker_.is_dead()) return;
   if (is(15)) return change_settings();
+  if (is(18)) return change_recurring();
   if (is(4)) return set_ttl();
   if (is(8)) return pause_group();
   if (is(3)) return pause_topic();
@@ -80,6 +89,10 @@ void Steps::pass_time() {
   if (choice < 8) time = milliseconds(10 * random_.between(1, 150));
   if (choice == 8) time = milliseconds(10 * random_.between(100, 1000));
   if (choice == 9 && random_.one_in(4)) time = std::chrono::hours(1);
+  if (choice == 10 || choice == 11) {  // to about the next minute
+    const std::int64_t into = broker_.wall().us % ModelRecurring::minute_us / 1000;
+    time = milliseconds(10 * ((ModelRecurring::minute_us / 1000 - into) / 10 + random_.between(0, 2)));
+  }
   note(std::to_string(time.count()) + " ms pass");
   broker_.pass(time);
   ++tally_["times"];
@@ -90,12 +103,15 @@ void Steps::step_wall() {
   note("the wall clock steps by " + std::to_string(by.count()) + " ms");
   has_jumped_ = true;
   if (by.count() < 0) has_stepped_ = true;
+  if (by.count() < 0) note_set_back(-by.count());
   broker_.step_wall(by);
+  for (auto& [name, schedule] : recurring_)
+    schedule.started_least_us = std::min(schedule.started_least_us, broker_.wall().us);
   ++tally_["clock steps"];
 }
 
 void Steps::change_settings() {
-  constexpr const char* names[] = {"a", "b", "c"};
+  constexpr const char* names[] = {"a", "b", "c", "a", "b", "c", "default"};
   const std::string name = names[random_.below(std::size(names))];
   GroupSetup setup;
   if (!random_.one_in(6)) {
@@ -163,6 +179,7 @@ void Steps::seek_group() {
   const std::uint64_t end = log_.size();
   const std::uint64_t to = end - std::min(end - first, random_.below(40));
   note("group " + group->name + " seeks " + std::to_string(to));
+  group->lost -= lost_ahead(*group);  // it never comes to them
   const auto sought = broker_.orders().consumers().seek(*member->client, {StartPosition::From::offset, to});
   demand(sought.ok() && *sought == Offset{to}, "a seek went elsewhere");
   broker_.journal().clear();
@@ -175,6 +192,7 @@ void Steps::purge_group() {
   ModelGroup* const group = some_group();
   if (group == nullptr) return;
   note("group " + group->name + " is purged");
+  group->lost -= lost_ahead(*group);
   broker_.orders().commands().purge_group(group->name, [](const Result<std::uint64_t>&) {});
   broker_.journal().clear();
   group->seek(log_.size(), log_.size());
@@ -250,13 +268,18 @@ void Steps::end_process() {
   target_ = nullptr;
   producer_.reset();
   const bool clean = !broker_.is_dead() && random_.one_in(3);
+  // Messages expire meanwhile, which the model does not follow.
+  const auto down =
+      has_ttl() || random_.one_in(2) ? milliseconds(0) : milliseconds(10 * random_.below(20'000));
+  if (down.count() != 0) ++tally_["times without the broker"];
   if (clean) {
-    note("the broker stops and starts");
-    return restart();
+    note("the broker stops and starts " + std::to_string(down.count()) + " ms later");
+    return restart(down);
   }
   const bool cut = is_durable() && random_.one_in(2);
-  note(cut ? "the power is cut, and the broker starts again" : "the broker is killed, and starts again");
-  crash(cut);
+  note((cut ? "the power is cut, and the broker starts " : "the broker is killed, and starts ") +
+       std::to_string(down.count()) + " ms later");
+  crash(cut, down);
 }
 
 }  // namespace lightq::model

@@ -48,14 +48,15 @@ std::uint32_t Steps::some_hand_out(const ModelMember& member) {
 }
 
 void Steps::join() {
-  const std::string name = group_names[random_.below(std::size(group_names))];
+  std::string name = group_names[random_.below(std::size(group_names))];
+  if (has_plain_ && random_.one_in(8)) name = protocol::default_group;
   const auto known = groups_.find(name);
   if (known != groups_.end() && known->second->members.size() >= members_max) return;
   const auto end = broker_.orders_store().next_offset().value;
   const auto first = broker_.orders_store().first_offset().value;
   const std::uint64_t start = end - std::min(end - first, random_.below(20));
   ConsumeRequest asked;
-  asked.group = name;
+  if (name != protocol::default_group) asked.group = name;
   asked.start = {StartPosition::From::offset, start};
   asked.credit = {random_.below(30), 1'000'000'000};
   asked.leases = random_.one_in(2);

@@ -54,7 +54,7 @@ void World::observe_expired(ModelGroup& group) {
                        waiting.delayed().contains({offset});
     if (next <= offset ? is_ahead(offset) : !waits) {
       gone.push_back(offset);
-    } else if (group.must_expire(offset, message) && !has_stepped_) {
+    } else if (group.must_expire(offset, message) && !has_stepped_ && !broker_.is_dead()) {
       const auto since = expired_ms_.try_emplace(offset, broker_.ticked_ms()).first->second;
       demand(broker_.ticked_ms() - since <= late_ms_max,
              [&] { return "group " + group.name + ", message " + std::to_string(offset) + " expires late"; });

@@ -15,6 +15,7 @@ void ModelGroup::check_order(std::uint64_t first, std::uint32_t delivery) const 
   for (const auto& [offset, message] : open) {
     if (offset >= first || offset >= next) return;
     if (message.holder != 0 || message.dead != Dead::no || message.may_return) continue;
+    if (parts_.is_dropped(offset)) continue;
     if (now < message.ready_by || is_alone(message) != takes_alone || may_expire(offset, message)) continue;
     throw Disagreement(
         of(offset) + std::to_string(message.attempts) + " attempts, message " + std::to_string(first) +
@@ -68,7 +69,9 @@ void ModelGroup::check_place(OffsetRange range, std::uint32_t delivery) {
   }
   check_order(next, delivery);
   auto newest = open.lower_bound(next);
-  while (newest != open.end() && newest->first < first && may_expire(newest->first, newest->second)) ++newest;
+  while (newest != open.end() && newest->first < first &&
+         (may_expire(newest->first, newest->second) || parts_.is_dropped(newest->first)))
+    ++newest;
   demand(newest != open.end(), [&] { return of(first) + "delivered although it is done"; });
   demand(newest->first == first,
          [&] { return of(first) + "delivered before " + std::to_string(newest->first) + ", which is new"; });
@@ -138,6 +141,7 @@ void ModelGroup::told(const Told& told) {
   switch (told.what) {
     case Told::What::delivered: return delivered(told);
     case Told::What::revoked: return revoked(told);
+    case Told::What::pulled: return pulled(told);
     case Told::What::late:
     case Told::What::admitted:
     case Told::What::ended: return;

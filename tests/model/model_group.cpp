@@ -29,6 +29,8 @@ SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
   const GroupMessage& message = found->second;
   SavedView view{false, message.attempts, message.dead};
   if (message.holder == 0) return view;
+  if (message.is_unsent) view.attempts = attempts_of_unsent(message);
+  if (message.is_unsent) return view;
   if (message.is_started) ++view.attempts;
   if (max() != 0) view.attempts = std::min(view.attempts, max() - 1);  // a restart alone kills no message
   return view;
@@ -106,8 +108,9 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
   counted_.clear();
   perhaps_counted_.clear();
-  perhaps_expired = 0;
+  perhaps_expired = perhaps_dead = 0;
   members.clear();
+  pullers.clear();
   counters = {};
   lost = 0;
   changes_.clear();
@@ -122,7 +125,8 @@ void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& 
                : cause == DeathCause::rejected ? "dead: rejected"
                                                : "dead: attempts",
                1);
-  ++counters.dead;
+  // If the log has dropped it, it may have been lost before.
+  ++(parts_.is_dropped(offset) ? perhaps_dead : counters.dead);
   message.dead = settings.dead_letter_topic.empty() ? Dead::parked : Dead::waiting;
   message.cause = cause;
   message.reason = reason;
@@ -221,6 +225,18 @@ void ModelGroup::extend(ModelMember& member, OffsetRange range, std::uint32_t ha
   });
 }
 
+void ModelGroup::lose_dropped(std::uint64_t first, const std::set<std::uint64_t>& under_way) {
+  for (auto at = open.begin(); at != open.end() && at->first < first;) {
+    const auto& [offset, message] = *at++;
+    if (message.holder != 0 || !parts_.is_dropped(offset) || under_way.contains(offset)) continue;
+    if (may_expire(offset, message)) continue;
+    const bool waits = message.dead != Dead::no || parts_.now() < message.waits_until;
+    parts_.count(waits ? "messages lost that waited" : "messages lost that were dropped", 1);
+    ++lost;
+    finish(offset);
+  }
+}
+
 void ModelGroup::finish(std::uint64_t offset) {
   note(offset);
   open.erase(offset);
@@ -311,6 +327,7 @@ void ModelGroup::seek(std::uint64_t to, std::uint64_t log_end) {
   for (std::uint64_t at = to; at < log_end; ++at) open[at] = {};
   next = to;
   for (auto& [number, member] : members) member.overdue.clear();
+  for (auto& [number, puller] : pullers) puller.taken.clear();
 }
 
 void ModelGroup::retry_dead(std::uint64_t offset) {

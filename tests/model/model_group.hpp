@@ -29,6 +29,8 @@ struct GroupMessage {
   std::uint32_t hand_out = 0;
   bool is_started = false;
   bool is_alone = false;                    // it was delivered so, and the settings did not change since
+  bool is_unsent = false;                   // a plain consumer has it, and the system has not
+  std::uint32_t unsent_attempts = 0;        // at its delivery to a plain consumer
   bool is_single = false;                   // its next delivery is a slice of one
   bool may_return = false;                  // it was given back at a moment that the model does not know
   SteadyTime until = broker::never;         // taken back then, if it is started
@@ -67,6 +69,7 @@ class ModelGroup {
     std::function<bool(std::uint64_t offset)> may_have_expired;    ///< now, or at an earlier time
     /// Returns true if a letter of this message is being given back, and notes that the group has it.
     std::function<bool(std::uint64_t offset)> was_given_back;
+    std::function<bool(std::uint64_t offset)> is_dropped;  ///< by the log, without a copy
     /// Counts events of one kind, so that a test can tell that they happen.
     std::function<void(const char* what, std::uint64_t times)> count;
   };
@@ -83,6 +86,7 @@ class ModelGroup {
                    const std::set<std::uint64_t>& under_way);
   void reject(ModelMember& member, OffsetRange range, const broker::Rejection& rejection);
   void leave(int number, broker::MemberEnd end);
+  void puller_left(int number);
   void seek(std::uint64_t to, std::uint64_t log_end);
   void retry_dead(std::uint64_t offset);
   void finish(std::uint64_t offset);
@@ -123,6 +127,11 @@ class ModelGroup {
   void take_overdue();
   void told(const Told& told);
   void parked(std::uint64_t offset);
+  /// Follows messages that the log, which begins at `first` now, has dropped without a copy. Those that
+  /// consumers have, and those `under_way` to the dead-letter topic, are not lost yet.
+  void lose_dropped(std::uint64_t first, const std::set<std::uint64_t>& under_way);
+  /// Follows messages that plain consumers have sent.
+  void settle_pulled();
 
   // Crashes and restarts.
 
@@ -149,11 +158,13 @@ class ModelGroup {
   std::uint64_t next;         // the first message that was never delivered
   std::map<std::uint64_t, GroupMessage> open;
   std::map<int, ModelMember> members;
+  std::map<int, ModelPuller> pullers;
   protocol::GroupSettings settings;
   bool is_paused = false;
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
+  std::uint64_t perhaps_dead = 0;     // in addition to counters.dead
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
 
  private:
@@ -174,6 +185,12 @@ class ModelGroup {
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
   void obey_limit();
   void delivered(const Told& told);
+  void pulled(const Told& told);
+  /// Returns the number of attempts with which a message is requeued or saved that was not sent: without a
+  /// limit of attempts it counts as tried.
+  [[nodiscard]] std::uint32_t attempts_of_unsent(const GroupMessage& message) const {
+    return max() == 0 ? 1 : message.unsent_attempts;
+  }
   void revoked(const Told& told);
   void check_order(std::uint64_t first, std::uint32_t delivery) const;
   void check_place(OffsetRange range, std::uint32_t delivery);

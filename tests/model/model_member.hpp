@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/client.hpp"
+#include "model/plain_sink.hpp"
 
 namespace lightq::model {
 
@@ -31,6 +32,12 @@ struct ModelMember {
   [[nodiscard]] bool can_take() const {
     return is_admitted && !is_silent && client->is_writable && credit > 0;
   }
+};
+
+/// A plain consumer as the model knows it.
+struct ModelPuller {
+  std::unique_ptr<PlainSink> sink;
+  std::set<std::uint64_t> taken;  // and not known to be sent
 };
 
 }  // namespace lightq::model

@@ -26,6 +26,7 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
           .has_expired = [this](std::uint64_t offset) { return has_expired(offset); },
           .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
           .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); },
+          .is_dropped = [this](std::uint64_t offset) { return is_dropped(offset); },
           .count = [this](const char* what, std::uint64_t times) { tally_[what] += times; }});
   const auto known = broker_.catalogue().groups.find(name);
   if (known != broker_.catalogue().groups.end()) group->settings = known->second.settings;
@@ -53,6 +54,10 @@ void World::observe() {
   while (!journal.empty()) {
     const Told told = std::move(journal.front());
     journal.pop_front();
+    if (told.what == Told::What::pulled) {
+      observe_pulled(told);
+      continue;
+    }
     for (auto& [name, group] : groups_) {
       ModelMember* const member = group->member_of(told.client);
       if (member == nullptr) continue;
@@ -73,6 +78,13 @@ void World::observe() {
       break;
     }
   }
+  observe_subscribers();
+  for (auto& [name, group] : groups_) {
+    group->settle_pulled();
+    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
+    if (found != nullptr && !group->pullers.empty())
+      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
+  }
   std::erase_if(groups_, [&](const auto& each) {
     const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
     if (is_gone) half_made_.insert({each.first, each.second->start});
@@ -84,9 +96,58 @@ void World::observe() {
   if (is_over_) return;
   std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
   observe_outboxes();
+  observe_drops();
   observe_schedule();
-  if (!keeps_changes_) {
-    for (auto& [name, group] : groups_) group->forget_changes(broker_.ticked_ms() - save_ms_max);
+  observe_recurring();
+  if (keeps_changes_) return;
+  if (save_delay_until_ms_ < broker_.ticked_ms()) save_delay_ms_ = 0;
+  for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
+}
+
+void World::observe_pulled(const Told& told) {
+  for (auto& [name, group] : groups_) {
+    if (!group->pullers.contains(told.client)) continue;
+    note("plain consumer " + std::to_string(told.client) + " gets " +
+         std::to_string(told.ranges.front().begin.value));
+    return group->told(told);
+  }
+  for (auto& [endpoint, subscriber] : subscribers_) {
+    if (subscriber.sink != nullptr && subscriber.sink->number == told.client)
+      return subscriber_got(endpoint, told);
+  }
+}
+
+bool World::is_dropped(std::uint64_t offset) {
+  TopicStore& store = broker_.orders_store();
+  if (store.first_offset() <= Offset{offset}) return false;
+  return store.carried() == nullptr || !store.carried()->offsets().contains({offset});
+}
+
+std::uint64_t World::lost_ahead(const ModelGroup& group) {
+  const ConsumerGroup* const found = real(group);
+  if (found == nullptr || !may_drop()) return 0;
+  std::uint64_t lost = 0;
+  for (std::uint64_t at = found->next().value; at < broker_.orders_store().first_offset().value; ++at)
+    lost += is_dropped(at) ? 1 : 0;
+  return lost;
+}
+
+/// Groups lose messages only if the topic drops the oldest, or by retention.
+void World::observe_drops() {
+  const std::uint64_t first = broker_.orders_store().first_offset().value;
+  for (auto& [name, group] : groups_) {
+    const ConsumerGroup* const found = real(*group);
+    // The group passes those that are gone when it looks for the next message.
+    for (std::uint64_t at = group->next; found != nullptr && at < found->next().value && may_drop(); ++at) {
+      demand(is_dropped(at) || !group->open.contains(at),
+             [&] { return "group " + name + ", message " + std::to_string(at) + " is passed"; });
+      group->next = at + 1;
+    }
+    if (group->open.empty() || first <= group->open.begin()->first) continue;
+    const std::uint64_t before = group->lost;
+    group->lose_dropped(first, under_way_of(*group));
+    demand(group->lost == before || may_drop(),
+           [&] { return "group " + name + ": the log dropped messages"; });
   }
 }
 
@@ -110,6 +171,16 @@ void World::appended(std::uint64_t content) {
   const auto letter = std::ranges::find_if(letters_, [&](const ModelLetter& each) {
     return each.is_wanted && !each.is_returned && Content{each.content}.without_ttl().number == content;
   });
+  const Content made{content};
+  const auto schedule = recurring_.find("s" + std::to_string(made.schedule() % 2));
+  const bool is_new = made.is_firing() && made.base() == content && schedule != recurring_.end() &&
+                      schedule->second.number == made.schedule();
+  if (letter == letters_.end() && is_new) {
+    schedule->second.fired(made, broker_.wall().us);
+    ++tally_["recurring messages"];
+    note(made.id() + " is in the log at " + std::to_string(offset));
+    return;
+  }
   demand(letter != letters_.end(), [&] { return "message " + std::to_string(content) + " was doubled"; });
   letter->is_returned = true;
   ++tally_["letters published anew"];
@@ -120,6 +191,20 @@ void World::appended(std::uint64_t content) {
 bool World::is_cut_off(log::ReadOutcome outcome) {
   is_over_ = is_over_ || (broker_.is_dead() && outcome == log::ReadOutcome::unavailable);
   return is_over_;
+}
+
+/// Returns the number of a message of which only the payload is known: the test has not published it itself.
+std::optional<std::uint64_t> World::content_of(const std::string& payload) const {
+  for (const auto& [name, schedule] : recurring_) {
+    const auto newest = schedule.last_within(schedule.done_us(schedule.started_least_us), broker_.wall().us);
+    const Content content = Content::firing(schedule.number, schedule.version, newest.value_or(0));
+    if (newest && content.payload() == payload) return content.number;
+  }
+  for (const ModelLetter& letter : letters_) {
+    const Content content = Content{letter.content}.without_ttl();
+    if (letter.is_wanted && !letter.is_returned && content.payload() == payload) return content.number;
+  }
+  return Content::number_in(payload);
 }
 
 void World::observe_log() {
@@ -143,10 +228,11 @@ void World::observe_log() {
     const Journal& journal = broker_.journal();
     std::optional<std::uint64_t> content;
     for (const Told& told : journal) {
-      if (told.what != Told::What::delivered || Offset{from} < told.ranges.front().begin ||
-          told.ranges.front().end <= Offset{from})
+      const bool has_any = told.what == Told::What::delivered || told.what == Told::What::pulled;
+      if (!has_any || Offset{from} < told.ranges.front().begin || told.ranges.front().end <= Offset{from})
         continue;
-      content = told.numbers[from - told.ranges.front().begin.value];
+      content = told.what == Told::What::pulled ? content_of(told.text)
+                                                : told.numbers[from - told.ranges.front().begin.value];
     }
     demand(content.has_value(), "a message in the log cannot be read");
     appended(*content);
@@ -245,6 +331,7 @@ void World::observe_outboxes() {
         group->parked(offset);
         continue;
       }
+      if (may_drop() && is_dropped(offset) && !group->open.at(offset).has_letter) continue;  // it is lost
       demand(group->open.at(offset).has_letter || group->open.at(offset).may_have_letter, [&] {
         return "group " + name + ", message " + std::to_string(offset) + " left without a letter";
       });

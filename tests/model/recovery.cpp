@@ -9,14 +9,14 @@ namespace lightq::model {
 using namespace broker;
 using Dead = GroupMessage::Dead;
 
-void World::restart() {
+void World::restart(milliseconds down) {
   ++tally_["restarts"];
-  broker_.restart();
+  broker_.restart(down);
   recover(log_.size(), letters_.size(), false, true);
 }
 
 /// Ends the process. Messages that are written survive that, and those that are synced survive a power cut.
-void World::crash(bool cut) {
+void World::crash(bool cut, milliseconds down) {
   ++tally_[cut ? "power cuts" : "kills"];
   const bool writes_at_once = broker_.catalogue().orders.broker_type == protocol::BrokerType::file;
   const std::uint64_t durable = broker_.orders_store().durable_offset().value;
@@ -27,7 +27,7 @@ void World::crash(bool cut) {
       target && target->ok())
     schedule_.note_durable((**target)->ends().durable.value);
   const std::uint64_t survives = random_.below(3);
-  broker_.crash(cut, [&] { return survives == 0 || (survives == 1 && random_.one_in(2)); });
+  broker_.crash(cut, [&] { return survives == 0 || (survives == 1 && random_.one_in(2)); }, down);
   recover(cut || !writes_at_once ? durable : log_.size(), cut ? durable_letters : letters_.size(), cut,
           false);
 }
@@ -44,6 +44,8 @@ void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool c
     recover_groups(clean);
     recover_schedule(cut);
   }
+  recover_recurring();
+  recover_subscribers(clean);
   keeps_changes_ = false;
   has_jumped_ = false;
   due_since_ms_ = -1;
@@ -126,7 +128,7 @@ void World::recover_groups(bool clean) {
   std::erase_if(groups_,
                 [&](const auto& each) { return !each.second->is_saved && real(*each.second) == nullptr; });
   recover_half_made();
-  for (const char* const name : {"a", "b", "c"}) {
+  for (const char* const name : {"a", "b", "c", "default"}) {
     demand(groups_.contains(name) || broker_.orders().letters().groups().find(name) == nullptr,
            [&] { return std::string("a start has made group ") + name; });
   }
@@ -141,7 +143,7 @@ void World::recover_groups(bool clean) {
       const bool possible = clean
                                 ? group->view(at, log_.size()) == restored || group->may_revive(at, restored)
                                 : group->is_possible(at, restored, log_.size());
-      demand(possible, [&] {
+      demand(possible || is_dropped(at), [&] {
         const SavedView before = group->view(at, log_.size());
         return "group " + name + ", message " + std::to_string(at) + " was " +
                (before.is_done ? "done" : std::to_string(before.attempts)) + ", and is " +

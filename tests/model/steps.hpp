@@ -12,8 +12,10 @@ namespace lightq::model {
 class Steps final : public World {
  public:
   /// `has_ttl`: messages and the topic may have a time to live.
-  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl)
-      : World(random, catalogue) {
+  /// `has_plain`: there may be plain consumers and subscribers.
+  Steps(test::Random& random, const BrokerUnderTest::Catalogue& catalogue, bool has_ttl, bool has_plain)
+      : World(random, catalogue), has_plain_(has_plain) {
+    if (may_drop()) next_content_ = Content::large_from;
     if (has_ttl) next_content_ = Content::ttl_from;
   }
 
@@ -31,6 +33,11 @@ class Steps final : public World {
   void publish_delayed();
   void change_delayed();
 
+  // Recurring schedules: recurring_steps.cpp.
+  void change_recurring();
+  void create_recurring(const std::string& name);
+  void put_recurring(const std::string& name);
+
   // Consumers: consumer_steps.cpp.
   void join();
   void leave();
@@ -44,6 +51,12 @@ class Steps final : public World {
   [[nodiscard]] ModelMember* some_member(ModelGroup*& group);
   [[nodiscard]] OffsetRange some_range(const ModelGroup& group);
   [[nodiscard]] std::uint32_t some_hand_out(const ModelMember& member);
+
+  // Plain consumers and subscribers: plain_steps.cpp.
+  void change_sink(PlainSink& sink);
+  void change_pullers();
+  void join_plainly(bool is_first);
+  void change_subscribers();
 
   // Commands and time: command_steps.cpp.
   void pass_time();
@@ -64,6 +77,9 @@ class Steps final : public World {
   class Producer;
   std::shared_ptr<Producer> producer_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t next_schedule_ = 1;
+  std::uint64_t next_endpoint_ = 1;
+  const bool has_plain_;
   int end_in_ = 0;  // steps until the process is ended
 };
 

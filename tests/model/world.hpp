@@ -1,6 +1,7 @@
 /// A broker and the model of everything that its topics do, side by side.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,7 +14,9 @@
 #include "model/history.hpp"
 #include "model/model_group.hpp"
 #include "model/model_letters.hpp"
+#include "model/model_recurring.hpp"
 #include "model/model_schedule.hpp"
+#include "model/model_subscriber.hpp"
 #include "support/random.hpp"
 
 namespace lightq::model {
@@ -43,12 +46,34 @@ class World {
   void observe();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
+  void observe_pulled(const Told& told);
+  [[nodiscard]] std::optional<std::uint64_t> content_of(const std::string& payload) const;
   [[nodiscard]] bool is_cut_off(log::ReadOutcome outcome);
   void observe_letters();
   void observe_outboxes();
+  void observe_drops();
+  /// Returns true if the log has dropped the message, and there is no copy.
+  [[nodiscard]] bool is_dropped(std::uint64_t offset);
+  /// Returns how many messages are lost to the group that it has not come to.
+  [[nodiscard]] std::uint64_t lost_ahead(const ModelGroup& group);
+  /// Returns true if the topic may drop messages that groups have not finished.
+  [[nodiscard]] bool may_drop() {
+    const protocol::TopicSettings& settings = broker_.catalogue().orders;
+    return settings.overflow == protocol::Overflow::drop_oldest || settings.retention_bytes != 0;
+  }
   void observe_returns();
   void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
+  /// Returns the time with ticks before which all changes of groups are saved, if the disk works.
+  [[nodiscard]] std::int64_t oldest_unsaved_ms() const {
+    return broker_.ticked_ms() - save_ms_max - save_delay_ms_;
+  }
+  /// Notes that the wall clock was set back: the broker saves up to as much later, at most a second.
+  void note_set_back(std::int64_t by_ms) {
+    save_delay_ms_ += std::min<std::int64_t>(by_ms, 1'000);
+    save_delay_until_ms_ = broker_.ticked_ms() + save_ms_max + save_delay_ms_;
+  }
   void observe_schedule();
+  void observe_recurring();
   void observe_expired();
   void observe_expired(ModelGroup& group);
   /// Follows a message that is in the log now.
@@ -59,10 +84,19 @@ class World {
   [[nodiscard]] bool was_given_back(const std::string& group, std::uint64_t offset);
   [[nodiscard]] std::set<std::uint64_t> under_way_of(const ModelGroup& group);
 
+  // Subscribers: plain_deliveries.cpp.
+
+  void observe_subscribers();
+  void subscriber_got(std::uint64_t endpoint, const Told& told);
+  void subscriber_skips(std::uint64_t endpoint, std::uint64_t to);
+  void check_subscribers();
+  void recover_subscribers(bool clean);
+
   // After starts: recovery.cpp.
 
-  void restart();
-  void crash(bool cut);
+  /// `down`: the time between the end and the start.
+  void restart(milliseconds down);
+  void crash(bool cut, milliseconds down);
   void recover(std::uint64_t log_least, std::uint64_t letters_least, bool cut, bool clean);
   void recover_memory();
   void recover_log(std::uint64_t least);
@@ -70,12 +104,14 @@ class World {
   void recover_half_made();
   void recover_groups(bool clean);
   void recover_schedule(bool cut);
+  void recover_recurring();
   void check_letters_of(ModelGroup& group, bool clean);
 
   // Comparison: checks.cpp.
 
   void check(ModelGroup& group);
   void check_messages(ModelGroup& group);
+  void check_recurring();
   [[nodiscard]] std::string difference_of(const ModelGroup& group, broker::ConsumerGroup& found) const;
   /// Returns false, and sets complaint_, if a consumer lacks a message that it could have.
   [[nodiscard]] bool is_live(ModelGroup& group);
@@ -103,14 +139,18 @@ class World {
   /// Groups that ended because the disk failed when they were made: name and start. A start may find them.
   std::set<std::pair<std::string, std::uint64_t>> half_made_;
   ModelSchedule schedule_;
+  ModelRecurrings recurring_;
+  std::map<std::uint64_t, ModelSubscriber> subscribers_;  // by their endpoints
   ModelLetters letters_;
   std::vector<GiveBackCommand> give_backs_;  // they run
   std::uint64_t next_content_ = 1;
   std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
   bool is_over_ = false;
-  bool has_jumped_ = false;         // the wall clock, since the last start
-  bool keeps_changes_ = false;      // the process has ended: later changes are not saved
+  bool has_jumped_ = false;     // the wall clock, since the last start
+  bool keeps_changes_ = false;  // the process has ended: later changes are not saved
+  std::int64_t save_delay_ms_ = 0;
+  std::int64_t save_delay_until_ms_ = 0;
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
   std::vector<std::shared_ptr<broker::SessionProducer>> producers_;  // also of ended processes
   BrokerUnderTest broker_;  // last, because its end calls the clients of the groups
