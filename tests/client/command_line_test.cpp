@@ -78,7 +78,7 @@ class Variable {
 /// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
 /// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 14> without = {"top",
+  constexpr std::array<std::string_view, 15> without = {"top",
                                                         "topic list",
                                                         "stats",
                                                         "ping",
@@ -88,6 +88,7 @@ std::vector<std::string> invocation(const std::string& command) {
                                                         "completion words",
                                                         "context list",
                                                         "doctor",
+                                                        "definitions export",
                                                         "man",
                                                         "completion bash",
                                                         "completion zsh",
@@ -116,6 +117,8 @@ std::vector<std::string> invocation(const std::string& command) {
   }
   if (command == "user grant" || command == "user revoke") words.insert(words.end(), {"--produce", "t"});
   if (command == "group set") words.insert(words.end(), {"g", "--dead-letter-topic", "d"});
+  if (command == "group info") words.emplace_back("g");
+  if (command == "group reset") words.insert(words.end(), {"g", "--to", "latest"});
   if (command == "dlq show" || command == "delayed show") words.emplace_back("0");
   if (command == "delayed cancel" || command == "delayed hurry" || command == "delayed reschedule")
     words.insert(words.end(), {"--id", "i"});
@@ -139,6 +142,8 @@ TEST(CommandLine, HasAllCommands) {
                                              "context list",
                                              "context remove",
                                              "context use",
+                                             "definitions export",
+                                             "definitions import",
                                              "delayed cancel",
                                              "delayed hurry",
                                              "delayed list",
@@ -149,7 +154,12 @@ TEST(CommandLine, HasAllCommands) {
                                              "dlq retry",
                                              "dlq show",
                                              "doctor",
+                                             "export",
+                                             "group info",
+                                             "group list",
+                                             "group reset",
                                              "group set",
+                                             "import",
                                              "key new",
                                              "key public",
                                              "log dump",
@@ -329,6 +339,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     // A flag that is typed wins over its variable.
     if (flag.command == "delayed reschedule" && variable == "LIGHTQ_DELAY") continue;
     if (flag.command == "schedule set" && variable == "LIGHTQ_CRON") continue;
+    if (flag.command == "group reset" && variable == "LIGHTQ_RESET_TO") continue;
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;
     std::optional<Variable> a_setting;  // given by its variable, which may be the one that is tested
@@ -350,6 +361,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_CURSORS",
                                              "LIGHTQ_DEAD_LETTER_EXPIRED",
                                              "LIGHTQ_DELAYED",
+                                             "LIGHTQ_DRY_RUN",
                                              "LIGHTQ_ENCRYPT_AT_REST",
                                              "LIGHTQ_FILE_PER_MESSAGE",
                                              "LIGHTQ_FOLLOW",
