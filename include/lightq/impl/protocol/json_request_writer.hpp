@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <lightq/protocol/control.hpp>
@@ -42,7 +43,13 @@ struct RequestWriter {
     write_topic_change(to, request.change);
     write_credentials(to, request.user, request.as_admin);
   }
-  void operator()(const ListTopics& request) const { write_credentials(to, request.admin, true); }
+  /// Writes a request of an administrator that has nothing else.
+  template <typename Plain>
+    requires(std::is_same_v<Plain, ListTopics> || std::is_same_v<Plain, ListUsers> ||
+             std::is_same_v<Plain, Reload>)
+  void operator()(const Plain& request) const {
+    write_credentials(to, request.admin, true);
+  }
   void operator()(const Join& request) const {
     to["connection_type"] = to_word(request.connection_type);
     to["type"] = to_word(request.type);
@@ -146,8 +153,6 @@ struct RequestWriter {
   }
   void operator()(const GrantRights& request) const { write_change_of_rights(request); }
   void operator()(const RevokeRights& request) const { write_change_of_rights(request); }
-  void operator()(const ListUsers& request) const { write_credentials(to, request.admin, true); }
-  void operator()(const Reload& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Ping&) const {}
   void operator()(const Version&) const {}
 
