@@ -103,6 +103,7 @@ TEST_F(TopicRuntimeCommandsTest, AMovedGroupIsOnTheDiskWhenItIsAnswered) {
 }
 
 TEST_F(TopicRuntimeCommandsTest, ASmallerCapacityAppliesToTheNextMessage) {
+  make_group("g");  // it holds the log
   publish(3);
   ASSERT_TRUE(topic->commands().change({.overflow = protocol::Overflow::reject, .capacity_bytes = 1}).ok());
   auto bytes = test::make_batch({"message"});
