@@ -78,10 +78,11 @@ class Variable {
 /// Returns the command's words and its required arguments: a topic, or the directory of a log (an empty
 /// directory is an empty log).
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 15> without = {"top",
+  constexpr std::array<std::string_view, 16> without = {"top",
                                                         "topic list",
                                                         "stats",
                                                         "ping",
+                                                        "reload",
                                                         "version",
                                                         "bench",
                                                         "user list",
@@ -170,6 +171,7 @@ TEST(CommandLine, HasAllCommands) {
                                              "peek",
                                              "ping",
                                              "produce",
+                                             "reload",
                                              "schedule list",
                                              "schedule pause",
                                              "schedule remove",
