@@ -119,8 +119,8 @@ class DeliveryClient {
   std::int32_t add_message(std::uint32_t bytes, bool delayed);
   void detach_producer();
 
+  DelayedProducer producer_;  // the topics of life_ use it until their end
   BrokerLife life_;
-  DelayedProducer producer_;
   std::vector<OffsetRange> held_;  // delivered, and not answered
 };
 
