@@ -44,9 +44,9 @@ std::string TicketKey::id() const {
 
 std::uint64_t TicketKey::number_of_request(std::uint64_t user, std::string_view id) const {
   // Never the id of a ticket, because it is not hexadecimal.
-  const std::string digits = secret_of("a request " + std::to_string(user) + " " + std::string(id));
+  const std::string secret = secret_of("a request " + std::to_string(user) + " " + std::string(id));
   std::uint64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + 16, number, 16);
+  std::from_chars(secret.data(), secret.data() + 16, number, 16);
   return std::max<std::uint64_t>(number, 1);
 }
 
