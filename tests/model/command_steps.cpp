@@ -103,7 +103,6 @@ void Steps::step_wall() {
   note("the wall clock steps by " + std::to_string(by.count()) + " ms");
   has_jumped_ = true;
   if (by.count() < 0) has_stepped_ = true;
-  if (by.count() < 0) note_set_back(-by.count());
   broker_.step_wall(by);
   for (auto& [name, schedule] : recurring_)
     schedule.started_least_us = std::min(schedule.started_least_us, broker_.wall().us);

@@ -100,7 +100,6 @@ void World::observe() {
   observe_schedule();
   observe_recurring();
   if (keeps_changes_) return;
-  if (save_delay_until_ms_ < broker_.ticked_ms()) save_delay_ms_ = 0;
   for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
 }
 

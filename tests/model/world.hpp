@@ -64,14 +64,7 @@ class World {
   void observe_returns();
   void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
   /// Returns the time with ticks before which all changes of groups are saved, if the disk works.
-  [[nodiscard]] std::int64_t oldest_unsaved_ms() const {
-    return broker_.ticked_ms() - save_ms_max - save_delay_ms_;
-  }
-  /// Notes that the wall clock was set back: the broker saves up to as much later, at most a second.
-  void note_set_back(std::int64_t by_ms) {
-    save_delay_ms_ += std::min<std::int64_t>(by_ms, 1'000);
-    save_delay_until_ms_ = broker_.ticked_ms() + save_ms_max + save_delay_ms_;
-  }
+  [[nodiscard]] std::int64_t oldest_unsaved_ms() const { return broker_.ticked_ms() - save_ms_max; }
   void observe_schedule();
   void observe_recurring();
   void observe_expired();
@@ -147,10 +140,8 @@ class World {
   std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
   bool is_over_ = false;
-  bool has_jumped_ = false;     // the wall clock, since the last start
-  bool keeps_changes_ = false;  // the process has ended: later changes are not saved
-  std::int64_t save_delay_ms_ = 0;
-  std::int64_t save_delay_until_ms_ = 0;
+  bool has_jumped_ = false;         // the wall clock, since the last start
+  bool keeps_changes_ = false;      // the process has ended: later changes are not saved
   std::int64_t due_since_ms_ = -1;  // since when a delayed message is due that has not left
   std::vector<std::shared_ptr<broker::SessionProducer>> producers_;  // also of ended processes
   BrokerUnderTest broker_;  // last, because its end calls the clients of the groups
