@@ -24,7 +24,6 @@ using testing::StartsWith;
 using Bytes = std::vector<std::byte>;
 
 constexpr Timestamp now{1'800'000'000'000'000};
-constexpr std::size_t record_header_bytes = 5;
 constexpr std::size_t record_bytes = 16'384;
 constexpr auto alert = std::byte{21};
 

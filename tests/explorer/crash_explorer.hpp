@@ -94,7 +94,6 @@ class CrashExplorer {
   std::unique_ptr<rest::StorageKeys> keys_ = storage_keys({1});
   std::unique_ptr<rest::StorageKeys> newer_keys_ = storage_keys({2, 1});
   bool sync_has_failed_ = false;
-  bool in_job_ = false;
   Exploration result_;
 };
 
