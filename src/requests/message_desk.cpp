@@ -206,9 +206,8 @@ void MessageDesk::drop_stream(EventLoop& loop, std::uint64_t id) {
   streams_.erase(found);
 }
 
-void MessageDesk::written(std::uint64_t stream, std::uint64_t messages, std::uint64_t bytes) {
-  if (const auto found = streams_.find(stream); found != streams_.end())
-    found->second->written(messages, bytes);
+void MessageDesk::written(std::uint64_t stream, const StreamAmount& taken) {
+  if (const auto found = streams_.find(stream); found != streams_.end()) found->second->written(taken);
 }
 
 void MessageDesk::end_stream(std::uint64_t stream) {

@@ -45,7 +45,7 @@ class MessageDesk {
   void stream(Reactor& reactor, TopicId topic, const Requester& requester, StreamWish wish,
               const std::shared_ptr<StreamClient>& client);
   /// Called when the system has taken messages of a stream: see Stream::written.
-  void written(std::uint64_t stream, std::uint64_t messages, std::uint64_t bytes);
+  void written(std::uint64_t stream, const StreamAmount& taken);
   /// Ends a stream, because its client has gone. Its messages in flight are delivered to others.
   void end_stream(std::uint64_t stream);
   /// Reads messages without a group. Calls `done` once, now or later. Errors: see Browse.

@@ -52,7 +52,7 @@ StreamedMessages messages_with(const std::vector<std::string>& payloads, std::ui
     message.offset = {streamed.messages.size() + 7};
     message.marks.delivery = 0;
     message.payload = payload;
-    streamed.bytes += payload.size();
+    streamed.amount += {1, payload.size()};
     streamed.messages.push_back(std::move(message));
   }
   return streamed;

@@ -44,8 +44,7 @@ void EventStream::begin(const StreamOpened& opened) {
 void EventStream::add(const StreamedMessages& messages) {
   if (state_ == State::over) return;
   append_events(messages, waiting_);
-  waiting_amount_.messages += messages.messages.size();
-  waiting_amount_.bytes += messages.bytes;
+  waiting_amount_ += messages.amount;
   send_waiting();
 }
 
@@ -70,9 +69,7 @@ void EventStream::on_taken() {
     });
   }
   is_sending_ = false;
-  taken_amount_.messages += sent_amount_.messages;
-  taken_amount_.bytes += sent_amount_.bytes;
-  sent_amount_ = {};
+  taken_amount_ += std::exchange(sent_amount_, {});
   report();
   send_waiting();
 }
@@ -95,9 +92,8 @@ void EventStream::send_waiting() {
 void EventStream::report() {
   if (taken_amount_.messages == 0) return;
   // If the reactor has too many tasks, the next heartbeat tries again.
-  const bool told = parts_.at_desk([stream = stream_, taken = taken_amount_](MessageDesk& desk) {
-    desk.written(stream, taken.messages, taken.bytes);
-  });
+  const bool told = parts_.at_desk(
+      [stream = stream_, taken = taken_amount_](MessageDesk& desk) { desk.written(stream, taken); });
   if (told) taken_amount_ = {};
 }
 
