@@ -21,7 +21,7 @@ std::uint64_t credit_left(std::uint64_t most, std::uint64_t used, std::uint64_t 
 }  // namespace
 
 Stream::Stream(Parts parts, StreamWish wish)
-    : MessageHolder(parts.topic, parts.access, std::move(parts.requester)),
+    : MessageHolder(parts.topic, parts.access, std::move(parts.requester), std::move(parts.copies)),
       id_(parts.id),
       client_(std::move(parts.client)),
       over_(std::move(parts.over)),
@@ -44,7 +44,7 @@ void Stream::admitted(const Opened& opened) {
 }
 
 bool Stream::writable() const {
-  return client_ != nullptr && refused_ == 0 && is_permitted();
+  return client_ != nullptr && refused_ == 0 && is_permitted() && may_copy();
 }
 
 void Stream::deliver(const DeliveredSlice& delivered) {
@@ -57,6 +57,8 @@ void Stream::deliver(const DeliveredSlice& delivered) {
   const StreamAmount amount{delivered.slice.count, delivered.slice.message_bytes()};
   delivered_ += amount;
   taken_.amount += amount;
+  if (taken_.held == nullptr) taken_.held = holding();
+  taken_.held->add(amount.bytes);
   append_copies(**plain, {.delivery = is_leased() ? delivered.delivery : 0}, taken_.messages);
 }
 

@@ -12,6 +12,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/state/consume_request.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/message_holder.hpp"
 #include "requests/received_message.hpp"
 
@@ -51,6 +52,7 @@ struct StreamedMessages {
   std::uint64_t lost = 0;  ///< messages that were lost before these
   StreamAmount amount;     ///< of these
   std::vector<ReceivedMessage> messages;
+  std::shared_ptr<CopiedBytes::Holding> held;  ///< keep it as long as the messages, or texts made of them
 };
 
 /// The client of a stream. Thread: the reactor's.
@@ -79,6 +81,7 @@ class Stream final : public MessageHolder {
     Requester requester;
     std::uint64_t id = 0;
     std::shared_ptr<StreamClient> client;
+    std::shared_ptr<CopiedBytes> copies;
     std::function<void()> over;  ///< called when the stream has ended; it must not be destroyed in that call
   };
 

@@ -45,6 +45,7 @@ void EventStream::add(const StreamedMessages& messages) {
   if (state_ == State::over) return;
   append_events(messages, waiting_);
   waiting_amount_ += messages.amount;
+  waiting_held_.push_back(messages.held);
   send_waiting();
 }
 
@@ -69,6 +70,7 @@ void EventStream::on_taken() {
     });
   }
   is_sending_ = false;
+  sent_held_.clear();
   taken_amount_ += std::exchange(sent_amount_, {});
   report();
   send_waiting();
@@ -77,6 +79,8 @@ void EventStream::on_taken() {
 void EventStream::on_closed() {
   if (std::exchange(state_, State::over) == State::over) return;
   waiting_ = {};
+  waiting_held_.clear();
+  sent_held_.clear();
   leave_desk();
 }
 
@@ -84,6 +88,7 @@ void EventStream::send_waiting() {
   if (state_ != State::open || is_sending_ || waiting_.empty()) return;
   is_sending_ = true;
   sent_amount_ = std::exchange(waiting_amount_, {});
+  sent_held_ = std::exchange(waiting_held_, {});
   const std::string text = std::exchange(waiting_, {});
   if (ends_) state_ = State::over;
   parts_.send_more(text, ends_);
