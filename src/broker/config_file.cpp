@@ -16,6 +16,7 @@
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_uri.hpp>
 
+#include "base/ascii_case.hpp"
 #include "base/setting_error.hpp"
 #include "broker/config.hpp"
 
@@ -36,9 +37,8 @@ const Setting* find_setting(std::string name) {
 
 /// Returns a suggestion for a misspelled setting, as the end of a sentence.
 std::string suggestion_for(std::string name) {
-  std::ranges::transform(name, name.begin(), [](char each) {
-    return each == '-' ? '_' : each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  });
+  name = in_lower_case(name);
+  std::ranges::replace(name, '-', '_');
   std::vector<std::string_view> names;
   for (const auto& setting : settings()) names.emplace_back(setting.name);
   const auto near = nearest_spelling(name, names);

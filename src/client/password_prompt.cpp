@@ -18,6 +18,7 @@
 #include <lightq/base/shown_path.hpp>
 #include <lightq/base/wipe.hpp>
 
+#include "base/ascii_case.hpp"
 #include "client/terminal.hpp"
 
 namespace lightq::cli {
@@ -169,7 +170,7 @@ Error no_password(const std::string& why) {
 std::string flag_of(const std::string& variable) {
   std::string flag = "--";
   for (const char letter : variable.substr(variable.find('_') + 1) + "_FILE")
-    flag += letter == '_' ? '-' : static_cast<char>(letter - 'A' + 'a');
+    flag += letter == '_' ? '-' : in_lower_case(letter);
   return flag;
 }
 

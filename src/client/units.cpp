@@ -9,6 +9,8 @@
 #include <limits>
 #include <span>
 
+#include "base/ascii_case.hpp"
+
 namespace lightq::cli {
 namespace {
 
@@ -54,7 +56,7 @@ std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> 
   std::string name;
   for (const char* at = rest; at != end; ++at) {
     if (*at == ' ' && name.empty()) continue;
-    name += *at >= 'A' && *at <= 'Z' ? static_cast<char>(*at - 'A' + 'a') : *at;
+    name += in_lower_case(*at);
   }
   for (const Unit& unit : units) {
     if (unit.name != name) continue;

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/version.hpp>
 
+#include "base/ascii_case.hpp"
 #include "http/control_command.hpp"
 
 namespace lightq::broker {
@@ -47,12 +49,20 @@ Document parameter(std::string_view name, std::string_view where, Document schem
   return document;
 }
 
+/// Returns the schema of a variable in a path.
+Document schema_of_variable(std::string_view name) {
+  if (name == "user_id")
+    return {{"type", "string"}, {"minLength", 1}, {"maxLength", limits::user_id_bytes_max}};
+  const char* const pattern = name == "lease" ? "^[0-9a-f]{16}$" : "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$";
+  return {{"type", "string"}, {"pattern", pattern}};
+}
+
 /// Returns the parameters in a path's braces.
 Document path_parameters(std::string_view path) {
   Document parameters = Document::array();
   for (std::size_t at = path.find('{'); at != std::string_view::npos; at = path.find('{', at + 1)) {
     const std::string_view name = path.substr(at + 1, path.find('}', at) - at - 1);
-    parameters.push_back(parameter(name, "path", text_schema()));
+    parameters.push_back(parameter(name, "path", schema_of_variable(name)));
   }
   return parameters;
 }
@@ -88,10 +98,23 @@ std::string id_of(const CommandRoute& route) {
   return id;
 }
 
+/// Returns the schema of a number that a command reads. `limit` is at most the least of the commands' limits.
+Document schema_of_number(std::string_view name) {
+  using protocol::DeadPage;
+  using protocol::DelayedPage;
+  using protocol::SchedulePage;
+  if (name == "limit")
+    return number_schema(
+        1, std::min({DeadPage::messages_max, DelayedPage::messages_max, SchedulePage::schedules_max}));
+  if (name == "topics_max") return number_schema(1, limits::stats_page_topics_max);
+  if (name == "payload_bytes") return number_schema(0, DelayedPage::payload_bytes_max);
+  if (name == "times") return number_schema(0, SchedulePage::times_max);
+  return number_schema(0, protocol::detail::number_max);
+}
+
 Document query_parameter(std::string_view declared) {
   const char mark = declared.front();
-  if (mark == '#')
-    return parameter(declared.substr(1), "query", number_schema(0, protocol::detail::number_max));
+  if (mark == '#') return parameter(declared.substr(1), "query", schema_of_number(declared.substr(1)));
   if (mark == '?') return parameter(declared.substr(1), "query", {{"type", "boolean"}});
   return parameter(declared, "query", text_schema());
 }
@@ -105,9 +128,7 @@ void add_command(const CommandRoute& route, Document& paths) {
   }
   if (route.has_content) document["requestBody"] = {{"content", object_content()}};
   if (route.login == CommandLogin::none) document["security"] = Document::array();
-  std::string method(route.method);
-  std::ranges::transform(method, method.begin(), [](char c) { return static_cast<char>(c - 'A' + 'a'); });
-  paths[std::string(route.path)][method] = std::move(document);
+  paths[std::string(route.path)][in_lower_case(route.method)] = std::move(document);
 }
 
 Document publish_operation() {
@@ -122,6 +143,8 @@ Document publish_operation() {
       {"content",
        {{"application/octet-stream", Document::object()},
         {"application/x-ndjson", {{"schema", reference("#/components/schemas/Message")}}}}}};
+  document["responses"]["504"] = reference("#/components/responses/Problem");
+  document["responses"]["504"]["description"] = "the time `wait` is over; the messages may be stored";
   return document;
 }
 
@@ -175,7 +198,7 @@ Document settle_operation(const std::string& what) {
   Document document = operation(what, lease_path, 200);
   auto& parameters = document["parameters"];
   parameters.push_back(parameter("offsets", "query", text_schema()));
-  parameters.push_back(parameter("ms", "query", number_schema(0, UINT32_MAX)));
+  parameters.push_back(parameter("ms", "query", number_schema(what == "extend" ? 1 : 0, UINT32_MAX)));
   parameters.push_back(parameter("reason", "query", text_schema()));
   return document;
 }

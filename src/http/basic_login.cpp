@@ -9,6 +9,8 @@
 #include <lightq/base/base64.hpp>
 #include <lightq/base/limits.hpp>
 
+#include "base/ascii_case.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -16,12 +18,7 @@ namespace {
 constexpr std::string_view basic_scheme = "basic ";
 
 bool has_scheme(std::string_view text) {
-  if (text.size() < basic_scheme.size()) return false;
-  for (std::size_t i = 0; i < basic_scheme.size(); ++i) {
-    const char each = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
-    if (each != basic_scheme[i]) return false;
-  }
-  return true;
+  return in_lower_case(text.substr(0, basic_scheme.size())) == basic_scheme;
 }
 
 }  // namespace

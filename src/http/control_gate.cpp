@@ -23,19 +23,12 @@ HttpResponse refusal_of(const Error& error) {
 void ControlGate::as_user(HttpExchange exchange, Work work) const {
   if (exchange.request.authorization.empty())
     return exchange.reply(login_wanted("this needs a user and a password, by HTTP Basic"));
-  auto given = basic_credentials(exchange.request.authorization);
-  if (!given) return exchange.reply(login_wanted("Authorization is not HTTP Basic, or is too long"));
-  const auto credentials = std::make_shared<protocol::Credentials>(std::move(*given));
-  const HttpReply reply = exchange.reply;
-  const bool posted = parts_.control.post(
-      [parts = parts_, credentials, source = std::move(exchange.source), reply, work = std::move(work)] {
-        parts.permissions.permit_user(std::move(*credentials), RequestContext(source),
-                                      [parts, reply, work](const Result<Asker>& asker) {
-                                        if (!asker) return reply(refusal_of(asker.error()));
-                                        work(*asker, parts.operations, reply);
-                                      });
+  with_credentials(
+      std::move(exchange), refusal_of, std::move(work),
+      [permissions = &parts_.permissions](protocol::Credentials credentials, const RequestContext& context,
+                                          const Permissions::Then& then) {
+        permissions->permit_user(std::move(credentials), context, then);
       });
-  if (!posted) reply(too_busy());
 }
 
 void ControlGate::command(protocol::Request request, const RequestSource& source,
@@ -51,6 +44,17 @@ void ControlGate::command(protocol::Request request, const RequestSource& source
 
 void ControlGate::on_topic(HttpExchange exchange, const TopicName& topic, Permissions::Need need,
                            Work work) const {
+  with_credentials(
+      std::move(exchange), refused_command, std::move(work),
+      [permissions = &parts_.permissions, topic, need = std::move(need)](
+          protocol::Credentials credentials, const RequestContext& context, const Permissions::Then& then) {
+        permissions->permit_topic(topic, need, std::move(credentials), false, context, then);
+      });
+}
+
+/// Reads the credentials of the request, if it has any, and checks them with `permit` on the control thread.
+/// Then calls `work`, or answers with the response that `refused` makes of the error.
+void ControlGate::with_credentials(HttpExchange exchange, Refused refused, Work work, Permit permit) const {
   const auto credentials = std::make_shared<protocol::Credentials>();
   if (!exchange.request.authorization.empty()) {
     auto given = basic_credentials(exchange.request.authorization);
@@ -58,14 +62,15 @@ void ControlGate::on_topic(HttpExchange exchange, const TopicName& topic, Permis
     *credentials = std::move(*given);
   }
   const HttpReply reply = exchange.reply;
-  const bool posted = parts_.control.post([parts = parts_, credentials, source = std::move(exchange.source),
-                                           topic, need = std::move(need), reply, work = std::move(work)] {
-    parts.permissions.permit_topic(topic, need, std::move(*credentials), false, RequestContext(source),
-                                   [parts, reply, work](const Result<Asker>& asker) {
-                                     if (!asker) return reply(refused_command(asker.error()));
-                                     work(*asker, parts.operations, reply);
-                                   });
-  });
+  const bool posted =
+      parts_.control.post([&operations = parts_.operations, credentials, source = std::move(exchange.source),
+                           reply, refused, work = std::move(work), permit = std::move(permit)] {
+        permit(std::move(*credentials), RequestContext(source),
+               [&operations, reply, refused, work](const Result<Asker>& asker) {
+                 if (!asker) return reply(refused(asker.error()));
+                 work(*asker, operations, reply);
+               });
+      });
   if (!posted) reply(too_busy());
 }
 

@@ -11,6 +11,7 @@
 #include "control/commands/asker.hpp"
 #include "control/commands/operations.hpp"
 #include "control/commands/permissions.hpp"
+#include "control/request_context.hpp"
 #include "http/router.hpp"
 #include "net/event_loop.hpp"
 #include "net/request_source.hpp"
@@ -50,6 +51,13 @@ class ControlGate {
   [[nodiscard]] bool as_broker(std::function<void(Operations& operations)> work) const;
 
  private:
+  /// Returns the response for an error of the check.
+  using Refused = HttpResponse (*)(const Error& error);
+  /// Checks credentials. Thread: the control thread.
+  using Permit = std::function<void(protocol::Credentials credentials, const RequestContext& context,
+                                    const Permissions::Then& then)>;
+  void with_credentials(HttpExchange exchange, Refused refused, Work work, Permit permit) const;
+
   const Parts parts_;
 };
 

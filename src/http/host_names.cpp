@@ -7,19 +7,12 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/ascii_case.hpp"
 #include "http/problem.hpp"
 
 namespace lightq::broker {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  });
-  return lowered;
-}
 
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
@@ -47,17 +40,17 @@ std::optional<std::string> host_without_port(std::string_view text) {
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view behind = text.substr(end + 1);
     if (!behind.empty() && (behind.front() != ':' || !is_port(behind.substr(1)))) return std::nullopt;
-    std::string address = lower(text.substr(1, end - 1));
+    std::string address = in_lower_case(text.substr(1, end - 1));
     return is_address(address) ? std::optional(std::move(address)) : std::nullopt;
   }
   const std::size_t colon = text.find(':');
   if (colon != std::string_view::npos && !is_port(text.substr(colon + 1))) return std::nullopt;
-  std::string name = lower(text.substr(0, colon));
+  std::string name = in_lower_case(text.substr(0, colon));
   return is_name(name) ? std::optional(std::move(name)) : std::nullopt;
 }
 
 HostNames::HostNames(const std::vector<std::string>& names) {
-  for (const std::string& name : names) names_.insert(lower(name));
+  for (const std::string& name : names) names_.insert(in_lower_case(name));
   names_.insert("localhost");
 }
 
@@ -79,7 +72,7 @@ std::optional<HttpResponse> HostNames::refusal_of(const HttpRequest& request) co
   if (request.origin.empty()) return std::nullopt;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (request.origin.starts_with(scheme) &&
-        lower(request.origin.substr(scheme.size())) == lower(request.host))
+        in_lower_case(request.origin.substr(scheme.size())) == in_lower_case(request.host))
       return std::nullopt;
   }
   return problem(403, ErrorCode::unauthorized_access, "a page of another origin has made this request");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct HttpResponse {
   /// Called for a stream, each time the system has taken all content so far; not behind the last part. Never
   /// called within send_more. Thread: the HTTP thread.
   std::function<void()> taken = {};
+  /// Destroyed when the response is sent or dropped.
+  std::shared_ptr<const void> held = {};
 };
 
 }  // namespace lightq::broker

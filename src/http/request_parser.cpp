@@ -11,6 +11,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/ascii_case.hpp"
 #include "http/problem.hpp"
 
 namespace lightq::broker {
@@ -63,13 +64,6 @@ bool has_folded_line(std::string_view taken) {
   if (taken.starts_with("\r\n")) return false;
   const std::string_view head = taken.substr(0, taken.find("\r\n\r\n"));
   return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
 }
 
 /// Returns a media type without its parameters.

@@ -27,6 +27,7 @@ class Browse::Turn {
     const BatchSlice& slice = delivered.slice;
     append_copies(slice, {.delivery = 0, .expired = delivered.expired}, browse_.browsed_.messages);
     browse_.bytes_ += slice.message_bytes();
+    browse_.browsed_.held->add(slice.message_bytes());
     source.taken(slice.count, slice.records.size());
   }
 
@@ -35,7 +36,9 @@ class Browse::Turn {
 };
 
 Browse::Browse(Parts parts, const BrowseWish& wish, Done done)
-    : parts_(std::move(parts)), wish_(wish), done_(std::move(done)) {}
+    : parts_(std::move(parts)), wish_(wish), done_(std::move(done)) {
+  browsed_.held = std::make_shared<CopiedBytes::Holding>(parts_.copies);
+}
 
 void Browse::go_on() {
   TopicRuntime* const topic = parts_.find();
@@ -47,6 +50,7 @@ void Browse::go_on() {
     if (!start) return fail(start.error());
     reader_.emplace(*start);
   }
+  if (!parts_.copies->has_room()) return browsed_.messages.empty() ? fail(too_many_copies()) : answer();
   Turn turn(*this);
   switch (topic->reads().read(*reader_, turn)) {
     case TurnEnd::over: return parts_.later();

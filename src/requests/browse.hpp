@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "delivery/record_reader.hpp"
 #include "delivery/state/consume_request.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/received_message.hpp"
 #include "requests/requester.hpp"
 #include "topic/runtime/topic_runtime.hpp"
@@ -31,18 +33,20 @@ struct Browsed {
   Offset next;             ///< to read on from
   std::uint64_t lost = 0;  ///< messages before `next` that cannot be read any more
   std::vector<ReceivedMessage> messages;
+  std::shared_ptr<CopiedBytes::Holding> held;  ///< keep it as long as the messages, or texts made of them
 };
 
 /// Reads messages once, without a cursor: no group, no counter of deliveries and no other consumer sees it.
 /// MessageDesk owns it. Thread: the reactor's.
 class Browse final : private ReadWaiter {
  public:
-  /// Called once. Errors: io_error, topic_not_found, unauthorized_access, timeout.
+  /// Called once. Errors: io_error, topic_not_found, unauthorized_access, timeout, busy.
   using Done = std::function<void(Result<Browsed>)>;
   struct Parts {
     std::function<TopicRuntime*()> find;  ///< returns the topic, or null once it is removed
     const AccessTable& access;
     Requester requester;
+    std::shared_ptr<CopiedBytes> copies;
     std::function<void()> later;  ///< asks for a call of `go_on` in a later turn of the loop
   };
 

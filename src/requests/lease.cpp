@@ -12,11 +12,13 @@
 namespace lightq::broker {
 
 Lease::Lease(Parts parts, LeaseWish wish, Done done)
-    : MessageHolder(parts.topic, parts.access, std::move(parts.requester)),
+    : MessageHolder(parts.topic, parts.access, std::move(parts.requester), std::move(parts.copies)),
       id_(parts.id),
       changed_(std::move(parts.changed)),
       wish_(std::move(wish)),
-      done_(std::move(done)) {}
+      done_(std::move(done)) {
+  taken_.held = holding();
+}
 
 TopicConsumers::Refusal Lease::begin() {
   return join({.group = wish_.group,
@@ -49,7 +51,7 @@ void Lease::look_at_rights() {
 }
 
 bool Lease::writable() const {
-  return done_ && refused_ == 0 && is_permitted();
+  return done_ && refused_ == 0 && is_permitted() && may_copy();
 }
 
 void Lease::deliver(const DeliveredSlice& delivered) {
@@ -60,6 +62,7 @@ void Lease::deliver(const DeliveredSlice& delivered) {
     return;
   }
   append_copies(**plain, {.delivery = delivered.delivery}, taken_.messages);
+  taken_.held->add(delivered.slice.message_bytes());
 }
 
 void Lease::flush() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/state/consume_request.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/message_holder.hpp"
 #include "requests/received_message.hpp"
 
@@ -33,6 +35,7 @@ struct Leased {
   std::uint64_t incarnation = 0;
   std::uint64_t lost = 0;  ///< messages that were lost before these
   std::vector<ReceivedMessage> messages;
+  std::shared_ptr<CopiedBytes::Holding> held;  ///< keep it as long as the messages, or texts made of them
 };
 
 /// A consumer of a group for one request: it takes messages once, and is a member of the group until all of
@@ -47,6 +50,7 @@ class Lease final : public MessageHolder {
     const AccessTable& access;
     Requester requester;
     std::uint64_t id = 0;
+    std::shared_ptr<CopiedBytes> copies;
     std::function<void()> changed;  ///< called when it was admitted or answered, and at its end
   };
 

@@ -89,12 +89,16 @@ void MessageDesk::lease(Reactor& reactor, TopicId topic, const Requester& reques
   if (static_cast<std::uint64_t>(wish.lasts.count()) > runtime->redelivery_ms_max())
     return done(Error{ErrorCode::invalid_request,
                       "lease: more than redelivery_ms_max, " + std::to_string(runtime->redelivery_ms_max())});
+  if (!copies_.requests->has_room()) {
+    count(reactor.context().settings.limits_reached, Limit::http_responses_bytes_total);
+    return done(too_many_copies());
+  }
   const std::uint64_t id = free_id();
   Held& held = leases_[id];
   held.loop = &reactor.loop();
-  held.lease = std::make_unique<Lease>(
-      Lease::Parts{*runtime, reactor.context().access, requester, id, [this, id] { changed(id); }},
-      std::move(wish), done);
+  held.lease = std::make_unique<Lease>(Lease::Parts{*runtime, reactor.context().access, requester, id,
+                                                    copies_.requests, [this, id] { changed(id); }},
+                                       std::move(wish), done);
   const auto refusal = held.lease->begin();
   if (refusal.code != ClientError::none) {
     if (refusal.code == ClientError::limit_reached)
@@ -165,7 +169,9 @@ void MessageDesk::look_at_all() {
   for (const auto& [id, held] : leases_) ids.push_back(id);
   for (const auto& [id, stream] : streams_) ids.push_back(id);
   for (const std::uint64_t id : ids) {
+    if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.lease->wake_if_room();
     if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.lease->look_at_rights();
+    if (const auto stream = streams_.find(id); stream != streams_.end()) stream->second->wake_if_room();
     if (const auto stream = streams_.find(id); stream != streams_.end()) stream->second->give_credit();
     if (const auto stream = streams_.find(id); stream != streams_.end()) stream->second->look_at_rights();
   }
@@ -182,9 +188,10 @@ void MessageDesk::stream(Reactor& reactor, TopicId topic, const Requester& reque
   EventLoop& loop = reactor.loop();
   const std::uint64_t id = free_id();
   auto& stream = streams_[id];
-  stream = std::make_unique<Stream>(Stream::Parts{*runtime, reactor.context().access, requester, id, client,
-                                                  [this, &loop, id] { drop_stream(loop, id); }},
-                                    std::move(wish));
+  stream =
+      std::make_unique<Stream>(Stream::Parts{*runtime, reactor.context().access, requester, id, client,
+                                             copies_.streams, [this, &loop, id] { drop_stream(loop, id); }},
+                               std::move(wish));
   const auto refusal = stream->begin();
   if (refusal.code != ClientError::none) {
     if (refusal.code == ClientError::limit_reached)
@@ -206,9 +213,8 @@ void MessageDesk::drop_stream(EventLoop& loop, std::uint64_t id) {
   streams_.erase(found);
 }
 
-void MessageDesk::written(std::uint64_t stream, std::uint64_t messages, std::uint64_t bytes) {
-  if (const auto found = streams_.find(stream); found != streams_.end())
-    found->second->written(messages, bytes);
+void MessageDesk::written(std::uint64_t stream, const StreamAmount& taken) {
+  if (const auto found = streams_.find(stream); found != streams_.end()) found->second->written(taken);
 }
 
 void MessageDesk::end_stream(std::uint64_t stream) {
@@ -220,6 +226,8 @@ void MessageDesk::end_stream(std::uint64_t stream) {
 
 void MessageDesk::browse(Reactor& reactor, TopicId topic, const Requester& requester, const BrowseWish& wish,
                          Browse::Done done) {
+  if (!copies_.requests->has_room())
+    count(reactor.context().settings.limits_reached, Limit::http_responses_bytes_total);
   EventLoop& loop = reactor.loop();
   const std::uint64_t id = next_number_++;
   const auto drop_if_over = [this, &loop, id] {
@@ -238,9 +246,10 @@ void MessageDesk::browse(Reactor& reactor, TopicId topic, const Requester& reque
       drop_if_over();
     });
   };
-  reading.browse = std::make_unique<Browse>(Browse::Parts{[&reactor, topic] { return reactor.find(topic); },
-                                                          reactor.context().access, requester, later},
-                                            wish, std::move(done));
+  reading.browse =
+      std::make_unique<Browse>(Browse::Parts{[&reactor, topic] { return reactor.find(topic); },
+                                             reactor.context().access, requester, copies_.requests, later},
+                               wish, std::move(done));
   reading.end = loop.at(EventLoop::Clock::now() + wish.wait, [this, id, drop_if_over] {
     const auto late = browses_.find(id);
     if (late == browses_.end()) return;

@@ -12,6 +12,7 @@
 
 #include "net/event_loop.hpp"
 #include "requests/browse.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/lease.hpp"
 #include "requests/publication.hpp"
 #include "requests/requester.hpp"
@@ -27,7 +28,8 @@ namespace lightq::broker {
 /// destroyed after the reactor's thread has ended.
 class MessageDesk {
  public:
-  MessageDesk() = default;
+  /// `copies`: those of all desks.
+  explicit MessageDesk(CopyBounds copies = {}) : copies_(std::move(copies)) {}
   MessageDesk(const MessageDesk&) = delete;
   MessageDesk& operator=(const MessageDesk&) = delete;
 
@@ -36,7 +38,8 @@ class MessageDesk {
   /// io_error, timeout, shutting_down.
   void publish(Reactor& reactor, TopicId topic, const Requester& requester, MessagesToPublish messages,
                Publication::Done done);
-  /// Takes messages of a group. Calls `done` once, now or later. Errors: as of a consumer that opens a group.
+  /// Takes messages of a group. Calls `done` once, now or later. Errors: as of a consumer that opens a group,
+  /// and busy.
   void lease(Reactor& reactor, TopicId topic, const Requester& requester, LeaseWish wish, Lease::Done done);
   /// Gives the messages of a lease back, because the client did not receive them.
   void take_back(std::uint64_t lease);
@@ -45,7 +48,7 @@ class MessageDesk {
   void stream(Reactor& reactor, TopicId topic, const Requester& requester, StreamWish wish,
               const std::shared_ptr<StreamClient>& client);
   /// Called when the system has taken messages of a stream: see Stream::written.
-  void written(std::uint64_t stream, std::uint64_t messages, std::uint64_t bytes);
+  void written(std::uint64_t stream, const StreamAmount& taken);
   /// Ends a stream, because its client has gone. Its messages in flight are delivered to others.
   void end_stream(std::uint64_t stream);
   /// Reads messages without a group. Calls `done` once, now or later. Errors: see Browse.
@@ -88,6 +91,7 @@ class MessageDesk {
   void on_timer(std::uint64_t id);
   void set_timer(std::uint64_t id, Held& held, EventLoop::Clock::time_point when);
 
+  const CopyBounds copies_;
   std::unordered_map<std::uint64_t, Waiting> publications_;
   std::unordered_map<std::uint64_t, Held> leases_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;

@@ -9,8 +9,13 @@
 
 namespace lightq::broker {
 
-MessageHolder::MessageHolder(TopicRuntime& topic, const AccessTable& access, Requester requester)
-    : topic_(&topic), access_(access), requester_(std::move(requester)), topic_id_(topic.definition().id) {}
+MessageHolder::MessageHolder(TopicRuntime& topic, const AccessTable& access, Requester requester,
+                             std::shared_ptr<CopiedBytes> copies)
+    : topic_(&topic),
+      access_(access),
+      requester_(std::move(requester)),
+      topic_id_(topic.definition().id),
+      copies_(std::move(copies)) {}
 
 MessageHolder::~MessageHolder() {
   leave();
@@ -27,6 +32,15 @@ void MessageHolder::leave() {
   // The client has received none of these messages, or does not settle them.
   TopicConsumers::ends_by(*this, MemberEnd::closed);
   std::exchange(topic_, nullptr)->detach_consumer(*this);
+}
+
+bool MessageHolder::may_copy() const {
+  wants_room_ = !copies_->has_room();
+  return !wants_room_;
+}
+
+void MessageHolder::wake_if_room() {
+  if (wants_room_ && topic_ != nullptr && copies_->has_room()) topic_->consumers().wake(*this);
 }
 
 bool MessageHolder::is_permitted() const {

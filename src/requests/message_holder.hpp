@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
 #include "delivery/session_consumer.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/requester.hpp"
 #include "requests/settling.hpp"
 #include "topic/runtime/topic_runtime.hpp"
@@ -27,6 +29,9 @@ class MessageHolder : public SessionConsumer {
   void leave();
   /// Returns true if its client still has the right to consume.
   [[nodiscard]] bool is_permitted() const;
+  /// Asks for messages again if it was not writable because too many bytes were copied, and there is room
+  /// now.
+  void wake_if_room();
   [[nodiscard]] std::uint64_t in_flight() const;
   [[nodiscard]] const Requester& requester() const { return requester_; }
   [[nodiscard]] TopicId topic_id() const { return topic_id_; }
@@ -37,8 +42,15 @@ class MessageHolder : public SessionConsumer {
   void late(const std::vector<OffsetRange>& ranges) override;
 
  protected:
-  MessageHolder(TopicRuntime& topic, const AccessTable& access, Requester requester);
+  MessageHolder(TopicRuntime& topic, const AccessTable& access, Requester requester,
+                std::shared_ptr<CopiedBytes> copies);
 
+  /// Returns true if messages may be copied. Otherwise `wake_if_room` asks for them later.
+  [[nodiscard]] bool may_copy() const;
+  /// Returns an object that counts the bytes of copies.
+  [[nodiscard]] std::shared_ptr<CopiedBytes::Holding> holding() const {
+    return std::make_shared<CopiedBytes::Holding>(copies_);
+  }
   /// Opens the consumer in its topic.
   [[nodiscard]] TopicConsumers::Refusal join(const ConsumeRequest& asked);
   /// Returns the topic; null once the consumer has left it.
@@ -53,7 +65,9 @@ class MessageHolder : public SessionConsumer {
   const AccessTable& access_;
   const Requester requester_;
   const TopicId topic_id_;
-  std::vector<OffsetRange> late_;  // of the present call of settle
+  const std::shared_ptr<CopiedBytes> copies_;
+  mutable bool wants_room_ = false;  // was not writable because of copies_
+  std::vector<OffsetRange> late_;    // of the present call of settle
 };
 
 }  // namespace lightq::broker

@@ -28,6 +28,11 @@ inline Error error_of(ClientError reason, const std::string& why) {
   return {ErrorCode::internal, why};
 }
 
+/// Returns the error for a request for messages while those of too many others are not sent yet.
+inline Error too_many_copies() {
+  return {ErrorCode::busy, "too many messages for other requests are not sent yet; try again"};
+}
+
 /// Returns the error for a client that lost its right while its request waited.
 inline Error right_withdrawn() {
   return {ErrorCode::unauthorized_access, "the right to do this was withdrawn"};

@@ -21,15 +21,14 @@ std::uint64_t credit_left(std::uint64_t most, std::uint64_t used, std::uint64_t 
 }  // namespace
 
 Stream::Stream(Parts parts, StreamWish wish)
-    : MessageHolder(parts.topic, parts.access, std::move(parts.requester)),
+    : MessageHolder(parts.topic, parts.access, std::move(parts.requester), std::move(parts.copies)),
       id_(parts.id),
       client_(std::move(parts.client)),
       over_(std::move(parts.over)),
       wish_(std::move(wish)) {}
 
 TopicConsumers::Refusal Stream::begin() {
-  messages_granted_ = wish_.messages_max;
-  bytes_granted_ = wish_.bytes_max;
+  granted_ = {wish_.messages_max, wish_.bytes_max};
   const bool has_group = !wish_.group.empty();
   return join({.group = wish_.group,
                .mode = has_group ? GroupMode::group : GroupMode::own,
@@ -45,7 +44,7 @@ void Stream::admitted(const Opened& opened) {
 }
 
 bool Stream::writable() const {
-  return client_ != nullptr && refused_ == 0 && is_permitted();
+  return client_ != nullptr && refused_ == 0 && is_permitted() && may_copy();
 }
 
 void Stream::deliver(const DeliveredSlice& delivered) {
@@ -55,10 +54,11 @@ void Stream::deliver(const DeliveredSlice& delivered) {
     refused_ = delivered.slice.count;
     return;
   }
-  const std::uint64_t bytes = delivered.slice.message_bytes();
-  messages_delivered_ += delivered.slice.count;
-  bytes_delivered_ += bytes;
-  taken_.bytes += bytes;
+  const StreamAmount amount{delivered.slice.count, delivered.slice.message_bytes()};
+  delivered_ += amount;
+  taken_.amount += amount;
+  if (taken_.held == nullptr) taken_.held = holding();
+  taken_.held->add(amount.bytes);
   append_copies(**plain, {.delivery = is_leased() ? delivered.delivery : 0}, taken_.messages);
 }
 
@@ -68,24 +68,20 @@ void Stream::flush() {
   if (refused_ > 0) end_with({ErrorCode::corrupt, "the next messages cannot be read"});
 }
 
-void Stream::written(std::uint64_t messages, std::uint64_t bytes) {
-  messages_written_ += messages;
-  bytes_written_ += bytes;
+void Stream::written(const StreamAmount& taken) {
+  written_ += taken;
   give_credit();
 }
 
 void Stream::give_credit() {
   if (topic() == nullptr) return;
-  const std::uint64_t unwritten = messages_delivered_ - messages_written_;
+  const std::uint64_t unwritten = delivered_.messages - written_.messages;
   const Credit credit{
-      credit_left(wish_.messages_max, std::max(unwritten, in_flight()), messages_granted_,
-                  messages_delivered_),
-      credit_left(wish_.bytes_max, bytes_delivered_ - bytes_written_, bytes_granted_, bytes_delivered_)};
+      credit_left(wish_.messages_max, std::max(unwritten, in_flight()), granted_.messages,
+                  delivered_.messages),
+      credit_left(wish_.bytes_max, delivered_.bytes - written_.bytes, granted_.bytes, delivered_.bytes)};
   if (credit.messages == 0 && credit.bytes == 0) return;
-  if (topic()->consumers().add_credit(*this, credit)) {
-    messages_granted_ += credit.messages;
-    bytes_granted_ += credit.bytes;
-  }
+  if (topic()->consumers().add_credit(*this, credit)) granted_ += {credit.messages, credit.bytes};
 }
 
 void Stream::look_at_rights() {

@@ -12,6 +12,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/state/consume_request.hpp"
+#include "requests/copied_bytes.hpp"
 #include "requests/message_holder.hpp"
 #include "requests/received_message.hpp"
 
@@ -34,11 +35,24 @@ struct StreamOpened {
   Offset next;               ///< the first offset that it may send
 };
 
+/// Messages, and their bytes as the credit counts them.
+struct StreamAmount {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+
+  StreamAmount& operator+=(const StreamAmount& more) {
+    messages += more.messages;
+    bytes += more.bytes;
+    return *this;
+  }
+};
+
 /// Messages that a stream sends together.
 struct StreamedMessages {
-  std::uint64_t lost = 0;   ///< messages that were lost before these
-  std::uint64_t bytes = 0;  ///< of these, as the credit counts them
+  std::uint64_t lost = 0;  ///< messages that were lost before these
+  StreamAmount amount;     ///< of these
   std::vector<ReceivedMessage> messages;
+  std::shared_ptr<CopiedBytes::Holding> held;  ///< keep it as long as the messages, or texts made of them
 };
 
 /// The client of a stream. Thread: the reactor's.
@@ -67,6 +81,7 @@ class Stream final : public MessageHolder {
     Requester requester;
     std::uint64_t id = 0;
     std::shared_ptr<StreamClient> client;
+    std::shared_ptr<CopiedBytes> copies;
     std::function<void()> over;  ///< called when the stream has ended; it must not be destroyed in that call
   };
 
@@ -75,8 +90,8 @@ class Stream final : public MessageHolder {
 
   /// Joins the group.
   [[nodiscard]] TopicConsumers::Refusal begin();
-  /// Called when the system has taken these messages, with so many bytes as the credit counts them.
-  void written(std::uint64_t messages, std::uint64_t bytes);
+  /// Called when the system has taken these messages.
+  void written(const StreamAmount& taken);
   /// Gives credit for messages that were settled or taken back.
   void give_credit();
   /// Ends the stream if its client has lost the right to consume.
@@ -104,12 +119,9 @@ class Stream final : public MessageHolder {
   bool is_admitted_ = false;
   std::uint32_t refused_ = 0;
   // Sums since the beginning.
-  std::uint64_t messages_granted_ = 0;
-  std::uint64_t messages_delivered_ = 0;
-  std::uint64_t messages_written_ = 0;
-  std::uint64_t bytes_granted_ = 0;
-  std::uint64_t bytes_delivered_ = 0;
-  std::uint64_t bytes_written_ = 0;
+  StreamAmount granted_;
+  StreamAmount delivered_;
+  StreamAmount written_;
 };
 
 }  // namespace lightq::broker

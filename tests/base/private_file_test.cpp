@@ -110,6 +110,18 @@ TEST_F(PrivateFile, APipeTimesOut) {
   for (const int descriptor : {writer, ends[0], ends[1]}) close(descriptor);
 }
 
+TEST_F(PrivateFile, APipeIsNotReadAgainAsIfItWereEmpty) {
+  constexpr PipeWait no_wait{.time_max = std::chrono::milliseconds(0)};
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const auto refused = read_public_file(file_, "settings", bytes_max, LinkRule::followed, no_wait);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  ASSERT_EQ(unlink(file_.c_str()), 0);
+  std::ofstream(file_) << "text";
+  EXPECT_EQ(read_public_file(file_, "settings", bytes_max, LinkRule::followed, no_wait).value_or_throw(),
+            "text");
+}
+
 TEST_F(PrivateFile, MustBeARegularFileIfLinksAreRefused) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   const auto refused = read_private_file(file_, "a password", bytes_max, LinkRule::refused);

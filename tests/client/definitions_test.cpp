@@ -11,6 +11,7 @@ namespace lightq::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using What = DefinitionsStep::What;
 
 Definitions some() {
@@ -64,13 +65,31 @@ TEST(Definitions, NameWhatCannotChange) {
   EXPECT_EQ(kinds(steps_to(some(), present)), (std::vector{What::conflict, What::conflict, What::grant}));
 }
 
+TEST(Definitions, OfAStrangerPutNoCommandIntoTheOneToCopy) {
+  Definitions wanted;
+  wanted.users.push_back({"x; rm -r ~ #", false, {}, {{"a*", {.consume = true}}}});
+  wanted.users.push_back({"it's\nuser bob: needs a password:  reboot", true, {}, {}});
+  wanted.users.push_back({"-v", false, {}, {}});
+  const auto steps = steps_to(wanted, {});
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_THAT(steps[0].text, HasSubstr("lightq user add --consume 'a*' $'x; rm -r ~ #'"));
+  EXPECT_THAT(steps[1].text,
+              HasSubstr(R"(lightq user add --admin $'it\'s\u000auser bob: needs a password:  reboot')"));
+  EXPECT_THAT(steps[1].text, Not(HasSubstr("\n")));
+  EXPECT_THAT(steps[2].text, HasSubstr("lightq user add -- -v"));
+}
+
 TEST(Definitions, RefuseOtherDocuments) {
-  for (const char* const text :
-       {"", "[]", "{}", R"({"format":2})", R"({"format":1,"topics":{}})", R"({"format":1,"topics":[{}]})",
-        R"({"format":1,"topics":[{"topic":"../x","broker_type":"file"}]})",
-        R"({"format":1,"topics":[{"topic":"t","broker_type":"queue","retention_ms":1}]})",
-        R"({"format":1,"topics":[{"topic":"t","broker_type":"file","groups":[{"max_attempts":1}]}]})",
-        R"({"format":1,"users":[{"user_id":"u","rights":[{"topic":"*","rights":["all"]}]}]})"}) {
+  for (
+      const char* const text :
+      {"", "[]", "{}", R"({"format":2})", R"({"format":1,"topics":{}})", R"({"format":1,"topics":[{}]})",
+       R"({"format":1,"topics":[{"topic":"../x","broker_type":"file"}]})",
+       R"({"format":1,"topics":[{"topic":"t","broker_type":"queue","retention_ms":1}]})",
+       R"({"format":1,"topics":[{"topic":"t","broker_type":"file","groups":[{"max_attempts":1}]}]})",
+       R"({"format":1,"topics":[{"topic":"t","broker_type":"file"},{"topic":"t","broker_type":"queue"}]})",
+       R"({"format":1,"topics":[{"topic":"t","broker_type":"file","groups":[{"group":"g"},{"group":"g"}]}]})",
+       R"({"format":1,"users":[{"user_id":"u","rights":[]},{"user_id":"u","rights":[]}]})",
+       R"({"format":1,"users":[{"user_id":"u","rights":[{"topic":"*","rights":["all"]}]}]})"}) {
     EXPECT_FALSE(parse_definitions(text).ok()) << text;
   }
 }

@@ -8,9 +8,12 @@ import ssl
 import time
 import urllib.parse
 
+import pytest
+
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, Secrets
 
 HTTP = ("--http", "tcp://127.0.0.1:0")
+ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 
@@ -26,6 +29,19 @@ def basic(user=ADMIN, password=ADMIN_PASSWORD):
     text = base64.b64encode(f"{user}:{password}".encode()).decode()
     Secrets.plant(text)
     return {"Authorization": f"Basic {text}"}
+
+
+@pytest.fixture
+def broker(make_broker):
+    """A broker that serves HTTP, instead of the one of conftest.py: import this fixture."""
+    return make_broker(*HTTP)
+
+
+@pytest.fixture(name="http")
+def administrator(broker, control):
+    """A client that has logged in as the administrator. There is a topic `orders`."""
+    control.ok("create_topic", **ASKER, topic="orders", broker_type="queue_file")
+    return HttpClient(broker, basic())
 
 
 class Response:

@@ -8,16 +8,11 @@ import sys
 
 import pytest
 
-from http_support import HTTP, HttpClient, RawPeer, address_of, basic, insecure_context
+from http_support import HTTP, HttpClient, RawPeer, address_of, basic, broker, insecure_context  # noqa: F401
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, until
 
 HEAD = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 PASSWORD = Secrets.plant("planted-http-secret-2718")
-
-
-@pytest.fixture
-def broker(make_broker):
-    return make_broker(*HTTP)
 
 
 def make_user(control, name, *rights):

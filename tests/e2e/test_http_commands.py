@@ -3,18 +3,12 @@ import json
 
 import pytest
 
-from http_support import HTTP, HttpClient, basic
-from support import ADMIN, ADMIN_PASSWORD, Secrets
+from http_support import ASKER, HttpClient, basic, broker  # noqa: F401
+from support import Secrets
 
-ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 PASSWORD = Secrets.plant("planted-command-secret-5772")
 OTHER = Secrets.plant("planted-command-secret-1566")
 TOPIC = "/api/v1/topics/orders"
-
-
-@pytest.fixture
-def broker(make_broker):
-    return make_broker(*HTTP)
 
 
 @pytest.fixture

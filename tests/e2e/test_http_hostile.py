@@ -5,8 +5,9 @@ import socket
 
 import pytest
 
+from cli_support import CommandLine
 from http_support import HTTP, HttpClient, RawPeer, address_of, basic
-from support import ADMIN, ADMIN_PASSWORD, DEADLINE, until
+from support import ADMIN, ADMIN_PASSWORD, DEADLINE, MEMORY_FACTOR, until
 
 ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 MESSAGES = "/api/v1/topics/orders/messages"
@@ -18,6 +19,12 @@ def broker(make_broker):
     broker = make_broker(*HTTP)
     broker.control().ok("create_topic", **ASKER, topic="orders", broker_type="queue")
     return broker
+
+
+def memory_most(broker):
+    """Returns the most bytes of memory that the broker has had."""
+    lines = open(f"/proc/{broker.process.pid}/status").read().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def login():
@@ -129,3 +136,21 @@ def test_a_connection_that_sends_a_request_behind_one_that_waits(broker):
     peer.say("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     heard = peer.hear()
     assert heard.count(b"HTTP/1.1 200 OK") == 2 and heard.endswith(b"ok\n"), heard
+
+
+def test_many_requests_for_one_long_message_do_not_take_many_times_its_memory(broker, tmp_path):
+    """Without a bound on copies this takes 190 times the message: 2.8 GiB."""
+    file = tmp_path / "long"
+    file.write_bytes(bytes(15 << 20))
+    client = HttpClient(broker, basic())
+    broker.control().ok("create_topic", **ASKER, topic="long", broker_type="file")
+    CommandLine(broker)("produce", "long", "--file-per-message", str(file))
+    before = memory_most(broker)
+    peers = [RawPeer(broker) for _ in range(190)]
+    for peer in peers:
+        peer.say(f"GET /api/v1/topics/long/browse HTTP/1.1\r\nHost: localhost\r\n{login()}\r\n")
+    until(lambda: limit_of(client, "http_responses_bytes_total") > 0, "the bound", 60)
+    for peer in peers:
+        peer.close()
+    assert client.get("/healthz").status == 200
+    assert memory_most(broker) - before < MEMORY_FACTOR * (1 << 30)

@@ -5,24 +5,12 @@ import time
 
 import pytest
 
-from http_support import HTTP, HttpClient, basic
-from support import ADMIN, ADMIN_PASSWORD, Secrets, until
+from http_support import ASKER, HttpClient, administrator, basic, broker  # noqa: F401
+from support import Secrets, until
 
-ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 PASSWORD = Secrets.plant("planted-id-secret-2718")
 TOPIC = "/api/v1/topics/orders"
 MESSAGES = TOPIC + "/messages"
-
-
-@pytest.fixture
-def broker(make_broker):
-    return make_broker(*HTTP)
-
-
-@pytest.fixture
-def http(broker, control):
-    control.ok("create_topic", **ASKER, topic="orders", broker_type="queue_file")
-    return HttpClient(broker, basic())
 
 
 def publish(http, body, path=MESSAGES, **headers):

@@ -5,23 +5,11 @@ import threading
 
 import pytest
 
-from http_support import HTTP, HttpClient, RawPeer, basic
-from support import ADMIN, ADMIN_PASSWORD, Secrets, until
+from http_support import ASKER, HttpClient, RawPeer, administrator, basic, broker  # noqa: F401
+from support import Secrets, until
 
-ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 PASSWORD = Secrets.plant("planted-message-secret-1618")
 MESSAGES = "/api/v1/topics/orders/messages"
-
-
-@pytest.fixture
-def broker(make_broker):
-    return make_broker(*HTTP)
-
-
-@pytest.fixture
-def http(broker, control):
-    control.ok("create_topic", **ASKER, topic="orders", broker_type="queue_file")
-    return HttpClient(broker, basic())
 
 
 def take(http, path=MESSAGES, **parameters):

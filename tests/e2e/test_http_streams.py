@@ -4,24 +4,12 @@ import subprocess
 
 import pytest
 
-from http_support import HTTP, EventReader, HttpClient, address_of, basic
+from http_support import ASKER, HTTP, EventReader, HttpClient, address_of, administrator, basic, broker  # noqa: F401
 from support import ADMIN, ADMIN_PASSWORD, Secrets, until
 
-ASKER = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 PASSWORD = Secrets.plant("planted-stream-secret-3141")
 TOPIC = "/api/v1/topics/orders"
 STREAM, BROWSE = TOPIC + "/stream", TOPIC + "/browse"
-
-
-@pytest.fixture
-def broker(make_broker):
-    return make_broker(*HTTP)
-
-
-@pytest.fixture
-def http(broker, control):
-    control.ok("create_topic", **ASKER, topic="orders", broker_type="queue_file")
-    return HttpClient(broker, basic())
 
 
 def publish(http, *payloads, path=TOPIC):

@@ -52,7 +52,7 @@ StreamedMessages messages_with(const std::vector<std::string>& payloads, std::ui
     message.offset = {streamed.messages.size() + 7};
     message.marks.delivery = 0;
     message.payload = payload;
-    streamed.bytes += payload.size();
+    streamed.amount += {1, payload.size()};
     streamed.messages.push_back(std::move(message));
   }
   return streamed;
@@ -125,6 +125,30 @@ TEST_F(EventStreamTest, SendsNoMoreBeforeTheLastPartIsTaken) {
   ASSERT_EQ(parts_.size(), 2U);
   EXPECT_THAT(parts_[1], HasSubstr("\"b\""));
   EXPECT_THAT(parts_[1], HasSubstr("\"c\""));
+}
+
+TEST_F(EventStreamTest, CountsTheBytesOfMessagesUntilTheyAreTaken) {
+  const auto copies = std::make_shared<CopiedBytes>(10);
+  const auto held_with = [&](std::size_t bytes) {
+    StreamedMessages messages = messages_with({"a"});
+    messages.held = std::make_shared<CopiedBytes::Holding>(copies);
+    messages.held->add(bytes);
+    return messages;
+  };
+  const auto stream = opened(0);
+  stream->sent(held_with(9));
+  loop_.run();
+  responses_[0].taken();
+  EXPECT_EQ(copies->held(), 9U);
+  EXPECT_TRUE(copies->has_room());
+  stream->sent(held_with(4));
+  loop_.run();
+  EXPECT_EQ(copies->held(), 13U);
+  EXPECT_FALSE(copies->has_room());
+  responses_[0].taken();
+  EXPECT_EQ(copies->held(), 4U) << "the second part is not taken yet";
+  responses_[0].not_sent();
+  EXPECT_EQ(copies->held(), 0U);
 }
 
 TEST_F(EventStreamTest, ReportsAgainIfTheDeskWasBusy) {

@@ -35,7 +35,7 @@ enum class LinkRule { followed, refused };
 
 /// How long to wait for the content of a pipe, or of a device that is not a terminal.
 struct PipeWait {
-  std::chrono::milliseconds time_max{limits::secret_wait_ms_max};
+  std::chrono::milliseconds time_max{limits::secret_wait_ms_max};  ///< 0: pipes, terminals are refused
   int stop_descriptor = -1;  ///< the wait ends when this descriptor is readable; -1: none
 };
 

@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <set>
 
+#include <lightq/base/shown_text.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
+
+#include "base/ascii_case.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -161,14 +166,28 @@ void add_group_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions
   }
 }
 
+bool is_plain_in_shell(char letter) {
+  return ('0' <= letter && letter <= '9') || ('a' <= in_lower_case(letter) && in_lower_case(letter) <= 'z') ||
+         letter == '.' || letter == '_' || letter == '-' || letter == '@';
+}
+
+/// Returns a text as one word for bash and zsh, with escapes for control characters: a document may come from
+/// anybody, and people copy commands.
+std::string shell_word(const std::string& text) {
+  if (!text.empty() && std::ranges::all_of(text, is_plain_in_shell)) return text;
+  std::string word = "$'";
+  for (const char each : without_controls(text)) word += each == '\'' ? "\\'" : std::string(1, each);
+  return word + "'";
+}
+
 /// Returns the command line that adds the user.
 std::string command_for(const UserListing& user) {
-  std::string command = "lightq user add " + user.user_id + (user.admin ? " --admin" : "");
+  std::string command = std::string("lightq user add") + (user.admin ? " --admin" : "");
   for (const protocol::TopicRight& right : user.rights) {
     for (const auto& [word, member] : protocol::detail::right_words)
       if (right.rights.*member) command += " --" + std::string(word) + " '" + right.topic + "'";
   }
-  return command;
+  return command + (user.user_id.starts_with('-') ? " -- " : " ") + shell_word(user.user_id);
 }
 
 /// Adds the rights that a user lacks.
@@ -184,14 +203,14 @@ void add_grant_steps(std::vector<DefinitionsStep>& steps, const UserListing& wan
     }
     if (!right.rights.any()) continue;
     steps.push_back({.what = StepKind::grant,
-                     .text = "user " + wanted.user_id + words + " on " + right.topic,
+                     .text = "user " + without_controls(wanted.user_id) + words + " on " + right.topic,
                      .user = {wanted.user_id, false, {}, {right}}});
   }
 }
 
 void add_user_steps(std::vector<DefinitionsStep>& steps, const UserListing& wanted,
                     const UserListing* present) {
-  const std::string name = "user " + wanted.user_id;
+  const std::string name = "user " + without_controls(wanted.user_id);
   if (present == nullptr && wanted.uid) {
     steps.push_back({.what = StepKind::create_user, .text = name, .user = wanted});
   } else if (present == nullptr) {
@@ -203,6 +222,31 @@ void add_user_steps(std::vector<DefinitionsStep>& steps, const UserListing& want
                        .text = name + ": admin and uid cannot change; remove the user, and add it again"});
     add_grant_steps(steps, wanted, *present);
   }
+}
+
+/// Returns the first name that is there twice. `kind`: what the names belong to.
+template <typename List, typename Name>
+std::optional<Error> objection_to_twins(const char* kind, const List& list, Name name) {
+  std::set<std::string_view> seen;
+  for (const auto& each : list) {
+    if (!seen.insert(std::invoke(name, each)).second)
+      return Error{ErrorCode::invalid_request,
+                   std::string(kind) + " '" + without_controls(std::invoke(name, each)) + "' is there twice"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> objection_to_twins(const Definitions& definitions) {
+  if (auto twins = objection_to_twins("topic", definitions.topics, &TopicDefinitions::topic)) return twins;
+  if (auto twins = objection_to_twins("user", definitions.users, &UserListing::user_id)) return twins;
+  for (const TopicDefinitions& topic : definitions.topics) {
+    const auto name = [](const auto& group) -> const std::string& { return group.first; };
+    if (auto twins = objection_to_twins("group", topic.groups, name)) {
+      twins->message = "topic '" + topic.topic + "': " + twins->message;
+      return twins;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -232,6 +276,7 @@ Result<Definitions> parse_definitions(std::string_view text) {
   fields.objects("users", entries_max,
                  [&](FieldReader& user) { definitions.users.push_back(read_user(user)); });
   if (fields.error()) return *fields.error();
+  if (auto twins = objection_to_twins(definitions)) return *std::move(twins);
   return definitions;
 }
 

@@ -8,7 +8,8 @@
 namespace lightq::broker {
 
 MessageDesks::MessageDesks(Parts parts) : parts_(std::move(parts)) {
-  for (std::size_t i = 0; i < parts_.reactors; ++i) desks_.push_back(std::make_unique<MessageDesk>());
+  const CopyBounds copies;
+  for (std::size_t i = 0; i < parts_.reactors; ++i) desks_.push_back(std::make_unique<MessageDesk>(copies));
 }
 
 void MessageDesks::permit(HttpExchange exchange, EndpointRole role, const GroupScope& scope,

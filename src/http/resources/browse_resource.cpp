@@ -65,8 +65,11 @@ void BrowseResource::read(HttpExchange exchange) const {
           // The text is made on the HTTP thread.
           const auto kept = std::make_shared<const Browsed>(std::move(*browsed));
           loop.post([kept, as_lines, answer] {
-            answer(as_lines ? lines_of(*kept)
-                            : HttpResponse{.content_type = "application/json", .body = text_of(*kept)});
+            HttpResponse response =
+                as_lines ? lines_of(*kept)
+                         : HttpResponse{.content_type = "application/json", .body = text_of(*kept)};
+            response.held = kept->held;
+            answer(std::move(response));
           });
         });
       });

@@ -196,7 +196,9 @@ void MessagesResource::received(TopicId topic, Result<Leased> leased, bool as_by
   if (!leased) return reply(problem(leased.error()));
   const auto kept = std::make_shared<Leased>(std::move(*leased));
   parts_.loop.post([this, topic, kept, as_bytes, reply] {
+    const std::shared_ptr<const void> held = kept->held;
     HttpResponse response = response_to(std::move(*kept), as_bytes);
+    response.held = held;
     if (kept->lease != 0) response.not_sent = [this, topic, lease = kept->lease] { take_back(topic, lease); };
     reply(std::move(response));
   });

@@ -44,8 +44,8 @@ void EventStream::begin(const StreamOpened& opened) {
 void EventStream::add(const StreamedMessages& messages) {
   if (state_ == State::over) return;
   append_events(messages, waiting_);
-  waiting_amount_.messages += messages.messages.size();
-  waiting_amount_.bytes += messages.bytes;
+  waiting_amount_ += messages.amount;
+  waiting_held_.push_back(messages.held);
   send_waiting();
 }
 
@@ -70,9 +70,8 @@ void EventStream::on_taken() {
     });
   }
   is_sending_ = false;
-  taken_amount_.messages += sent_amount_.messages;
-  taken_amount_.bytes += sent_amount_.bytes;
-  sent_amount_ = {};
+  sent_held_.clear();
+  taken_amount_ += std::exchange(sent_amount_, {});
   report();
   send_waiting();
 }
@@ -80,6 +79,8 @@ void EventStream::on_taken() {
 void EventStream::on_closed() {
   if (std::exchange(state_, State::over) == State::over) return;
   waiting_ = {};
+  waiting_held_.clear();
+  sent_held_.clear();
   leave_desk();
 }
 
@@ -87,6 +88,7 @@ void EventStream::send_waiting() {
   if (state_ != State::open || is_sending_ || waiting_.empty()) return;
   is_sending_ = true;
   sent_amount_ = std::exchange(waiting_amount_, {});
+  sent_held_ = std::exchange(waiting_held_, {});
   const std::string text = std::exchange(waiting_, {});
   if (ends_) state_ = State::over;
   parts_.send_more(text, ends_);
@@ -95,9 +97,8 @@ void EventStream::send_waiting() {
 void EventStream::report() {
   if (taken_amount_.messages == 0) return;
   // If the reactor has too many tasks, the next heartbeat tries again.
-  const bool told = parts_.at_desk([stream = stream_, taken = taken_amount_](MessageDesk& desk) {
-    desk.written(stream, taken.messages, taken.bytes);
-  });
+  const bool told = parts_.at_desk(
+      [stream = stream_, taken = taken_amount_](MessageDesk& desk) { desk.written(stream, taken); });
   if (told) taken_amount_ = {};
 }
 

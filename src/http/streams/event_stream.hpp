@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 
@@ -42,11 +43,6 @@ class EventStream final : public StreamClient, public std::enable_shared_from_th
 
  private:
   enum class State : std::uint8_t { opening, beginning, open, over };
-  /// Messages, and their bytes as the credit counts them.
-  struct Amount {
-    std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;
-  };
 
   void begin(const StreamOpened& opened);
   void add(const StreamedMessages& messages);
@@ -61,10 +57,12 @@ class EventStream final : public StreamClient, public std::enable_shared_from_th
   const Parts parts_;
   State state_ = State::opening;
   std::uint64_t stream_ = 0;
-  std::string waiting_;    // to send once the client has taken all before
-  Amount waiting_amount_;  // of waiting_
-  Amount sent_amount_;     // passed to the connection, and not taken yet
-  Amount taken_amount_;    // taken, and not reported yet
+  std::string waiting_;                                    // to send once the client has taken all before
+  StreamAmount waiting_amount_;                            // of waiting_
+  StreamAmount sent_amount_;                               // passed to the connection, and not taken yet
+  StreamAmount taken_amount_;                              // taken, and not reported yet
+  std::vector<std::shared_ptr<const void>> waiting_held_;  // StreamedMessages::held of waiting_
+  std::vector<std::shared_ptr<const void>> sent_held_;     // of the text that is not taken yet
   bool is_sending_ = false;
   bool ends_ = false;  // the text that waits is the last
 };

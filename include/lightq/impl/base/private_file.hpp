@@ -117,6 +117,12 @@ LIGHTQ_INLINE Result<std::string> read_file(const std::string& path, const FileW
   if (wish.links == LinkRule::refused && !S_ISREG(facts.st_mode))
     return Error{ErrorCode::invalid_argument,
                  path + " is not a regular file, which a file with " + std::string(wish.holds) + " must be"};
+  // A pipe that was read before is at its end, which looks like an empty file; a terminal may never answer.
+  const bool is_gone_once_read =
+      S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode) || isatty(file.get()) != 0;
+  if (wait.time_max.count() == 0 && is_gone_once_read)
+    return Error{ErrorCode::invalid_argument,
+                 path + " is a pipe or a terminal, which cannot be read again; a restart reads it"};
   if (auto fault = private_file_fault(facts, path, wish.holds, wish.others)) return *std::move(fault);
   const bool patient = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode) || isatty(file.get()) != 0;
   if (patient && fcntl(file.get(), F_SETFL, O_RDONLY) != 0)
