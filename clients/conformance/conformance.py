@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs the scenarios of the conformance kit against clients' agents, and prints a table (README.md).
+
+    LIGHTQ_BINARY=build/release/lightq python3 clients/conformance/conformance.py \\
+        --agent build/release/clients/conformance/cpp/conformance_agent
+"""
+import argparse
+import re
+import shlex
+import sys
+import time
+import traceback
+
+import kit
+import scenarios_consumers  # noqa: F401 - registers scenarios
+import scenarios_errors  # noqa: F401
+import scenarios_interruptions  # noqa: F401
+import scenarios_messages  # noqa: F401
+from agent_process import AgentProcess
+
+PASSED, FAILED, MISSING = "yes", "**no**", "–"
+
+
+def introduced(command, directory):
+    """Returns an agent's first line."""
+    agent = AgentProcess(command, directory)
+    try:
+        return agent.introduction
+    finally:
+        agent.close()
+
+
+def run_one(scenario, command, features, options):
+    """Runs a scenario. Returns its cell of the table, and the seconds that it took."""
+    if not scenario.needs <= features:
+        return MISSING, 0
+    begun = time.monotonic()
+    resources = kit.Kit(command, options.long, f"{options.seed} {scenario.title}")
+    try:
+        scenario(resources)
+        resources.close()
+        cell = PASSED
+    except Exception:  # noqa: BLE001 - whatever a scenario meets is its result
+        traceback.print_exc()
+        resources.abandon()
+        cell = FAILED
+    return cell, time.monotonic() - begun
+
+
+def table_of(titles, columns):
+    """Returns the table as Markdown. `columns`: for each client its heading and its cells by title."""
+    rows = [["scenario", *(heading for heading, _ in columns)], ["---"] * (len(columns) + 1)]
+    rows += [[title, *(cells[title] for _, cells in columns)] for title in titles]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description="Runs the scenarios of the conformance kit against clients' agents.")
+    parser.add_argument("--agent", action="append", required=True, help="the command that starts an agent; may be repeated")
+    parser.add_argument("--long", action="store_true", help="more messages and interruptions, and all scenarios")
+    parser.add_argument("--only", default="", help="a regular expression for the names of scenarios")
+    parser.add_argument("--seed", default=time.time_ns(), help="repeats the random choices of an earlier run")
+    parser.add_argument("--table", help="a file for the table; by default it goes to standard output")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = options_of(arguments)
+    print(f"seed {options.seed}", flush=True)
+    chosen = [each for each in kit.SCENARIOS if re.search(options.only, each.title) and (options.long or not each.is_long)]
+    columns, failed = [], 0
+    for command in map(shlex.split, options.agent):
+        place = kit.Kit(command)
+        said = introduced(command, place.directory)
+        place.close()
+        cells = {}
+        for scenario in chosen:
+            cells[scenario.title], seconds = run_one(scenario, command, set(said["features"]), options)
+            print(f"{said['client']}: {scenario.title}: {cells[scenario.title]} ({seconds:.1f} s)", flush=True)
+        failed += sum(cell == FAILED for cell in cells.values())
+        columns.append((f"{said['client']} {said['version']}", cells))
+    table = table_of([scenario.title for scenario in chosen], columns)
+    if options.table:
+        with open(options.table, "w", encoding="utf-8") as file:
+            file.write(table)
+    else:
+        print(table)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
