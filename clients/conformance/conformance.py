@@ -5,6 +5,8 @@
         --agent build/release/clients/conformance/cpp/conformance_agent
 """
 import argparse
+import concurrent.futures
+import multiprocessing
 import re
 import shlex
 import sys
@@ -30,21 +32,33 @@ def introduced(command, directory):
         agent.close()
 
 
-def run_one(scenario, command, features, options):
-    """Runs a scenario. Returns its cell of the table, and the seconds that it took."""
+def run_one(title, command, features, options):
+    """Runs a scenario. Returns its cell of the table, the seconds that it took, and its failure as text."""
+    scenario = next(each for each in kit.SCENARIOS if each.title == title)
     if not scenario.needs <= features:
-        return MISSING, 0
+        return MISSING, 0, ""
     begun = time.monotonic()
-    resources = kit.Kit(command, options.long, f"{options.seed} {scenario.title}")
+    resources = kit.Kit(command, options.long, f"{options.seed} {title}")
     try:
         scenario(resources)
         resources.close()
-        cell = PASSED
-    except Exception:  # noqa: BLE001 - whatever a scenario meets is its result
-        traceback.print_exc()
+        cell, failure = PASSED, ""
+    except Exception:  # noqa: BLE001 - any exception is the scenario's result
+        cell, failure = FAILED, traceback.format_exc()
         resources.abandon()
-        cell = FAILED
-    return cell, time.monotonic() - begun
+    return cell, time.monotonic() - begun, failure
+
+
+def run_all(chosen, command, said, options):
+    """Runs scenarios against an agent. Returns their cells by title."""
+    cells = {}
+    processes = multiprocessing.get_context("fork")  # the modules of the tests are for one thread
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, processes) as pool:
+        runs = {pool.submit(run_one, each.title, command, set(said["features"]), options): each.title for each in chosen}
+        for run in concurrent.futures.as_completed(runs):
+            cells[runs[run]], seconds, failure = run.result()
+            print(f"{said['client']}: {runs[run]}: {cells[runs[run]]} ({seconds:.1f} s)\n{failure}", end="", flush=True)
+    return cells
 
 
 def table_of(titles, columns):
@@ -58,6 +72,7 @@ def options_of(arguments):
     parser = argparse.ArgumentParser(description="Runs the scenarios of the conformance kit against clients' agents.")
     parser.add_argument("--agent", action="append", required=True, help="the command that starts an agent; may be repeated")
     parser.add_argument("--long", action="store_true", help="more messages and interruptions, and all scenarios")
+    parser.add_argument("--jobs", type=int, default=4, help="how many scenarios run at the same time")
     parser.add_argument("--only", default="", help="a regular expression for the names of scenarios")
     parser.add_argument("--seed", default=time.time_ns(), help="repeats the random choices of an earlier run")
     parser.add_argument("--table", help="a file for the table; by default it goes to standard output")
@@ -73,10 +88,7 @@ def main(arguments):
         place = kit.Kit(command)
         said = introduced(command, place.directory)
         place.close()
-        cells = {}
-        for scenario in chosen:
-            cells[scenario.title], seconds = run_one(scenario, command, set(said["features"]), options)
-            print(f"{said['client']}: {scenario.title}: {cells[scenario.title]} ({seconds:.1f} s)", flush=True)
+        cells = run_all(chosen, command, said, options)
         failed += sum(cell == FAILED for cell in cells.values())
         columns.append((f"{said['client']} {said['version']}", cells))
     table = table_of([scenario.title for scenario in chosen], columns)

@@ -99,7 +99,7 @@ class Kit:
         assert set(fates) == {"confirmed"}, flushed
         return fates
 
-    def receive(self, agent, count, on="c", settle="ack", timeout_ms=5000, **members):
+    def receive(self, agent, count, on="c", settle="ack", timeout_ms=20_000, **members):
         """Receives messages. Returns their descriptions and bodies."""
         file, before = self.file(), len(agent.messages)
         more = {"settle": settle} if settle else {}

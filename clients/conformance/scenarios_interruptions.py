@@ -30,11 +30,14 @@ def consume_through(kit, interrupt, times, count, via=None):
     kit.send(sender, sent)
     agent.ok("consume_open", **{"as": "c"}, topic="t")
     file = kit.file()
-    number = agent.start("receive", on="c", count=ALL, timeout_ms=1500, into=str(file), settle="ack")
+    receive = {"on": "c", "count": ALL, "timeout_ms": 500, "into": str(file), "settle": "ack"}
+    number = agent.start("receive", **receive)
     for at in sorted(kit.random.sample(range(count), times)):
         agent.until_messages(at)
         interrupt()
     assert agent.finish(number)["ok"]
+    until(lambda: agent.ok("receive", **receive) and kit.group()["committed_offset"] == count,
+          lambda: f"the group's end: {kit.group()}")
     agent.call("close", on="c")
     check_received(sent.bodies, agent.messages, bodies_of(agent.messages, file), again=True)
     kit.until_processed(count)
