@@ -64,8 +64,8 @@ def broker_restarted(kit):
 @scenario("connections cut while producing")
 def connections_cut_while_producing(kit):
     kit.broker()
-    count = kit.many(5_000, 50_000)
-    relay = kit.relay(lambda uri: CuttingProxy(uri, cut_after=lambda: kit.random.randrange(20_000, 200_000)))
+    count = kit.many(3_000, 50_000)
+    relay = kit.relay(lambda uri: CuttingProxy(uri, cut_after=lambda: kit.random.randrange(40_000, 200_000)))
     produce_through(kit, lambda: relay.each(CuttingProxy.cut), kit.many(2, 10), count, relay)
     assert sum(proxy.cuts for proxy in relay.proxies.values()) > kit.many(2, 10)
 

@@ -20,7 +20,7 @@ FROM_BROKER = {"welcome": lambda f: frames.welcome_of(f.body), "produce_opened":
                "goodbye": lambda f: frames.failure_of(f.body), "late": lambda f: frames.late_of(f.body),
                "revoked": lambda f: frames.revoke_of(f.body), "heartbeat": lambda f: None}
 NAMES = {number: name for name, (number, _) in session_frames.OPS.items()}
-# The fields whose names in the vectors differ from those of the client.
+# Fields with other names in the vectors than in the client.
 RENAMED = {"producer_epoch": "epoch", "sentence": "text", "hand_outs_before": "before"}
 
 
@@ -100,7 +100,7 @@ def test_a_broken_frame_is_a_violation(vector):
 
 
 def test_mutated_frames_are_read_or_refused():
-    """Whatever a hostile peer sends ends in a frame, in None, or in a violation."""
+    """Bytes of a hostile peer end in a frame, in None, or in a violation."""
     source = random.Random(7)
     sound = [bytes.fromhex(vector["frame"]) for vector in VECTORS["sound"]]
     outcomes = {"read": 0, "refused": 0}

@@ -148,7 +148,7 @@ def test_after_a_fork(where):
 
 @pytest.mark.parametrize("after", [0, 0.0005, 0.003, 0.01, 0.03])
 def test_cancelled_in_the_middle(where, after):
-    """Whatever is cancelled, the objects can be used or closed afterwards, and messages are neither lost nor doubled."""
+    """After any cancel the objects can be used or closed, and messages are neither lost nor doubled."""
     _, group = filled(where, 0)
 
     async def work(q, accepted):

@@ -186,9 +186,9 @@ class Driver:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def wait(self, is_done: typing.Callable[[], bool], timeout: typing.Optional[float], what: str = "") -> bool:
-        """Waits until the condition holds. Returns False after so many seconds, or raises Timeout if `what` names the
-        call. Errors: the final failure, Closed."""
+    async def wait(self, is_done: typing.Callable[[], bool], timeout: typing.Optional[float], call: str = "") -> bool:
+        """Waits until the condition holds. Returns False after so many seconds, or raises Timeout if `call` is its
+        name. Errors: the final failure, Closed."""
         deadline = math.inf if timeout is None else self.loop.time() + timeout
         while not is_done():
             if self.channel.failure:
@@ -197,10 +197,10 @@ class Driver:
                 raise Closed("this object was closed")
             left = deadline - self.loop.time()
             if left <= 0:
-                if not what:
+                if not call:
                     return False
                 reason = f"; the last failure: {self.last_error}" if self.last_error and not self.channel.is_open else ""
-                raise Timeout(f"{what}: not within {timeout} s{reason}") from self.last_error
+                raise Timeout(f"{call}: not within {timeout} s{reason}") from self.last_error
             waiter: asyncio.Future[None] = self.loop.create_future()
             self._waiters.add(waiter)
             try:
