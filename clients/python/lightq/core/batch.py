@@ -69,8 +69,8 @@ def _checked_headers(headers: Headers) -> typing.List[typing.Tuple[bytes, bytes]
         coded, content = _as_bytes(name), _as_bytes(value)
         if not 1 <= len(coded) <= HEADER_NAME_BYTES_MAX:
             raise InvalidArgument(f"the name of a header has {len(coded)} bytes; it must have 1 to {HEADER_NAME_BYTES_MAX}")
-        if coded.startswith(b"lightq-"):
-            raise InvalidArgument(f"{name!r}: names of headers that begin with lightq- are the broker's; use id and ttl")
+        if coded.startswith(b"lightq-dead-"):
+            raise InvalidArgument(f"{name!r}: headers that begin with lightq-dead- are set by the broker only")
         checked.append((coded, content))
     return checked
 
