@@ -142,4 +142,5 @@ def client_stopped(kit):
     stopped.resume()
     stopped.ok("settle", on="c", offsets=[0], how="ack")
     stopped.ok("close", on="c")
+    other.ok("close", on="c")
     kit.until_processed(20)

@@ -164,22 +164,28 @@ class Driver:
 
     def _exchange(self, seconds: float, is_done: typing.Callable[[], bool]) -> None:
         wire, link = typing.cast(Wire, self._wire), typing.cast(Link, self._link)
-        now = time.monotonic()
+        has_read, now = self._read(wire), time.monotonic()
+        since = link.silent_since(now)
+        if since is not None:
+            raise ConnectionLost(f"the broker has sent nothing for {now - since:.1f} s")
         self.channel.work(now)
-        link.tick(now)
+        link.beat(now)
         if link.out and wire.send(link.out):
             link.sent(now)
-        data = wire.receive()
-        if data is None and not is_done():
+        if not has_read and not is_done():
             timer = min(link.next_timer(), self.channel.next_timer())
             wire.wait(min(seconds, max(timer - now, 0)), bool(link.out))
-            data = wire.receive()
-        now = time.monotonic()
-        while data is not None:
-            self._take(data, now)
-            data = wire.receive()
+            self._read(wire)
         if not self.channel.is_open and now - self._since > ATTEMPT_SECONDS:
             raise ConnectionLost(f"the broker did not open the topic within {ATTEMPT_SECONDS} s")
+
+    def _read(self, wire: Wire) -> bool:
+        """Handles everything that has arrived. Tells whether it was any."""
+        data, has_read = wire.receive(), False
+        while data is not None:
+            self._take(data, time.monotonic())
+            data, has_read = wire.receive(), True
+        return has_read
 
     def _take(self, data: bytes, now: float) -> None:
         link = typing.cast(Link, self._link)

@@ -2,6 +2,7 @@
 import asyncio
 import gc
 import os
+import signal
 import socket
 import threading
 import time
@@ -9,16 +10,31 @@ import warnings
 
 import lightq
 import lightq.aio
+import lightq.core.attempts
 import pytest
 from support import DEADLINE, until
 
 SHORT = 0.3
+CLIENTS = []
+
+
+@pytest.fixture(autouse=True)
+def closed_clients():
+    yield
+    while CLIENTS:
+        CLIENTS.pop().close()
+
+
+def connected(where):
+    """Returns a blocking client that is closed at the end of the test."""
+    CLIENTS.append(lightq.connect(**where))
+    return CLIENTS[-1]
 
 
 def filled(where, count=3):
     """Puts messages into a group of its own. Returns the group's name and the client."""
     group = f"g{time.monotonic_ns()}"
-    q = lightq.connect(**where)
+    q = connected(where)
     with q.consumer("t", group, start="next"):
         pass
     with q.producer("t") as out:
@@ -125,7 +141,7 @@ def test_another_event_loop(where):
 
 def test_after_a_fork(where):
     """The child gets an error, and its end does not disturb the parent's connection."""
-    q = lightq.connect(**where)
+    q = connected(where)
     out = q.producer("t")
     out.send(b"before")
     out.flush()
@@ -243,7 +259,7 @@ def test_no_broker_and_a_wrong_password(where):
         lightq.connect(f"tcp://127.0.0.1:{port}", user="u", password="p", data_dir="nothing")
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TimeoutError):
         lightq.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}", user="u", password="p", timeout=SHORT, data_dir="nothing")
-    wrong = lightq.connect(**{**where, "password": "wrong"})
+    wrong = connected({**where, "password": "wrong"})
     with pytest.raises(lightq.Unauthorized):
         wrong.producer("t")
     with pytest.raises(lightq.Unauthorized):
@@ -258,7 +274,7 @@ def test_secrets_are_not_sent_to_other_machines_in_clear():
 
 
 def test_a_callback_that_throws(where):
-    q, seen = lightq.connect(**where), []
+    q, seen = connected(where), []
     out = q.producer("t")
 
     def callback(begin, end, error):
@@ -297,3 +313,53 @@ def test_settled_twice(where):
         message.dead("too late")
         assert orders.receive(SHORT) is None
     until(lambda: next(each for each in q.stats("t")["groups"] if each["group"] == group)["pending"] == 0, "the acknowledgement")
+
+
+def test_a_program_that_is_busy_for_long_keeps_its_connection(where, monkeypatch):
+    """It calls nothing for longer than the broker may be silent. The heartbeats that came meanwhile count."""
+    monkeypatch.setattr(lightq.core.attempts, "HEARTBEAT_MS", 100)
+    q, group = filled(where, 2)
+    with q.consumer("t", group) as orders:
+        message = orders.receive(DEADLINE)
+        time.sleep(0.4)  # the work
+        assert orders.receive(DEADLINE).offset == message.offset + 1 and not message.revoked
+        assert orders._core.opens == 1
+
+    async def main():
+        async with lightq.aio.connect(**where) as client, client.consumer("t", group, start="next", own=False) as orders:
+            for _ in range(3):
+                time.sleep(0.4)  # keeps the loop busy
+                orders.resume()  # does something at once afterwards
+                await asyncio.sleep(0.01)
+            assert orders._core.opens == 1
+    asyncio.run(main())
+
+
+def test_a_silent_broker_is_noticed(where, monkeypatch, broker):
+    """A broker that does not answer any more counts as dead, although its system keeps the connection."""
+    monkeypatch.setattr(lightq.core.attempts, "HEARTBEAT_MS", 100)
+    with connected(where).producer("t") as out:
+        os.kill(broker.process.pid, signal.SIGSTOP)
+        try:
+            until(lambda: out.poll(0.01) or not out._core.is_open, "the end of the connection")
+            assert "sent nothing" in str(out._driver.last_error)
+        finally:
+            os.kill(broker.process.pid, signal.SIGCONT)
+        out.send(b"later")
+        out.flush()
+
+
+def test_a_silent_broker_is_noticed_with_asyncio(where, monkeypatch, broker):
+    monkeypatch.setattr(lightq.core.attempts, "HEARTBEAT_MS", 100)
+
+    async def main():
+        async with lightq.aio.connect(**where) as client, client.producer("t") as out:
+            os.kill(broker.process.pid, signal.SIGSTOP)
+            try:
+                await out._driver.wait(lambda: not out._core.is_open, DEADLINE, "the end of the connection")
+                assert "sent nothing" in str(out._driver.last_error)
+            finally:
+                os.kill(broker.process.pid, signal.SIGCONT)
+            await out.send(b"later")
+            await out.flush()
+    asyncio.run(main())

@@ -17,6 +17,7 @@ from ..core.requests import Address, is_final_join
 from ..errors import Closed, ConnectionLost, Error, Timeout
 
 Join = typing.Callable[[str, str, float], typing.Awaitable[Address]]  # topic, type, seconds
+_SUSPECT_SECONDS = 0.1
 
 
 class _Session(asyncio.Protocol):
@@ -72,6 +73,7 @@ class Driver:
         self._session: typing.Optional[_Session] = None
         self._waiters: typing.Set[asyncio.Future[None]] = set()
         self._timer: typing.Optional[asyncio.TimerHandle] = None
+        self._suspected: typing.Optional[float] = None  # the last sign of life of a broker that seems to be silent
         self._is_kicked = False
         self._task = self.loop.create_task(self._run())
 
@@ -162,7 +164,7 @@ class Driver:
             try:
                 if not session.is_paused:
                     self.channel.work(now)
-                session.link.tick(now)
+                session.link.beat(now)
             except Error as error:
                 session.end(error)
             self.push()
@@ -178,7 +180,19 @@ class Driver:
     def _schedule(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if when == math.inf else self.loop.call_at(max(when, self.loop.time() + 0.001), self.progress)
+        self._timer = None if when == math.inf else self.loop.call_at(max(when, self.loop.time() + 0.001), self._on_timer)
+
+    def _on_timer(self) -> None:
+        """Does what is due, and ends the connection to a silent broker. A program that kept the loop busy is given a moment
+        to read before."""
+        session = self._session
+        since = session.link.silent_since(self.loop.time()) if session is not None and session.link is not None else None
+        if session is not None and since is not None and since == self._suspected:
+            session.end(ConnectionLost(f"the broker has sent nothing for {self.loop.time() - since:.1f} s"))
+        self.progress()
+        if since is not None:
+            self._schedule(self.loop.time() + _SUSPECT_SECONDS)
+        self._suspected = since
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, set()

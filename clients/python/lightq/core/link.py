@@ -70,12 +70,16 @@ class Link:
         """Tells that bytes were sent."""
         self._sent_at = now
 
-    def tick(self, now: float) -> None:
-        """Sends a heartbeat if it is time. Errors: ConnectionLost if the broker is silent."""
-        if self._heartbeat_ms and now - self._received_at > 2 * self._heartbeat_ms / 1000:
-            raise ConnectionLost(f"the broker has sent nothing for {now - self._received_at:.1f} s")
+    def beat(self, now: float) -> None:
+        """Sends a heartbeat if it is time."""
         if now >= self._next_heartbeat() and not self.out:
             self.out += frames.encode(frames.HEARTBEAT)
+
+    def silent_since(self, now: float) -> typing.Optional[float]:
+        """Returns the time of the last sign of life if the broker counts as dead, else None. Requires: everything that
+        has arrived was read. Otherwise a program that was busy for long would blame the broker."""
+        is_silent = self._heartbeat_ms and now - self._received_at > 2 * self._heartbeat_ms / 1000
+        return self._received_at if is_silent else None
 
     def _next_heartbeat(self) -> float:
         if self.welcome is None or self.welcome.heartbeat_ms == 0:
@@ -83,7 +87,7 @@ class Link:
         return self._sent_at + self.welcome.heartbeat_ms / 2000
 
     def next_timer(self) -> float:
-        """Returns the time of the next `tick`."""
+        """Returns the time of the next `beat` or look for silence."""
         silence = self._received_at + 2 * self._heartbeat_ms / 1000 + 0.01 if self._heartbeat_ms else math.inf
         return min(silence, self._next_heartbeat())
 
