@@ -173,28 +173,20 @@ class Producing(Channel):
         if opened.expected < self._confirmed_sequence:
             self.lost += self._confirmed_sequence - opened.expected
             self._renumber(opened.expected)
-        self._resend(opened.expected)
-
-    def _resend(self, expected: int) -> None:
-        """Puts unconfirmed batches back in front, cut at `expected`."""
-        again: typing.List[_Batch] = []
-        for each in self._flight:
-            if each.sequence < expected < each.sequence_end:
-                again += each.split(expected - each.sequence)
-            else:
-                each.coded = each.coded if each.sequence >= 0 else b""
-                again.append(each)
-        self._flight.clear()
-        self._flight_bytes = 0
-        self._waiting.extendleft(reversed(again))
+        self._cut(opened.expected)
         self._not_before = 0.0
+
+    def _cut(self, expected: int) -> None:
+        """Cuts the batch that begins before `expected` and ends after it, because the broker would refuse it."""
+        batches: typing.Deque[_Batch] = collections.deque()
+        for each in self._waiting:
+            is_cut = 0 <= each.sequence < expected < each.sequence_end
+            batches.extend(each.split(expected - each.sequence) if is_cut else [each])
+        self._waiting = batches
 
     def _renumber(self, expected: int) -> None:
         """Numbers all unconfirmed batches from `expected`."""
         self._sequence = self._confirmed_sequence = expected
-        for each in self._flight:
-            each.numbered(self._sequence)
-            self._sequence = each.sequence_end
         for each in self._waiting:
             each.numbered(-1)
 
@@ -262,8 +254,11 @@ class Producing(Channel):
             self._settle(each, self._in_doubt(text))
 
     def detach(self, error: Error) -> None:
+        """Batches that were sent wait to be sent again, under the same numbers."""
         super().detach(error)
-        self._resend(-1)
+        self._waiting.extendleft(reversed(self._flight))
+        self._flight.clear()
+        self._flight_bytes = 0
 
     def give_up(self, error: Error) -> int:
         """Settles everything that is unconfirmed. Returns the number of these messages."""
