@@ -67,8 +67,12 @@ class Agent {
   Json connect(const Json& command) {
     ClientOptions options;
     options.discover_credentials = false;
-    (command.value("admin", false) ? options.admin : options.user) = {text_of(command, "user"),
-                                                                      text_of(command, "password")};
+    const Credentials given{text_of(command, "user"), text_of(command, "password")};
+    if (command.value("admin", false)) {
+      options.admin = given;
+    } else {
+      options.user = given;
+    }
     options.server_key = text_of(command, "server_key");
     if (const std::string transport = text_of(command, "transport"); !transport.empty())
       transport_ = transport == "ipc" ? Transport::ipc : Transport::tcp;

@@ -6,11 +6,12 @@ import batch_bytes
 import pytest
 import session_frames
 from checksum import crc32c as other_crc32c
-from lightq.core import batch, frames, salsa, zmtp
+from lightq.core import batch, frames, requests, salsa, zmtp
 from lightq.core.crc32c import crc32c_python
 from lightq.core.credit import Credit
+from lightq.core.discovery import Place
 from lightq.core.ranges import ranges_of
-from lightq.errors import InvalidArgument, ProtocolViolation, Unauthorized
+from lightq.errors import Error, InvalidArgument, ProtocolViolation, Unauthorized
 
 VECTORS = session_frames.vectors()
 FROM_BROKER = {"welcome": lambda f: frames.welcome_of(f.body), "produce_opened": lambda f: frames.produce_opened_of(f.body),
@@ -202,6 +203,45 @@ def test_a_control_socket_of_another_kind_is_refused():
     ready.receive(null)
     with pytest.raises(ProtocolViolation):
         ready.receive(b"\x02" + (1 << 40).to_bytes(8, "big"))
+
+
+def test_mutated_control_connections_end_in_errors():
+    """Random bytes of a peer, in clear and behind the handshake of CURVE's client, end in messages or errors."""
+    source = random.Random(9)
+    null = b"\xff" + bytes(8) + b"\x7f\3\0" + b"NULL".ljust(20, b"\0") + bytes(32)
+    curve = null.replace(b"NULL\0", b"CURVE")
+    answers = [b"\4\6\5READY", b"\1\0\0\2{}", b"\4\7\5ERROR\0", b"\4\xa8\7WELCOME" + bytes(160), b"\2" + bytes(7) + b"\3abc"]
+    outcomes = {"read": 0, "refused": 0}
+    for round_number in range(600):
+        keys = zmtp.Keys(bytes(32), bytes(32), bytes(32)) if round_number % 50 == 0 else None  # its arithmetic is slow
+        data = bytearray((curve if keys else null) + b"".join(source.choices(answers, k=3)))
+        data[source.randrange(len(data))] = source.randrange(256)
+        try:
+            zmtp.Connection(keys).receive(bytes(data))
+            outcomes["read"] += 1
+        except Error:
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 50, outcomes
+
+
+@pytest.mark.parametrize("reply", [b"", b"[]", b"{}", b"7", b"\xff", b"[" * 100_000, b'{"status":1}', b'{"status":"error","code":[]}'])
+def test_wrong_replies_are_errors(reply):
+    with pytest.raises(Error):
+        requests.reply_of(reply)
+
+
+@pytest.mark.parametrize("joined", [{}, {"bind_uri": 5, "ticket": {}}, {"bind_uri": "tcp://127.0.0.1:x", "ticket": {"id": "a", "secret": "b"}},
+                                    {"bind_uri": "tcp://127.0.0.1:5", "ticket": {"id": "a" * 600, "secret": "b"}},
+                                    {"bind_uri": "tcp://127.0.0.1:5", "ticket": []}, {"bind_uri": "", "ticket": {"id": "é", "secret": ""}}])
+def test_wrong_replies_to_a_join_are_violations(joined):
+    with pytest.raises(ProtocolViolation):
+        requests.address_of(Place("tcp://127.0.0.1:1"), joined)
+
+
+def test_an_encrypting_broker_must_name_a_certificate():
+    joined = {"bind_uri": "tcp://127.0.0.1:5", "ticket": {"id": "a", "secret": "b"}}
+    with pytest.raises(ProtocolViolation):
+        requests.address_of(Place("tcp://127.0.0.1:1", server_key="k"), joined)
 
 
 def test_ranges_do_not_touch():

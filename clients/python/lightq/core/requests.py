@@ -15,6 +15,7 @@ Reply = typing.Dict[str, typing.Any]
 _OF_ADMINISTRATORS = {"create_topic", "delete_topic", "list_topics", "create_user", "delete_user", "grant", "revoke", "list_users",
                       "reload", "stats_all"}
 _WITHOUT_CREDENTIALS = {"ping", "version"}
+_TICKET_BYTES_MAX = 512
 
 
 def request_of(place: Place, cmd: str, fields: typing.Mapping[str, typing.Any]) -> bytes:
@@ -36,7 +37,7 @@ def reply_of(data: bytes) -> Reply:
     try:
         reply = json.loads(data)
         status = reply["status"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ProtocolViolation("the broker sent a reply that is no JSON object with a status") from None
     if status != "ok":
         raise error_of(str(reply.get("code", "internal")), str(reply.get("description", "")))
@@ -98,6 +99,8 @@ def address_of(place: Place, reply: Reply) -> Address:
         certificate = str(reply["tls"]["certificate_sha256"]) if "tls" in reply else ""
     except (KeyError, TypeError):
         raise ProtocolViolation("the broker's reply to a join has no address or ticket") from None
+    if not (uri.startswith("ipc://") or split_tcp(uri)[1].isdigit()) or len(ticket) > _TICKET_BYTES_MAX or not ticket.isascii():
+        raise ProtocolViolation("the broker's reply to a join has an invalid address or ticket")
     if place.server_key and not certificate and uri.startswith("tcp://"):
         raise ProtocolViolation("the broker encrypts, and its reply to a join names no certificate")
     if not certificate:

@@ -89,7 +89,7 @@ class Connection:
 
     def _next_frame(self) -> typing.Optional[typing.Tuple[int, bytes]]:
         head = 9 if self._data and self._data[0] & _LONG else 2
-        if len(self._data) < head + 0:
+        if len(self._data) < head:
             return None
         flags = self._data[0]
         length = struct.unpack_from(">Q", self._data, 1)[0] if flags & _LONG else self._data[1]
@@ -156,6 +156,8 @@ class _Curve:
         return b"\x08INITIATE" + cookie + short + box
 
     def check_ready(self, ready: bytes) -> None:
+        if len(ready) < 30:
+            raise ProtocolViolation("the broker sent a READY of a wrong length")
         self._peer_number = struct.unpack_from(">Q", ready, 6)[0]
         self._open(self._session_key, b"CurveZMQREADY---" + ready[6:14], ready[14:])
 
