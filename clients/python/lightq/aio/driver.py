@@ -157,7 +157,7 @@ class Driver:
             session.link.sent(self.loop.time())
 
     def progress(self) -> None:
-        """Lets the channel and the link do what is due, and wakes waiting calls."""
+        """Lets the channel and the link do their due work, and wakes waiting calls."""
         self._is_kicked = False
         session, now = self._session, self.loop.time()
         if session is not None and session.link is not None and not session.ended.done():
@@ -183,7 +183,7 @@ class Driver:
         self._timer = None if when == math.inf else self.loop.call_at(max(when, self.loop.time() + 0.001), self._on_timer)
 
     def _on_timer(self) -> None:
-        """Does what is due, and ends the connection to a silent broker. A program that kept the loop busy is given a moment
+        """Does the due work, and ends the connection to a silent broker. A program that kept the loop busy is given a moment
         to read before."""
         session = self._session
         since = session.link.silent_since(self.loop.time()) if session is not None and session.link is not None else None
