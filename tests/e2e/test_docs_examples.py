@@ -142,6 +142,29 @@ def check_build(block):
     assert install[:3] == ["cmake", "--install", f"build/{preset}"]
 
 
+def run_python_client(reader, code):
+    """Runs a program with the Python client. A loop without an end is terminated at its last message."""
+    last = "order 999\n" if "asyncio" in code else "to be archived\n"
+    environment = {**reader.environment, "PYTHONPATH": str(ROOT / "clients/python"), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, cwd=reader.home) as program:
+        assert any(line.endswith(last) for line in program.stdout), f"{last!r} was not printed by:\n{code}"
+        if "asyncio" in code:
+            program.terminate()
+            program.wait(DEADLINE)
+        else:
+            assert program.wait(DEADLINE) == 0, code
+
+
+def test_the_python_programs_of_the_pages_run_as_printed(reader):
+    """The same as in the test below, without the C++ programs, which may not be built."""
+    (_, build), (_, quick_start), *rest = [block for page in PAGES for block in fenced(page)]
+    reader.start(quick_start)
+    programs = [code for language, code in rest if language == "python" and "import lightq" in code]
+    assert len(programs) == 2
+    for code in programs:
+        run_python_client(reader, code)
+
+
 def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
     programs = pathlib.Path(BINARY).resolve().parent / "examples"
     if not (programs / "readme_parts").exists():
@@ -159,6 +182,9 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
                 printed = reader.run(str(programs / name))
                 assert {"consumer": "order 999", "readme_parts": "billed {\"tea\": 2}", "embedded_queue": "first\nsecond\n"}.get(
                     name, "") in printed, (name, printed)
+        elif language == "python" and "import lightq" in code:
+            run_python_client(reader, code)
+            ran.append("python")
         elif language == "python":
             printed = reader.run(sys.executable, "-c", code.replace("tcp://127.0.0.1:5000", reader.control_uri))
             assert "parcel 2" in printed, printed
@@ -177,7 +203,7 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
             reader.interrupt_after(dashboard, "for the dashboard")
             assert "order 999" in reader.paste(everything)
             ran.append("groups")
-    assert ran == ["producer", "consumer", "readme_parts", "embedded_queue", "groups"], ran
+    assert ran == ["producer", "consumer", "python", "readme_parts", "python", "embedded_queue", "groups"], ran
 
 
 def test_the_five_commands_of_a_broker_on_a_network(tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import python_rules
 import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -104,6 +105,15 @@ PLANTED = [
     (rules.operations_that_know_requests, "src/control/commands/asker_rights.cpp",
      "protocol::Reply refusal() const;", "'protocol::Reply': a check of an asker knows no commands"),
     (rules.leftovers, "src/log/a.cpp", "// TO" + "DO: later", "left for later"),
+    (rules.upward_includes, "clients/conformance/cpp/a.cpp", '#include "broker/broker.hpp"', "'broker'"),
+    (rules.upward_includes, "clients/conformance/cpp/a.hpp", '#include "other.hpp"', "no layer owns"),
+    (rules.foreign_includes, "clients/conformance/cpp/a.cpp", "#include <zmq.hpp>", "zmq outside"),
+    (python_rules.python_client_imports, "clients/python/lightq/a.py", "import zmq", "imports zmq"),
+    (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from socket import socket", "imports socket in core"),
+    (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from ..driver import Driver", "module driver"),
+    (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from .. import driver", "module driver"),
+    (python_rules.python_client_imports, "clients/python/lightq/aio/a.py", "from ..driver import Driver", "module driver"),
+    (python_rules.long_python_functions, "clients/conformance/a.py", "def f():\n" + "    g()\n" * 71, ":1: a function of 72"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]
 
@@ -189,6 +199,13 @@ def test_an_exception_for_a_large_class_may_only_shrink(text, complaint):
     path = "src/session/a.hpp"
     found = list(rules.large_classes({path: text}, {(path, "A"): (79, 0)}))
     assert len(found) == 1 and complaint in found[0], found
+
+
+def test_imports_of_lower_layers_are_left_alone():
+    tree = {"clients/python/lightq/core/a.py": "import struct\nfrom ..errors import Error\nfrom . import frames\nfrom .. import message",
+            "clients/python/lightq/aio/b.py": "import asyncio\nfrom ..core import frames\nfrom ..core.link import Link\nfrom .c import C",
+            "clients/python/lightq/d.py": "import socket\nfrom .core.link import Link\nfrom .driver import Driver"}
+    assert list(python_rules.python_client_imports(tree)) == []
 
 
 def test_a_record_may_have_any_number_of_fields():

@@ -5,6 +5,8 @@ violations.
 """
 import re
 
+import python_rules
+
 # --- Layers: the includes that each layer may have. The first pattern that matches a path names its layer. -----------
 LAYERS = [
     ("base", r"include/lightq/(impl/)?base/|include/lightq/version\.hpp$|src/base/"),
@@ -15,11 +17,8 @@ LAYERS = [
     ("log", r"src/log/"),
     ("recurring", r"src/recurring/"),
     ("metrics", r"src/metrics/"), ("admission", r"src/admission/"),
-    ("net", r"src/net/"),
-    ("crypto", r"src/crypto/"),
-    ("access", r"src/access/"),
-    ("zmtp", r"src/zmtp/"),
-    ("store", r"src/store/"),
+    ("net", r"src/net/"), ("crypto", r"src/crypto/"),
+    ("access", r"src/access/"), ("zmtp", r"src/zmtp/"), ("store", r"src/store/"),
     ("delivery", r"src/delivery/"),
     ("delayed", r"src/delayed/"),
     ("topic", r"src/topic/"),
@@ -27,7 +26,7 @@ LAYERS = [
     ("control", r"src/control/"), ("http", r"src/http/"),
     ("logging", r"src/broker/log"), ("broker", r"src/broker/"),
     ("cli", r"src/client/"),
-    ("apps", r"apps/"),
+    ("apps", r"apps/"), ("agents", r"clients/"),
 ]
 
 MAY_INCLUDE = {
@@ -53,7 +52,7 @@ MAY_INCLUDE = {
     "control": {"base", "protocol", "log", "recurring", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "plain", "tools", "logging", "control"},
     "http": {"base", "protocol", "metrics", "admission", "net", "crypto", "access", "topic", "requests", "control", "http"},
     "broker": {"base", "protocol", "log", "recurring", "metrics", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "plain", "session", "logging", "control", "http", "broker"},
-    "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"}, "apps": {"base", "protocol", "client", "cli", "broker"},
+    "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"}, "apps": {"base", "protocol", "client", "cli", "broker"}, "agents": {"base", "protocol", "client", "agents"},
 }
 
 # The includes that still point upward. This list may only shrink.
@@ -69,7 +68,7 @@ HOMES = [
      r"include/lightq/((impl|detail)/)?[a-z_]+\.hpp$", None),
     # The frames of the session protocol: `session` translates them into the types of delivery.
     ("session frames", r"lightq/protocol/session_(?!memory)", r"include/lightq/|src/(session|client)/|src/broker/config\.cpp$", None),
-    ("nlohmann", r"nlohmann/", r"include/lightq/(impl/)?protocol/json[a-z_]*\.hpp$", None),
+    ("nlohmann", r"nlohmann/", r"include/lightq/(impl/)?protocol/json[a-z_]*\.hpp$|clients/conformance/cpp/", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/storage/mapp[a-z_]*\.[ch]pp$|include/lightq/(impl/)?base/shared_memory\.hpp$", None),
     # The embedded queue may use system calls only here, so that a port to another system changes only these
@@ -113,7 +112,7 @@ def layer_of_include(name, quoted):
     if name.startswith("lightq/"):
         return layer_of("include/" + name)
     if quoted:
-        return layer_of("src/" + name)
+        return layer_of(name if name.startswith("clients/") else "src/" + name)
     return None
 
 
@@ -412,7 +411,7 @@ def classes(text):
 def large_classes(tree, exceptions=None):
     still = dict(CLASS_SIZES_STILL if exceptions is None else exceptions)
     for path, text in sources(tree).items():
-        if not path.startswith(("src/", "include/", "apps/")):
+        if not path.startswith(("src/", "include/", "apps/", "clients/")):
             continue
         for name, methods, members in classes(text):
             allowed = still.pop((path, name), (CLASS_METHODS_MAX, CLASS_MEMBERS_MAX))
@@ -495,6 +494,5 @@ def unlisted_decisions(tree):
             yield f"{path}: docs/design.md does not list it"
 
 
-RULES = [unlisted_decisions, large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
-         machine_paths,
-         leftovers, sleeping_tests]
+RULES = [*python_rules.RULES, unlisted_decisions, large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+         machine_paths, leftovers, sleeping_tests]

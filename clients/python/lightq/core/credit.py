@@ -1,0 +1,64 @@
+"""How many messages a consumer requests ahead of its program: docs/session.md, "Credit"."""
+from __future__ import annotations
+
+import typing
+
+_FIRST, _MOST = 16, 10_000
+_AHEAD_SECONDS = 0.1  # of work
+_UNACKNOWLEDGED_MAX = 10_000
+_WEIGHT = 0.125  # of the newest measurement
+
+
+class Credit:
+    """Without a fixed number, requests as many messages as the program works off in 0.1 s, measured. Bytes are always
+    fixed, and given back as messages are settled."""
+
+    def __init__(self, fixed: typing.Optional[int], size: int) -> None:
+        self.fixed, self.size = fixed, size
+        self.target = fixed or _FIRST
+        self._seconds = 0.0  # of work on a message
+        self.reset()
+
+    def reset(self) -> typing.Tuple[int, int]:
+        """Begins a channel. Returns its first credit."""
+        self._granted, self._waiting, self._unsettled, self._settled_bytes = self.target, 0, 0, 0
+        return self.target, self.size
+
+    def delivered(self, count: int) -> None:
+        self._granted -= count
+        self._waiting += count
+        self._unsettled += count
+
+    def begun(self) -> None:
+        """The program has received a message."""
+        self._waiting -= 1
+
+    def worked(self, seconds: float) -> None:
+        """The program has asked for another message, so many seconds after it received one."""
+        self._seconds += _WEIGHT * (seconds - self._seconds)
+        if self.fixed is None:
+            wanted = max(1, min(_MOST, int(_AHEAD_SECONDS / max(self._seconds, 1e-6))))
+            self.target = min(self.target + 1, wanted)
+
+    def settled(self, size: int) -> None:
+        self._unsettled -= 1
+        self._settled_bytes += size
+
+    def dropped(self, size: int) -> None:
+        """A message that the program has not begun is not its own any more."""
+        self._waiting -= 1
+        self.settled(size)
+
+    def due(self) -> typing.Tuple[int, int]:
+        """Returns the messages and bytes to give now, (0, 0) if it is not worth a frame."""
+        ahead = self._unsettled if self.fixed else self._waiting
+        messages = max(0, min(self.target - ahead, _UNACKNOWLEDGED_MAX - self._unsettled) - self._granted)
+        low = self._granted <= 0 or self._granted + ahead <= self.target // 2
+        if not (messages and low) and self._settled_bytes < self.size // 4:
+            return 0, 0
+        return messages, self._settled_bytes
+
+    def give(self, messages: int, size: int) -> None:
+        """Tells that `due` was given."""
+        self._granted += messages
+        self._settled_bytes -= size

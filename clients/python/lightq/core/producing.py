@@ -1,0 +1,310 @@
+"""A producer without input and output: batches, confirms, refusals, and resending after an interruption.
+docs/session.md, "Producing"."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import typing
+
+from ..errors import Error, InDoubt, ProtocolViolation, Refused, error_of
+from . import batch, frames, policy
+from .batch import Outgoing
+from .frames import Frame, ProduceOpened
+from .link import Channel, Link
+
+_EAGER_BATCHES = 2  # with fewer unconfirmed batches, a batch that is not full is sent at once
+_FAILURES_MAX = 10_000  # ranges of failed messages that are remembered
+
+
+@dataclasses.dataclass
+class ProducerOptions:
+    level: int = 0  # 0: the topic's default, 1 received, 2 flushed
+    delayed: bool = False
+    producer_id: int = 0
+    epoch: int = 0
+    secret: bytes = b""
+    retry_refused: bool = True
+    resend_in_doubt: bool = False
+    batch_bytes: int = 128 * 1024
+    window_bytes: int = 1 << 20
+    memory_bytes_max: int = (16 << 20) + (64 << 10)
+
+
+@dataclasses.dataclass
+class _Batch:
+    first: int  # the number of the first message
+    messages: typing.List[Outgoing]
+    size: int
+    sequence: int = -1
+    coded: bytes = b""
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.messages)
+
+    @property
+    def sequence_end(self) -> int:
+        return self.sequence + len(self.messages)
+
+    def numbered(self, sequence: int) -> None:
+        if sequence != self.sequence:
+            self.sequence, self.coded = sequence, b""
+
+    def split(self, count: int) -> typing.Tuple[_Batch, _Batch]:
+        """Returns batches of the first `count` messages and of the others."""
+        left, right = self.messages[:count], self.messages[count:]
+        size = sum(message.size for message in left)
+        return (_Batch(self.first, left, size, self.sequence),
+                _Batch(self.first + count, right, self.size - size, self.sequence + count))
+
+
+Settled = typing.Callable[[int, int, typing.Optional[Error]], None]
+
+
+class Producing(Channel):
+    """Messages are numbered from 0 in the order of `add`. `on_settled(begin, end, error)` is called once for each."""
+
+    join_type = "push"
+    codecs = frames.KEEPS_SECRET
+
+    def __init__(self, topic: str, options: ProducerOptions) -> None:
+        super().__init__(topic)
+        self.options = options
+        self.producer_id, self.epoch, self.secret = options.producer_id, options.epoch, options.secret
+        self.opened: typing.Optional[ProduceOpened] = None
+        self.on_settled: Settled = lambda begin, end, error: None
+        self.next_number = 0
+        self.lost = 0  # messages that were confirmed and that the broker lost later
+        self.unconfirmed_bytes = 0
+        self.failures: typing.Deque[typing.Tuple[int, int, Error]] = collections.deque(maxlen=_FAILURES_MAX)
+        self._building: typing.List[Outgoing] = []
+        self._building_bytes = 0
+        self._waiting: typing.Deque[_Batch] = collections.deque()
+        self._flight: typing.Deque[_Batch] = collections.deque()
+        self._flight_bytes = 0
+        self._sequence = 0  # of the next batch that was never sent
+        self._confirmed_sequence = 0
+        self._is_known = options.producer_id != 0  # the broker has assigned the id
+        self._open_request = 0
+        self._not_before, self._pause = 0.0, 0.05
+        self._flushing = False
+
+    # --- The program's side. -----------------------------------------------------------------------------------------
+
+    def has_room(self, message: Outgoing) -> bool:
+        """Tells whether the message fits into the memory for unconfirmed ones. One of any size fits alone."""
+        return self.unconfirmed_bytes == 0 or self.unconfirmed_bytes + message.size <= self.options.memory_bytes_max
+
+    def check(self, message: Outgoing) -> None:
+        """Errors: InvalidArgument (a delay without `delayed`), Refused (too large), the final failure."""
+        if self.failure:
+            raise self.failure
+        if message.kinds & batch.DUE and not self.options.delayed:
+            raise error_of("invalid_argument", "a delay needs a producer with delayed=True")
+        if self.opened and message.size - 4 > self.opened.message_bytes_max and len(message.body) > self.opened.message_bytes_max:
+            error = Refused(f"a message of {len(message.body)} bytes; the broker accepts {self.opened.message_bytes_max}", "too_large")
+            error.retryable = False
+            raise error
+
+    def add(self, message: Outgoing) -> int:
+        """Takes a message. Returns its number."""
+        if self.options.delayed and not message.kinds & batch.DUE:
+            message.kinds |= batch.DUE
+        if self._building and (self._building_bytes + message.size > self._batch_bytes()
+                               or len(self._building) == batch.RECORDS_MAX):
+            self._close_batch()
+        self._building.append(message)
+        self._building_bytes += message.size
+        self.unconfirmed_bytes += message.size
+        self.next_number += 1
+        return self.next_number - 1
+
+    def flush(self) -> None:
+        """Lets the next `work` send batches that are not full."""
+        self._flushing = True
+
+    @property
+    def settled_before(self) -> int:
+        """Every message before this number is settled."""
+        for batches in self._flight, self._waiting:
+            if batches:
+                return batches[0].first
+        return self.next_number - len(self._building)
+
+    def is_settled(self, number: int) -> bool:
+        return number < self.settled_before or self.error_of_message(number) is not None
+
+    def error_of_message(self, number: int) -> typing.Optional[Error]:
+        return next((error for begin, end, error in self.failures if begin <= number < end), None)
+
+    # --- The connection's side. --------------------------------------------------------------------------------------
+
+    def attach(self, link: Link, now: float) -> None:
+        super().attach(link, now)
+        self._open(link)
+
+    def _open(self, link: Link) -> None:
+        self._open_request = link.request()
+        link.send(frames.produce_open(self._open_request, self.topic, self.producer_id, self.epoch, self.options.level,
+                                      int(self.options.delayed), self.secret))
+
+    def handle(self, frame: Frame, now: float) -> None:
+        if frame.op == frames.PRODUCE_OPENED and frame.request == self._open_request:
+            self._continue(frame)
+        elif frame.op == frames.CONFIRM and frame.channel == self.channel != 0:
+            self._confirmed(frames.confirm_of(frame.body))
+        elif frame.op == frames.REFUSE and frame.channel == self.channel != 0:
+            self._refused(frames.refuse_of(frame.body), now)
+        elif frame.op == frames.ERROR:
+            self._ended(frames.failure_of(frame.body))
+        else:
+            raise ProtocolViolation(f"the broker sent op {frame.op} to a producer")
+
+    def _continue(self, frame: Frame) -> None:
+        opened = self.opened = frames.produce_opened_of(frame.body)
+        self.channel, self.opens = frame.channel, self.opens + 1
+        self.secret = opened.secret or self.secret
+        if not self._is_known or self.producer_id != opened.producer_id or self.opens == 1:
+            self._sequence = self._confirmed_sequence = opened.expected
+        self.producer_id, self.epoch, self._is_known = opened.producer_id, opened.epoch, True
+        if opened.expected > self._sequence:
+            raise self.fail(self._in_doubt("another process has used the producer id"))
+        if opened.expected < self._confirmed_sequence:
+            self.lost += self._confirmed_sequence - opened.expected
+            self._renumber(opened.expected)
+        self._cut(opened.expected)
+        self._not_before = 0.0
+
+    def _cut(self, expected: int) -> None:
+        """Cuts the batch that begins before `expected` and ends after it, because the broker would refuse it."""
+        batches: typing.Deque[_Batch] = collections.deque()
+        for each in self._waiting:
+            is_cut = 0 <= each.sequence < expected < each.sequence_end
+            batches.extend(each.split(expected - each.sequence) if is_cut else [each])
+        self._waiting = batches
+
+    def _renumber(self, expected: int) -> None:
+        """Numbers all unconfirmed batches from `expected`."""
+        self._sequence = self._confirmed_sequence = expected
+        for each in self._waiting:
+            each.numbered(-1)
+
+    def _confirmed(self, confirm: frames.Confirm) -> None:
+        opened = typing.cast(ProduceOpened, self.opened)
+        value = confirm.flushed if opened.level == 2 else confirm.received
+        if confirm.received > self._sequence:
+            raise ProtocolViolation("the broker confirmed messages that were not sent")
+        self._confirmed_sequence = max(self._confirmed_sequence, value)
+        while self._flight and self._flight[0].sequence_end <= value:
+            done = self._flight.popleft()
+            self._flight_bytes -= done.size
+            self._settle(done, None)
+        self._pause = 0.05
+
+    def _settle(self, done: _Batch, error: typing.Optional[Error]) -> None:
+        self.unconfirmed_bytes -= done.size
+        if error:
+            self.failures.append((done.first, done.end, error))
+        self.on_settled(done.first, done.end, error)
+
+    def _refused(self, refuse: frames.Refuse, now: float) -> None:
+        """Gives the refused batch up, or sends it again. Those behind it are numbered from `expected`."""
+        if refuse.code in policy.ENDING:
+            self._ended(frames.Failure(refuse.code, refuse.text))
+        back = [each for each in self._flight if each.sequence >= refuse.expected]
+        self._flight = collections.deque(each for each in self._flight if each.sequence < refuse.expected)
+        self._flight_bytes = sum(each.size for each in self._flight)
+        self._sequence = refuse.expected
+        at_once = refuse.code in policy.AGAIN_AT_ONCE
+        if back and not at_once and (refuse.code in policy.GIVEN_UP or not self.options.retry_refused):
+            self._settle(back.pop(0), error_of(refuse.code, refuse.text))
+        elif not at_once:
+            self._not_before = now + self._pause
+            self._pause = min(2 * self._pause, 2.0)
+        for each in back:
+            each.numbered(-1)
+        self._waiting.extendleft(reversed(back))
+
+    def _ended(self, failure: frames.Failure) -> None:
+        """Handles an error of the channel. Errors: always."""
+        error = error_of(failure.code, failure.text)
+        if failure.code == "unknown_producer":
+            self._forget_identity(failure.text)
+        elif failure.code in policy.FINAL:
+            self.fail(error)
+        raise error
+
+    def _in_doubt(self, text: str) -> InDoubt:
+        return InDoubt(f"unknown_producer: {text}; the unconfirmed messages may be stored or not", "unknown_producer")
+
+    def _forget_identity(self, text: str) -> None:
+        """The broker does not know the id. Messages that were sent may be stored or not; later ones get a new id."""
+        self.producer_id, self.epoch, self.secret, self._is_known = 0, 0, b"", False
+        sent = list(self._flight) + [each for each in self._waiting if each.sequence >= 0]
+        self._waiting = collections.deque(each for each in self._waiting if each.sequence < 0)
+        self._flight.clear()
+        self._flight_bytes = 0
+        if self.options.resend_in_doubt:
+            for each in sent:
+                each.numbered(-1)
+            self._waiting.extendleft(reversed(sent))
+            return
+        for each in sent:
+            self._settle(each, self._in_doubt(text))
+
+    def detach(self, error: Error) -> None:
+        """Batches that were sent wait to be sent again, under the same numbers."""
+        super().detach(error)
+        self._waiting.extendleft(reversed(self._flight))
+        self._flight.clear()
+        self._flight_bytes = 0
+
+    def give_up(self, error: Error) -> int:
+        """Settles everything that is unconfirmed. Returns the number of these messages."""
+        self._close_batch()
+        given_up = [*self._flight, *self._waiting]
+        self._flight.clear()
+        self._waiting.clear()
+        self._flight_bytes = 0
+        for each in given_up:
+            self._settle(each, error)
+        return sum(len(each.messages) for each in given_up)
+
+    # --- Sending. ----------------------------------------------------------------------------------------------------
+
+    def _batch_bytes(self) -> int:
+        most = self.opened.batch_bytes_max if self.opened else self.options.batch_bytes
+        return min(most, self.options.batch_bytes) - batch.HEADER_BYTES
+
+    def _close_batch(self) -> None:
+        if self._building:
+            first = self.next_number - len(self._building)
+            self._waiting.append(_Batch(first, self._building, self._building_bytes))
+            self._building, self._building_bytes = [], 0
+
+    def work(self, now: float) -> None:
+        if not self.is_open or self.link is None or now < self._not_before:
+            return
+        while True:
+            if not self._waiting and self._building and (self._flushing or len(self._flight) < _EAGER_BATCHES):
+                self._close_batch()
+            if not self._waiting:
+                self._flushing = False
+                return
+            if self._flight and self._flight_bytes + self._waiting[0].size > self.options.window_bytes:
+                return
+            self._send(self._waiting.popleft())
+
+    def _send(self, each: _Batch) -> None:
+        if each.sequence < 0:
+            each.numbered(self._sequence)
+            self._sequence = each.sequence_end
+        if not each.coded:
+            each.coded = batch.encode(each.messages, self.producer_id, self.epoch, each.sequence)
+        self._flight.append(each)
+        self._flight_bytes += each.size
+        typing.cast(Link, self.link).send(frames.encode(frames.PRODUCE, each.coded, self.channel))
+
+    def next_timer(self) -> float:
+        return self._not_before if self.is_open and self._waiting and self._not_before else math.inf

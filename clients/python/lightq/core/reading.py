@@ -1,0 +1,74 @@
+"""Reads by offset without input and output: docs/session.md, "read"."""
+from __future__ import annotations
+
+import typing
+
+from ..errors import Error, ProtocolViolation, error_of
+from ..message import BaseMessage
+from . import batch, frames
+from .frames import Frame
+from .link import Channel, Link
+
+
+class Reading(Channel):
+    """One read at a time: `begin`, then `messages` until `next` is set."""
+
+    join_type = "pull"
+    codecs = frames.KNOWS_EXPIRED
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic)
+        self.messages: typing.List[BaseMessage] = []
+        self.next: typing.Optional[int] = None
+        self.error: typing.Optional[Error] = None
+        self._range: typing.Optional[typing.Tuple[int, int, int]] = None
+        self._request = 0
+
+    def attach(self, link: Link, now: float) -> None:
+        super().attach(link, now)
+        self.opens, self.channel, self._request = self.opens + 1, -1, 0
+
+    def begin(self, begin: int, end: int, size: int) -> None:
+        """Requests the messages [begin, end), of at most so many bytes, but at least one."""
+        self.messages, self.next, self.error, self._range, self._request = [], None, None, (begin, end, size), 0
+
+    def work(self, now: float) -> None:
+        if self.link is not None and self._range and not self._request and self.next is None and self.error is None:
+            begin, end, size = self._range
+            if self.messages:  # an earlier connection has brought these
+                size -= sum(message.size for message in self.messages)
+                begin = self.messages[-1].offset + 1
+                if size <= 0 or begin >= end:
+                    self.next = begin
+                    return
+            self._request = self.link.request()
+            self.link.send(frames.read(self._request, self.topic, begin, end, size))
+
+    def handle(self, frame: Frame, now: float) -> None:
+        if frame.op == frames.DELIVER and frame.request == self._request != 0:
+            self._delivered(frames.deliver_of(frame.body, frame.flags))
+        elif frame.op == frames.DONE and frame.request == self._request != 0:
+            self.next = frames.done_of(frame.body)
+        elif frame.op == frames.ERROR and frame.request == self._request != 0:
+            failure = frames.failure_of(frame.body)
+            self.error = error_of(failure.code, failure.text)
+        elif frame.op == frames.ERROR:
+            failure = frames.failure_of(frame.body)
+            raise error_of(failure.code, failure.text)
+        elif not (frame.op in (frames.DELIVER, frames.DONE) and frame.channel == 0):  # of a read that was given up
+            raise ProtocolViolation(f"the broker sent op {frame.op} to a reader")
+
+    def _delivered(self, deliver: frames.Deliver) -> None:
+        come = batch.decode(deliver.batch)
+        lost = deliver.lost
+        for index, record in enumerate(come.records):
+            message = BaseMessage(None, record.body, come.base_offset + index)
+            message.key, message.headers, message.size = record.key, record.headers, record.size
+            message.delivery, message.time, message.expired = 0, come.append_time_us / 1e6, deliver.expired
+            message.producer_time = record.time_us / 1e6 if record.time_us else None
+            message.lost, lost = lost, 0
+            self.messages.append(message)
+
+    def detach(self, error: Error) -> None:
+        super().detach(error)
+        self._request = 0

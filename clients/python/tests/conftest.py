@@ -1,0 +1,29 @@
+"""Paths and a broker for the tests of the Python client."""
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+for folder in (HERE.parent, ROOT / "tests/e2e", ROOT / "tests/vectors"):
+    sys.path.insert(0, str(folder))
+
+import tempfile  # noqa: E402
+
+import pytest  # noqa: E402
+from support import PASSWORD, USER, Broker  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def broker():
+    """A broker with the topic `t`. It must live through all tests of a file."""
+    with tempfile.TemporaryDirectory(prefix="lq-") as directory:
+        made = Broker(directory).start()
+        made.control().create("t", "file")
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def where(broker):
+    """Arguments for `connect`."""
+    return {"uri": broker.control_uri, "user": USER, "password": PASSWORD, "data_dir": str(broker.directory / "nothing")}
