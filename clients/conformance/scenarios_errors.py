@@ -9,7 +9,8 @@ from session_client import CODES, Session, join
 from support import ADMIN, ADMIN_PASSWORD, until
 
 # The words with which a client may report a code. The first is the wire's.
-SYNONYMS = {"fenced": ["in_use"], "topic_deleted": ["topic_not_found"], "unsupported_version": ["not_supported"]}
+SYNONYMS = {"fenced": ["in_use"], "topic_deleted": ["topic_not_found"], "unsupported_version": ["not_supported"],
+            "incarnation_changed": ["invalid_argument"]}  # for a consumer, the offset to begin with is the fault
 # After these codes a client tries again, and a call ends with its time.
 AGAIN = {"invalid_frame", "unauthorized_access", "unknown_channel", "limit_reached", "corrupt", "out_of_sequence", "no_space",
          "io_error", "incarnation_changed", "shutting_down", "idle", "internal", "unknown_producer"}
